@@ -51,7 +51,7 @@ export function createLobbies(site: Site): Pick<Parts, 'lobbies' | 'games' | 'ma
           messageWindowMax: config.guild_message_window_max,
           seats: site.seats,
           listener: house.listener,
-          ...{ wheel, games, toEach: site.telling.toEach },
+          ...{ wheel, games, toEach: site.telling.toEach, route: site.telling.route },
         },
         send,
       ),

@@ -1,6 +1,6 @@
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
-import { type Ears, earsOf } from '../../engine/fanout/direct.ts';
+import { type Ears, earsOf, type SessionRef } from '../../engine/fanout/direct.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
@@ -47,6 +47,8 @@ interface LobbyPorts extends AggregatePorts {
   readonly games: Games;
   /** The way to what people have open, wherever that is. */
   readonly toEach: Telling['toEach'];
+  /** The session that a reference names, or the route to it. */
+  readonly route: Telling['route'];
 }
 
 /** Told of what is durable, or over. */
@@ -54,14 +56,14 @@ export interface LobbyListener {
   /** A user is a member now: the sessions it has open belong to the lobby. */
   memberJoined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): void;
   /** These sessions have nothing to do with it any more. */
-  left(lobbyId: ChannelId, sessions: Iterable<Subscriber>): void;
+  left(lobbyId: ChannelId, sessions: Iterable<SessionRef>): void;
   /** Something was said; `link` null: the lobby is not linked. */
   said(lobbyId: ChannelId, link: LobbyLink | null, message: LobbyMessage): void;
   /** Ends at this time unless somebody comes, Unix milliseconds. */
   idle(atMs: number): void;
   deleted(lobbyId: ChannelId, link: LobbyLink | null): void;
   /** The actor ended with these attached: they are to be handed to its successor. */
-  lost(lobbyId: ChannelId, sessions: readonly Subscriber[]): void;
+  lost(lobbyId: ChannelId, sessions: readonly SessionRef[]): void;
 }
 
 /** After a lobby was read, who is connected is told anew: until then it may be any of its members. */
@@ -78,6 +80,8 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch> 
   #newUntilMs = 0;
   readonly #reader = new WindowReader();
   readonly #send: Send<LobbyState>;
+  /** Where each reference of the state leads. Rules know sessions by reference; only deliveries need the session. */
+  readonly #routes = new WeakMap<SessionRef, Subscriber>();
   #game: LobbyGame | null = null;
   /** The next moment at which time alone changes something, Unix milliseconds. */
   #due: { readonly atMs: number; readonly timer: Timer } | null = null;
@@ -148,12 +152,25 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch> 
   #tell(state: LobbyState, type: string, data: unknown, from: string | null, userId: string | null): number {
     const t = 'GUILDHALL_LOBBY_MESSAGE';
     const d = { lobby_id: this.id, user_id: from, type, data };
-    const sessions = [...state.sessions.values()];
+    const sessions = this.#routed(state.sessions.values());
     const of = userId === null ? sessions : sessions.filter((session) => session.userId === userId);
     const to = directRecipients(of, t);
     const body = this.body(t, d);
     for (const session of to) session.deliver(body);
     return to.length;
+  }
+
+  #routed(sessions: Iterable<SessionRef>): Subscriber[] {
+    const routed: Subscriber[] = [];
+    for (const session of sessions) {
+      let route = this.#routes.get(session);
+      if (!route) {
+        route = this.#ports.route(session);
+        this.#routes.set(session, route);
+      }
+      routed.push(route);
+    }
+    return routed;
   }
 
   #tableOf(state: LobbyState): GameTable {
@@ -208,7 +225,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch> 
   ): readonly Outgoing[] {
     const { t, d } = dispatch;
     this.tap(t, d);
-    const to = directRecipients(dispatch.to, t);
+    const to = directRecipients(this.#routed(dispatch.to), t);
     const isNumbered = this.stream !== null && lobbyRules.isDurable(fact);
     return [(isNumbered && this.#toMembers(state, dispatch, to, nowMs)) || { t, d, to }];
   }

@@ -35,7 +35,7 @@ export interface Telling {
   listeners(userId: UserId): readonly Subscriber[];
   /** The way to all of these, for bodies that are numbered; they are of other shards as well. */
   toEach(to: readonly (readonly [UserId, Ears])[]): Subscriber;
-  /** The way to that very session, wherever its user is owned from now on. */
+  /** That very session, or the way to it, whichever shard owns its user from now on. */
   route(session: SessionRef): Subscriber;
   /** To that very session; when its user has just come from another shard, it may be open a moment later. */
   tellSession(userId: UserId, sessionId: string, t: DispatchName, d: object): void;

@@ -1,15 +1,15 @@
 import type { UserId } from '../../protocol/ids.ts';
-import type { Subscriber } from '../fanout/body.ts';
+import type { SessionRef } from '../fanout/direct.ts';
 import type { LobbyMember, LobbyState } from './lobby.ts';
 import { gatewayLobby, gatewayMember } from './objects.ts';
 import type { LobbyDispatch } from './topic.ts';
 
-export const everyone = ({ sessions }: LobbyState): readonly Subscriber[] => [...sessions.values()];
+export const everyone = ({ sessions }: LobbyState): readonly SessionRef[] => [...sessions.values()];
 
-export const others = ({ sessions }: LobbyState, userId: string): readonly Subscriber[] =>
+export const others = ({ sessions }: LobbyState, userId: string): readonly SessionRef[] =>
   [...sessions.values()].filter((session) => session.userId !== userId);
 
-export const attach = (state: LobbyState, sessions: readonly Subscriber[]): void => {
+export const attach = (state: LobbyState, sessions: readonly SessionRef[]): void => {
   for (const session of sessions) state.sessions.set(session.sessionId, session);
 };
 
@@ -35,7 +35,7 @@ export const aboutMember = (state: LobbyState, member: LobbyMember) => ({
 export function connectionTold(
   state: LobbyState,
   userId: UserId,
-  but: readonly Subscriber[],
+  but: readonly SessionRef[],
 ): readonly LobbyDispatch[] {
   const member = state.members.get(userId);
   const more = [...state.sessions.values()].some(

@@ -1,6 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
-import type { Subscriber } from '../fanout/body.ts';
+import type { SessionRef } from '../fanout/direct.ts';
 import type { FactOf } from '../kernel/topic.ts';
 import type {
   Listing,
@@ -35,14 +35,14 @@ export type LobbyFacts = {
     readonly lobbyId: ChannelId;
     readonly applicationId: ApplicationId;
     readonly member: LobbyMember;
-    readonly sessions: readonly Subscriber[];
+    readonly sessions: readonly SessionRef[];
   };
   lobbyMemberUpdated: { readonly lobbyId: ChannelId; readonly member: LobbyMember };
   lobbyMemberRemoved: {
     readonly lobbyId: ChannelId;
     readonly applicationId: ApplicationId;
     readonly member: LobbyMember;
-    readonly sessions: readonly Subscriber[];
+    readonly sessions: readonly SessionRef[];
   };
   lobbyLinked: { readonly lobby: Lobby; readonly link: LobbyLink };
   lobbyUnlinked: { readonly lobby: Lobby; readonly link: LobbyLink };
@@ -56,7 +56,7 @@ export type LobbyFacts = {
   /** Never stored, from here on. */
   lobbySessionsAttached: {
     readonly userId: UserId;
-    readonly sessions: readonly Subscriber[];
+    readonly sessions: readonly SessionRef[];
     /** They do not know the lobby yet. */
     readonly announce: boolean;
   };

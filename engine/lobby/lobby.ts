@@ -1,6 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
-import type { Subscriber } from '../fanout/body.ts';
+import type { SessionRef } from '../fanout/direct.ts';
 import type { GuildChannel } from '../guild/guild.ts';
 import type { Metadata } from './metadata.ts';
 
@@ -132,7 +132,7 @@ export interface LobbyState {
   /** Window on messages. `null`: known not to exist. */
   readonly messages: Map<MessageId, LobbyMessage | null>;
   /** Open sessions of members in the lobby's application, by session id. They keep it alive and hear of it. */
-  readonly sessions: Map<string, Subscriber>;
+  readonly sessions: Map<string, SessionRef>;
   readonly voiceStates: Map<UserId, LobbyVoiceState>;
   /** Unix milliseconds since which the host has had no session here; null while it has one. */
   hostAwayMs: number | null;

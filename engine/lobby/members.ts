@@ -3,7 +3,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { cleanText } from '../channel/text.ts';
-import type { Subscriber } from '../fanout/body.ts';
+import type { SessionRef } from '../fanout/direct.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { aboutMember, attach, enter, everyone, lobbyUpdate, others } from './dispatches.ts';
@@ -23,7 +23,7 @@ import { leavingVoice } from './voice.ts';
 /** A user who may become a member, with the sessions open in the lobby's application. */
 export interface Person {
   readonly user: APIUser;
-  readonly sessions: readonly Subscriber[];
+  readonly sessions: readonly SessionRef[];
   /** In as many lobbies of the application as one may be. */
   readonly full: boolean;
 }

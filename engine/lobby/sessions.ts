@@ -1,6 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { UserId } from '../../protocol/ids.ts';
-import type { Subscriber } from '../fanout/body.ts';
+import type { SessionRef } from '../fanout/direct.ts';
 import { accepted, type Env } from '../kernel/outcome.ts';
 import { aboutMember, attach, connectionTold, enter, everyone } from './dispatches.ts';
 import { idleAtMs, type Lobby, type LobbyState } from './lobby.ts';
@@ -15,7 +15,7 @@ type SessionCommands = {
   attachSessions: {
     input: {
       readonly userId: UserId;
-      readonly sessions: readonly Subscriber[];
+      readonly sessions: readonly SessionRef[];
       readonly announce: boolean;
     };
     value: object | null;

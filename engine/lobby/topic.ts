@@ -1,7 +1,7 @@
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { WebhookEventFact } from '../application/webhookevents.ts';
-import type { Subscriber } from '../fanout/body.ts';
+import type { SessionRef } from '../fanout/direct.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
 import type { Env } from '../kernel/outcome.ts';
@@ -16,7 +16,7 @@ export type Told = LobbyFact | WebhookEventFact;
 export interface LobbyDispatch {
   readonly t: DispatchName;
   readonly d: object;
-  readonly to: Iterable<Subscriber>;
+  readonly to: Iterable<SessionRef>;
 }
 
 export interface LobbyShape {

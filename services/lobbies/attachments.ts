@@ -5,7 +5,8 @@ import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { LobbyVoiceRequest } from '../../actors/session/requests.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
-import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
+import { DispatchBody } from '../../engine/fanout/body.ts';
+import { refOf, type SessionRef } from '../../engine/fanout/direct.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
@@ -164,10 +165,10 @@ export class Attachments {
    * The user's open sessions, which the lobby serves from now on. Must be called in the same turn as the command to the
    * lobby.
    */
-  entering(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): readonly Subscriber[] {
+  entering(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): readonly SessionRef[] {
     const open = [...(this.#byUser.get(keyOf(applicationId, userId)) ?? [])];
     for (const { lobbies } of open) lobbies.add(lobbyId);
-    return open.map(({ session }) => session);
+    return open.map(({ session }) => refOf(session));
   }
 
   /** A user joined a lobby: attaches sessions that opened meanwhile. */
@@ -240,7 +241,7 @@ export class Attachments {
     const [first] = open;
     if (!first) return null;
     for (const { lobbies } of open) lobbies.add(id);
-    const sessions = open.map(({ session }) => session);
+    const sessions = open.map(({ session }) => refOf(session));
     const userId = first.session.userId as UserId;
     const reply = await this.#ports.call(id, 'attachSessions', { userId, sessions, announce }, SYSTEM);
     return reply.ok ? reply.value : null;

@@ -8,7 +8,6 @@ import type { Clock } from '../../actors/runtime/clock.ts';
 import { gathering } from '../../actors/runtime/gather.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';
 import type { TimerWheel } from '../../actors/runtime/wheel.ts';
-import type { Telling } from '../../actors/user/telling.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { idleAtMs, type Lobby, type LobbyState } from '../../engine/lobby/lobby.ts';
@@ -39,7 +38,6 @@ export interface LobbiesPorts {
   readonly secretHash: (applicationId: ApplicationId, secret: string) => Promise<string>;
   readonly inviteCode: () => string;
   readonly routing: Routing;
-  readonly telling: Pick<Telling, 'route'>;
   /** Reports faults of operations that no caller awaits. */
   readonly onFault: (error: unknown, id: string) => void;
 }

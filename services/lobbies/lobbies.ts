@@ -1,7 +1,7 @@
 import type { LobbyListener } from '../../actors/lobby/lobby.shell.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
-import type { Subscriber } from '../../engine/fanout/body.ts';
+import type { SessionRef } from '../../engine/fanout/direct.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { LobbyLink } from '../../engine/lobby/lobby.ts';
@@ -127,7 +127,7 @@ const listenerOf = (
   sweep: Sweep,
 ): LobbyListener => ({
   memberJoined: (id, applicationId, userId) => attachments.tell.joined(userId, id, applicationId),
-  left(id, sessions: Iterable<Subscriber>) {
+  left(id, sessions: Iterable<SessionRef>) {
     for (const [userId, sessionIds] of byUser(sessions)) attachments.tell.left(userId, id, sessionIds);
   },
   said(id, link, message) {
@@ -144,7 +144,7 @@ const listenerOf = (
   },
 });
 
-function byUser(sessions: Iterable<Subscriber>): ReadonlyMap<UserId, readonly string[]> {
+function byUser(sessions: Iterable<SessionRef>): ReadonlyMap<UserId, readonly string[]> {
   const found = new Map<UserId, string[]>();
   for (const { userId, sessionId } of sessions)
     found.set(userId as UserId, [...(found.get(userId as UserId) ?? []), sessionId]);

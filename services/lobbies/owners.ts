@@ -1,6 +1,4 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { Subscriber } from '../../engine/fanout/body.ts';
-import { refOf } from '../../engine/fanout/direct.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
@@ -13,13 +11,9 @@ import {
   type SecretRequest,
 } from './context.ts';
 import type { LobbyOperations } from './ports.ts';
-import { withSessions } from './sessionreferences.ts';
 
-/**
- * Sends commands to the owner shards of lobbies. Between shards a session is a reference, which the owner turns into a
- * route to it.
- */
-export function commandCaller({ registry, routing, telling }: LobbiesPorts): LobbyOperations['call'] {
+/** Sends commands to the owner shards of lobbies. */
+export function commandCaller({ registry, routing }: LobbiesPorts): LobbyOperations['call'] {
   const run = <K extends keyof LobbyCommands>(
     id: ChannelId,
     type: K,
@@ -30,13 +24,7 @@ export function commandCaller({ registry, routing, telling }: LobbiesPorts): Lob
     new Promise((resolve, reject) => {
       registry.workWith(id, (shell) => shell.command(type, input, authority, resolve, reject, commandKey));
     });
-  if (routing.alone) return run;
-  const toRoute = (session: Subscriber): Subscriber => telling.route(session);
-  const toName = (session: Subscriber): Subscriber => refOf(session) as Subscriber;
-  const received: typeof run = (id, type, input, authority, commandKey) =>
-    run(id, type, withSessions(input, toRoute), authority, commandKey);
-  const call = routing.ask('lobby.command', received);
-  return (id, type, input, authority) => call(id, type, withSessions(input, toName), authority);
+  return routing.ask('lobby.command', run);
 }
 
 /** Operations on the owner shard of a lobby or a secret. */

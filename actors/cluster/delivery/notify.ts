@@ -1,5 +1,5 @@
 import { DispatchBody, type Subscriber } from '../../../engine/fanout/body.ts';
-import { type Ears, EVERY_EAR, refOf } from '../../../engine/fanout/direct.ts';
+import { type Ears, EVERY_EAR, refOf, type SessionRef } from '../../../engine/fanout/direct.ts';
 import type { Presence } from '../../../engine/presence/merge.ts';
 import type { DispatchName } from '../../../protocol/dispatches.ts';
 import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
@@ -29,9 +29,10 @@ export function createTelling(ports: TellingPorts): Telling {
   const { users, clock, inboxes } = ports;
   const bodyOf = (t: DispatchName, d: object) => new DispatchBody(t, d, clock.monotonic());
   const { spread, opened } = inboxes ? spreading(inboxes, ports) : atHand(users);
-  const route = (session: Parameters<Telling['route']>[0]): Subscriber => {
-    const entry: Entry = [session.userId as UserId, session.sessionId];
-    return { ...refOf(session), deliver: (body) => spread([entry], body) };
+  const route = (session: SessionRef): Subscriber => {
+    const { sessionId, userId } = session;
+    const open = inboxes ? undefined : users.sessions(userId).find((each) => each.sessionId === sessionId);
+    return open ?? { ...refOf(session), deliver: (body) => spread([[userId as UserId, sessionId]], body) };
   };
   return {
     ...answersOf(ports),
