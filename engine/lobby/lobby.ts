@@ -2,18 +2,13 @@ import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import type { GuildChannel } from '../guild/guild.ts';
+import { INITIAL_FIELDS, type LobbyFields } from './fields.ts';
 import type { Metadata } from './metadata.ts';
 
 /** A lobby without its members. Keys are the wire's where the wire has them. */
-export interface Lobby {
+export interface Lobby extends LobbyFields {
   readonly id: ChannelId;
   readonly application_id: ApplicationId;
-  readonly metadata: Metadata | null;
-  /** 1: only who has authorised the application may write in the linked channel. */
-  readonly flags: number;
-  /** Where this lobby's webhook events go instead of the application's URL. */
-  readonly override_event_webhooks_url: string | null;
-  readonly idle_timeout_seconds: number;
   /** Made by a client with a secret: clients may join and leave it, and it cannot be linked. */
   readonly by_secret: boolean;
   /** Unix milliseconds since which nobody has been connected; null while somebody is, or it is linked. */
@@ -143,7 +138,7 @@ export interface LobbyState {
 }
 
 export const newLobbyState = (lobby: Lobby): Omit<LobbyState, 'messages'> => ({
-  lobby,
+  lobby: { ...INITIAL_FIELDS, ...lobby },
   members: new Map(),
   sessions: new Map(),
   voiceStates: new Map(),

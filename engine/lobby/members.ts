@@ -7,6 +7,7 @@ import type { SessionRef } from '../fanout/direct.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { aboutMember, attach, enter, everyone, lobbyUpdate, others } from './dispatches.ts';
+import { changedLobby, type LobbyChange, sameMetadata } from './fields.ts';
 import type { Lobby, LobbyMember, LobbyState } from './lobby.ts';
 import { cleanMetadata, METADATA, type Metadata, metadataRefusal } from './metadata.ts';
 import {
@@ -33,13 +34,6 @@ export interface MemberDraft {
   readonly metadata?: Metadata | null;
   readonly flags?: number | null;
   readonly additional_name?: string | null;
-}
-
-export interface LobbyChange {
-  readonly metadata?: Metadata | null;
-  readonly flags?: number | null;
-  readonly idle_timeout_seconds?: number | null;
-  readonly override_event_webhooks_url?: string | null;
 }
 
 type MemberCommands = {
@@ -99,35 +93,6 @@ export function memberDraftRefusal(draft: MemberDraft, path: readonly (string | 
   const no = metadataRefusal(draft.metadata, METADATA, [...path, 'metadata']);
   if (no || draft.additional_name == null || cleanText(draft.additional_name).trim() !== '') return no;
   return invalidField([...path, 'additional_name'], 'BASE_TYPE_REQUIRED', 'This field is required');
-}
-
-/** The lobby with a change on it; the very same when nothing differs. */
-export function changedLobby(lobby: Lobby, change: LobbyChange): Lobby {
-  const next: Lobby = {
-    ...lobby,
-    ...(change.metadata !== undefined ? { metadata: cleanMetadata(change.metadata) } : {}),
-    ...(change.flags != null ? { flags: change.flags } : {}),
-    ...(change.idle_timeout_seconds !== undefined
-      ? { idle_timeout_seconds: change.idle_timeout_seconds ?? LIMITS.lobby_idle_sec_default }
-      : {}),
-    ...(change.override_event_webhooks_url !== undefined
-      ? { override_event_webhooks_url: change.override_event_webhooks_url }
-      : {}),
-  };
-  const same =
-    sameMetadata(lobby.metadata, next.metadata) &&
-    (['flags', 'idle_timeout_seconds', 'override_event_webhooks_url'] as const).every(
-      (key) => lobby[key] === next[key],
-    );
-  return same ? lobby : next;
-}
-
-function sameMetadata(a: Metadata | null, b: Metadata | null): boolean {
-  if (a === null || b === null) return a === b;
-  const keys = Object.keys(a);
-  return (
-    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && a[key] === b[key])
-  );
 }
 
 function changedMember(member: LobbyMember, draft: MemberDraft): LobbyMember {

@@ -1,5 +1,6 @@
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { type ShownFields, shownFields } from './fields.ts';
 import { isConnected, type LobbyMember, type LobbyMessage, type LobbyState } from './lobby.ts';
 import type { Metadata } from './metadata.ts';
 
@@ -12,14 +13,11 @@ export type LobbyMemberObject = {
 };
 
 /** A lobby of the REST interface. */
-export type LobbyObject = {
+export type LobbyObject = ShownFields & {
   readonly id: ChannelId;
   readonly application_id: string;
-  readonly metadata: Metadata | null;
   readonly members: readonly LobbyMemberObject[];
-  readonly flags: number;
   readonly linked_channel?: object;
-  readonly override_event_webhooks_url?: string | null;
 };
 
 export type LobbyMessageObject = Readonly<Record<string, unknown>> & { readonly id: string };
@@ -47,27 +45,24 @@ export const gatewayMember = (state: LobbyState, member: LobbyMember) => ({
 
 /** `bot`: for the application itself, which alone hears where its events go. */
 export function lobbyObject({ lobby, members }: LobbyState, bot: boolean): LobbyObject {
-  const { id, application_id, metadata, flags, linked, override_event_webhooks_url } = lobby;
+  const { id, application_id, linked } = lobby;
   return {
     id,
     application_id,
-    metadata,
+    ...shownFields(lobby, bot),
     members: [...members.values()].map(memberObject),
-    flags,
     ...(linked ? { linked_channel: linked.channel } : {}),
-    ...(bot ? { override_event_webhooks_url } : {}),
   };
 }
 
 /** A lobby as LOBBY_CREATE, LOBBY_UPDATE and READY show it. Cost: O(members + sessions). */
 export function gatewayLobby(state: LobbyState): object {
-  const { id, application_id, metadata, flags, linked, host_id } = state.lobby;
+  const { id, application_id, linked, host_id } = state.lobby;
   const connected = new Set([...state.sessions.values()].map(({ userId }) => userId));
   return {
     id,
     application_id,
-    metadata,
-    flags,
+    ...shownFields(state.lobby, false),
     region: REGION,
     members: [...state.members.values()].map((member) => ({
       user: member.user,

@@ -10,8 +10,9 @@ import type { Registry } from '../../actors/runtime/registry.ts';
 import type { TimerWheel } from '../../actors/runtime/wheel.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
+import { changedLobby, INITIAL_FIELDS, type LobbyChange } from '../../engine/lobby/fields.ts';
 import { idleAtMs, type Lobby, type LobbyState } from '../../engine/lobby/lobby.ts';
-import { changedLobby, type LobbyChange, type Person } from '../../engine/lobby/members.ts';
+import type { Person } from '../../engine/lobby/members.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
@@ -90,10 +91,7 @@ export async function createEmptyLobby(
   const blank: Lobby = {
     id,
     application_id: applicationId,
-    metadata: null,
-    flags: 0,
-    override_event_webhooks_url: null,
-    idle_timeout_seconds: LIMITS.lobby_idle_sec_default,
+    ...INITIAL_FIELDS,
     by_secret: byClient,
     idle_since_ms: clock.now(),
     linked: null,

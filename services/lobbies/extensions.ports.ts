@@ -1,8 +1,9 @@
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { BeyondObject } from '../../engine/lobby/beyond.ts';
+import type { LobbyChange } from '../../engine/lobby/fields.ts';
 import type { Listing } from '../../engine/lobby/lobby.ts';
-import type { LobbyChange, MemberDraft } from '../../engine/lobby/members.ts';
+import type { MemberDraft } from '../../engine/lobby/members.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { LobbyObject } from '../../engine/lobby/objects.ts';
 import type { SettingsChange } from '../../engine/lobby/settings.ts';

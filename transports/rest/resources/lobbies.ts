@@ -1,5 +1,6 @@
 import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { LobbyChange } from '../../../engine/lobby/fields.ts';
 import type { MemberDraft } from '../../../engine/lobby/members.ts';
 import type { Metadata } from '../../../engine/lobby/metadata.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
@@ -55,7 +56,7 @@ const Change = {
   idle_timeout_seconds: IdleTimeout(),
   flags: OneFlag(),
   override_event_webhooks_url: Optional(Nullable(Url(URL_CHARS_MAX))),
-};
+} satisfies Record<keyof LobbyChange, unknown>;
 const EditLobby = Obj({ ...Change, members: Members() });
 
 const JoinLobby = Obj({

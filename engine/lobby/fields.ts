@@ -1,0 +1,99 @@
+import { LIMITS } from '../../protocol/limits.ts';
+import { cleanMetadata, type Metadata } from './metadata.ts';
+
+/** One field of a lobby that its application may set. */
+interface Field<T> {
+  /** In a new lobby, and in one that was stored before the field existed. */
+  readonly initial: T;
+  /** The value after a change that names the field; null asks to take it away. */
+  readonly changed: (wanted: T | null, current: T) => T;
+  readonly same: (a: T, b: T) => boolean;
+  /** Who sees it: everyone who sees the lobby, the application's server alone, or nobody. */
+  readonly shownTo: 'everyone' | 'server' | 'nobody';
+}
+
+type Row<T> = Pick<Field<T>, 'initial'> & Partial<Pick<Field<T>, 'changed' | 'same'>>;
+
+/** Makes rows of fields that these people see. */
+const fieldFor =
+  <S extends Field<unknown>['shownTo']>(shownTo: S) =>
+  <T>(row: Row<T>): Field<T> & { readonly shownTo: S } => ({
+    changed: (wanted) => wanted ?? row.initial,
+    same: (a, b) => a === b,
+    ...row,
+    shownTo,
+  });
+const forEveryone = fieldFor('everyone');
+const forServer = fieldFor('server');
+const forNobody = fieldFor('nobody');
+
+/**
+ * The fields of a lobby that its application may set, one row each. Their schemas in requests are in
+ * `transports/rest/resources/lobbies.ts`; the store keeps a lobby whole.
+ *
+ * @source the platform's documentation of the Lobby resource, "Lobby Object"
+ */
+const LOBBY_FIELDS = {
+  metadata: forEveryone<Metadata | null>({
+    initial: null,
+    changed: (wanted) => cleanMetadata(wanted),
+    same: sameMetadata,
+  }),
+  /** 1: only users who have authorised the application may write in the linked channel. Null changes nothing. */
+  flags: forEveryone<number>({
+    initial: 0,
+    changed: (wanted, current) => wanted ?? current,
+  }),
+  /** Where this lobby's webhook events go instead of the application's URL. */
+  override_event_webhooks_url: forServer<string | null>({ initial: null }),
+  /** Seconds without a connected member after which the lobby ends. */
+  idle_timeout_seconds: forNobody<number>({ initial: LIMITS.lobby_idle_sec_default }),
+};
+
+type Rows = typeof LOBBY_FIELDS;
+type Name = keyof Rows;
+type ValueOf<F> = F extends Field<infer T> ? T : never;
+
+export type LobbyFields = { readonly [K in Name]: ValueOf<Rows[K]> };
+
+type NamesFor<S> = { [K in Name]: Rows[K]['shownTo'] extends S ? K : never }[Name];
+/** The fields in a lobby object; those of the server where it is made for the server. */
+export type ShownFields = Pick<LobbyFields, NamesFor<'everyone'>> &
+  Partial<Pick<LobbyFields, NamesFor<'server'>>>;
+
+/** A change of a lobby. Absent: stays as it is. Null: see `changed` of the row. */
+export type LobbyChange = { readonly [K in Name]?: LobbyFields[K] | null };
+
+const rows = Object.entries(LOBBY_FIELDS) as readonly [Name, Field<unknown>][];
+
+const SHOWN_TO_EVERYONE = rows.filter(([, { shownTo }]) => shownTo === 'everyone').map(([name]) => name);
+const SHOWN_TO_SERVER = rows.filter(([, { shownTo }]) => shownTo !== 'nobody').map(([name]) => name);
+
+export const INITIAL_FIELDS = Object.fromEntries(
+  rows.map(([name, { initial }]) => [name, initial]),
+) as LobbyFields;
+
+/** The lobby with a change on it; the very same object when nothing differs. */
+export function changedLobby<L extends LobbyFields>(lobby: L, change: LobbyChange): L {
+  const differing = rows.flatMap(([name, { changed, same }]) => {
+    const wanted = change[name];
+    if (wanted === undefined) return [];
+    const next = changed(wanted, lobby[name]);
+    return same(lobby[name], next) ? [] : [[name, next] as const];
+  });
+  return differing.length === 0 ? lobby : { ...lobby, ...Object.fromEntries(differing) };
+}
+
+/** The fields that a lobby object shows. @param server For the application's server, which sees more. */
+export const shownFields = (lobby: LobbyFields, server: boolean): ShownFields =>
+  Object.fromEntries(
+    (server ? SHOWN_TO_SERVER : SHOWN_TO_EVERYONE).map((name) => [name, lobby[name]]),
+  ) as ShownFields;
+
+export function sameMetadata(a: Metadata | null, b: Metadata | null): boolean {
+  if (a === null || b === null) return a === b;
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && a[key] === b[key])
+  );
+}
