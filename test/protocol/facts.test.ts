@@ -23,14 +23,7 @@ import {
   INTENTS,
 } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import {
-  CLIENT_OPS,
-  isClientOp,
-  isUserClientOp,
-  OP,
-  USER_CLIENT_OPS,
-  USER_OPS,
-} from '../../protocol/opcodes.ts';
+import { OP } from '../../protocol/opcodes.ts';
 import {
   ALL_PERMISSIONS,
   DEFAULT_EVERYONE,
@@ -193,24 +186,6 @@ describe('numbers', () => {
 });
 
 describe('sets', () => {
-  it('keep the opcodes of bots and people apart, and take only what clients send for a client opcode', () => {
-    expect(CLIENT_OPS.filter((op) => USER_OPS.has(op))).toEqual([]);
-    expect(USER_CLIENT_OPS.filter((op) => !USER_OPS.has(op))).toEqual([]);
-    expect([16, 18, 22, 23, '18', null].map(isUserClientOp)).toEqual([
-      false,
-      true,
-      true,
-      false,
-      false,
-      false,
-    ]);
-    fc.assert(
-      fc.property(fc.anything(), (op) => {
-        expect(isClientOp(op)).toBe([1, 2, 3, 4, 6, 8, 31, 43].some((known) => Object.is(known, op)));
-      }),
-    );
-  });
-
   it('name the channels that are threads or hold messages, and the messages that may be deleted', () => {
     expect([...THREADS]).toEqual([10, 11, 12]);
     expect([...WITH_MESSAGES].sort((a, b) => a - b)).toEqual([0, 2, 5, 10, 11, 12, 13]);

@@ -9,10 +9,10 @@ import type {
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Allowance } from '../../engine/session/allowance.ts';
 import { CLIENT_ENDS, CLOSE } from '../../protocol/closecodes.ts';
-import { isClientOp, isUserClientOp, OP, USER_OPS } from '../../protocol/opcodes.ts';
+import { OP } from '../../protocol/opcodes.ts';
 import { decodePayload, type Payload } from './codec/decode.ts';
 import type { Lane } from './codec/lane.ts';
-import { OPCODES, USER_OPCODES } from './opcodes/index.ts';
+import { opcodeOf } from './opcodes/index.ts';
 import type { Connection, Opcode } from './opcodes/opcode.ts';
 import type { Outbox, Outgoing } from './outbox.ts';
 
@@ -340,10 +340,11 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
     if (this.#phase === 'opening' && op !== OP.HEARTBEAT && op !== OP.IDENTIFY && op !== OP.RESUME) {
       this.#held ??= [];
       this.#held.push(payload);
-    } else if (isClientOp(op)) this.#accept(OPCODES[op], d);
-    else if (!USER_OPS.has(op) || this.#session?.principal.bot !== false)
-      this.#closeFor(CLOSE.UNKNOWN_OPCODE);
-    else if (isUserClientOp(op)) this.#accept(USER_OPCODES[op], d);
+      return;
+    }
+    const opcode = opcodeOf(op, this.#session?.principal.bot === false);
+    if (opcode === 'unknown') this.#closeFor(CLOSE.UNKNOWN_OPCODE);
+    else if (opcode !== 'ignored') this.#accept(opcode, d);
     else if (op === QOS_HEARTBEAT) this.heartbeat();
   }
 

@@ -1,4 +1,4 @@
-import { type ClientOp, OP, type UserClientOp } from '../../../protocol/opcodes.ts';
+import { OP, USER_OPS } from '../../../protocol/opcodes.ts';
 import { requestChannelInfo } from './channelinfo.ts';
 import { heartbeat } from './heartbeat.ts';
 import { identify } from './identify.ts';
@@ -16,25 +16,36 @@ import { streamSetPaused } from './streamsetpaused.ts';
 import { streamWatch } from './streamwatch.ts';
 import { voiceState } from './voicestate.ts';
 
-/** What a client may send. */
-export const OPCODES = {
-  [OP.HEARTBEAT]: heartbeat,
-  [OP.IDENTIFY]: identify,
-  [OP.PRESENCE_UPDATE]: presenceUpdate,
-  [OP.VOICE_STATE_UPDATE]: voiceState,
-  [OP.RESUME]: resume,
-  [OP.REQUEST_GUILD_MEMBERS]: requestMembers,
-  [OP.REQUEST_SOUNDBOARD_SOUNDS]: requestSoundboardSounds,
-  [OP.REQUEST_CHANNEL_INFO]: requestChannelInfo,
-} as const satisfies Record<ClientOp, Opcode>;
+/** Opcodes that every client may send. */
+const OPCODES: ReadonlyMap<unknown, Opcode> = new Map([
+  [OP.HEARTBEAT, heartbeat],
+  [OP.IDENTIFY, identify],
+  [OP.PRESENCE_UPDATE, presenceUpdate],
+  [OP.VOICE_STATE_UPDATE, voiceState],
+  [OP.RESUME, resume],
+  [OP.REQUEST_GUILD_MEMBERS, requestMembers],
+  [OP.REQUEST_SOUNDBOARD_SOUNDS, requestSoundboardSounds],
+  [OP.REQUEST_CHANNEL_INFO, requestChannelInfo],
+]);
 
-/** What only people may send. */
-export const USER_OPCODES = {
-  [OP.LOBBY_VOICE_STATES]: lobbyVoiceStates,
-  [OP.STREAM_CREATE]: streamCreate,
-  [OP.STREAM_DELETE]: streamDelete,
-  [OP.STREAM_WATCH]: streamWatch,
-  [OP.STREAM_PING]: streamPing,
-  [OP.STREAM_SET_PAUSED]: streamSetPaused,
-  [OP.LOBBY_VOICE_SERVER_PING]: lobbyVoiceServerPing,
-} as const satisfies Record<UserClientOp, Opcode>;
+/** Opcodes that only people's sessions may send. */
+const USER_OPCODES: ReadonlyMap<unknown, Opcode> = new Map([
+  [OP.LOBBY_VOICE_STATES, lobbyVoiceStates],
+  [OP.STREAM_CREATE, streamCreate],
+  [OP.STREAM_DELETE, streamDelete],
+  [OP.STREAM_WATCH, streamWatch],
+  [OP.STREAM_PING, streamPing],
+  [OP.STREAM_SET_PAUSED, streamSetPaused],
+  [OP.LOBBY_VOICE_SERVER_PING, lobbyVoiceServerPing],
+]);
+
+/**
+ * What to do for an opcode. `unknown`: close with 4001. `ignored`: a user's client sends it, and this server does not
+ * serve it.
+ *
+ * @param ofUser Whether the connection has the session of a person.
+ */
+export const opcodeOf = (op: unknown, ofUser: boolean): Opcode | 'ignored' | 'unknown' =>
+  OPCODES.get(op) ?? (ofUser && isUserOp(op) ? (USER_OPCODES.get(op) ?? 'ignored') : 'unknown');
+
+const isUserOp = (op: unknown): boolean => typeof op === 'number' && USER_OPS.has(op);
