@@ -1,5 +1,7 @@
 // Goal: search finds the listed lobbies that match, in the order asked for, on every database.
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { INITIAL_FIELDS } from '../../engine/lobby/fields.ts';
 import { listingOf } from '../../engine/lobby/listing.ts';
 import { NO_SETTINGS, type SettingsChange } from '../../engine/lobby/settings.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
@@ -19,10 +21,8 @@ function listing(
   const lobby = {
     id: id<ChannelId>(lobbyId),
     application_id: application,
+    ...INITIAL_FIELDS,
     metadata,
-    flags: 0,
-    override_event_webhooks_url: null,
-    idle_timeout_seconds: 300,
     by_secret: true,
     idle_since_ms: null,
     linked: null,

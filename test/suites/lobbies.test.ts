@@ -1,5 +1,7 @@
 // Goal: what lobbies' facts say is what their store reads back, on every database.
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { INITIAL_FIELDS } from '../../engine/lobby/fields.ts';
 import type { Lobby, LobbyMember, LobbyMessage } from '../../engine/lobby/lobby.ts';
 import {
   type ApplicationId,
@@ -17,10 +19,8 @@ const DAY_MS = 86_400_000;
 const lobby = (lobbyId: string, more: Partial<Lobby> = {}): Lobby => ({
   id: id<ChannelId>(lobbyId),
   application_id: APPLICATION,
+  ...INITIAL_FIELDS,
   metadata: { map: 'dunes', __proto__x: 'y' },
-  flags: 0,
-  override_event_webhooks_url: null,
-  idle_timeout_seconds: 300,
   by_secret: true,
   idle_since_ms: 1_000,
   linked: null,

@@ -1,6 +1,7 @@
 import type { DispatchBody, Subscriber } from '../../../engine/fanout/body.ts';
 import type { By } from '../../../engine/kernel/authority.ts';
 import type { Outcome } from '../../../engine/kernel/outcome.ts';
+import { INITIAL_FIELDS } from '../../../engine/lobby/fields.ts';
 import { type Lobby, type LobbyMember, type LobbyState, newLobbyState } from '../../../engine/lobby/lobby.ts';
 import type { Person } from '../../../engine/lobby/members.ts';
 import { type LobbyCommands, lobbyRules } from '../../../engine/lobby/rules.ts';
@@ -16,10 +17,7 @@ export const CHANNEL = { id: '500', type: 0, name: 'general', guild_id: '1' } as
 const lobby = (more: Partial<Lobby> = {}): Lobby => ({
   id: LOBBY_ID,
   application_id: APPLICATION_ID,
-  metadata: null,
-  flags: 0,
-  override_event_webhooks_url: null,
-  idle_timeout_seconds: 300,
+  ...INITIAL_FIELDS,
   by_secret: true,
   idle_since_ms: NOW_MS,
   linked: null,
