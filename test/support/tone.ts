@@ -33,14 +33,25 @@ export function decodedSamples(packets: readonly Uint8Array[]): Float64Array {
   return Float64Array.from(samples);
 }
 
-/** How much of the power of the samples lies at a frequency, 0 to 1 (Goertzel). */
+/** Milliseconds of one block of `shareAt`: a tone at 440 Hz is 22 periods long, and 20 Hz is the resolution. */
+const BLOCK_MS = 50;
+
+/**
+ * How much of the power of the samples lies at a frequency, 0 to 1 (Goertzel, block by block). A packet that is late or
+ * lost shifts the phase of the tone behind it: over the whole recording the two parts would cancel each other out.
+ */
 export function shareAt(samples: Float64Array, hz: number, rateHz = RATE_HZ): number {
   const coefficient = 2 * Math.cos((2 * Math.PI * hz) / rateHz);
-  let [before, last, power] = [0, 0, 0];
-  for (const sample of samples) {
-    [before, last] = [last, sample + coefficient * last - before];
-    power += sample * sample;
+  const blockSize = Math.min(samples.length, (BLOCK_MS * rateHz) / 1_000);
+  let [atHz, power] = [0, 0];
+  for (let from = 0; from + blockSize <= samples.length && blockSize > 0; from += blockSize) {
+    let [before, last] = [0, 0];
+    for (const sample of samples.subarray(from, from + blockSize)) {
+      [before, last] = [last, sample + coefficient * last - before];
+      power += sample * sample;
+    }
+    const found = last * last + before * before - coefficient * last * before;
+    atHz += (2 * found) / blockSize;
   }
-  const at = last * last + before * before - coefficient * last * before;
-  return power === 0 ? 0 : (2 * at) / (samples.length * power);
+  return power === 0 ? 0 : atHz / power;
 }
