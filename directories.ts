@@ -2,10 +2,10 @@ import { mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
 /**
- * Makes a directory, and the ones above it that are missing. Node's own `recursive` never returns where a file system
- * answers ENOENT although the directory above exists, as /proc and the mount points of an automounter do.
+ * Creates a directory and its missing parents. Node's own `recursive` option never returns on file systems that report
+ * ENOENT for an existing parent, such as /proc and the mount points of an automounter.
  *
- * @throws what the system answers for the first directory that cannot be made.
+ * @throws the system's error for the first directory that cannot be created.
  */
 export async function makeDirectory(path: string, mode = 0o777): Promise<void> {
   const whole = resolve(path);
@@ -18,7 +18,7 @@ export async function makeDirectory(path: string, mode = 0o777): Promise<void> {
   if (again !== null) throw again;
 }
 
-/** Null: the directory exists now. */
+/** Creates one directory. @returns null if it exists afterwards, else the error. */
 async function failureOf(path: string, mode: number): Promise<NodeJS.ErrnoException | null> {
   try {
     await mkdir(path, mode);

@@ -32,38 +32,38 @@ export interface EngineOptions {
   /** Settings that differ from the defaults of `config/config.ts`. */
   readonly config?: Partial<Config>;
   readonly clock?: Clock;
-  /** Cryptographic randomness. */
+  /** Cryptographically secure random bytes. */
   readonly randomBytes?: (size: number) => Uint8Array;
-  /** Worker number in snowflakes, 0 to 1023. Shards of a cluster have theirs from the directory. */
+  /** Worker number in snowflakes, 0 to 1023. Shards of a cluster get theirs from the directory. */
   readonly workerId?: number;
-  /** Makes the engine a shard of the cluster that this directory keeps, instead of the one that `config` names, if any. */
+  /** Makes the engine a shard of this directory's cluster, instead of the one that `config` names. */
   readonly directory?: Directory;
-  /** Whether other processes listen on the same port, as the shards of one machine do; else it must be free. */
+  /** Whether other processes listen on the same port, as the shards of one machine do; else the port must be free. */
   readonly sharedPort?: boolean;
-  /** Makes ids instead of the engine's own source; strictly ascending snowflakes. */
+  /** Replaces the engine's id generator; must return strictly ascending snowflakes. */
   readonly nextId?: () => string;
-  /** The stores, instead of those that `config` names; the engine closes them with itself. */
+  /** The stores, instead of those that `config` names; the engine closes them when it closes. */
   readonly storage?: Storage;
   readonly blobs?: Blobs;
   readonly logger?: Logger;
-  /** Sends letters, instead of the mail server or the folder that `config` names. What it rejects with is a fault. */
+  /** Sends e-mails, instead of the mail server or the folder that `config` names. A rejection is treated as a fault. */
   readonly mailer?: Mailer;
 }
 
 export interface NewUser {
-  /** 2 to 32 of a to z, digits, `_` and single dots, nobody else's and not reserved; capitals become small letters. */
+  /** 2 to 32 of a to z, digits, `_` and single dots; unique and not reserved. Capitals are converted to small letters. */
   readonly username: string;
   readonly globalName?: string;
-  /** 8 to 1024 bytes. With it, or an address, the user can sign in. */
+  /** 8 to 1024 bytes. With a password or an e-mail address the user can sign in. */
   readonly password?: string;
-  /** Gets a letter to confirm it; then a password may be asked for by it. */
+  /** Receives an e-mail to confirm it; afterwards a password can be requested with it. */
   readonly email?: string;
-  /** A guild that the user joins. Nobody is made when there is none of this id. */
+  /** A guild that the user joins. If it does not exist, no user is created. */
   readonly guildId?: GuildId;
 }
 
 export interface Addresses {
-  /** Ends in `/api`. */
+  /** The URL ends in `/api`. */
   readonly api: string;
   readonly gateway: string;
   readonly cdn: string;
@@ -72,31 +72,31 @@ export interface Addresses {
 }
 
 export interface VoiceAddresses {
-  /** What VOICE_SERVER_UPDATE says: host and port, with a path where needed, without a scheme. */
+  /** The endpoint in VOICE_SERVER_UPDATE: host and port, with a path if needed, without a scheme. */
   readonly endpoint: string;
-  /** Certificate of the development authority, for `NODE_EXTRA_CA_CERTS`; null with a certificate of one's own, or none. */
+  /** Certificate of the development authority, for `NODE_EXTRA_CA_CERTS`; null with another certificate, or without TLS. */
   readonly caFile: string | null;
   /** False when the gateway listens without TLS, behind a proxy that adds it. */
   readonly secure: boolean;
   readonly udpPort: number;
   readonly webrtcPort: number;
-  /** Where browsers are told to send to. */
+  /** The address announced to browsers. */
   readonly webrtcAddress: string;
 }
 
 export interface NewApplication {
   readonly application: Application;
   readonly bot: APIUser;
-  /** Shown once; only a hash is kept. */
+  /** Shown once; only a hash is stored. */
   readonly botToken: string;
   readonly clientSecret: string;
 }
 
-/** What the operator does: the CLI and the admin API are thin covers of this. */
+/** Operator functions. The CLI and the admin API call these. */
 export interface Admin {
   /**
-   * All privileged intents on unless `flags` says otherwise. With `guildId` the bot joins that guild, with a role of
-   * `permissions` when given; when the guild refuses, no application is made.
+   * Creates an application with its bot. All privileged intents are on unless `flags` says otherwise. With `guildId` the bot
+   * joins that guild, with a role of `permissions` if given; if the guild refuses, no application is created.
    */
   createApplication(input: {
     name: string;
@@ -106,10 +106,10 @@ export interface Admin {
     permissions?: bigint;
   }): Promise<NewApplication>;
   /**
-   * Sets an application up to sign people in: where it may be answered to, whether it can do without its secret, and
-   * the partner scopes it may ask for. What is absent stays. `ApiError` for a redirect that is none (an http(s) URL or
-   * `scheme:/path`, without a fragment), and for a child that would be another kind of client than its parent; children
-   * change with their parent.
+   * Configures the OAuth2 client of an application: redirect URIs, whether it may omit its secret, and the partner scopes it may
+   * request. Absent fields stay unchanged. Rejects with `ApiError` for an invalid redirect URI (it must be an http(s) URL or
+   * `scheme:/path`, without a fragment), and for a child whose kind of client would differ from its parent's; children are
+   * changed with their parent.
    */
   configureClient(input: {
     applicationId: ApplicationId;
@@ -117,37 +117,37 @@ export interface Admin {
     publicClient?: boolean;
     approvedScopes?: readonly string[];
   }): Promise<Application>;
-  /** A person with a token. Rejects with `ApiError` when a name, password or address is no good. */
+  /** Creates a user with a token. Rejects with `ApiError` when a name, password or address is refused. */
   createUser(input: NewUser): Promise<{ user: APIUser; token: string }>;
   /**
-   * Lets a person sign in with a new password, a random one when none is given; for who never had one, and for who
-   * lost it with everything else: two-step sign-in is off then, and every browser is signed out. Rejects with
-   * `ApiError` when the password is no good, or the name one signs in by belongs to somebody else.
+   * Sets a user's password, a random one if none is given, so that the user can sign in. Two-step sign-in is turned off and
+   * every browser signed out, for users who lost all their credentials. Rejects with `ApiError` when the password is refused,
+   * or when the login name belongs to another user.
    */
   setPassword(input: { userId: UserId; password?: string }): Promise<{ loginName: string; password: string }>;
   /**
-   * Says how players of an application prove who they are. An issuer is asked for its documents first: `ApiError` when
-   * it is not public, or does not answer as one must.
+   * Configures how players of an application prove their identity. The issuer's documents are fetched first: rejects with
+   * `ApiError` when the issuer is not public, or its answers are invalid.
    */
   configureIdentityProvider(applicationId: ApplicationId, settings: ProviderSettings): Promise<void>;
   removeIdentityProvider(applicationId: ApplicationId, type: ProviderSettings['type']): Promise<void>;
   /**
-   * Puts an application under a parent of the same publisher, as confidential as itself: their players are the same,
-   * and what the child had of its own (tokens, identities, provisional accounts) is deleted.
+   * Makes an application the child of another one of the same publisher, with the same kind of client: they share their
+   * players, and the child's own tokens, identities and provisional accounts are deleted.
    */
   linkChildApplication(input: { childId: ApplicationId; parentId: ApplicationId }): Promise<void>;
   /**
-   * Bans a user from the server, until a time in Unix milliseconds or for good: tokens end at once, and players who
-   * were linked to it get restricted accounts of their own.
+   * Bans a user from the server, until a time in Unix milliseconds or permanently (null). Tokens are revoked at once, and
+   * linked players get restricted accounts of their own.
    */
   banUser(userId: UserId, untilMs: number | null): Promise<void>;
   unbanUser(userId: UserId): Promise<void>;
   createGuild(input: { name: string; ownerId: UserId }): Promise<APIGuild>;
-  /** Adds a user, or a bot's user, to a guild; with a role of `permissions` when given. */
+  /** Adds a user, or a bot's user, to a guild, with a role of `permissions` if given. */
   addMember(input: { guildId: GuildId; userId: UserId; permissions?: bigint }): Promise<void>;
   /**
-   * Takes up an invite on behalf of a person: the platform's public interface has no route for it. `added` is false
-   * for who was a member already. Rejects with `ApiError` when the invite is unknown or over, or the person banned.
+   * Accepts an invite on behalf of a user, for which the platform's OpenAPI has no route. `added` is false for an existing
+   * member. Rejects with `ApiError` when the invite is unknown or expired, or the user is banned.
    */
   acceptInvite(input: { code: string; userId: UserId }): Promise<{ guildId: GuildId; added: boolean }>;
   /** Issues a new token and revokes all earlier ones; their sessions close with 4004. */
@@ -161,7 +161,7 @@ export interface Admin {
   ): Promise<{ readonly id: GuildId; readonly name: string }[]>;
 }
 
-/** Parameters of an operation called without HTTP: path parameters, query and body by the wire's names. */
+/** Parameters of an operation called without HTTP: path parameters, query and body by their names on the wire. */
 export interface ApiParams {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, unknown>>;
@@ -175,7 +175,7 @@ export interface ApiParams {
 }
 
 export interface ApiOptions {
-  /** On whose behalf: a bot or user by id; null for nobody. */
+  /** The caller: a bot or user by id; null for an unauthenticated call. */
   readonly as: UserId | string | null;
   readonly reason?: string;
 }
@@ -185,7 +185,7 @@ export interface ApiReply {
   readonly body: unknown;
 }
 
-/** Called before an operation's handler: may rewrite the call, or refuse it. */
+/** Called before an operation's handler; may change the call, or refuse it. */
 export type BeforeHook = (
   call: ApiParams & { readonly operationId: string; readonly callerId: string | null },
 ) =>
@@ -193,136 +193,136 @@ export type BeforeHook = (
   | { readonly refuse: { status: number; code: number; message: string } }
   | undefined
   | Promise<ApiParams | { readonly refuse: { status: number; code: number; message: string } } | undefined>;
-/** Called with an operation's answer: may rewrite it. */
+/** Called with an operation's answer; may change it. */
 export type AfterHook = (
   call: ApiParams & { readonly operationId: string; readonly callerId: string | null },
   reply: ApiReply,
 ) => ApiReply | undefined | Promise<ApiReply | undefined>;
 
-/** A call as it is now: who sits in it, and how media come through. */
+/** A call in progress: its members, and the quality of their media. */
 export interface CallListing extends Omit<CallView, 'members'> {
   readonly members: readonly (MemberView & { readonly media: MemberMedia | null })[];
 }
 
-/** Since the member connected. `in` is what it sends. */
+/** Counted since the member connected; `in` is what the member sends. */
 export interface MemberMedia {
   readonly packetsIn: number;
   readonly packetsOut: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
-  /** Share of what the member sent that never arrived, 0 to 1. */
+  /** Share of the member's packets that were lost, 0 to 1. */
   readonly loss: number;
   readonly jitterMs: number;
 }
 
-/** The calls that this process holds: of several shards each knows those of the guilds and channels that it owns. */
+/** The calls of this process: each shard has those of the guilds and channels it owns. */
 export interface CallControl {
   list(): Promise<CallListing[]>;
   /**
-   * Bounds who hears a user to the given ones, whoever is in the call now or later, as voice by proximity needs it;
-   * null lifts the bound. It holds until the user leaves the call, or the call goes on at another shard.
+   * Restricts who hears a user to the given users, whether in the call now or later, as for proximity voice; null removes the
+   * restriction. It ends when the user leaves the call, or the call moves to another shard.
    *
-   * @returns false when the user is not in that call, or another shard holds it; a call has the id of its channel.
+   * @returns false when the user is not in that call, or another shard has it; a call has the id of its channel.
    * @throws RangeError for more listeners than a call may have members.
    */
   setAudibility(callId: string, userId: string, listenerIds: readonly string[] | null): boolean;
 }
 
 /**
- * Lobbies beyond the platform: games that the server referees, and queues that fill lobbies. What clients ask of them
- * (search, settings, ready checks, tickets) are operations of `api` like all others.
+ * Lobby features beyond the platform: games that the server referees, and queues that fill lobbies. The client side (search,
+ * settings, ready checks, tickets) consists of operations of `api`.
  */
 export interface LobbyControl {
   /**
-   * Defines a game. It runs in every lobby whose `game` is this name, from then on; after a restart it begins anew.
+   * Defines a game. From then on it runs in every lobby whose `game` is this name; after a restart it starts over.
    *
-   * @throws RangeError for a name that is taken or none, or a tick out of bounds.
+   * @throws RangeError for an invalid or duplicate name, or a tick interval out of bounds.
    */
   defineLobby<State>(name: string, handlers: LobbyHandlers<State>): void;
   /**
-   * Defines a queue, for the players of every application, who are never mixed.
+   * Defines a queue for the players of every application. Players of different applications are never matched.
    *
-   * @throws RangeError for a name that is taken or none, or numbers out of bounds.
+   * @throws RangeError for an invalid or duplicate name, or numbers out of bounds.
    */
   defineQueue(name: string, definition: QueueDefinition): void;
 }
 
-/** One shard, by the names that tools know: a row of `GET /cluster`. Null: it did not say in time. */
+/** One shard, as a row of `GET /cluster`; the keys are a contract for tools. Null fields were not answered in time. */
 export interface ShardStatus {
   readonly id: string;
   /** The process to signal. */
   readonly pid: number;
   readonly host: string;
-  /** Of its links, `host:port`; null while it is alone. */
+  /** Address of its links, `host:port`; null for a single process. */
   readonly address: string | null;
   readonly admin_url: string | null;
   readonly version: string;
-  /** `silent`: the directory holds it for alive, but it does not answer. */
+  /** `silent`: the directory lists it as a member, but it does not answer. */
   readonly state: ShardState | 'silent';
   readonly sessions: number | null;
-  /** Partitions that it owns. */
+  /** Number of partitions that it owns. */
   readonly partitions: number;
-  /** For how long partitions that it is to own are not served by it yet; 0 when all are. */
+  /** How long partitions assigned to it have not been served by it yet; 0 when it serves all. */
   readonly epoch_lag_ms: number | null;
   readonly journal_bytes: number | null;
-  /** What waits for other shards. */
+  /** Bytes queued for other shards. */
   readonly link_bytes: number | null;
-  /** Actors in its memory, by kind. */
+  /** Number of actors in its memory, by kind. */
   readonly residents: Readonly<Record<string, number>> | null;
   readonly uptime_ms: number;
 }
 
 export interface ClusterStatus {
-  /** Null while the process is alone. */
+  /** Null for a single process. */
   readonly cluster_id: string | null;
-  /** Slices of the id space, and those that nobody serves now. */
+  /** Number of partitions of the id space, and of those that no shard serves now. */
   readonly partitions: number;
   readonly partitions_unserved: number;
-  /** By id. */
+  /** Ascending by id. */
   readonly shards: readonly ShardStatus[];
 }
 
 export interface ClusterControl {
-  /** Asks every shard. One that does not answer within a second is listed as silent. */
+  /** Queries every shard. One that does not answer within a second is listed as silent. */
   status(): Promise<ClusterStatus>;
-  /** Gives everything that this shard owns to the others, and waits until they have it. Sessions and sockets stay. */
+  /** Hands over everything this shard owns to the others, and waits until they have it. Sessions and sockets stay. */
   drain(): Promise<void>;
 }
 
-/** The name of an operation of the HTTP interface that is built, as the published file and docs/http.md call it. */
+/** The name of an implemented operation, as in the platform's OpenAPI file and docs/http.md. */
 export type OperationId = keyof typeof operations | keyof typeof unlisted;
 
 export interface Engine {
   readonly config: Config;
-  /** Every REST operation by operationId, through the same pipeline as HTTP. Rejects with `ApiError` on a refusal. */
+  /** Every REST operation by operationId, run through the same pipeline as HTTP. Rejects with `ApiError` on a refusal. */
   readonly api: Readonly<Record<OperationId, (call: ApiParams, options: ApiOptions) => Promise<unknown>>>;
   readonly admin: Admin;
   readonly calls: CallControl;
   readonly lobbies: LobbyControl;
   readonly cluster: ClusterControl;
   /**
-   * Enters the cluster, if there is one, then opens the port that serves API, gateway and files. The admin port is for
-   * whoever runs the server: see `cli/serve.ts`; `adminUrl` tells the other shards where it is.
+   * Joins the cluster, if there is one, then opens the port that serves API, gateway and files. The admin port is opened
+   * separately (see `cli/serve.ts`); `adminUrl` is its URL for the other shards.
    */
   listen(options?: { readonly adminUrl?: string }): Promise<Addresses>;
   /** Stops accepting, asks every session to reconnect (op 7), flushes commits. Within `drain_timeout_ms`. */
   drain(): Promise<void>;
   close(): Promise<void>;
   /**
-   * Sees every dispatch of that name once, whoever receives it. Returns the function that ends it.
+   * Calls `listener` once for every dispatch of that name, whoever receives it. @returns a function that removes the listener.
    *
-   * @throws RangeError for a name that no dispatch has; the message names the nearest one.
+   * @throws RangeError for an unknown name; the message suggests the closest one.
    */
   on(event: DispatchName, listener: (d: unknown, where: { guildId: string | null }) => void): () => void;
   /** Runs before an operation, over HTTP or embedded. @throws RangeError for an unknown operation, as `on` does. */
   before(operationId: OperationId, hook: BeforeHook): () => void;
   /** Runs after an operation was answered. @throws RangeError for an unknown operation, as `on` does. */
   after(operationId: OperationId, hook: AfterHook): () => void;
-  /** Prometheus text. */
+  /** All metrics as Prometheus text. */
   metrics(): Promise<string>;
-  /** Notes a security event in the log and in metrics, as the admin port does. */
+  /** Records a security event in the log and in metrics, as the admin port does. */
   readonly security: SecurityTrail;
-  /** A reason for each part that is not ready; empty when all is well. */
+  /** The reason for each part that is not ready; empty when all are. */
   unready(): Promise<Record<string, string>>;
 }
 export type { ApplicationId, ChannelId };

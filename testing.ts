@@ -4,7 +4,7 @@ import { createEngine } from './main.ts';
 
 export { VirtualClock };
 
-/** An engine in memory whose time moves only by `clock.advance`, for tests of programs that embed one. */
+/** Creates an in-memory engine whose time advances only by `clock.advance`, for tests of programs that embed one. */
 export async function createTestEngine(
   options: Omit<EngineOptions, 'clock'> & { readonly clock?: VirtualClock } = {},
 ): Promise<{ readonly engine: Engine; readonly clock: VirtualClock }> {

@@ -5,7 +5,7 @@ import { CommandError } from '../cli/world.ts';
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * Connects to a server before a run begins, so that nothing is said of limits and sign-ins where there is none.
+ * Connects to a server before a run begins, so that a missing server is reported as such, not as a problem of sign-in.
  *
  * @throws CommandError when nothing answers.
  */

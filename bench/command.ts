@@ -29,25 +29,25 @@ interface Flags extends RunFlags {
   readonly identifyRate?: number;
 }
 
-/** Guilds, guild messages, and what is written in them. */
+/** GUILDS, GUILD_MESSAGES and MESSAGE_CONTENT. */
 const INTENTS_DEFAULT = 1 | 512 | 32_768;
-/** Streams decoded per run unless asked for more: each costs the load generator an inflate. */
+/** Default number of streams that the load generator decodes: each costs it an inflate. */
 const MEASURED_STREAMS = 100;
 const SETTLE_MS = 1000;
 const CONNECTIONS_MAX = 100_000;
 const MEMBERS_MAX = 1000;
-/** Of a server of its own, whose limits are off. */
+/** IDENTIFYs per second at a server started by the benchmark, whose limits are off. */
 const OWN_IDENTIFIES_PER_SECOND = 500;
 
 const SHARDS_MAX = 64;
 
-/** `1,2,4`, each once and not more than a supervisor starts. */
+/** Parses `1,2,4`: distinct counts, each at most what a supervisor starts. */
 function shardCounts(text: string): number[] {
   const one = wholeFrom(1, SHARDS_MAX);
   return [...new Set(text.split(',').map(one))];
 }
 
-/** Adds `bench` and what can be measured. */
+/** Adds `bench` with its subcommands. */
 export function addBenchCommand(program: Command): void {
   const bench = program.command('bench').description('measure a server that speaks this protocol');
   const gateway = bench
@@ -103,7 +103,7 @@ export function addBenchCommand(program: Command): void {
   addVoiceBench(bench);
 }
 
-/** The same run with each number of shards. */
+/** Repeats the run with each number of shards. */
 async function runBeside(flags: Flags, counts: readonly number[]): Promise<void> {
   const found: ShardedReport[] = [];
   for (const shards of counts) found.push({ shards, report: await runFlags(flags, shards) });
@@ -117,7 +117,7 @@ async function runBeside(flags: Flags, counts: readonly number[]): Promise<void>
   });
 }
 
-/** @param shards Processes of a server that is started: one without a supervisor when undefined. */
+/** @param shards Number of shards of the started server; undefined for one process without a supervisor. */
 async function runFlags(flags: Flags, shards?: number): Promise<Report> {
   if (!flags.spawn) {
     if (!flags.url) throw noServer();

@@ -1,4 +1,4 @@
-// What `bench gateway`, `bench lobbies` and `bench voice` have in common: where the server is, and what becomes of the report.
+// Shared options of `bench gateway`, `bench lobbies` and `bench voice`: the server, and the forms of the report.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { collect, wholeFrom } from '../cli/flags.ts';
@@ -22,9 +22,9 @@ export interface RunFlags {
 }
 
 /**
- * Adds the options that every bench has, with one meaning.
+ * Adds the options that all benches share.
  *
- * @param metrics What a threshold may bound.
+ * @param metrics Figures that a threshold may bound.
  * @param example A threshold of this bench, for its help.
  */
 export function addRunOptions(
@@ -60,7 +60,7 @@ export function addRunOptions(
     .option('--i-own-this-host', 'allow a host that is not this machine');
 }
 
-/** The tokens of a server that runs, those of the file last. @throws CommandError when the file cannot be read. */
+/** The tokens of a running server, those of the file last. @throws CommandError when the file cannot be read. */
 export function tokensOf({ token, tokens }: Pick<RunFlags, 'token' | 'tokens'>): string[] {
   const listed = tokens === undefined ? [] : linesOf(tokens);
   return [...(token === undefined ? [] : [token]), ...listed]
@@ -85,7 +85,7 @@ export const noServer = (): CommandError =>
     "Name it with --url and a bot's --token, or add --spawn to have one started.",
   );
 
-/** A run that is over, in each form that may be asked for. */
+/** A finished run, in each form that may be requested. */
 export interface Outcome {
   readonly report: object;
   readonly table: () => string;
@@ -95,7 +95,7 @@ export interface Outcome {
   readonly failures: readonly Failure[];
 }
 
-/** Prints and writes what was asked for, says on the error stream why the run failed, and sets the exit code. */
+/** Prints and writes the requested forms, explains a failure on the error stream, and sets the exit code. */
 export function present(flags: Pick<RunFlags, 'json' | 'csv' | 'report'>, outcome: Outcome): void {
   const text = flags.json ? JSON.stringify(outcome.report) : flags.csv ? outcome.csv() : outcome.table();
   process.stdout.write(`${text.trimEnd()}\n`);
@@ -107,5 +107,5 @@ export function present(flags: Pick<RunFlags, 'json' | 'csv' | 'report'>, outcom
   if (outcome.failures.length > 0 || missed.length > 0) process.exitCode = 1;
 }
 
-/** Where a run is less than what was asked for. */
+/** Notes about a run that is smaller than requested. */
 export const showNote = (note: string): void => void process.stderr.write(`guildhall: ${note}\n`);

@@ -1,4 +1,4 @@
-/** How far a part of a run has got. */
+/** The progress of a part of a run. */
 export interface Progress {
   readonly phase: string;
   readonly done: number;
@@ -14,7 +14,7 @@ const barOf = ({ phase, done, of }: Progress): string => {
   return `${phase} ${'█'.repeat(filled)}${'░'.repeat(BAR_CHARS - filled)} ${done}/${of}`;
 };
 
-/** Shown on a terminal only, and on its error stream, so that what is printed stays clean. */
+/** Shows progress on a terminal only, and on its error stream, so that standard output stays clean. */
 export function progressBar(): { update: (progress: Progress) => void; stop: () => void } {
   const { stderr } = process;
   if (!stderr.isTTY) return { update: () => {}, stop: () => {} };
@@ -33,7 +33,7 @@ export function progressBar(): { update: (progress: Progress) => void; stop: () 
 
 const LINE_EVERY_MS = 5000;
 
-/** The same as lines, where nobody watches a terminal: one for each phase, and then one every few seconds. */
+/** Shows progress as lines without a terminal: one for each phase, and then one every few seconds. */
 export function progressLines(): ReturnType<typeof progressBar> {
   let phase: string | null = null;
   let toldMs = 0;

@@ -4,13 +4,13 @@ export type Row = readonly (readonly [column: string, value: string | number])[]
 const cell = (value: string | number): string =>
   /[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
 
-/** One header line and a line of plain values for each row, for a spreadsheet that gathers runs. */
+/** CSV: a header line, and a line of plain values per row. */
 export function csvTable(rows: readonly Row[]): string {
   const header = (rows[0] ?? []).map(([column]) => column);
   return `${[header, ...rows.map((row) => row.map(([, value]) => value))].map((cells) => cells.map(cell).join(',')).join('\n')}\n`;
 }
 
-/** Figures in two columns, the headline last so that it is what stays on screen. */
+/** Figures in two columns, the headline last so that it stays visible on the screen. */
 export function columnsOf(figures: Row, headline: string): string {
   const width = Math.max(...figures.map(([name]) => name.length));
   return [...figures.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`), '', headline].join('\n');

@@ -5,23 +5,23 @@ import type { World } from './world.ts';
 
 const FILE = 'admin-token';
 const TOKEN_BYTES = 24;
-/** What the setting `admin_token` accepts. */
+/** The format of the setting `admin_token`. */
 const TOKEN = /^[\x21-\x7e]{16,}$/;
 
-/** Where the admin token of a data directory is kept, when none is set. */
+/** Path of the admin token in a data directory, used when none is set. */
 export const adminTokenFile = (directory: string): string => join(directory, FILE);
 
 export const newAdminToken = (world: Pick<World, 'randomBytes'>): string =>
   Buffer.from(world.randomBytes(TOKEN_BYTES)).toString('base64url');
 
-/** The admin token that is kept in a data directory; null when there is none that can be read. */
+/** The admin token stored in a data directory; null when it cannot be read. */
 export async function readAdminToken(directory: string): Promise<string | null> {
   const text = await readFile(adminTokenFile(directory), 'utf8').catch(() => '');
   const token = text.trim();
   return TOKEN.test(token) ? token : null;
 }
 
-/** The same; made at the first start, in a file that only this user can read. */
+/** The admin token stored in a data directory; created at the first start, in a file that only this user can read. */
 export async function keptAdminToken(world: World, directory: string): Promise<string> {
   const kept = await readAdminToken(directory);
   if (kept !== null) return kept;

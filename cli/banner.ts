@@ -4,12 +4,12 @@ import type { Addresses } from '../embedding.ts';
 import { RECIPES } from './connect.ts';
 import type { Demo } from './demo.ts';
 
-/** What `guildhall dev` has to say once it runs. */
+/** The content of the banner of `guildhall dev`. */
 export interface DevReport {
   readonly addresses: Addresses;
   readonly admin: { readonly url: string; readonly token: string };
   readonly demo: Demo;
-  /** The processes that are one server; absent when it is one. */
+  /** The shard processes; absent for a single process. */
   readonly shards?: readonly ShardPid[];
 }
 
@@ -18,17 +18,17 @@ export interface ShardPid {
   readonly pid: number | null;
 }
 
-/** `ROOM_PATH` of `transports/http/web.ts`, which loads more than a banner needs. */
+/** Equal to `ROOM_PATH` of `transports/http/web.ts`, which would import more than a banner needs. */
 const ROOM_PATH = '/voice-room/';
 const PLAYERS_PATH = `${ROOM_PATH}players/`;
 
-/** Null when calls are not served. */
+/** Voice addresses for JSON output; null when calls are not served. */
 export const voiceJson = ({ voice }: Addresses): object | null =>
   voice && { endpoint: voice.endpoint, udp_port: voice.udpPort };
 
 /**
- * The one JSON line of `guildhall dev --json`: a contract for tools. `ca_file` names the certificate that voice clients
- * must trust; null when they need no such thing.
+ * The one JSON line of `guildhall dev --json`: a contract for tools. `ca_file` is the certificate that voice clients must
+ * trust; null when they need none.
  */
 export function devJson({ addresses, admin, demo, shards }: DevReport): object {
   const { application, bots, users, player, guild } = demo;
@@ -50,14 +50,14 @@ export function devJson({ addresses, admin, demo, shards }: DevReport): object {
   };
 }
 
-/** Which processes they are. */
+/** Names the shard processes. */
 export const shardLine = (shards: readonly ShardPid[]): string =>
   `  Shards   ${shards.map(({ id, pid }) => `${id} (process ${pid})`).join(', ')}`;
 
-/** Where the calls are, the page to join them with, and what a bot must be told to trust their certificate. */
+/** Shows where calls are served, the page to join them, and how a bot trusts their certificate. */
 export function voiceLines({ voice, cdn }: Addresses): string[] {
   if (!voice) return [];
-  // A proxy that adds TLS to the server adds it to the voice gateway behind the same address.
+  // A proxy that adds TLS to the server also adds it to the voice gateway on the same address.
   const scheme = voice.secure || cdn.startsWith('https:') ? 'wss' : 'ws';
   const trust = `           For bots in voice: NODE_EXTRA_CA_CERTS=${voice.caFile} node bot.mjs`;
   const room = `           In a browser: ${cdn}${ROOM_PATH}, signed in with a user's token`;
@@ -71,7 +71,7 @@ export function voiceLines({ voice, cdn }: Addresses): string[] {
   ];
 }
 
-/** The banner of `guildhall dev` for people: where the server is, who may enter, and the lines to paste. */
+/** The banner of `guildhall dev`: addresses, tokens, and lines to paste. */
 export function devBanner(
   { addresses, admin, demo, shards }: DevReport,
   version: string,

@@ -12,11 +12,11 @@ type Flags = RemoteFlags & {
 };
 
 const REDRAW_MS = 1000;
-/** Moves home and clears what stands below, so that nothing flickers. */
+/** Moves the cursor home and clears below it, so that redrawing does not flicker. */
 const HOME = '\u001b[H\u001b[J';
 const COLUMNS = ['user', 'transport', 'state', 'packets in', 'out', 'loss', 'jitter'] as const;
 
-/** Adds `calls`: who is in a call now, and how media come through. */
+/** Adds `calls`, which lists the members of calls and the quality of their media. */
 export function addCallsCommand(program: Command, world: World): void {
   program
     .command('calls')
@@ -54,9 +54,9 @@ async function show(world: World, flags: Flags): Promise<void> {
   }
 }
 
-/** What fits on the terminal; of what does not, the number of lines. */
+/** The lines that fit on the terminal, and the number of omitted lines. */
 function fitted(lines: readonly string[], size: { readonly rows: number } | null): string {
-  // The cursor stands in a row of its own, below the last one.
+  // The cursor occupies a row below the last line.
   const rows = Math.max(2, (size?.rows ?? Number.POSITIVE_INFINITY) - 1);
   if (lines.length <= rows) return lines.join('\n');
   const kept = lines.slice(0, rows - 1);
@@ -114,7 +114,7 @@ function cellsOf(member: ListedMember): readonly string[] {
   ];
 }
 
-/** The most telling word first: whoever is away cannot speak. */
+/** The most relevant state first: a member that is away cannot speak. */
 function stateOf({ ssrc, attached, connected, speaking, silenced, deafened }: ListedMember): string {
   if (ssrc === null) return 'invited';
   if (!attached) return 'away';

@@ -5,7 +5,7 @@ import { CommandError, say, type World } from './world.ts';
 
 type Flags = RemoteFlags & { readonly json?: true; readonly stop?: true; readonly timeout: number };
 
-/** Without a supervisor some of it is not known. */
+/** Without a supervisor some fields are missing. */
 type Status = Pick<FrontStatus, 'cluster_id' | 'partitions' | 'partitions_unserved' | 'shards'> &
   Partial<Pick<FrontStatus, 'supervisor_pid'>>;
 
@@ -13,7 +13,7 @@ const LOOK_MS = 500;
 const TIMEOUT_SEC = 120;
 const COLUMNS = ['shard', 'process', 'state', 'sessions', 'partitions', '', 'lag', 'up'] as const;
 const BAR_CELLS = 20;
-/** Columns of numbers. */
+/** Right-aligned columns. */
 const RIGHT = new Set(['process', 'sessions', 'partitions', 'lag', 'up']);
 
 /** Adds `cluster status`, `cluster restart`, `cluster start` and `drain`. */
@@ -58,7 +58,10 @@ async function drain(world: World, id: string, flags: Flags): Promise<void> {
   const before = await statusOf(ask);
   const isSupervised = before.supervisor_pid !== undefined;
   if (flags.stop && !isSupervised)
-    throw new CommandError('Nobody here keeps shards down.', 'Drain it, and stop it with whatever runs it.');
+    throw new CommandError(
+      '--stop needs a supervisor, and this server has none.',
+      'Drain it, and stop it with whatever runs it.',
+    );
   await empty(world, ask, id, flags, isSupervised);
   const next = flags.stop
     ? `guildhall cluster start ${id}`
@@ -66,7 +69,7 @@ async function drain(world: World, id: string, flags: Flags): Promise<void> {
       ? 'guildhall cluster status'
       : 'start it again with whatever runs it';
   if (isSupervised && !flags.stop) await served(world, ask, id, before, flags);
-  // Without a supervisor it may have been the very shard that was asked.
+  // Without a supervisor, the drained shard may be the one that answers.
   const now = await statusOf(ask).catch(() => null);
   say(world, flags.json === true, now, [`${id} is empty${flags.stop ? ' and down' : ''}. Next: ${next}`]);
 }
@@ -76,7 +79,7 @@ async function restart(world: World, flags: Flags): Promise<void> {
   const before = await statusOf(ask);
   if (before.supervisor_pid === undefined) {
     throw new CommandError(
-      'These shards have no supervisor that would start them again.',
+      'These shards have no supervisor to restart them.',
       'Restart them one by one with whatever runs them: each drains at SIGTERM.',
     );
   }
@@ -87,7 +90,7 @@ async function restart(world: World, flags: Flags): Promise<void> {
     if (!flags.json) world.out(`${id} runs anew.`);
   }
   const now = await statusOf(ask);
-  say(world, flags.json === true, now, ['All shards run anew. Next: guildhall cluster status']);
+  say(world, flags.json === true, now, ['All shards were restarted. Next: guildhall cluster status']);
 }
 
 async function start(world: World, id: string, flags: Flags): Promise<void> {
@@ -98,7 +101,7 @@ async function start(world: World, id: string, flags: Flags): Promise<void> {
   say(world, flags.json === true, await statusOf(ask), [`${id} serves. Next: guildhall cluster status`]);
 }
 
-/** Drains a shard, and waits until its process is gone: without a supervisor it may be the very one that answers. */
+/** Drains a shard, and waits until its process has ended. Without a supervisor it may be the one that answers. */
 async function empty(
   world: World,
   ask: Remote,
@@ -116,7 +119,7 @@ async function empty(
   });
 }
 
-/** Waits until a shard serves in another process than before, and everything has an owner. */
+/** Waits until a shard serves in a new process, and every partition has an owner. */
 const served = (world: World, ask: Remote, id: string, before: Status, flags: Flags): Promise<void> =>
   until(
     world,
@@ -135,7 +138,7 @@ const served = (world: World, ask: Remote, id: string, before: Status, flags: Fl
     },
   );
 
-/** Looks until nothing is missing any more; says what is, when it changes. */
+/** Polls until nothing is missing; prints what is missing whenever it changes. */
 async function until<Seen>(
   world: World,
   look: () => Promise<Seen>,

@@ -1,4 +1,4 @@
-/** Where a client finds a server, and who it is. */
+/** The server and credentials of a client. */
 interface Target {
   /** Base URL of the API, ending in `/api`. */
   readonly api: string;
@@ -6,17 +6,17 @@ interface Target {
   readonly token: string;
 }
 
-/** How to start a bot with one library: what to install and the lines of `bot.mjs`. */
+/** How to start a bot with one library: the packages to install and the lines of `bot.mjs`. */
 interface Recipe {
   readonly packages: readonly string[];
-  /** Set before `node bot.mjs`, where a library needs it. */
+  /** Environment variable that the library needs for `node bot.mjs`. */
   readonly environment?: string;
-  /** What to write in a channel to see that it works; `!ping` unless said otherwise. */
+  /** The message to write in a channel to test the bot; `!ping` by default. */
   readonly trigger?: string;
   lines(target: Target): string[];
 }
 
-/** What a bot prints when it has answered, so that its terminal shows that it works. */
+/** Line with which a bot logs its answers, so that its terminal shows that it works. */
 const ANSWERED = (name: string) => `console.log(\`pong to \${${name}}\`);`;
 const GREETING = (name: string) => `console.log(\`\${${name}} is online\`)`;
 
@@ -40,7 +40,7 @@ const classic: Recipe = {
 };
 
 const voice: Recipe = {
-  // Asked for by its number: npm on Node 20 would take an older one, which has no end-to-end encryption.
+  // With an explicit version: npm on Node 20 would choose an older one without end-to-end encryption.
   packages: ['discord.js', '@discordjs/voice@0.19.2'],
   environment: 'NODE_EXTRA_CA_CERTS=<ca_file of guildhall dev>',
   trigger: '!join',
@@ -149,7 +149,7 @@ const oceanic: Recipe = {
   ],
 };
 
-/** The libraries whose lines are known, by package. */
+/** The known libraries, by package. */
 export const RECIPES: Readonly<Record<string, Recipe>> = {
   'discord.js': classic,
   '@discordjs/voice': voice,

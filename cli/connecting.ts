@@ -8,7 +8,7 @@ interface ConnectFlags {
   readonly json?: true;
 }
 
-/** Adds `connect`: the lines that bring an unmodified bot of one library online here. */
+/** Adds `connect`, which prints the lines that connect an unmodified bot of one library. */
 export function addConnectCommand(program: Command, world: World): void {
   program
     .command('connect')
@@ -26,7 +26,10 @@ export function addConnectCommand(program: Command, world: World): void {
         );
       }
       if (/['\\`\n]/.test(flags.token + base)) {
-        throw new CommandError('A token or URL has no quotes.', 'Paste it as it was printed.');
+        throw new CommandError(
+          'The token or URL contains a quote or backslash.',
+          'Paste it as it was printed.',
+        );
       }
       const recipe = RECIPES[library]!;
       const lines = recipe.lines({ api: `${base}/api`, cdn: base, token: flags.token });

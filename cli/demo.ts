@@ -7,14 +7,14 @@ import { P } from '../protocol/permissions.ts';
 import type { ErrorTree, Refusal } from '../protocol/refusal.ts';
 import { damagedFile } from './failures.ts';
 
-/** What the demo consists of, in the words of `guildhall dev --json`. */
+/** The demo's objects, with the keys of `guildhall dev --json`. */
 export interface Demo {
-  /** Owns guild and applications; not printed. */
+  /** The user who owns guild and applications; not printed. */
   readonly owner_id: string;
   readonly application: { readonly id: string; readonly public_key: string; readonly client_secret: string };
   readonly bots: readonly DemoBot[];
   readonly users: readonly { readonly id: string; readonly name: string; readonly token: string }[];
-  /** A player of the demo's game without an account here, with the token that the client library takes. */
+  /** A player of the demo's game without an account, with a token for the client library. */
   readonly player: { readonly token: string };
   readonly guild: {
     readonly id: string;
@@ -23,7 +23,7 @@ export interface Demo {
   };
 }
 
-/** What is kept of a demo: a player's token expires, so each start gets another. */
+/** The stored part of a demo. A player's token expires, so each start creates a new one. */
 type KeptDemo = Omit<Demo, 'player'>;
 
 interface DemoBot {
@@ -33,7 +33,7 @@ interface DemoBot {
 }
 
 const GUILD_NAME = 'The Guildhall';
-/** Owns guild and applications, so that no demo account stands above the rules it demonstrates. */
+/** Owns guild and applications, so that the rules apply to all demo accounts. */
 const OWNER = { username: 'keeper', globalName: 'The Keeper' };
 const USERS = [
   { username: 'juniper', globalName: 'Juniper' },
@@ -49,7 +49,7 @@ const BOT_NAMES = [
   'Quill',
   'Kettle',
 ] as const;
-/** Where the client library listens for the answer of a sign-in, and where the page of players does, on any port. */
+/** Redirect URIs, on any port: of the client library's sign-in, and of the players page. */
 const REDIRECT_URIS = ['http://127.0.0.1/callback', 'http://127.0.0.1/voice-room/players/callback.html'];
 const TEXT_CHANNEL = 0;
 const VOICE_CHANNEL = 2;
@@ -63,8 +63,8 @@ const botName = (index: number): string => {
 };
 
 /**
- * Makes the demo: a guild with a text and a voice channel, `bots` applications whose bots are administrators there,
- * and two users who are plain members.
+ * Creates the demo: a guild with a text and a voice channel, `bots` applications whose bots are administrators of the
+ * guild, and two users who are ordinary members.
  */
 export async function seedDemo(engine: Engine, options: { readonly bots: number }): Promise<Demo> {
   return withPlayer(engine, await makeDemo(engine, options));
@@ -84,7 +84,7 @@ async function makeDemo(engine: Engine, { bots: botCount }: { readonly bots: num
   }
 
   const first = await addBot(engine, guildId, ownerId, 0);
-  // The demo's game: people sign in to it from their own machine, where no secret would stay one.
+  // Users sign in to the demo's game on their own machine, where a secret could not be kept.
   const applicationId = first.application.id as ApplicationId;
   await engine.admin.configureClient({ applicationId, redirectUris: REDIRECT_URIS, publicClient: true });
   const bots = [first.bot];
@@ -93,7 +93,7 @@ async function makeDemo(engine: Engine, { bots: botCount }: { readonly bots: num
   return { owner_id: ownerId, application: first.application, bots, users, guild };
 }
 
-/** The demo's game vouches for a player of its own, as a game's server does. */
+/** Signs in a player of the demo's game, as a game server does. */
 async function withPlayer(engine: Engine, demo: KeptDemo): Promise<Demo> {
   const body = { external_user_id: 'demo-player', preferred_global_name: 'Player' };
   const [bot] = demo.bots;
@@ -101,10 +101,10 @@ async function withPlayer(engine: Engine, demo: KeptDemo): Promise<Demo> {
   return { ...demo, player: { token: (signedIn as { readonly access_token: string }).access_token } };
 }
 
-/** Names that are tried for one person of the demo. */
+/** Most names tried for one demo user. */
 const NAMES_TRIED = 50;
 
-/** Of a demo that is made once more over the same data the people get numbers: the names are those of the first. */
+/** Creates a demo user; if the name is taken by an earlier demo in the same data, a number is added. */
 async function createPerson(
   engine: Engine,
   { username, globalName }: { readonly username: string; readonly globalName: string },
@@ -119,7 +119,7 @@ async function createPerson(
   }
 }
 
-/** Whether an engine has refused a username because it is somebody's. */
+/** Whether an engine refused a username because it is taken. */
 function isTaken(error: unknown): boolean {
   if (!(error instanceof Error) || !('refusal' in error)) return false;
   const { errors } = error.refusal as Refusal;
@@ -157,10 +157,10 @@ async function guildOf(engine: Engine, guildId: GuildId, ownerId: UserId): Promi
 }
 
 /**
- * The demo of a data folder: made at the first start, and the same at every later one. Its tokens are kept beside
- * the data in a file that only this user can read, because the database has only their hashes.
+ * The demo of a data folder: created at the first start, and the same at every later one. Its tokens are stored beside the
+ * data in a file that only this user can read, because the database contains only their hashes.
  *
- * @returns the demo with exactly `bots` bots; more that were made earlier stay in the folder.
+ * @returns the demo with exactly `bots` bots; further bots created earlier stay in the folder.
  */
 export async function keptDemo(engine: Engine, directory: string, bots: number): Promise<Demo> {
   const kept = await readDemo(directory);

@@ -1,6 +1,6 @@
 import { CommandError } from './world.ts';
 
-/** Errors that a mistake in this program raises; everything else that stops a start is about where it runs. */
+/** Errors that indicate a bug of this program; every other error that stops a start has a cause in its environment. */
 const BUGS: ReadonlySet<string> = new Set([
   'TypeError',
   'ReferenceError',
@@ -24,14 +24,14 @@ const SYSTEM: Readonly<Record<string, string>> = {
   EIO: 'the disk reports an input/output error',
 };
 
-/** Where a directory was to be made the same code says something else. */
+/** Meanings of codes when a directory could not be created. */
 const NOT_MADE: Readonly<Record<string, string>> = {
   ENOENT: 'no directory can be made in that place',
 };
 
 /**
- * What an operator reads of an error of the system or of the database: one sentence and what to do. Null for anything
- * else, which is then a mistake in this program.
+ * Explains an error of the system or of the database to the operator: one sentence and what to do. Null for any other
+ * error, which is then a bug of this program.
  */
 export function environmentFailure(error: unknown): CommandError | null {
   if (error instanceof CommandError) return error;
@@ -49,7 +49,7 @@ export function environmentFailure(error: unknown): CommandError | null {
   });
 }
 
-/** The same of whatever stops a start: errors that are thrown on purpose say what is wrong with settings or surroundings. */
+/** Explains any error that stops a start. Errors thrown on purpose describe the problem with settings or environment. */
 export function startFailure(error: unknown): unknown {
   const known = environmentFailure(error);
   if (known !== null) return known;
@@ -72,22 +72,22 @@ function storageFailure(error: Error): CommandError {
   return new CommandError(sentence(error.message), advice, { cause: error });
 }
 
-/** By PostgreSQL's codes. @source PostgreSQL's manual, appendix "PostgreSQL Error Codes" */
+/** Advice by PostgreSQL's error codes. @source https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const DATABASE_ADVICE: Readonly<Record<string, string>> = {
   '28P01': 'Correct the user or the password in database_url (or DATABASE_URL).',
   '28000': 'Let that user in (pg_hba.conf of the server), or correct database_url (or DATABASE_URL).',
   '3D000': 'Create the database with `createdb`, or correct the name in database_url (or DATABASE_URL).',
 };
 
-/** A demo or another file of ours that does not hold what was written to it. */
+/** The error for a file of this program whose content is not what was written. */
 export const damagedFile = (path: string, cause: unknown): CommandError =>
   new CommandError(
-    `${path} is damaged: it does not hold what was written to it.`,
-    'Restore it from a backup, or delete it to begin anew.',
+    `${path} is damaged: its content is not what was written to it.`,
+    'Restore it from a backup, or delete it to start over.',
     { cause },
   );
 
-/** Which settings TLS of calls needs. */
+/** The error for a missing or unusable certificate of the voice gateway. */
 export function certificateFailure(cause: Error): CommandError {
   const advice =
     'Set tls_cert_file and tls_key_file to PEM files, or voice_tls to off when a proxy in front adds TLS.';

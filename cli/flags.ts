@@ -1,7 +1,7 @@
-// What the flags of commands take, and how they say no.
+// Parsers of flag values, and their errors.
 import { InvalidArgumentError } from 'commander';
 
-/** Collects the values of a flag that may be given many times. */
+/** Collects the values of a repeatable flag. */
 export const collect = (value: string, earlier: readonly string[]): string[] => [...earlier, value];
 
 /** A number from `min` to `max`, both included. */
@@ -18,7 +18,7 @@ function between(min: number, max: number, whole: boolean): (text: string) => nu
   };
 }
 
-/** One of some words. */
+/** Parses one of the given words. */
 export function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
   return (text) => {
     const value = values.find((each) => each === text);

@@ -2,9 +2,9 @@ import { type Config, isLoopback, isPublic, publicSettings } from '../config/con
 import { mediaHost, voiceGatewayHost } from '../config/voice.ts';
 
 /**
- * What keeps a server from being opened to others: each a sentence that says what to set. A public server without a
- * database loses what people wrote, without secrets of its own its links can be forged, and without an address and a
- * certificate that clients reach and trust no client joins a call.
+ * Problems that keep a server from being opened to others, each a sentence that says what to set. A public server without a
+ * database would lose messages, without its own secrets its links could be forged, and without a reachable address and a
+ * trusted certificate no client could join a call.
  */
 export function publicProblems(config: Config): string[] {
   if (!isPublic(config)) return [];
@@ -54,11 +54,11 @@ function voiceProblems(config: Config): string[] {
   return problems;
 }
 
-/** Whether the API is reached from other machines, and with it what it announces. */
+/** Whether other machines reach the API, and with it the addresses it announces. */
 const isReachedByClients = (config: Config): boolean =>
   publicSettings(config).some((key) => key === 'listen_host' || key === 'public_url');
 
-/** The lines that settings lack for calls that are announced where clients reach them; empty when they are. */
+/** The settings that are missing so that announced calls are reachable; empty if none is. */
 function missingVoiceLines(config: Config): string[] {
   const { voice_host: host, external_address: external, public_url: url } = config;
   const isGatewayHidden = isLoopback(voiceGatewayHost(config));
@@ -76,7 +76,7 @@ function missingVoiceLines(config: Config): string[] {
   ];
 }
 
-/** What a public server does that is likely a mistake, and no reason to refuse it. */
+/** Likely mistakes of a public server that are no reason to refuse it. */
 export function publicWarnings(config: Config): string[] {
   if (!config.voice || !isReachedByClients(config) || !isLoopback(config.voice_host)) return [];
   return [

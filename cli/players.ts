@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { type Flags, type Remote, remote, type Told } from './remote.ts';
 import { CommandError, type World } from './world.ts';
 
-/** Kinds of providers as they are typed: the name the server has for each, and what it must be told. */
+/** Identity providers as they are typed: the server's name for each, and its required settings. */
 const PROVIDERS = {
   oidc: { type: 'OIDC', settings: ['issuer', 'client_id'] },
   steam: { type: 'STEAM', settings: ['app_id', 'web_api_key'] },
@@ -14,10 +14,10 @@ const PROVIDERS = {
 type ProviderName = keyof typeof PROVIDERS;
 type Setting = (typeof PROVIDERS)[ProviderName]['settings'][number];
 
-/** A secret: on the command line it would stay in the shell's history. */
+/** Environment variable of the secret, which on the command line would stay in the shell's history. */
 const WEB_API_KEY = 'GUILDHALL_WEB_API_KEY';
 
-/** Adds to `app` what concerns its players: who vouches for them, and whose publisher's the game is. */
+/** Adds to `app` the commands for players: identity providers, and the publisher of a game. */
 export function addApplicationPlayerCommands(app: Command, world: World): void {
   const provider = app
     .command('identity-provider')
@@ -48,7 +48,7 @@ export function addBanCommands(user: Command, world: World): void {
   remote(user, 'unban <user>', world, 'lift the ban of a user', unban);
 }
 
-/** A time as the wire has it, with milliseconds and zone. */
+/** A time in the wire format, with milliseconds and time zone. */
 function moment(text: string): string {
   const ms = Date.parse(text);
   if (!/^\d{4}-/.test(text) || Number.isNaN(ms) || ms < 0)

@@ -25,7 +25,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the name has no address',
 };
 const PORT_MAX = 65_535;
-/** How far `dev` goes on from a port that is taken, so that the ports of one server keep their distances. */
+/** Distance between the ports that `dev` tries, so that the ports of one server keep their distances. */
 const STEP = 100;
 const STEPS_MAX = 50;
 
@@ -34,10 +34,10 @@ const flagOf = (key: PortKey, port: number): string =>
   FLAGS[key] === undefined ? `--set ${key}=${port}` : `${FLAGS[key]} ${port}`;
 
 /**
- * The ports that a server opens, the first one first; ports that the system picks are left out.
+ * The ports that a server opens, the first one first; ports that the system picks are omitted.
  *
  * @param own   Settings of the server, or of its supervisor.
- * @param shards Settings of each process; `[own]` where there is one.
+ * @param shards Settings of each process; `[own]` for a single process.
  */
 export function wantedPorts(own: Config, shards: readonly Config[]): WantedPort[] {
   const ports: WantedPort[] = [
@@ -53,7 +53,7 @@ export function wantedPorts(own: Config, shards: readonly Config[]): WantedPort[
           ...{ key: 'voice_udp_port', host },
           port: config.voice_udp_port === 0 ? 0 : config.voice_udp_port + worker,
         });
-      // Which address `auto` is, only the engine finds out; it reports a port that is taken there itself.
+      // Only the engine resolves `auto` to an address; it reports a port in use there itself.
       if (browsers !== 'auto')
         ports.push({ key: 'voice_webrtc_port', host: browsers ?? host, port: config.voice_webrtc_port });
     }
@@ -63,7 +63,7 @@ export function wantedPorts(own: Config, shards: readonly Config[]): WantedPort[
   return ports.filter(({ port }) => port !== 0);
 }
 
-/** Which of these ports cannot be opened now. Each is opened and closed again, one after the other. */
+/** The ports that cannot be opened now. Opens and closes each in sequence. */
 export async function refusedPorts(wanted: readonly WantedPort[]): Promise<RefusedPort[]> {
   const refused: RefusedPort[] = [];
   for (const each of wanted) {
@@ -99,7 +99,7 @@ async function tryUdp({ host, port }: WantedPort): Promise<string | null> {
   }
 }
 
-/** Says of all ports at once that they cannot be opened, and how to take others. */
+/** One error for all ports that cannot be opened, with advice how to choose others. */
 function portsRefused(refused: readonly RefusedPort[]): CommandError {
   const lines = refused.map(
     ({ key, host, port, code }) =>
@@ -117,7 +117,7 @@ function portsRefused(refused: readonly RefusedPort[]): CommandError {
 
 type Ports = Pick<World, 'refusedPorts'>;
 
-/** Stops a start before anything is opened. @throws CommandError that names every port that cannot be opened. */
+/** Checks all ports before any is opened. @throws CommandError that names every port that cannot be opened. */
 export async function checkPorts(
   { refusedPorts }: Ports,
   own: Config,
@@ -127,7 +127,7 @@ export async function checkPorts(
   if (refused.length > 0) throw portsRefused(refused);
 }
 
-/** A port that was taken, and the one that is used instead; 0 is one that the system picks. */
+/** A port in use, and the port used instead; 0 lets the system pick one. */
 export interface MovedPort {
   readonly key: ConfigKey;
   readonly from: number;
@@ -135,7 +135,7 @@ export interface MovedPort {
 }
 
 /**
- * Settings with free ports in place of those that are taken; what the operator has named stays as it is.
+ * Replaces ports in use by free ones, except ports that the operator named.
  *
  * @param shardsOf The settings of each process, from those of the server.
  */

@@ -11,7 +11,7 @@ import { type Mount, runCli } from './program.ts';
 import { untilToldToStop } from './signals.ts';
 import type { ShardProcess, World } from './world.ts';
 
-/** No shard outlives its supervisor, however that ends; one that is killed is noticed by its shards. */
+/** Kills the shards at exit. A supervisor that is killed itself cannot do this; its shards notice its end. */
 const shards = new Set<{ kill(signal: 'SIGKILL'): unknown }>();
 process.on('exit', () => {
   for (const shard of shards) shard.kill('SIGKILL');
@@ -52,7 +52,7 @@ function worldOf(entry: string): World {
   };
 }
 
-/** The harness is loaded only when it is asked for, or listed; an installation without it has no `bench`. */
+/** Loads the benchmark harness only when it is used or listed; some installations have no `bench`. */
 const bench: Mount = async (program: Command) => {
   const wanted = process.argv[2];
   if (wanted !== undefined && !['bench', 'help', '--help', '-h'].includes(wanted)) return;
@@ -65,12 +65,12 @@ const bench: Mount = async (program: Command) => {
 };
 
 /**
- * Runs the command line of this process, and ends it.
+ * Runs the command line of this process, and ends the process.
  *
- * @param entry URL of the module that a process of this program starts with.
+ * @param entry URL of the module with which processes of this program start.
  */
 export async function runProcess(entry: string): Promise<never> {
   const exitCode = await runCli(process.argv.slice(2), worldOf(entry), [bench]);
-  // A measurement that misses its threshold says so in `process.exitCode`.
+  // A benchmark that misses its threshold sets `process.exitCode`.
   process.exit(exitCode === 0 ? (process.exitCode ?? 0) : exitCode);
 }

@@ -11,14 +11,14 @@ import type { World } from './world.ts';
 
 const USAGE_EXIT_CODE = 2;
 
-/** Adds commands that another room brings, or nothing where that room is absent. */
+/** Adds the commands of another part of the program, if it is installed. */
 export type Mount = (program: Command) => void | Promise<void>;
 
 /**
  * Runs one command line.
  *
- * @param argv what stands behind `guildhall`.
- * @returns the exit code: 0 done, 1 could not be done, 2 not understood.
+ * @param argv the arguments after `guildhall`.
+ * @returns the exit code: 0 success, 1 failure, 2 invalid arguments.
  */
 export async function runCli(
   argv: readonly string[],
@@ -58,7 +58,7 @@ export async function runCli(
   }
 }
 
-/** Lets every subcommand speak and end as the program does. */
+/** Gives every subcommand the output and exit handling of the program. */
 function inherit(command: Command): void {
   for (const child of command.commands) {
     child.copyInheritedSettings(command);

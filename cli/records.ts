@@ -6,7 +6,7 @@ import type { World } from './world.ts';
 type Fields = Record<string, unknown>;
 const ADMINISTRATOR = '8';
 
-/** Adds `app`, `bot`, `user`, `guild` and `token`: thin covers of the admin API of a running server. */
+/** Adds `app`, `bot`, `user`, `guild` and `token`, which call the admin API of a running server. */
 export function addRecordCommands(program: Command, world: World): void {
   const app = program.command('app').description('applications');
   const bot = program.command('bot').description('bots: each belongs to an application of the same name');
@@ -150,7 +150,7 @@ async function createUser(ask: Remote, [username]: readonly string[], flags: Fla
   };
 }
 
-/** The password is made by the server: one on the command line would stay in the shell's history. */
+/** Sets a password that the server generates: one on the command line would stay in the shell's history. */
 async function setPassword(ask: Remote, [userId]: readonly string[]): Promise<Told> {
   const value = await ask('POST', `/users/${userId}/password`, {});
   return {

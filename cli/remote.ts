@@ -5,31 +5,31 @@ import { readAdminToken } from './admintoken.ts';
 import { DATA_DIR, readSettings } from './settings.ts';
 import { CommandError, say, type World } from './world.ts';
 
-/** Flags that say which server a command talks to. */
+/** Flags that select the server of a command. */
 export interface RemoteFlags {
   readonly adminUrl?: string;
   readonly adminToken?: string;
 }
 
-/** The admin API of a running server. */
+/** Requests to the admin API of a running server. */
 export type Remote = (
   method: 'GET' | 'POST',
   path: string,
   body?: object,
 ) => Promise<Record<string, unknown>>;
 
-/** Options of a command that talks to the admin API; its own are texts, or true. */
+/** Options of a command that calls the admin API; its own options are strings or true. */
 export type Flags = RemoteFlags & { readonly json?: true } & Readonly<
     Record<string, string | true | undefined>
   >;
 
-/** What a command got from the server, and the lines that say so. */
+/** The result of a command, and the lines to print. */
 export interface Told {
   readonly value: unknown;
   readonly lines: readonly string[];
 }
 
-/** Adds a command that talks to the admin API; `run` gets its arguments and options. */
+/** Adds a command that calls the admin API; `run` gets its arguments and options. */
 export function remote(
   parent: Command,
   usage: string,
@@ -54,7 +54,7 @@ const TOKEN_ADVICE =
   'Give --admin-token or GUILDHALL_ADMIN_TOKEN. `guildhall dev` prints its token when it starts; `guildhall start` keeps one in ' +
   'the data directory, where commands in the same folder find it, unless admin_token is set.';
 
-/** By the code of the answer, which says more than its status. */
+/** Advice by the code of the answer, which is more specific than its status. */
 const CODE_ADVICE: Readonly<Record<string, string>> = {
   unknown_shard: 'Correct the name: `guildhall cluster status` shows the shards there are.',
 };
@@ -70,9 +70,9 @@ interface Reached {
 }
 
 /**
- * Which admin API a command asks, and with which token: as flags and environment say, else as the settings here do, else
- * the token that `guildhall start` keeps in the data directory. A token that was not named for this command is sent to
- * this machine only.
+ * Determines the admin API and token of a command: from flags and environment, else from the settings here, else the token
+ * that `guildhall start` stores in the data directory. A token that was not named for this command is sent only to this
+ * machine.
  */
 async function reach(world: World, flags: RemoteFlags): Promise<Reached> {
   const namedUrl = flags.adminUrl ?? world.env.GUILDHALL_ADMIN_URL;
@@ -106,7 +106,7 @@ const tokenOf = async (
   { admin_token: set, data_dir: directory }: Config,
 ): Promise<string | null> => set ?? (await readAdminToken(resolve(world.cwd, directory ?? DATA_DIR)));
 
-/** Opens the way to a server's admin API; nothing is sent, and no token is looked up, before the first request. */
+/** Creates the client of a server's admin API. It looks up the token and connects with the first request. */
 export function remoteOf(world: World, flags: RemoteFlags): Remote {
   let reached: Promise<Reached> | null = null;
   return async (method, path, body) => {
@@ -144,7 +144,7 @@ function causeOf(error: Error): string {
   return error.cause instanceof Error ? error.cause.message || String(error.cause) : error.message;
 }
 
-/** The object a reply holds; an empty one when it is empty; null when it is something else. */
+/** The object in a reply, {} for an empty reply; null for anything else. */
 function parsed(text: string): Record<string, unknown> | null {
   if (text === '') return {};
   try {

@@ -27,7 +27,7 @@ import { CommandError, say, type World } from './world.ts';
 const BOTS_MAX = 1000;
 const SHARDS_MAX = 64;
 const PORT_MAX = 65_535;
-/** How far the other ports of `dev` are from the first: as far as they are by default. */
+/** Distances of `dev`'s other ports from the first, as in the defaults. */
 const PORTS_BESIDE = { admin_port: 1, voice_port: 2, voice_udp_port: 2, voice_webrtc_port: 22 } as const;
 
 interface CommonFlags {
@@ -38,7 +38,7 @@ interface CommonFlags {
   readonly publicUrl?: string;
   readonly set: readonly string[];
   readonly json?: true;
-  /** Processes that are one server; one process without a supervisor when absent. */
+  /** Number of shard processes; without it a single process without a supervisor. */
   readonly shards?: number;
 }
 
@@ -53,7 +53,7 @@ interface StartFlags extends CommonFlags {
   readonly host?: string;
 }
 
-/** Adds `dev` and `start`. `done` takes the exit code. */
+/** Adds `dev` and `start`. `done` gets the exit code. */
 export function addRunCommands(program: Command, world: World, done: (code: number) => void): void {
   const dev = program
     .command('dev')
@@ -88,7 +88,7 @@ function commonFlags(command: Command, data: string): void {
   command.option('--shards <n>', shards, wholeFrom(1, SHARDS_MAX));
 }
 
-/** The settings that flags stand for. */
+/** The settings that the flags set. */
 function settingsOf(
   flags: CommonFlags & {
     readonly host?: string;
@@ -144,8 +144,8 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
 }
 
 /**
- * Settings of `dev`: no file, loopback only, an admin token of its own, the other ports beside the first. Ports that are
- * taken, and that nobody has asked for, are replaced by free ones.
+ * Settings of `dev`: no settings file, loopback only, a generated admin token, the other ports beside the first. Ports in use
+ * that the operator did not name are replaced by free ones.
  */
 async function devConfig(
   world: World,
@@ -154,7 +154,7 @@ async function devConfig(
   const port = Number(flags.port);
   const base = {
     admin_token: newAdminToken(world),
-    // Links that are kept in notes and scripts go on working while one tries things.
+    // Links saved in notes and scripts stay valid during development.
     attachment_signatures_required: false,
     log_level: 'warn',
     ...(Number.isInteger(port) && portsBeside(port)),
@@ -181,7 +181,7 @@ function movedLines(moved: readonly MovedPort[]): string[] {
   return [`  Some ports were in use by another program, so this server has others: ${ports.join(', ')}.`];
 }
 
-/** Where there is no room above a port they are below it. */
+/** Places the other ports below the first if there is no room above it. */
 function portsBeside(port: number): Partial<Config> {
   const beside = (distance: number) =>
     port === 0 ? 0 : port + distance <= PORT_MAX ? port + distance : port - distance;
@@ -203,7 +203,7 @@ async function runStart(world: World, flags: StartFlags): Promise<number> {
     world,
     absolute(world, { ...given, data_dir: given.data_dir ?? DATA_DIR }),
   );
-  // Null when the operator has set one: where it is kept is then known to them.
+  // Null when the operator set a token and therefore knows where it is kept.
   const tokenFile = given.admin_token === null ? adminTokenFile(config.data_dir!) : null;
   const show = (addresses: Addresses, adminUrl: string, shards?: readonly ShardPid[]) => {
     const report = {
@@ -229,13 +229,13 @@ async function runStart(world: World, flags: StartFlags): Promise<number> {
   );
 }
 
-/** By what others would reach the server. */
+/** The settings through which others would reach the server. */
 function openedHost(config: Config): string {
   const [key = 'listen_host'] = publicSettings(config);
   return `${config[key]} (${key})`;
 }
 
-/** A server of this machine alone makes its admin token itself; one that is public was refused without. */
+/** A server on loopback generates its admin token; a public one without a token was refused before. */
 const withAdminToken = async (world: World, config: Config): Promise<Config> => ({
   ...config,
   admin_token: config.admin_token ?? (await keptAdminToken(world, config.data_dir!)),
@@ -244,7 +244,7 @@ const withAdminToken = async (world: World, config: Config): Promise<Config> => 
 const isDefaultAdmin = (url: string): boolean =>
   url === `http://${DEFAULTS.admin_host}:${DEFAULTS.admin_port}`;
 
-/** Paths are what they are for whoever started the command. */
+/** Resolves paths against the working directory of the command. */
 function absolute(world: World, config: Config): Config {
   const { data_dir, tls_cert_file, tls_key_file } = config;
   const from = (path: string | null) => (path === null ? null : resolve(world.cwd, path));

@@ -8,20 +8,20 @@ import { certificateFailure, startFailure } from './failures.ts';
 import { checkPorts } from './ports.ts';
 import { CommandError, type World } from './world.ts';
 
-/** A server that runs in this process until it is told to stop. */
+/** A server that runs in this process until it is stopped. */
 export interface Serving {
   readonly engine: Engine;
   readonly addresses: Addresses;
   readonly adminUrl: string;
 }
 
-/** What a supervisor adds to a process of its own. */
+/** Additional inputs of a process that a supervisor started. */
 interface Supervised extends Pick<EngineOptions, 'directory' | 'sharedPort'> {
-  /** Resolves when the supervisor wants it to end, or is gone itself. */
+  /** Resolves when the supervisor stops this process, or has exited itself. */
   readonly told: Promise<void>;
 }
 
-/** Whether the first of some promises is fulfilled, for steps that cannot be broken off. */
+/** Whether a stop was requested, for checks between steps that cannot be interrupted. */
 interface Halt {
   readonly isTold: boolean;
   readonly told: Promise<void>;
@@ -32,7 +32,7 @@ export function haltBy(...wishes: readonly Promise<void>[]): Halt {
   const told = Promise.race(wishes).then(() => {
     isTold = true;
   });
-  // What it is rejected with is for those who wait for it.
+  // Rejections are handled by the code that awaits the promise.
   told.catch(() => undefined);
   return {
     get isTold() {
@@ -43,9 +43,9 @@ export function haltBy(...wishes: readonly Promise<void>[]): Halt {
 }
 
 /**
- * Brings the engine up, lets `ready` say so, and serves until the world, the supervisor or the operator says stop; then
- * drains and closes within `drain_timeout_ms`. Told to stop before it serves it goes no further than it has come, and
- * closes what it has opened.
+ * Starts the engine, calls `ready`, and serves until a signal, the supervisor or the operator requests a stop; then drains
+ * and closes within `drain_timeout_ms`. If the stop is requested before it serves, it starts nothing further and closes
+ * what it has opened.
  *
  * @returns the exit code: 0 after a full drain, 1 when it had to be cut short.
  */
@@ -59,7 +59,7 @@ export async function serve(
   const halt = haltBy(world.untilToldToStop(), told);
   const logger = loggerOf(config);
   const createEngine = await world.loadEngine();
-  // A shard's ports were looked at by its supervisor, which holds one of them.
+  // A shard's supervisor has checked its ports, and holds one of them.
   if (supervised === null) await checkPorts(world, config, [config]);
   if (halt.isTold) return 0;
   const engine = await createEngine({ ...options, config, logger }).catch((error: unknown) => {
@@ -75,7 +75,7 @@ export async function serve(
     if (!halt.isTold) {
       admin = await openAdmin(engine, config);
       const listening = listen(engine, config, advertised(admin.url, config));
-      // A cluster may be long in coming, and what is closed meanwhile listens no more.
+      // Joining a cluster may take long; once the engine is closed, `listening` never resolves.
       const addresses = await Promise.race([listening, halt.told]);
       isServing = addresses !== undefined;
       if (addresses === undefined) listening.catch(() => undefined);
@@ -108,20 +108,20 @@ export async function serve(
 
 const NEVER = new Promise<void>(() => undefined);
 
-/** Writes to standard error; lines of a shard bear its name. */
+/** Creates the logger, which writes to standard error; lines of a shard contain its name. */
 export function loggerOf({ log_level: level, shard_id: shard }: Config): Logger {
   const logger = pino({ level, redact: REDACTION }, pino.destination({ fd: 2, sync: true }));
   return shard === null ? logger : logger.child({ name: shard });
 }
 
-/** What the admin port may be called by: other shards and operators know the machine by these names. */
+/** Names by which other shards and operators may address the admin port. */
 export function adminNames({ admin_hosts: hosts, link_address: link }: Config): readonly string[] {
   const named = (hosts ?? '').split(',').map((name) => name.trim());
   const linked = link === null ? [] : [link.slice(0, link.lastIndexOf(':'))];
   return [...named, ...linked, hostname()].filter((name) => name !== '');
 }
 
-/** Where other machines reach an admin port that listens on all addresses: at the name of this one. */
+/** The URL of an admin port that listens on all addresses, with the name of this machine. */
 function advertised(url: string, { admin_host: host, link_address: link }: Config): string {
   if (host !== '0.0.0.0' && host !== '::') return url;
   const name = link === null ? hostname() : link.slice(0, link.lastIndexOf(':'));
@@ -137,8 +137,8 @@ async function listen(engine: Engine, config: Config, adminUrl: string): Promise
 }
 
 /**
- * Why the engine does not listen. TCP ports are named by the server that wanted them, UDP ports in the system's own
- * words, because one number may be both.
+ * Explains why the engine does not listen. The message names the server of a TCP port; for a UDP port it keeps the system's
+ * message, because TCP and UDP may use the same number.
  */
 function explained(error: Error, config: Config): Error {
   const { listen_host, listen_port, voice_host, voice_port, voice_webrtc_port, voice_webrtc_address } =
@@ -173,7 +173,7 @@ export function portTaken(
   );
 }
 
-/** False when the job was not done in time. */
+/** Runs a job. @returns false when it did not finish in time. */
 async function within(timeoutMs: number, job: () => Promise<void>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<boolean>((resolve) => {

@@ -4,39 +4,39 @@ import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { type Config, ConfigError, type ConfigKey, type ConfigLayer, parseConfig } from '../config/config.ts';
 import { CommandError, type World } from './world.ts';
 
-/** The file that is read when none is named. */
+/** The settings file that is read by default. */
 export const CONFIG_FILE = 'guildhall.yaml';
-/** Where a server that is told nothing else keeps its data. */
+/** The default data directory of a server. */
 export const DATA_DIR = './data';
 
-/** Variables of the commands themselves; every other `GUILDHALL_…` is a setting. */
+/** Environment variables of the commands themselves; every other `GUILDHALL_…` is a setting. */
 const NOT_SETTINGS = new Set(['GUILDHALL_CONFIG', 'GUILDHALL_ADMIN_URL']);
 const PREFIX = 'GUILDHALL_';
 
-/** A setting that a flag of a command stands for. */
+/** A setting that a command's flag sets. */
 export interface FlagSetting {
   readonly key: ConfigKey;
-  /** As it is written: `--port`. */
+  /** The flag as typed, such as `--port`. */
   readonly flag: string;
-  /** Absent: the flag was not given. */
+  /** Undefined when the flag was not given. */
   readonly value: string | undefined;
 }
 
-/** Where the settings of one command come from, besides the environment. */
+/** Sources of a command's settings, besides the environment. */
 interface SettingSources {
   /** A settings file; null for `GUILDHALL_CONFIG` or `guildhall.yaml` if there is one; false for none. */
   readonly file: string | null | false;
   readonly flags: readonly FlagSetting[];
   /** `key=value` of `--set`. */
   readonly set: readonly string[];
-  /** Values under everything else. */
+  /** Defaults of the command, with the lowest precedence. */
   readonly base?: Partial<Config>;
 }
 
 /**
- * Reads file, environment and flags; later ones win.
+ * Reads the settings from file, environment and flags; later ones take precedence.
  *
- * @throws CommandError when a file cannot be read or a value is wrong.
+ * @throws CommandError when a file cannot be read or a value is invalid.
  */
 export async function readSettings(world: World, sources: SettingSources): Promise<Config> {
   const base = { from: 'the defaults of this command', values: sources.base ?? {} };
@@ -85,10 +85,10 @@ async function readFileLayer(world: World, named: string | null): Promise<Config
   return { from, values: values as Record<string, unknown> };
 }
 
-/** `GUILDHALL_LISTEN_PORT` and its like; `DATABASE_URL` is taken too, because hosting services set it. */
+/** Settings from `GUILDHALL_LISTEN_PORT` and similar variables, and from `DATABASE_URL`, which hosting services set. */
 function environmentLayer(world: World): ConfigLayer {
   const values: Record<string, unknown> = {};
-  /** Variables as they are written, by key. */
+  /** Names of the variables, by key. */
   const names = new Map<string, string>();
   const take = (key: string, name: string, value: string): void => {
     values[key] = value;
@@ -123,7 +123,7 @@ function setLayer(set: readonly string[]): ConfigLayer {
   return { from: '--set', values: Object.fromEntries(pairs), text: true };
 }
 
-/** Settings that an operator named: in a file, the environment, or flags. The defaults of a command are not among them. */
+/** Settings that the operator set in a file, the environment, or flags; defaults of a command are not included. */
 export async function namedSettings(world: World, sources: SettingSources): Promise<ReadonlySet<string>> {
   const layers = await layersOf(world, sources);
   return new Set(

@@ -9,35 +9,35 @@ import { environmentFailure } from './failures.ts';
 import { type Serving, serve } from './serve.ts';
 import { CommandError, type World } from './world.ts';
 
-/** Lanes of the channel between a supervisor and its shards. */
+/** Named channels between a supervisor and its shards. */
 export const LANE = { control: 'control', directory: 'directory' } as const;
 
-/** What a supervisor says to a shard. */
+/** Messages of a supervisor to a shard. */
 export type Order =
-  /** The first word. `clustered`: the supervisor keeps its directory. */
+  /** The first message. `clustered`: the supervisor keeps the shard's directory. */
   | { readonly kind: 'begin'; readonly config: Config; readonly clustered: boolean }
   | { readonly kind: 'stop' }
-  /** Make the demo, or find the one that is kept in that folder. */
+  /** Creates the demo, or loads the one stored in that folder. */
   | { readonly kind: 'seed'; readonly bots: number; readonly directory: string | null };
 
-/** What a shard says to its supervisor. */
+/** Messages of a shard to its supervisor. */
 export type Report =
-  /** Every `ALIVE_MS`: it runs, and does not hang. */
+  /** Sent every `ALIVE_MS`, to show that the process does not hang. */
   | { readonly kind: 'alive' }
   | { readonly kind: 'serving'; readonly addresses: Addresses; readonly adminUrl: string }
   | { readonly kind: 'failed'; readonly message: string; readonly advice: string }
   | { readonly kind: 'seeded'; readonly demo: Demo }
   | { readonly kind: 'seedFailed'; readonly message: string };
 
-/** How often a shard says that it is alive. */
+/** Interval of `alive` messages. */
 export const ALIVE_MS = 2_000;
 
-/** Adds `shard`, which is no command for people: a supervisor starts its processes with it. */
+/** Adds the hidden command `shard`, with which a supervisor starts its processes. */
 export function addShardCommand(program: Command, world: World, done: (code: number) => void): void {
   program.command('shard', { hidden: true }).action(async () => done(await runShard(world)));
 }
 
-/** Runs the shard that the supervisor asks for; ends when it says so, and when it is gone. */
+/** Runs the shard that the supervisor configures; ends at the supervisor's request, or when the supervisor exits. */
 async function runShard(world: World): Promise<number> {
   const { supervisor: channel } = world;
   if (!channel) {
@@ -76,7 +76,7 @@ async function runShard(world: World): Promise<number> {
   return ended.finally(() => clearInterval(alive));
 }
 
-/** The first order, and the last. */
+/** Waits for the first message, and for the request to stop. */
 function orders(
   control: Channel,
 ): Promise<{ readonly config: Config; readonly clustered: boolean; readonly told: Promise<void> }> {

@@ -3,14 +3,14 @@ import type { Config } from '../config/config.ts';
 import { CommandError } from './world.ts';
 
 const PORT_MAX = 65_535;
-/** Admin ports of the shards themselves are for their supervisor. */
+/** The shards' own admin ports, which only their supervisor uses. */
 const PRIVATE_ADMIN = { admin_host: '127.0.0.1', admin_port: 0 } as const;
 
 /**
- * Settings of each of `count` shards that share a machine and the port `port`: a name of its own, and the ports that
- * cannot be shared one after the other from the one that is set; 0 stays 0.
+ * Settings of each of `count` shards on one machine that share the port `port`: each has its own name, and consecutive
+ * numbers, from the configured one, of the ports that cannot be shared; 0 stays 0.
  *
- * @throws CommandError when they cannot be so many.
+ * @throws CommandError when this many shards are not possible.
  */
 export function shardConfigs(config: Config, count: number, port: number): Config[] {
   if (count > 1 && config.database_url === null) {
@@ -30,12 +30,12 @@ export function shardConfigs(config: Config, count: number, port: number): Confi
     voice_endpoint: movedAddress(config.voice_endpoint, index),
     link_port: moved(config, 'link_port', index),
     link_address: movedAddress(config.link_address, index),
-    // One process that is started again takes up its sessions too.
+    // A single process that is restarted resumes its sessions too.
     journal: config.journal === 'auto' ? 'on' : config.journal,
   }));
 }
 
-/** Over machines the names must differ too. */
+/** Prefix of the shards' names, which must also be unique across machines. */
 function prefixOf({ shard_id: given, etcd_urls: etcd }: Config): string {
   if (given !== null) return given;
   if (etcd === null) return 'shard';
@@ -60,6 +60,6 @@ function moved(
   );
 }
 
-/** `host:443` as `host:444`, path and all; without a port it is what it is. */
+/** Increments the port of an address, such as `host:443`; an address without a port is unchanged. */
 const movedAddress = (address: string | null, by: number): string | null =>
   address?.replace(/:(\d+)(?=\/|$)/, (_, port: string) => `:${Number(port) + by}`) ?? null;

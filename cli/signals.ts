@@ -1,15 +1,15 @@
 /**
- * SIGTERM and SIGINT of a server: the first one is a wish to end in good order, a second one ends the process. This module
- * imports nothing, so that it stands before the second that the rest of a server takes to load.
+ * SIGTERM and SIGINT of a server: the first signal requests an orderly stop, the second one ends the process. This module
+ * imports nothing, so that it handles signals before the rest of the server is loaded, which takes about a second.
  */
 
 let told: Promise<void> | null = null;
 
 /**
- * Listens from the first call on; every call returns the same promise.
+ * Installs the signal handlers at the first call; every call returns the same promise.
  *
- * @param isShard Ctrl-C reaches the shards of a supervisor too, which itself says when they are to end.
- * @returns when the process is first told to end.
+ * @param isShard For a shard, SIGINT is ignored: Ctrl-C reaches it too, but its supervisor decides when it ends.
+ * @returns a promise that resolves when the process is first told to stop.
  */
 export function untilToldToStop(isShard: boolean): Promise<void> {
   told ??= new Promise((resolve) => {

@@ -19,18 +19,18 @@ import type { World } from './world.ts';
 
 /** A server of several processes, once all of them serve. */
 interface ServingShards {
-  /** Of the first; API, gateway and files are the same for all. */
+  /** Addresses of the first shard; API, gateway and files are the same for all. */
   readonly addresses: Addresses;
-  /** Of the supervisor: it outlives each of them. */
+  /** Admin URL of the supervisor, which outlives the shards. */
   readonly adminUrl: string;
   readonly shards: readonly ShardPid[];
-  /** Makes the demo, or finds the one that is kept in a folder. */
+  /** Creates the demo, or loads the one stored in a folder. */
   seed(bots: number, directory: string | null): Promise<Demo>;
 }
 
 /**
- * Runs `count` shards in processes of their own behind one port, lets `ready` say so, and keeps them running until the
- * world says stop; then drains all of them.
+ * Runs `count` shards as processes behind one port, calls `ready`, and keeps them running until a stop is requested; then
+ * drains all of them.
  *
  * @returns the exit code: 0 after a full drain, 1 when one had to be cut short.
  */
@@ -42,7 +42,7 @@ export async function supervise(
 ): Promise<number> {
   const halt = haltBy(world.untilToldToStop());
   const logger = loggerOf(config);
-  // Before anything is opened: whether it can be done at all.
+  // Check that all ports are free before any is opened.
   await checkPorts(world, config, shardConfigs(config, count, 0));
   if (halt.isTold) return 0;
   let supervisor: Supervisor | null = null;
@@ -103,7 +103,7 @@ function openAdmin(
   });
 }
 
-/** What the supervisor itself has to say at `/metrics`. */
+/** The supervisor's own metrics. */
 function figures({ shards }: Supervisor, standby: Standby, trail: CountedTrail): string {
   return [
     '# HELP guildhall_supervisor_shards_serving Shards that serve.',

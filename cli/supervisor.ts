@@ -13,26 +13,26 @@ interface SupervisorOptions {
   /** Settings of each shard. */
   readonly configs: readonly Config[];
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
-  /** Called whenever a shard has begun or ceased to serve. */
+  /** Called when a shard starts or stops serving. */
   readonly changed: () => void;
-  /** Milliseconds that a shard has run when it counts as well: its next end begins a new row. */
+  /** Run time, in milliseconds, after which a shard counts as healthy: the backoff of restarts then starts over. */
   readonly settledMs?: number;
   readonly retryMs?: { readonly first: number; readonly most: number };
 }
 
 const SETTLED_MS = 10_000;
 const RETRY_MS = { first: 250, most: 10_000 };
-/** A shard that has not been heard of for so long is called silent. */
+/** A shard that sends nothing for this long is called silent. */
 const SILENT_MS = 3 * ALIVE_MS;
-/** For so long, it is ended: what it owned went to others with its lease, and now its clients may follow. */
+/** A shard that sends nothing for this long is killed. Its partitions were reassigned when its lease expired; its clients now reconnect. */
 const HANG_MS = 30_000;
 const WATCH_MS = 1_000;
-/** What a process gets beyond its own time to drain. */
+/** Time a process gets beyond its own drain timeout. */
 const GRACE_MS = 3_000;
 const WORKERS = 1024;
 const LAST_WORDS_MS = 200;
 
-/** One shard: whichever process runs it. */
+/** One shard, whichever process currently runs it. */
 interface Slot {
   readonly config: Config;
   state: SupervisedShard['state'];
@@ -41,30 +41,29 @@ interface Slot {
   adminUrl: string | null;
   addresses: Addresses | null;
   restarts: number;
-  /** Ends one after the other, none of which had run for long. */
+  /** Consecutive ends after a short run. */
   failures: number;
   startedMs: number;
-  /** When it last said anything. */
+  /** When its last message arrived. */
   heardMs: number;
-  /** It is not started again when it ends. */
+  /** Whether it stays down when it ends. */
   stays: boolean;
   retry: NodeJS.Timeout | null;
-  /** Waits no longer for the last words of one that has ended before it served. */
+  /** Stops waiting for the last messages of a process that ended before it served. */
   giveUp: (() => void) | null;
-  /** Hears what the process reports beside its life. */
+  /** Receives the process's other reports. */
   hear: ((report: Report) => void) | null;
 }
 
 /**
- * Starts the shards of one machine and keeps them running: one that ends is started again, at once when it had run for a
- * while, else after a pause that doubles up to a bound. Until all have served for the first time, an end is the end of
- * the whole.
+ * Starts the shards of one machine and restarts those that end: at once after a long run, otherwise after a delay that doubles
+ * up to a bound. Until all shards have served for the first time, the end of one ends the whole server.
  */
 export class Supervisor {
   readonly #world: World;
   readonly #options: SupervisorOptions;
   readonly #hub: RunningHub;
-  /** Whether it keeps the shards' directory: not where etcd does, or where one process has a database to itself. */
+  /** Whether the supervisor keeps the shards' directory: not with etcd, nor for a single process with its own database. */
   readonly #clustered: boolean;
   readonly #slots: readonly Slot[];
   readonly #watch: NodeJS.Timeout;
@@ -80,7 +79,7 @@ export class Supervisor {
       {
         partitions: first.partitions,
         leaseTtlMs: first.lease_ttl_ms,
-        // Shards of a supervisor that was killed may still be draining.
+        // Shards of a supervisor that was killed may still be draining with their worker numbers.
         firstWorker: (low | (high << 8)) % WORKERS,
       },
       systemClock,
@@ -115,7 +114,7 @@ export class Supervisor {
   /**
    * Starts all shards.
    *
-   * @returns what the first one serves, when all do.
+   * @returns the addresses of the first one, once all serve.
    * @throws CommandError of the first one that ends instead.
    */
   async start(): Promise<Addresses> {
@@ -123,7 +122,7 @@ export class Supervisor {
     return addresses as Addresses;
   }
 
-  /** Has one of them make the demo. */
+  /** Lets the first shard create the demo. */
   seed(bots: number, directory: string | null): Promise<Demo> {
     const [slot] = this.#slots as [Slot];
     return new Promise((resolve, reject) => {
@@ -136,7 +135,7 @@ export class Supervisor {
     });
   }
 
-  /** Empties a shard and ends it; it is started again unless it `stays` away. */
+  /** Drains a shard and ends its process; it is restarted unless `stays` is set. */
   drain(id: string, stays: boolean): void {
     const slot = this.#slotOf(id);
     slot.stays = stays;
@@ -145,14 +144,14 @@ export class Supervisor {
     this.#endLate(slot, slot.process);
   }
 
-  /** Starts one that was stopped. */
+  /** Starts a stopped shard. */
   startAgain(id: string): void {
     const slot = this.#slotOf(id);
     slot.stays = false;
     if (slot.process === null && slot.retry === null) this.#run(slot);
   }
 
-  /** Ends all of them. @returns whether each had the time it needed. */
+  /** Stops all shards. @returns whether each of them drained in time. */
   async stop(): Promise<boolean> {
     this.#isEnding = true;
     clearInterval(this.#watch);
@@ -172,7 +171,7 @@ export class Supervisor {
 
   #slotOf(id: string): Slot {
     const slot = this.#slots.find(({ config }) => config.shard_id === id);
-    if (!slot) throw new RangeError(`There is no shard ${id}.`);
+    if (!slot) throw new RangeError(`Unknown shard: ${id}.`);
     return slot;
   }
 
@@ -201,7 +200,7 @@ export class Supervisor {
           clearTimeout(timer);
           reject(new CommandError(ended, 'Its log says why.'));
         };
-        // Its last words may come after its end.
+        // Its last messages may arrive after its exit.
         const timer = setTimeout(fail, LAST_WORDS_MS);
         slot.giveUp = fail;
       });
@@ -234,7 +233,7 @@ export class Supervisor {
   }
 
   #ended(slot: Slot, child: ShardProcess, code: number | null): void {
-    // First of all: what it owned is free for the others.
+    // First, so that the other shards can take over its partitions.
     slot.seat?.gone();
     const wasServing = slot.addresses !== null;
     const ranMs = performance.now() - slot.startedMs;
@@ -256,11 +255,13 @@ export class Supervisor {
     slot.retry = setTimeout(() => this.#run(slot), delayMs);
   }
 
-  /** A process that does not end in its time is ended. */
+  /** Kills a process that does not end in time. */
   #endLate({ config }: Slot, child: ShardProcess | null): void {
     if (!child) return;
     const timer = setTimeout(() => {
-      this.#options.logger.error(`${config.shard_id} (process ${child.pid}) does not end: it is killed.`);
+      this.#options.logger.error(
+        `${config.shard_id} (process ${child.pid}) did not end in time and is killed.`,
+      );
       child.kill();
     }, config.drain_timeout_ms + GRACE_MS);
     child.exit.then(() => clearTimeout(timer));
@@ -268,7 +269,7 @@ export class Supervisor {
 
   #endHanging(): void {
     for (const { state, process, config, heardMs } of this.#slots) {
-      // Before it serves it may be busy with a database that is long in coming.
+      // A starting shard may wait for a slow database.
       if (!process || state === 'starting' || performance.now() - heardMs < HANG_MS) continue;
       this.#options.logger.error(`${config.shard_id} (process ${process.pid}) hangs: it is killed.`);
       process.kill();

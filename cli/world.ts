@@ -9,7 +9,7 @@ export type PortKey =
   | 'voice_webrtc_port'
   | 'link_port';
 
-/** One port that a server is about to open. */
+/** A port that a server is about to open. */
 export interface WantedPort {
   readonly key: PortKey;
   readonly host: string;
@@ -27,38 +27,38 @@ export interface ShardProcess {
   readonly channel: Channel;
   /** Its exit code; null when a signal ended it. */
   readonly exit: Promise<number | null>;
-  /** Ends it at once, whatever it does. */
+  /** Kills it at once. */
   kill(): void;
 }
 
-/** What the commands use of the process they run in; a test hands in its own. */
+/** The parts of its process that a command uses; tests pass their own. */
 export interface World {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where relative paths start. */
+  /** Base of relative paths. */
   readonly cwd: string;
   readonly version: string;
   /** Writes one line to standard output. */
   out(line: string): void;
   /** Writes one line to standard error. */
   err(line: string): void;
-  /** How large the terminal is that standard output goes to, whenever asked; null when it goes elsewhere. */
+  /** The size of the terminal of standard output, read when called; null when it is not a terminal. */
   readonly terminal: (() => { readonly rows: number }) | null;
   randomBytes(size: number): Uint8Array;
-  /** Resolves after so many milliseconds. */
+  /** Resolves after a delay. */
   pause(durationMs: number): Promise<void>;
-  /** Which of these ports cannot be opened now. */
+  /** The ports that cannot be opened now. */
   refusedPorts(wanted: readonly WantedPort[]): Promise<readonly RefusedPort[]>;
-  /** Loads the engine; late, because most commands need none of it. */
+  /** Imports the engine on demand, because most commands do not use it. */
   loadEngine(): Promise<(options: EngineOptions) => Promise<Engine>>;
   /** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
   untilToldToStop(): Promise<void>;
-  /** Starts one more process of this program, to run `guildhall shard`; it ends with this one. */
+  /** Starts another process of this program, which runs `guildhall shard` and ends with this one. */
   startShard(): ShardProcess;
-  /** The way to the supervisor that has started this process; null where none has. */
+  /** Channel to the supervisor that started this process; null without one. */
   readonly supervisor: Channel | null;
 }
 
-/** A command could not do what was asked: what was wrong, and what to do about it. */
+/** The failure of a command: the problem, and advice to solve it. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly advice: string;
@@ -69,7 +69,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Says a command's result: one JSON line for tools, or lines for people. */
+/** Prints a command's result: one JSON line for tools, or lines for people. */
 export function say(world: World, json: boolean, value: unknown, lines: readonly string[]): void {
   if (json) world.out(JSON.stringify(value));
   else for (const line of lines) world.out(line);

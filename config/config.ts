@@ -22,18 +22,18 @@ export type { Setting };
 
 const LISTENING = {
   listen_host: text('127.0.0.1', 'Address the HTTP API, the gateway and the CDN listen on.'),
-  listen_port: whole(3000, 'port', PORT, 'Port of the same; 0 picks a free one.'),
+  listen_port: whole(3000, 'port', PORT, 'Port of the HTTP API; 0 picks a free port.'),
   public_url: optional(
     'a URL such as https://chat.example.org without a trailing path',
     HTTP_URL,
-    'How clients reach this server from outside, for links in answers. When null it is derived from where the server listens. A host that is not loopback makes the server public, wherever it listens.',
+    'URL by which clients reach this server, used for links in answers. When null it is derived from the listening address. A host that is not loopback makes the server public, whatever address it listens on.',
   ),
   admin_host: text('127.0.0.1', 'Address the admin API listens on. Keep it away from the public.'),
   admin_port: whole(
     3001,
     'port',
     PORT,
-    'Port of the admin API, of /metrics, /livez and /readyz; 0 picks a free one.',
+    'Port of the admin API, of /metrics, /livez and /readyz; 0 picks a free port.',
   ),
   admin_token: optional(
     'a secret of at least 16 characters',
@@ -44,17 +44,17 @@ const LISTENING = {
   admin_tokens: optional(
     'a list such as ci=<secret>,anna=<secret>, each secret of at least 16 characters',
     '^[A-Za-z0-9._-]{1,32}=[\\x21-\\x2b\\x2d-\\x7e]{16,}( *, *[A-Za-z0-9._-]{1,32}=[\\x21-\\x2b\\x2d-\\x7e]{16,})*$',
-    'More bearer tokens of the admin API, by name: each may do what admin_token may, and the security events say by the name who did what.',
+    'More bearer tokens of the admin API, by name: each has the rights of admin_token, and security events name the token that was used.',
     true,
   ),
   admin_hosts: optional(
-    'host names, parted by commas',
+    'host names, separated by commas',
     '^[A-Za-z0-9._-]+( *, *[A-Za-z0-9._-]+)*$',
-    'Names the admin port is asked by, for instance by Prometheus, besides admin_host, localhost and the name of the machine. Addresses are always taken; any other name is refused (421), so that no web page can reach the port by a name of its own.',
+    'Host names by which the admin port may be addressed, for instance by Prometheus, besides admin_host, localhost and the name of the machine. Addresses are always accepted; any other name is refused (421), so that no web page can reach the port by a name of its own.',
   ),
   trust_proxy: onOff(
     false,
-    'Whether the address of a client is taken from X-Forwarded-For. Only behind a proxy that sets it.',
+    'Whether the address of a client is taken from X-Forwarded-For. Turn it on only behind a proxy that sets this header.',
   ),
 };
 
@@ -68,15 +68,15 @@ const STORAGE = {
   data_dir: optional(
     'a directory',
     ANY,
-    'Where the embedded database and the attachments are kept. When null everything is in memory and gone at exit.',
+    'Directory of the embedded database and the attachments. When null everything is in memory and lost at exit.',
   ),
-  postgres_connections: whole(8, 'connections', [1, 500], 'Connections held to PostgreSQL.'),
-  commit_batch_max: whole(512, 'commits', [1, 10_000], 'Commits written in one transaction.'),
+  postgres_connections: whole(8, 'connections', [1, 500], 'Most connections to PostgreSQL.'),
+  commit_batch_max: whole(512, 'commits', [1, 10_000], 'Most commits written in one transaction.'),
   commit_depth_max: whole(
     20_000,
     'commits',
     [1, 1_000_000],
-    'Commits that may wait for the database; beyond it writes are answered 503.',
+    'Most commits that wait for the database; further writes are answered 503.',
   ),
   s3_endpoint: optional(
     'a URL such as https://s3.example.org',
@@ -93,23 +93,23 @@ const IDENTITY = {
   token_secret: optional(
     'a secret of at least 32 characters',
     '^[\\x21-\\x7e]{32,}$',
-    'Key of signed links. When null one is made at the first start and kept in the database, which `guildhall start` accepts only while the server is not public.',
+    'Key of signed links. When null one is generated at the first start and stored in the database, which `guildhall start` accepts only while the server is not public.',
     true,
   ),
   permission_split_date: optional(
     'a date such as 2026-02-23',
     '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$',
-    'The day whose dated rules apply. Before 2026-02-23 an older permission stands in for each that was split off it; before 2025-07-15 applications may create guilds. When null, today.',
+    'The date by which dated rules apply. Before 2026-02-23 an older permission includes those that were split off it; before 2025-07-15 applications may create guilds. When null, the current date.',
   ),
   identity_issuers_private: optional(
-    'origins such as https://id.corp.example:8443, parted by commas',
+    'origins such as https://id.corp.example:8443, separated by commas',
     '^https://[^\\s/?#,]+( *, *https://[^\\s/?#,]+)*$',
-    'Identity providers of players that are reached although their address is private. All others must be on the public Internet.',
+    'Identity providers of players that may be contacted at private addresses. All others must be on the public Internet.',
   ),
   identity_ca_file: optional(
     'a file',
     ANY,
-    'Certificates (PEM) that are trusted for identity providers besides the usual ones.',
+    'CA certificates (PEM) trusted for identity providers, besides the usual ones.',
   ),
 };
 
@@ -117,62 +117,57 @@ const ACCOUNTS = {
   registration: choice(
     'auto',
     ['auto', 'open', 'closed'],
-    'Whether people may make accounts for themselves. With auto, while the server is not public: every address it listens on and the host of public_url are loopback.',
+    'Whether users may sign up for accounts. With auto, only while the server is not public, that is, while every address it listens on and the host of public_url are loopback.',
   ),
   smtp_url: optional(
     'a URL such as smtps://user:password@mail.example.org',
     '^smtps?://[^\\s]+$',
-    'The mail server letters go through. When null they are written to `outbox` in the data directory, one .eml file each.',
+    'The mail server for outgoing e-mails. When null they are written to `outbox` in the data directory, one .eml file each.',
     true,
   ),
   direct_messages_from: choice(
     'shared_guild',
     ['everyone', 'shared_guild', 'friends', 'replied'],
-    'Who may begin to write to a person who has not chosen: anybody, those in a guild in common and friends, friends only, or only whom the person has written to.',
+    'Default of who may send a first direct message to a user: everyone, members of a common guild and friends, friends only, or only users whom the user has written to.',
   ),
-  mail_from: text('Guildhall <guildhall@localhost>', 'Sender of those letters.'),
+  mail_from: text('Guildhall <guildhall@localhost>', 'Sender of e-mails.'),
 };
 
 const GATEWAY = {
-  heartbeat_interval_ms: whole(
-    41_250,
-    'ms',
-    [1000, 10 * MINUTE_MS],
-    'Heartbeat interval that clients are told.',
-  ),
+  heartbeat_interval_ms: whole(41_250, 'ms', [1000, 10 * MINUTE_MS], 'Heartbeat interval sent to clients.'),
   heartbeat_grace_ms: whole(
     20_000,
     'ms',
     [100, 10 * MINUTE_MS],
-    'How late a heartbeat may be before its session is closed, resumable.',
+    'How late a heartbeat may be before its connection is closed; the session can be resumed.',
   ),
   identify_timeout_ms: whole(
     30_000,
     'ms',
     [100, 10 * MINUTE_MS],
-    'How long a socket may stay without identifying.',
+    'How long a connection may stay open without IDENTIFY or RESUME.',
   ),
   resume_window_ms: whole(
     90_000,
     'ms',
     [0, DAY_MS],
-    'How long a session without a socket is kept, and how old a dispatch may be to be replayed.',
+    'How long a session without a connection is kept, and the greatest age of a dispatch that is replayed.',
   ),
   replay_frames_max: whole(2048, 'dispatches', [0, 1_000_000], 'Dispatches kept per session for a resume.'),
   socket_buffer_bytes_max: whole(
     4 << 20,
     'bytes',
     [64 << 10, 1 << 30],
-    'What may wait for a client that reads slowly; beyond it the socket is closed, resumable.',
+    'Most bytes queued for a client that reads slowly; beyond it the connection is closed, and the session can be resumed.',
   ),
-  sockets_max: whole(100_000, 'sockets', [1, 10_000_000], 'Gateway sockets in all.'),
+  sockets_max: whole(100_000, 'sockets', [1, 10_000_000], 'Most gateway connections in total.'),
   guilds_owned_max: whole(
     10,
     'guilds',
     [0, 1_000],
-    'Guilds that one person may make and own over the API. With 0 only the operator makes guilds.',
+    'Most guilds that one user may create and own over the API. With 0 only the operator creates guilds.',
   ),
-  sockets_per_ip_max: whole(20_000, 'sockets', [1, 10_000_000], 'Gateway sockets of one address.'),
+  sockets_per_ip_max: whole(20_000, 'sockets', [1, 10_000_000], 'Most gateway connections from one address.'),
   max_concurrency: whole(
     16,
     'sessions',
@@ -190,14 +185,14 @@ const GATEWAY = {
     250,
     'members',
     [1, 1_000_000],
-    'Members beyond which a guild is called large and its offline members are not sent, whatever a client asks.',
+    'Number of members above which a guild is large: its offline members are not sent, whatever a client requests.',
   ),
 };
 
 const HTTP = {
   lobby_development_limits: onOff(
     false,
-    'Whether every application is held to the limits of one in development: 100 writes of a kind to its lobbies in two hours, 20 links.',
+    'Whether every application has the limits of an application in development: per two hours 100 writes of each kind to its lobbies, and 20 links.',
   ),
   rate_limits: onOff(
     true,
@@ -207,7 +202,7 @@ const HTTP = {
     50,
     'requests per second',
     [1, 1_000_000],
-    'Requests of one bot over all buckets.',
+    'Most requests of one bot over all buckets.',
   ),
   request_bytes_max: whole(
     25 << 20,
@@ -220,7 +215,7 @@ const HTTP = {
     true,
     'Whether a link to an attachment must carry a valid signature that has not expired. Answers always carry one. `guildhall dev` asks for none unless told to.',
   ),
-  request_timeout_ms: whole(30_000, 'ms', [100, HOUR_MS], 'How long a client may take to send one request.'),
+  request_timeout_ms: whole(30_000, 'ms', [100, HOUR_MS], 'Time limit for a client to send one request.'),
 };
 
 const ACTORS = {
@@ -228,15 +223,20 @@ const ACTORS = {
     4096,
     'commands',
     [1, 1_000_000],
-    'Commands that may wait for one guild; beyond it they are answered 503.',
+    'Most commands that wait for one guild; further ones are answered 503.',
   ),
   guild_member_window_max: whole(
     5000,
     'members',
     [100, 10_000_000],
-    'Members without a session that one guild keeps at hand.',
+    'Most members without a session that one guild keeps in memory.',
   ),
-  guild_message_window_max: whole(500, 'messages', [10, 1_000_000], 'Messages that one guild keeps at hand.'),
+  guild_message_window_max: whole(
+    500,
+    'messages',
+    [10, 1_000_000],
+    'Most messages that one guild keeps in memory.',
+  ),
   guild_idle_ms: whole(
     5 * MINUTE_MS,
     'ms',
@@ -253,7 +253,7 @@ const ACTORS = {
     10_000,
     'ms',
     [100, HOUR_MS],
-    'The longest a shutdown takes: sessions are told to reconnect and commits are flushed within it.',
+    'Time limit of a shutdown, in which sessions are asked to reconnect and commits are flushed.',
   ),
 };
 
@@ -261,9 +261,9 @@ const OPERATION = {
   log_level: choice(
     'info',
     ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'],
-    'What is written to standard error, one JSON line each.',
+    'Least severity of log lines, which are written to standard error as JSON.',
   ),
-  metrics: onOff(true, 'Whether figures are collected and served at /metrics of the admin port.'),
+  metrics: onOff(true, 'Whether metrics are collected and served at /metrics of the admin port.'),
 };
 
 /** The settings by the chapters of the settings page. */
@@ -300,23 +300,23 @@ export type Config = { readonly [K in ConfigKey]: Static<(typeof SETTINGS)[K]['s
 const KEYS = Object.keys(SETTINGS) as ConfigKey[];
 const settingOf = (key: ConfigKey): Setting => SETTINGS[key];
 
-/** What every setting is when nobody says otherwise. */
+/** The default of every setting. */
 export const DEFAULTS = Object.freeze(
   Object.fromEntries(KEYS.map((key) => [key, settingOf(key).standard])),
 ) as Config;
 
-/** Settings from one place. Later layers win over earlier ones. */
+/** Settings from one source. Later layers take precedence. */
 export interface ConfigLayer {
-  /** Where the values stand, as an error names it: `guildhall.yaml`, `the environment`, `the command line`. */
+  /** Name of the source in errors: `guildhall.yaml`, `the environment`, `the command line`. */
   readonly from: string;
   readonly values: Readonly<Record<string, unknown>>;
-  /** Values are text (environment, flags) and are read as what their setting wants. */
+  /** Whether values are text (environment, flags) that is converted to the type of their setting. */
   readonly text?: boolean;
-  /** How a key is written there, for errors: `GUILDHALL_LISTEN_PORT`. */
+  /** How a key is written in the source, for errors: `GUILDHALL_LISTEN_PORT`. */
   readonly spell?: (key: string) => string;
 }
 
-/** The settings cannot be used; every problem at once, a sentence each. */
+/** Invalid settings; lists every problem, a sentence each. */
 export class ConfigError extends RangeError {
   override readonly name = 'ConfigError';
   readonly problems: readonly string[];
@@ -328,9 +328,9 @@ export class ConfigError extends RangeError {
 }
 
 /**
- * Lays the layers over the defaults and checks every value.
+ * Applies the layers over the defaults and validates every value.
  *
- * @throws ConfigError naming, for each wrong setting, where it stands, what it is and what it should be.
+ * @throws ConfigError naming, for each invalid setting, its source, its value and what is expected.
  */
 export function parseConfig(layers: readonly ConfigLayer[]): Config {
   const problems: string[] = [];
@@ -360,7 +360,7 @@ export function parseConfig(layers: readonly ConfigLayer[]): Config {
   return parsed;
 }
 
-/** Values of programs may be what JSON has no word for. */
+/** Formats a value for an error; values from programs may have no JSON form. */
 const shownValue = (value: unknown): string =>
   typeof value === 'string' || (typeof value === 'object' && value !== null)
     ? JSON.stringify(value)
@@ -370,7 +370,7 @@ export function isConfigKey(key: string): key is ConfigKey {
   return Object.hasOwn(SETTINGS, key);
 }
 
-/** Checks that need more than one setting. */
+/** Checks that involve more than one setting. */
 function contradictions(config: Config): string[] {
   const s3 = ['s3_endpoint', 's3_bucket', 's3_access_key_id', 's3_secret_access_key'] as const;
   const missing = s3.filter((key) => config[key] === null);
@@ -398,7 +398,7 @@ export const adminTokens = ({ admin_tokens: list }: Pick<Config, 'admin_tokens'>
     return at < 1 ? [] : [{ name: pair.slice(0, at), secret: pair.slice(at + 1) }];
   });
 
-/** Reads text as what the setting wants; text that fits nothing stays text, and the check names it. */
+/** Converts text to the type of the setting; text that does not fit is returned unchanged and fails validation. */
 function fromText(setting: Setting, given: string): unknown {
   if (setting.standard === null) return given === '' || given === 'null' ? null : given;
   if (typeof setting.standard === 'number') return /^-?\d{1,15}$/.test(given) ? Number(given) : given;
@@ -407,20 +407,20 @@ function fromText(setting: Setting, given: string): unknown {
   return given === 'false' || given === '0' ? false : given;
 }
 
-/** True for an address or a name that only this machine can reach; IPv6 with or without brackets. */
+/** Whether only this machine can reach the address or name; IPv6 with or without brackets. */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[|\]$/g, '');
   if (name === 'localhost' || name.endsWith('.localhost') || name === '::1') return true;
   return /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name);
 }
 
-/** The settings by which a server is reached. */
+/** The settings that decide whether other machines reach a server. */
 type Reach = Pick<Config, 'listen_host' | 'public_url' | 'admin_host' | 'voice' | 'voice_host'>;
 
 /**
- * The settings by which other machines reach the server, the one of clients first; empty for a server of this machine
- * alone. Whatever must know whether a server is public asks here: a proxy on this machine makes a server public
- * although it listens on loopback, and only `public_url` tells.
+ * The settings through which other machines reach the server, the one for clients first; empty for a server on loopback
+ * only. All code uses this to decide whether a server is public: behind a proxy on this machine a server is public although
+ * it listens on loopback, which only `public_url` shows.
  */
 export function publicSettings(config: Reach): readonly (keyof Reach)[] {
   const { listen_host, public_url, admin_host, voice, voice_host } = config;
@@ -434,7 +434,7 @@ export function publicSettings(config: Reach): readonly (keyof Reach)[] {
 
 export const isPublic = (config: Reach): boolean => publicSettings(config).length > 0;
 
-/** The settings as they may be shown: secrets masked, the password of the database URL hidden. */
+/** The settings for display: secrets are masked, and so is the password in the database URL. */
 export function shownConfig(config: Config): Record<ConfigKey, unknown> {
   const shown = KEYS.map((key) => [key, settingOf(key).secret ? masked(config[key]) : config[key]]);
   return Object.fromEntries(shown);

@@ -1,15 +1,15 @@
 import { type Static, type TSchema, Type } from 'typebox';
 
-/** One setting: what it may be, what it is when nobody says, and what it does. */
+/** One setting: its schema, default and description. */
 export interface Setting<Schema extends TSchema = TSchema> {
   readonly schema: Schema;
   readonly standard: Static<Schema>;
-  /** What the number counts; null where the value is not a quantity. */
+  /** The unit of the number; null if the value is not a quantity. */
   readonly unit: string | null;
-  /** How the value is said in words, for errors and the settings page. */
+  /** Description of valid values, for errors and the settings page. */
   readonly expected: string;
   readonly doc: string;
-  /** Masked wherever settings are shown. */
+  /** Whether the value is masked wherever settings are shown. */
   readonly secret: boolean;
 }
 

@@ -1,6 +1,6 @@
 const WORD_CHARS_MAX = 64;
 
-/** The candidate that a misspelt word most likely means, in any case; null when none is near. Cost: O(candidates × word length²). */
+/** The candidate closest to a misspelt word, ignoring case; null when none is close. Cost: O(candidates × word length²). */
 export function nearest<Word extends string>(word: string, candidates: Iterable<Word>): Word | null {
   const wanted = word.slice(0, WORD_CHARS_MAX).toLowerCase();
   let best: { candidate: Word; distance: number } | null = null;
@@ -12,7 +12,7 @@ export function nearest<Word extends string>(word: string, candidates: Iterable<
   return best !== null && best.distance <= Math.max(2, wanted.length / 3) ? best.candidate : null;
 }
 
-/** Levenshtein distance: insertions, deletions and replacements between two words. */
+/** Levenshtein distance of two words. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

@@ -108,36 +108,37 @@ export function checkActivity(activity: Activity): void {
   checkText('assets.smallUrl', assets.smallUrl, 'url');
   checkText('party.id', party?.id, 'party');
   checkText('secrets.join', secrets?.join, 'secret');
-  if (buttons.length > ACTIVITY_LIMITS.buttons[1]) throw invalid('buttons: there are at most 2.');
+  if (buttons.length > ACTIVITY_LIMITS.buttons[1]) throw invalid('buttons: expected at most 2.');
   for (const { label, url } of buttons) {
     checkText('buttons.label', label, 'label');
     checkText('buttons.url', url, 'buttonUrl');
-    if (!URL.canParse(url)) throw invalid('buttons.url is no address.');
+    if (!URL.canParse(url)) throw invalid('buttons.url is not a URL.');
   }
   if (party !== undefined) checkParty(party);
-  if (secrets?.join !== undefined && party === undefined)
-    throw invalid('secrets.join: whoever joins needs a party to join.');
+  if (secrets?.join !== undefined && party === undefined) throw invalid('secrets.join needs a party.');
   const { type = ActivityTypes.Playing, supportedPlatforms = 0, timestamps = {} } = activity;
-  if (!Object.values<number>(ActivityTypes).includes(type)) throw invalid('type is none of ActivityTypes.');
+  if (!Object.values<number>(ActivityTypes).includes(type))
+    throw invalid('type is not one of ActivityTypes.');
   if ((supportedPlatforms & ~PLATFORMS_ALL) !== 0) throw invalid('supportedPlatforms has unknown bits.');
   for (const ms of [timestamps.start, timestamps.end])
     if (ms !== undefined && !(Number.isSafeInteger(ms) && ms >= 0))
-      throw invalid('timestamps are whole Unix milliseconds.');
+      throw invalid('timestamps must be integers (Unix milliseconds).');
 }
 
 function checkText(field: string, value: string | undefined, limit: keyof typeof ACTIVITY_LIMITS): void {
   if (value === undefined) return;
   const [least, most] = ACTIVITY_LIMITS[limit];
   const chars = typeof value === 'string' ? [...value].length : -1;
-  if (chars < least || chars > most) throw invalid(`${field} has between ${least} and ${most} characters.`);
+  if (chars < least || chars > most) throw invalid(`${field} must have ${least} to ${most} characters.`);
 }
 
 function checkParty({ currentSize, maxSize, privacy = ActivityPartyPrivacy.Private }: ActivityParty): void {
-  if (!Number.isInteger(currentSize) || currentSize < 1) throw invalid('party.currentSize is at least 1.');
-  if (!Number.isInteger(maxSize) || maxSize < 0) throw invalid('party.maxSize is at least 0.');
-  if (maxSize > 0 && currentSize > maxSize) throw invalid('party.currentSize is over party.maxSize.');
+  if (!Number.isInteger(currentSize) || currentSize < 1)
+    throw invalid('party.currentSize must be at least 1.');
+  if (!Number.isInteger(maxSize) || maxSize < 0) throw invalid('party.maxSize must be at least 0.');
+  if (maxSize > 0 && currentSize > maxSize) throw invalid('party.currentSize exceeds party.maxSize.');
   if (!Object.values<number>(ActivityPartyPrivacy).includes(privacy))
-    throw invalid('party.privacy is none of ActivityPartyPrivacy.');
+    throw invalid('party.privacy is not one of ActivityPartyPrivacy.');
 }
 
 /** The activity as sent in gateway op 3 (presence update). */

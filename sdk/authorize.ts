@@ -78,7 +78,7 @@ const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]{0,127}$/;
 /** @throws ClientError of type ValidationError. */
 function customRedirect(scheme: string): string {
   if (!SCHEME.test(scheme))
-    throw new ClientError(ErrorType.ValidationError, 'customSchemeParam is not the name of a scheme.');
+    throw new ClientError(ErrorType.ValidationError, 'customSchemeParam is not a valid URL scheme.');
   return `${scheme}${CUSTOM_PATH}`;
 }
 
@@ -170,7 +170,9 @@ export class Authorizer {
     };
     this.#open = open;
     this.#log.keepSecret(state);
-    const stop = endAfter(AUTHORIZE_MS, () => reject(networkError('Nobody answered the sign-in page.')));
+    const stop = endAfter(AUTHORIZE_MS, () =>
+      reject(networkError('The sign-in page was not answered in time.')),
+    );
     try {
       const gone = () => reject(aborted('The window was closed.'));
       if (custom === null) place = await this.#host.awaitRedirect(open.arrived, gone, this.#redirectPage);
@@ -195,7 +197,7 @@ export class Authorizer {
   }
 
   abort(): void {
-    this.#open?.abort(aborted('The sign-in was given up.'));
+    this.#open?.abort(aborted('The sign-in was aborted.'));
     this.#open = null;
   }
 }

@@ -64,9 +64,10 @@ function signInWindow(): Pick<Host, 'openUrl' | 'awaitRedirect'> {
     },
     async awaitRedirect(arrived, gone, meant): Promise<RedirectPlace> {
       const { location } = page();
-      if (location === undefined) throw new Error('There is no page here to come back to.');
+      if (location === undefined) throw new Error('The sign-in needs a browser page to return to.');
       const redirect = new URL(meant ?? CALLBACK_PATH, location.href);
-      if (redirect.origin !== location.origin) throw new Error('redirectPage is not of this site.');
+      if (redirect.origin !== location.origin)
+        throw new Error('redirectPage must be on the origin of this page.');
       const own = open('about:blank');
       popup = own;
       const channel = new BroadcastChannel(CHANNEL);

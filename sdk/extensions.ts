@@ -164,7 +164,7 @@ export class Extensions {
    */
   async sendLobbyGameMessage(lobbyId: string, type: string, data: unknown = null): Promise<void> {
     const id = checkId('lobbyId', lobbyId);
-    if (typeof type !== 'string' || type === '') throw invalid('type is what the message is called.');
+    if (typeof type !== 'string' || type === '') throw invalid('type must be a non-empty string.');
     const body = { type, data };
     await this.#core.http.call({ method: 'POST', path: path`/guildhall/v1/lobbies/${id}/messages`, body });
   }

@@ -63,7 +63,7 @@ export class Http {
   /** @throws RangeError unless it is an integer of milliseconds that a timer supports. */
   set timeoutMs(ms: number) {
     if (!Number.isInteger(ms) || ms < 1 || ms > TIMER_MAX_MS)
-      throw new RangeError('A time-out is a whole number of milliseconds, at least 1.');
+      throw new RangeError('A timeout must be an integer of at least 1 millisecond.');
     this.#timeoutMs = ms;
   }
 
@@ -97,7 +97,7 @@ export class Http {
     if (error instanceof ClientError) return error;
     if (this.#life.signal.aborted) return destroyed();
     if (call.signal?.aborted) return aborted();
-    if (ends.aborted) return networkError(`No answer came within ${this.#timeoutMs} ms.`);
+    if (ends.aborted) return networkError(`The server did not answer within ${this.#timeoutMs} ms.`);
     this.#options.log.warn(`${call.method} ${call.path} failed: ${String(error)}`);
     return networkError('The server could not be reached.');
   }
@@ -106,7 +106,7 @@ export class Http {
     const authorization =
       typeof as === 'object' ? as.token : as === 'nobody' ? null : this.#options.authorization();
     if (authorization === null && as === 'client')
-      throw notReady('There is no token yet: give one to updateToken.');
+      throw notReady('There is no token yet: set one with updateToken.');
     return {
       ...(authorization !== null && { authorization }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
@@ -149,7 +149,11 @@ export class Http {
       if (untilMs <= nowMs) return;
       if (untilMs >= deadlineMs) {
         const more = { status: 429, retryable: true, retryAfter: (untilMs - nowMs) / 1000 };
-        throw new ClientError(ErrorType.HTTPError, 'The server wants fewer calls of this kind.', more);
+        throw new ClientError(
+          ErrorType.HTTPError,
+          'Rate limited: the server refuses further calls of this kind for now.',
+          more,
+        );
       }
       await pause(untilMs - nowMs, signal);
     }
@@ -199,7 +203,7 @@ async function readText(response: Response, signal: AbortSignal): Promise<string
       bytes += value.length;
       if (bytes > ANSWER_BYTES_MAX) {
         stop();
-        throw new ClientError(ErrorType.HTTPError, 'The answer is too long.', { status: response.status });
+        throw new ClientError(ErrorType.HTTPError, 'The response is too large.', { status: response.status });
       }
       text += decoder.decode(value, { stream: true });
     }
@@ -222,7 +226,7 @@ function parsed(text: string, status: number): unknown {
     return JSON.parse(text);
   } catch {
     const more = { status, responseBody: text.slice(0, 1000) };
-    throw new ClientError(ErrorType.HTTPError, 'The answer is not JSON.', more);
+    throw new ClientError(ErrorType.HTTPError, 'The response is not JSON.', more);
   }
 }
 

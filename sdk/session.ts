@@ -104,7 +104,7 @@ export class Session {
    */
   connect(): Promise<void> {
     if (this.#options.authorization() === null)
-      return Promise.reject(notReady('There is no token yet: give one to updateToken.'));
+      return Promise.reject(notReady('There is no token yet: set one with updateToken.'));
     this.#send('connect');
     return this.whenReady();
   }
@@ -115,7 +115,7 @@ export class Session {
     const { promise, resolve, reject } = deferred<void>();
     const timer = setTimeout(() => {
       this.#waiters.delete(waiter);
-      reject(networkError(`The gateway was not reached within ${timeoutMs} ms.`));
+      reject(networkError(`The gateway could not be reached within ${timeoutMs} ms.`));
     }, timeoutMs);
     const waiter = { resolve, reject, timer };
     this.#waiters.add(waiter);
@@ -251,7 +251,7 @@ export class Session {
 function urlOf(answer: unknown): string {
   const url = isJson(answer) && typeof answer.url === 'string' ? answer.url : '';
   if (!/^wss?:/.test(url) || !URL.canParse(url))
-    throw new ClientError(ErrorType.HTTPError, 'The server does not say where its gateway is.');
+    throw new ClientError(ErrorType.HTTPError, 'The server did not return the URL of its gateway.');
   const full = new URL(url);
   full.searchParams.set('v', '10');
   full.searchParams.set('encoding', 'json');

@@ -43,7 +43,7 @@ export function externalAuthFields({ type, token }: ExternalAuth): {
   external_auth_token: string;
 } {
   const word = EXTERNAL_AUTH_WORDS[type];
-  if (word === undefined) throw invalid('The type is none of AuthenticationExternalAuthType.');
+  if (word === undefined) throw invalid('type is not one of AuthenticationExternalAuthType.');
   const value = checkToken('The external token', token, 'pass the one of the other service');
   return { external_auth_type: word, external_auth_token: value };
 }
@@ -60,7 +60,7 @@ export function checkToken(name: string, token: string, advice = 'pass a token')
   // Callers without types may pass undefined, for instance an unset environment variable.
   if (typeof token !== 'string' || token === '') throw invalid(`${name} is empty: ${advice}.`);
   if (token.length > TOKEN_CHARS_MAX)
-    throw invalid(`${name} has ${token.length} characters; ${TOKEN_CHARS_MAX} are the most.`);
+    throw invalid(`${name} has ${token.length} characters; at most ${TOKEN_CHARS_MAX} are allowed.`);
   return token;
 }
 
@@ -68,7 +68,7 @@ export function checkToken(name: string, token: string, advice = 'pass a token')
 function readTokens(answer: unknown, log: Log): TokenExchange {
   const token = isJson(answer) ? textOf(answer, 'access_token') : null;
   if (!isJson(answer) || token === null || token === '')
-    throw new ClientError(ErrorType.HTTPError, 'The server gave no token.', { status: 200 });
+    throw new ClientError(ErrorType.HTTPError, 'The server returned no token.', { status: 200 });
   const tokens = {
     accessToken: token,
     refreshToken: textOf(answer, 'refresh_token') ?? '',
@@ -126,7 +126,7 @@ export class TokenRoutes {
     const deviceCode = isJson(d) ? textOf(d, 'device_code') : null;
     const userCode = isJson(d) ? textOf(d, 'user_code') : null;
     if (!isJson(d) || deviceCode === null || userCode === null)
-      throw new ClientError(ErrorType.HTTPError, 'The server gave no code for this device.', { status: 200 });
+      throw new ClientError(ErrorType.HTTPError, 'The server returned no device code.', { status: 200 });
     this.#log.keepSecret(deviceCode, userCode);
     return {
       deviceCode,

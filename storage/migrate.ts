@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Driver, messageOf, type Sql, StorageFault } from './database/driver.ts';
 import { MIGRATIONS, type Migration } from './migrations/index.ts';
 
-/** Key of the advisory lock that keeps two servers from migrating one database at once; any constant would do. */
+/** Key of the advisory lock that keeps two servers from migrating a database concurrently; an arbitrary constant. */
 const LOCK_KEY = 7_166_011;
 
 const checksum = (migration: Migration): string => createHash('sha256').update(migration.sql).digest('hex');
@@ -20,7 +20,7 @@ async function applied(sql: Sql): Promise<Applied[]> {
   return sql.query<Applied>('SELECT version, name, checksum FROM schema_migrations ORDER BY version');
 }
 
-/** Compares what the database has with what the program knows. Throws when they contradict each other. */
+/** The migrations still to be applied. Throws when the database contradicts the program's list. */
 function pending(done: readonly Applied[], known: readonly Migration[]): readonly Migration[] {
   const newest = known.at(-1)?.version ?? 0;
   const reached = done.at(-1)?.version ?? 0;
@@ -42,11 +42,11 @@ function pending(done: readonly Applied[], known: readonly Migration[]): readonl
 }
 
 /**
- * Brings the schema up to date: all pending migrations in one transaction, so that a failed upgrade changes nothing.
- * The advisory lock belongs to that transaction: whoever opens the same database meanwhile waits, then finds the
- * work done, and a server that dies lets go of it.
+ * Brings the schema up to date: all pending migrations in one transaction, so that a failed upgrade changes nothing. The
+ * advisory lock belongs to that transaction: a server that opens the database meanwhile waits and then finds the work done,
+ * and a crashed server releases the lock.
  *
- * @returns What the migrations have to report to the operator, a line each.
+ * @returns Lines that the migrations report to the operator.
  * @throws StorageFault when the schema is newer than the program, or a migration was edited or fails.
  */
 export function migrate(

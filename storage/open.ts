@@ -32,23 +32,23 @@ import { userStore } from './user/users.ts';
 import { openWriter, type WriterOptions } from './writer.ts';
 
 export interface DriverOptions {
-  /** A PostgreSQL server; wins over `directory`. */
+  /** URL of a PostgreSQL server; takes precedence over `directory`. */
   readonly databaseUrl?: string;
-  /** Where the embedded database lies. Without it and without a server it lives in memory. */
+  /** Directory of the embedded database. Without it and without a server the database is in memory. */
   readonly directory?: string;
-  /** A server's data directory, in which the embedded database lies beside other files; wins over `directory`. */
+  /** A server's data directory, which contains the embedded database; takes precedence over `directory`. */
   readonly dataDirectory?: string;
-  /** Connections to a PostgreSQL server at most. */
+  /** Most connections to a PostgreSQL server. */
   readonly connectionsMax?: number;
 }
 
 interface StorageOptions extends DriverOptions {
   readonly writer?: WriterOptions;
-  /** Hears what the operator should know of an upgrade, once it is durable. */
+  /** Called with the operator's report of an upgrade, once it is durable. */
   readonly onMigrated?: (report: readonly string[]) => void;
 }
 
-/** @throws StorageFault when the database does not open. */
+/** Opens the database. @throws StorageFault when that fails. */
 export function openDriver(options: DriverOptions = {}): Promise<Driver> {
   const { databaseUrl, directory, dataDirectory, connectionsMax } = options;
   if (databaseUrl !== undefined)
@@ -68,7 +68,7 @@ async function openInDataDirectory(dataDirectory: string): Promise<Driver> {
   }
 }
 
-/** `read(sql, a, b)` as `method(a, b)`. */
+/** Turns `read(sql, a, b)` into `method(a, b)`. */
 const on =
   (sql: Sql) =>
   <Args extends readonly unknown[], Value>(read: (sql: Sql, ...args: Args) => Value) =>
@@ -104,10 +104,10 @@ function messageStore(sql: Sql): MessageStore {
   };
 }
 
-/** Facts after which messages are nobody's. */
+/** Facts that leave messages for the purge. */
 const LEAVES_MESSAGES: ReadonlySet<string> = new Set(['channelDeleted', 'guildDeleted', 'lobbyDeleted']);
 
-/** A writer that wakes the purge when a commit left something to it. */
+/** A writer that starts the purge after commits with such facts. */
 function purging(writer: Writer, purge: Purge): Writer {
   const deletes = ({ facts }: Commit): boolean => facts.some(({ type }) => LEAVES_MESSAGES.has(type));
   return {
@@ -126,7 +126,7 @@ function purging(writer: Writer, purge: Purge): Writer {
   };
 }
 
-/** The stores over an open driver whose schema is up to date. Closing them closes the driver. */
+/** Creates the stores over an open driver with an up-to-date schema. Closing them closes the driver. */
 export function storageOver(
   uncounted: Driver,
   options: WriterOptions = {},
@@ -164,7 +164,7 @@ export function storageOver(
       ),
     close: async () => {
       await purge.close();
-      // Who waits for an answer has one yet, and may ask the next thing; only when nobody does it is closed.
+      // Callers that await a result may make another request afterwards; close only when none does.
       await driver.idle();
       await writer.flush();
       await driver.idle();
@@ -175,11 +175,11 @@ export function storageOver(
   };
 }
 
-/** An embedded database dies with its process: what is to survive the process must be logged there. */
+/** For the embedded database, which dies with its process: snapshots must be logged to survive. */
 const LOGGED = 'ALTER TABLE actor_snapshots SET LOGGED;';
 
 /**
- * Opens the database, brings its schema up to date, and answers everything that reads and writes it.
+ * Opens the database, brings its schema up to date, and returns all stores and the writer.
  *
  * @throws StorageFault when the database does not open, is in use, or is newer than the program.
  */

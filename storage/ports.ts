@@ -21,7 +21,7 @@ import type { PrivateChannelStore } from './privatechannel/port.ts';
 import type { RelationshipStore } from './relationship/port.ts';
 import type { UserStore } from './user/port.ts';
 
-/** What can be made durable. */
+/** Facts that can be stored. */
 export type StoredFact =
   | GuildFact
   | UserFact
@@ -34,36 +34,35 @@ export type StoredFact =
   | SocialFact
   | WebhookEventFact;
 
-/** The facts of one command and who owns them. `done` is called once: without an error when they are durable. */
+/** The facts of one command and their owner. `done` is called once: with null when they are durable. */
 export interface Commit {
   readonly ownerId: string;
   readonly facts: readonly StoredFact[];
   /**
-   * In a cluster: the epoch of the owner's partition. A commit whose partition has a later one by now is refused inside
-   * its transaction, with a `StaleEpoch`; the others of its group are not harmed.
+   * In a cluster: the epoch of the owner's partition. A commit under a superseded epoch is refused within its transaction with
+   * a `StaleEpoch`; the other commits of its group are not affected.
    */
   readonly fence?: Fence;
-  /** In a cluster: what the next owner must know of the command; written in the same transaction. */
+  /** In a cluster: what the next owner must know about the command; written in the same transaction. */
   readonly record?: CommandRecord;
   done(fault: Error | null): void;
 }
 
 /**
- * Group commit: what is handed in while a transaction is under way goes into the next one. `done` callbacks run
- * in the order of `commit` calls. When the database refuses a group, it is retried commit by commit, so that a
- * poisoned commit harms no other owner. Its own owner's commits that were handed in behind it fault with it: they
- * were decided on a state that did not come to be. A fault after a lost connection means "not known": the owner
- * reads its state again, after `flush`.
+ * Group commit: commits submitted during a transaction go into the next one. `done` callbacks run in the order of `commit`
+ * calls. When the database refuses a group, it is retried commit by commit, so that a bad commit affects no other owner.
+ * Later commits of the same owner fail with it, because they were decided on a state that never became durable. A fault
+ * after a lost connection means that the outcome is unknown: the owner must reload its state, after `flush`.
  */
 export interface Writer {
   commit(commit: Commit): void;
-  /** Resolves when everything handed in so far is settled. */
+  /** Resolves when all commits submitted so far are settled. */
   flush(): Promise<void>;
-  /** Commits waiting; for metrics and back-pressure. */
+  /** Number of waiting commits; for metrics and back-pressure. */
   readonly depth: number;
 }
 
-/** Where things live: which aggregate owns an id that a path names on its own. */
+/** Looks up the aggregate that owns an id. */
 export interface DirectoryStore {
   /** The guild of a guild channel, or `{ private: true }` for a private channel; null when unknown. */
   channelOwner(channelId: ChannelId): Promise<{ guildId: GuildId } | { private: true } | null>;
@@ -71,13 +70,13 @@ export interface DirectoryStore {
   guilds(after: GuildId | null, limit: number): Promise<{ readonly id: GuildId; readonly name: string }[]>;
 }
 
-/** What makes ids, as the stores see it. */
+/** A generator of ids, as the stores use it. */
 export interface IdSource {
-  /** The Unix time in milliseconds that its last id bears. */
+  /** The time, in Unix milliseconds, of its latest id. */
   lastMs(): number;
-  /** All its ids from now on are above every id that bears this time. */
+  /** Makes all later ids greater than every id with this time. */
   raise(ms: number): void;
-  /** The number in its ids by which they differ from those of other sources. */
+  /** The worker number in its ids, which differs from that of other sources. */
   worker(): number;
 }
 
@@ -99,17 +98,17 @@ export interface Storage {
   /** Small persistent values of the server itself (its signing secrets). */
   readonly settings: {
     get(key: string): Promise<string | null>;
-    /** Stores `value` unless the key is taken; answers what stands there afterwards. */
+    /** Stores `value` unless the key exists. @returns the stored value. */
     putIfAbsent(key: string, value: string): Promise<string>;
   };
-  /** Names who hears of files whose messages are durably gone, so that they can be deleted; the last one named. */
+  /** Sets the listener for files whose messages are durably deleted, replacing an earlier listener. */
   onFilesGone(listener: FilesListener): void;
   /**
-   * Raises a source above every id that was ever written here, and keeps it there: whoever takes a partition over gets
-   * above the ids of its last owner too.
+   * Raises a source above every id ever written here, and keeps it there: a shard that takes over a partition is raised above
+   * the ids of the previous owner too.
    */
   followIds(source: IdSource): Promise<void>;
-  /** Null when the database answers; otherwise why not. */
+  /** Null when the database answers; otherwise the reason. */
   unready(): Promise<string | null>;
   close(): Promise<void>;
 }

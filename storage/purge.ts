@@ -1,7 +1,7 @@
 import { type FilesRow, type GoneFile, type LostFiles, lostFiles } from './blob/files.ts';
 import type { Driver, Sql } from './database/driver.ts';
 
-/** Messages that one step deletes: a transaction of a few milliseconds between those of the writer. */
+/** Messages deleted in one step: a transaction of a few milliseconds between those of the writer. */
 const STEP_MESSAGES = 1_000;
 
 const DELETE_SOME = `
@@ -13,7 +13,7 @@ WITH gone AS (DELETE FROM messages t USING (
 SELECT count(*) AS count, jsonb_agg(jsonb_build_object('channel_id', channel_id::text, 'files', files))
   FILTER (WHERE files IS NOT NULL) AS rows FROM gone`;
 
-/** Deletes some messages of one deleted channel; answers their files, null when there is nothing left to purge. */
+/** Deletes some messages of one deleted channel. @returns their files, or null when nothing is left to purge. */
 async function step(sql: Sql): Promise<GoneFile[] | null> {
   const [target] = await sql.query<{ owner_id: string; channel_id: string }>(
     'SELECT owner_id, channel_id FROM purges LIMIT 1',
@@ -31,17 +31,17 @@ async function step(sql: Sql): Promise<GoneFile[] | null> {
 }
 
 export interface Purge {
-  /** Says that a channel was deleted. */
+  /** Starts the purge, after a channel was deleted. */
   wake(): void;
-  /** Resolves when nothing is left to purge, or a step failed. */
+  /** Resolves when nothing is left to purge, or a step has failed. */
   settled(): Promise<void>;
-  /** Stops after the current step; the rest waits in the database for the next start. */
+  /** Stops after the current step; the rest is purged after the next start. */
   close(): Promise<void>;
 }
 
 /**
- * Removes the messages of deleted channels behind the back of the writer, a bounded number at a time. A step that
- * fails ends the run; the next deletion or start takes it up again.
+ * Deletes the messages of deleted channels in the background, in steps of bounded size. A failed step ends the run; the next
+ * deletion or start continues.
  */
 export function openPurge(driver: Driver, files: LostFiles): Purge {
   let closed = false;
@@ -53,12 +53,12 @@ export function openPurge(driver: Driver, files: LostFiles): Purge {
         again = false;
         for (let gone: GoneFile[] | null = []; gone && !closed; ) {
           gone = await driver.transaction(step);
-          // Waited for, so that no more files are under way than one step has.
+          // Awaited, so that the files of at most one step are waiting to be deleted.
           if (gone) await files.tell(gone);
         }
       } while (again && !closed);
     } catch {
-      // The database is in trouble: the writer says so to those who wait for it; this work can wait.
+      // The writer reports a failing database to its callers; the purge can wait.
     } finally {
       running = null;
     }

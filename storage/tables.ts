@@ -51,7 +51,7 @@ const ephemeral: StatementTable<EphemeralFacts & VoiceChannelFacts> = {
   soundPlayed: none,
 };
 
-/** Every fact there is and what it writes: a fact that is missing here does not compile. */
+/** The statements for every kind of fact; a missing kind does not compile. */
 const TABLE: StatementTable<AllFacts> = {
   ...infoStatements,
   ...channelStatements,
@@ -75,9 +75,9 @@ const TABLE: StatementTable<AllFacts> = {
   ...webhookEventStatements,
 };
 
-/** What a commit writes, in the order of its facts. */
+/** The statements of a commit, in the order of its facts. */
 export function statementsOf({ ownerId, facts }: Pick<Commit, 'ownerId' | 'facts'>): readonly Statement[] {
-  // A fact's type names its own row of the table; TypeScript cannot follow that correlation through a union.
+  // A fact's type names its row of the table; TypeScript cannot follow that through the union.
   const table = TABLE as Record<string, (ownerId: string, fact: object) => readonly Statement[]>;
   return facts.flatMap((fact) => {
     const write = table[fact.type];

@@ -17,23 +17,23 @@ import type { Commit, Writer } from './ports.ts';
 import { statementsOf } from './tables.ts';
 
 export interface WriterOptions {
-  /** Commits in one transaction at most. */
+  /** Most commits in one transaction. */
   readonly groupCommitsMax?: number;
-  /** Characters of row text in one transaction at most; a single commit may exceed it. */
+  /** Most characters of row text in one transaction; a single commit may exceed it. */
   readonly groupCharsMax?: number;
-  /** Commits that may wait; the next one faults. */
+  /** Most waiting commits; the next one faults. */
   readonly depthMax?: number;
-  /** Characters of row text that may wait; the next commit faults. */
+  /** Most characters of waiting row text; the next commit faults. */
   readonly waitingCharsMax?: number;
-  /** Hears what a `done` throws, which is a bug of its owner. Without it the process does. */
+  /** Called with what a `done` throws, which is a bug of its owner. Without it the exception reaches the process. */
   readonly onBug?: (error: unknown) => void;
-  /** Written with the commits that would pass them. */
+  /** Id marks, written with the commits that would exceed them. */
   readonly marks?: IdMarks;
-  /** Hears of the files of messages that are durably gone. */
+  /** Called with the files of messages that are durably deleted. */
   readonly onFilesGone?: (files: readonly GoneFile[]) => void;
 }
 
-/** The rows that follow each other in one statement's text. */
+/** Consecutive rows with the same statement. */
 interface Batch {
   readonly sql: string;
   readonly rows: string[];
@@ -44,16 +44,16 @@ interface Entry {
   readonly done: Commit['done'];
   readonly fence: Fence | null;
   readonly batches: readonly Batch[];
-  /** What the next owner is to know; apart, so that facts of the same kind still share a statement. */
+  /** Records for the next owner; kept apart, so that facts of the same kind still share a statement. */
   readonly records: readonly Batch[];
   readonly chars: number;
-  /** Set when the commit failed, or is not even to be tried. */
+  /** Set when the commit failed or must not be tried. */
   fault: Error | null;
-  /** Counted among the owner's faults. */
+  /** Whether it is counted in the owner's faults. */
   marked: boolean;
 }
 
-/** Reads a commit into rows at once, so that an object that cannot be written faults by itself. */
+/** Serializes a commit's rows at once, so that an object that cannot be serialized fails only its own commit. */
 function entryOf({ ownerId, facts, fence, record, done }: Commit, refused: StorageFault | null): Entry {
   const common = { ownerId, done, fence: fence ?? null, fault: refused, marked: false };
   const entry = { ...common, batches: [], records: [], chars: 0 };
@@ -63,7 +63,9 @@ function entryOf({ ownerId, facts, fence, record, done }: Commit, refused: Stora
     const records = record ? batchesOf(recordStatements(ownerId, record)) : [];
     return { ...entry, batches, records, chars: charsOf(batches) + charsOf(records) };
   } catch (error) {
-    const fault = new StorageFault(`A commit cannot be written: ${messageOf(error)}`, { cause: error });
+    const fault = new StorageFault(`The commit's rows cannot be serialized: ${messageOf(error)}`, {
+      cause: error,
+    });
     return { ...entry, fault };
   }
 }
@@ -100,11 +102,11 @@ function merge(entries: readonly Entry[]): Batch[] {
   return merged;
 }
 
-/** The fences of what is written at all: what is never stored needs none. */
+/** The fences of entries with rows; facts that are not stored need no fence. */
 const fencesOf = (entries: readonly Entry[]): Fence[] =>
   entries.flatMap(({ fence, chars }) => (fence && chars > 0 ? [fence] : []));
 
-/** @returns The files that the written facts have left without a message. */
+/** @returns The files that no message refers to after this write. */
 async function write(driver: Driver, entries: readonly Entry[], marks: IdMarks): Promise<GoneFile[]> {
   const [first, ...more] = merge(entries);
   if (!first) return [];
@@ -120,7 +122,7 @@ async function writeBatches(
   [first, ...rest]: readonly [Batch, ...Batch[]],
 ): Promise<GoneFile[]> {
   const fences = fencesOf(entries);
-  // One statement is a transaction by itself; two round trips are saved on the commonest group, new messages.
+  // A single statement is a transaction by itself; this saves two round trips for the commonest group, new messages.
   if (rest.length === 0 && fences.length === 0)
     return lostFiles(await driver.query<FilesRow>(first.sql, [`[${first.rows.join(',')}]`]));
   return driver.transaction(async (sql) => {
@@ -135,25 +137,25 @@ const faultOf = (error: unknown): StorageFault =>
   new StorageFault(
     refusedByDatabase(error)
       ? `The database refused a commit: ${messageOf(error)}`
-      : `The database was lost while it committed: ${messageOf(error)}`,
+      : `The connection to the database was lost during a commit: ${messageOf(error)}`,
     { cause: error },
   );
 
 /**
- * The one place where facts become rows. One transaction at a time; what arrives meanwhile is the next group.
+ * Writes facts as rows; nothing else does. Runs one transaction at a time; commits submitted meanwhile form the next group.
  *
- * A group that the database refuses was rolled back and is retried commit by commit; when it was for an epoch that is
- * over, without the commits under that epoch. When the connection is lost
- * nothing is retried: whether the group was committed is not known, so every owner must read its state again.
+ * A group that the database refuses was rolled back and is retried commit by commit. If it was refused because of a
+ * superseded epoch, the commits under that epoch are excluded. After a lost connection nothing is retried: whether the group
+ * was committed is unknown, so every owner must reload its state.
  *
- * After a fault the later commits of the same owner that were already handed in fault too: they were decided on a
- * state that did not come to be. What the owner hands in after it has heard of the fault is tried again.
+ * After a fault, the owner's later commits that were already submitted fail too, because they were decided on a state that
+ * never became durable. Commits that the owner submits after it was notified of the fault are tried again.
  */
 class GroupCommit implements Writer {
   readonly #driver: Driver;
   readonly #options: Required<WriterOptions>;
   readonly #queue: Entry[] = [];
-  /** By owner: how many faulted commits it has not yet heard of. */
+  /** Number of failed commits, by owner, that the owner was not yet notified of. */
   readonly #faulted = new Map<string, number>();
   readonly #flushes: { readonly upTo: number; readonly resolve: () => void }[] = [];
   #waitingChars = 0;
@@ -180,7 +182,7 @@ class GroupCommit implements Writer {
     this.#queue.push(entry);
     if (this.#running) return;
     this.#running = true;
-    // What is handed in during this turn of the event loop goes into one group.
+    // Commits submitted during this turn of the event loop form one group.
     queueMicrotask(() => void this.#run());
   }
 
@@ -189,13 +191,13 @@ class GroupCommit implements Writer {
     return new Promise((resolve) => this.#flushes.push({ upTo: this.#handedIn, resolve }));
   }
 
-  /** Commits what was handed in; what comes later faults. */
+  /** Commits what was submitted; later commits fault. */
   close(): Promise<void> {
     this.#closed = true;
     return this.flush();
   }
 
-  /** Why a commit of this owner is not taken up now; null when it is. */
+  /** Why a commit of this owner is refused now; null if it is accepted. */
   #refusal(ownerId: string): StorageFault | null {
     if (this.#closed) return new StorageFault('The storage is closed.');
     if (this.#faulted.has(ownerId)) return new StorageFault('An earlier commit of the same owner failed.');
@@ -233,7 +235,7 @@ class GroupCommit implements Writer {
     for (const entry of group) this.#settle(entry);
   }
 
-  /** Fails the commits whose partitions others have by now. False when none is found, or the database is lost. */
+  /** Fails commits of partitions that other shards own now. @returns false if there are none, or the database is lost. */
   async #failStale(entries: readonly Entry[]): Promise<boolean> {
     const stale = await staleAmong(this.#driver, fencesOf(entries)).catch(() => []);
     for (const fence of stale) {
@@ -260,7 +262,7 @@ class GroupCommit implements Writer {
     }
   }
 
-  /** Faults `entries`, and of `later` and the queue whatever belongs to the same owners. */
+  /** Fails `entries`, and all entries of the same owners in `later` and in the queue. */
   #fail(entries: readonly Entry[], later: readonly Entry[], fault: Error): void {
     const owners = new Set(entries.map(({ ownerId }) => ownerId));
     for (const entry of entries) this.#mark(entry, fault);
@@ -292,7 +294,7 @@ class GroupCommit implements Writer {
   }
 }
 
-/** The bounds leave room for a second or so of a busy server's writes. */
+/** Opens the group-commit writer. The default bounds hold about a second of a busy server's writes. */
 export const openWriter = (
   driver: Driver,
   options: WriterOptions = {},

@@ -232,7 +232,7 @@ describe('hooks', () => {
     expectTypeOf<'LOBBY_MEMBER_ADD' | 'MESSAGE_CREATE'>().toExtend<Parameters<Engine['on']>[0]>();
     expectTypeOf<'MESAGE_CREATE'>().not.toExtend<Parameters<Engine['on']>[0]>();
     const misspelt = 'create_mesage' as OperationId;
-    const said = 'There is no operation "create_mesage". Did you mean "create_message"?';
+    const said = 'Unknown operation: "create_mesage". Did you mean "create_message"?';
     expect(() => engine.before(misspelt, () => undefined)).toThrow(said);
     expect(() => engine.after(misspelt, () => undefined)).toThrow(said);
     expect(() => engine.on('LOBY_CREATE' as 'LOBBY_CREATE', () => {})).toThrow(

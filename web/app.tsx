@@ -7,7 +7,7 @@ import { useStore } from './store.ts';
 
 const KEPT = 'token';
 
-/** The page: sign in, choose a channel, be in it. The token is kept for this tab only. */
+/** The voice-room page: sign in, choose a channel, join its call. The token is kept only for this tab. */
 export function App() {
   const [token, setToken] = useState(() => sessionStorage.getItem(KEPT));
   const [complaint, setComplaint] = useState<string | null>(null);

@@ -11,12 +11,12 @@ export interface CallState {
   readonly dave: DaveStatus | null;
   readonly muted: boolean;
   readonly deafened: boolean;
-  /** Members whose connection to the call is known of. */
+  /** Members known to be connected to the call. */
   readonly present: ReadonlySet<string>;
-  /** 0 to 1, by user; the person's own under their id. */
+  /** Levels from 0 to 1 by user, including the user of this page. */
   readonly levels: ReadonlyMap<string, number>;
   readonly figures: MediaFigures | null;
-  /** Something that went wrong but does not end the call. */
+  /** An error that does not end the call. */
   readonly complaint: string | null;
 }
 
@@ -28,11 +28,11 @@ interface CallOptions {
   readonly ended: (end: { readonly code: number; readonly reason: string; readonly retry: boolean }) => void;
 }
 
-/** Levels come ten times a second; the figures are looked at every two seconds. */
+/** Level updates per reading of the figures: updates come ten times a second, so figures are read every two seconds. */
 const FIGURES_EVERY = 20;
 const PATH = '/voice/';
 
-/** One call of the page, as it is seen. */
+/** State of one call for the views. */
 export class Call {
   readonly store;
   readonly audio: CallAudio;
@@ -41,7 +41,7 @@ export class Call {
   /** Root mean square of the microphone. */
   #own = 0;
   #looks = 0;
-  /** What the session complains of, and the choice of a microphone that failed. */
+  /** Errors of the session, and of a failed choice of a microphone. */
   #complaint: string | null = null;
   #inputComplaint: string | null = null;
 
@@ -103,7 +103,7 @@ export class Call {
     this.#session.deafen(deafened);
   }
 
-  /** Takes another microphone; the one in use stays when that fails. */
+  /** Switches to another microphone; on failure the current one stays in use. */
   async useInput(deviceId: string): Promise<void> {
     try {
       await this.audio.useInput(deviceId);

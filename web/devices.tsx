@@ -2,12 +2,12 @@ import { useEffect, useState } from 'preact/hooks';
 import { type AudioDevice, type CallAudio, DEFAULT_DEVICE } from '../sdk/call/media.ts';
 import type { Call } from './call.ts';
 
-/** What was chosen in this tab; a new call begins with it. */
+/** Devices chosen in this tab; a new call starts with them. */
 export const chosenInput = (): string => sessionStorage.getItem('input') ?? DEFAULT_DEVICE;
 export const chosenOutput = (): string => sessionStorage.getItem('output') ?? DEFAULT_DEVICE;
 const isCleaned = (): boolean => sessionStorage.getItem('raw') === null;
 
-/** Whether the browser takes out noise and echo, which is good for speech and bad for music. */
+/** Applies the choice whether the browser removes noise and echo, which suits speech but not music. */
 export function cleanAsChosen(audio: CallAudio): void {
   const wanted = isCleaned();
   audio.setProcessing({ echoCancellation: wanted, noiseSuppression: wanted, automaticGainControl: wanted });
@@ -18,7 +18,7 @@ interface Devices {
   readonly outputs: readonly AudioDevice[];
 }
 
-/** How long after the microphone was asked for the names of devices are known. */
+/** Delay after the request for the microphone until the names of devices are available. */
 const NAMED_MS = 1500;
 
 export function DeviceChoice({ call }: { call: Call }) {
@@ -29,7 +29,7 @@ export function DeviceChoice({ call }: { call: Call }) {
     const look = (): void => {
       Promise.all([audio.inputDevices(), audio.outputDevices()]).then(
         ([inputs, outputs]) => setDevices({ inputs, outputs }),
-        // Without devices there is nothing to choose from.
+        // Without devices there is nothing to choose.
         () => {},
       );
     };

@@ -8,10 +8,10 @@ interface Person {
 export interface VoiceState {
   readonly userId: string;
   readonly channelId: string;
-  /** By themselves or by a moderator. */
+  /** Muted by the user or by a moderator. */
   readonly muted: boolean;
   readonly deafened: boolean;
-  /** A moderator, or the stage, keeps them silent. */
+  /** Silenced by a moderator, or as audience of a stage. */
   readonly silenced: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface Guild {
   readonly voiceStates: ReadonlyMap<string, VoiceState>;
 }
 
-/** What the page knows of guilds, from READY on. */
+/** The guilds, channels and users that the page knows, from READY on. */
 export interface Directory {
   readonly self: Person | null;
   readonly guilds: ReadonlyMap<string, Guild>;
@@ -41,7 +41,7 @@ export const EMPTY: Directory = { self: null, guilds: new Map(), people: new Map
 const VOICE_CHANNEL = 2;
 const STAGE_CHANNEL = 13;
 
-/** The directory after a dispatch; the same one when it says nothing that is kept. */
+/** The directory after a dispatch; the same object if the dispatch changes nothing in it. */
 export function heardOf(directory: Directory, name: string, d: Json): Directory {
   if (name === 'READY') return { ...EMPTY, self: personOf(d.user, null) };
   if (name === 'GUILD_CREATE') return withPeople(withGuild(directory, guildOf(d)), d.members);

@@ -2,7 +2,7 @@ import type { Directory, Guild, VoiceChannel } from './directory.ts';
 import { nameOf } from './member.tsx';
 import type { Place, Session, SessionState } from './session.ts';
 
-/** The voice channels of every guild, and who is in them. */
+/** The voice channels of every guild, with their members. */
 export function Lobby({ session, state }: { session: Session; state: SessionState }) {
   const { directory, place } = state;
   const guilds = [...directory.guilds.values()];

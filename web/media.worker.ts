@@ -1,4 +1,4 @@
-/** The worker that has the keys: every frame passes it, both ways. */
+/** The worker that holds the encryption keys; every frame passes through it, in both directions. */
 import wasmUrl from '@snazzah/davey-wasm32-wasi/davey.wasm32-wasi.wasm?url';
 import { serveCallWorker } from '../sdk/call/browser/worker.ts';
 

@@ -1,6 +1,6 @@
 import type { Directory, VoiceState } from './directory.ts';
 
-/** What to call a user; the end of their id when no name has come. */
+/** The display name of a user; the end of the id until the name is known. */
 export function nameOf(directory: Directory, userId: string): string {
   const person = directory.people.get(userId) ?? (directory.self?.id === userId ? directory.self : undefined);
   return person?.name || `User ${userId.slice(-4)}`;
@@ -11,13 +11,13 @@ interface MemberProps {
   readonly userId: string;
   readonly isSelf: boolean;
   readonly state: VoiceState;
-  /** 0 to 1. */
+  /** Audio level, 0 to 1. */
   readonly level: number;
-  /** In the encrypted group; null: there is none. */
+  /** Whether the member is in the encrypted group; null without encryption. */
   readonly secured: boolean | null;
 }
 
-/** Above this a ring shows; the ring's width follows the level. */
+/** Level above which a ring is shown; the ring's width follows the level. */
 const AUDIBLE = 0.01;
 
 export function Member({ name, userId, isSelf, state, level, secured }: MemberProps) {
@@ -38,7 +38,7 @@ export function Member({ name, userId, isSelf, state, level, secured }: MemberPr
   );
 }
 
-/** Stands for a person: their initials, in a ring while they speak. */
+/** A user's avatar: initials, in a ring while the user speaks. */
 export function Face({ userId, name, ringPx }: { userId: string; name: string; ringPx: number }) {
   return (
     <span class="face" style={{ '--ring': `${ringPx}px`, '--hue': hueOf(userId) }} aria-hidden="true">
@@ -54,6 +54,6 @@ const initialsOf = (name: string): string =>
     .map((word) => [...word][0]?.toUpperCase() ?? '')
     .join('');
 
-/** A colour that a user keeps. */
+/** A colour that is constant for a user. */
 const hueOf = (userId: string): string =>
   String([...userId].reduce((sum, digit) => (sum * 31 + Number(digit)) % 360, 7));

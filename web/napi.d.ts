@@ -1,2 +1,2 @@
-/** The N-API runtime comes without types; `sdk/call/browser/davey.ts` says what is used of it. */
+/** The N-API runtime has no types; `sdk/call/browser/davey.ts` declares the used part. */
 declare module '@napi-rs/wasm-runtime';

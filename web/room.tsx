@@ -19,7 +19,7 @@ const PHASES = {
   reconnecting: 'Reconnecting …',
 } as const;
 
-/** A call: who is in it, how it sounds, and what one can do. */
+/** A call: its members, their levels, and the controls. */
 export function Room({ session, call, guild, channel, directory }: RoomProps) {
   const state = useStore(call.store);
   const inside = [...guild.voiceStates.values()].filter(({ channelId }) => channelId === channel.id);
@@ -83,7 +83,7 @@ function Controls({ session, state, level }: ControlsProps) {
   );
 }
 
-/** Thirty digits in groups of five, or why there are none. */
+/** The privacy code: thirty digits in groups of five, or the reason why there is none. */
 function Privacy({ state, isAlone }: { state: CallState; isAlone: boolean }) {
   const { dave } = state;
   const groups = dave?.privacyCode.match(/\d{5}/g) ?? [];

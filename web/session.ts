@@ -18,7 +18,7 @@ export interface Place {
 export interface SessionState {
   readonly phase: 'connecting' | 'online' | 'offline';
   readonly directory: Directory;
-  /** Where the person wants to be; there is a call once the server has let them in. */
+  /** The channel that the user wants to join; the call exists once the server has admitted the user. */
   readonly place: Place | null;
   readonly call: Call | null;
   readonly complaint: string | null;
@@ -26,13 +26,13 @@ export interface SessionState {
 
 interface SessionOptions {
   readonly token: string;
-  /** The session is over; the sentence says why. */
+  /** Called when the session has ended, with the reason as a sentence. */
   readonly ended: (reason: string) => void;
 }
 
-/** A channel that is full, or that the person may not enter, is answered with nothing at all. */
+/** Wait for admission: the server does not answer when a channel is full or the user may not join it. */
 const ANSWER_MS = 6000;
-/** Times a minute that a call which ended is begun again by itself. */
+/** Most automatic rejoins per minute after a call ended. */
 const REJOINS_MAX = 5;
 const REASONS: Readonly<Record<number, string>> = {
   4004: 'The server does not know this token.',
@@ -42,7 +42,7 @@ const REASONS: Readonly<Record<number, string>> = {
   4022: 'The call has ended.',
 };
 
-/** Whoever is signed in: the gateway, what it told, and at most one call. */
+/** The session of the signed-in user: the gateway, its state, and at most one call. */
 export class Session {
   readonly store = createStore<SessionState>({
     phase: 'connecting',
@@ -53,7 +53,7 @@ export class Session {
   });
   readonly #link: GatewayLink;
   #audio: CallAudio | null = null;
-  /** From our own VOICE_STATE_UPDATE. */
+  /** From this user's own VOICE_STATE_UPDATE. */
   #voiceSessionId: string | null = null;
   #waiting: ReturnType<typeof setTimeout> | null = null;
   #rejoinsMs: number[] = [];
@@ -76,9 +76,9 @@ export class Session {
     });
   }
 
-  /** Called from a click: browsers start sound only then. */
+  /** Joins a channel. Call it from a click handler, because browsers start audio only then. */
   join(place: Place): void {
-    // What it cannot load is told when it is waited for.
+    // A failure to load is reported where the audio is awaited.
     this.#sound().catch(() => {});
     this.#leaveCall();
     this.store.set({ place, complaint: null });
@@ -112,12 +112,12 @@ export class Session {
 
   #ready(d: Json): void {
     this.store.set({ directory: heardOf(this.store.value.directory, 'READY', d) });
-    // Another gateway session is in no channel: whoever was in a call enters it anew.
+    // A new gateway session is in no channel, so a user who was in a call must join it again.
     this.#leaveCall();
     if (this.store.value.place !== null) this.#ask();
   }
 
-  /** Without a connection nobody can be asked; whoever comes back asks then. */
+  /** Asks the server for admission; without a connection this happens after reconnecting. */
   #ask(): void {
     if (this.#waiting !== null) clearTimeout(this.#waiting);
     if (this.store.value.phase !== 'online') return;
@@ -149,7 +149,7 @@ export class Session {
     this.#link.send(OP.VOICE_STATE_UPDATE, d);
   }
 
-  /** Where we are now, which a moderator may have decided. */
+  /** Updates the user's channel, which a moderator may have changed. */
   #seated(place: Place, d: Json): void {
     if (d.session_id === this.#link.sessionId) this.#voiceSessionId = String(d.session_id);
     if (typeof d.channel_id === 'string') {
@@ -173,7 +173,7 @@ export class Session {
     );
   }
 
-  /** The page's sound, ready for calls. Browsers start it only from a click. */
+  /** The page's audio, ready for calls. Browsers start it only from a click handler. */
   async #sound(): Promise<CallAudio> {
     this.#audio ??= createBrowserAudio({
       openWorker: () => new Worker(new URL('./media.worker.ts', import.meta.url), { type: 'module' }),
@@ -205,7 +205,7 @@ export class Session {
     void audio.useOutput(chosenOutput());
   }
 
-  /** A new ticket is given to those who enter. */
+  /** Joins again, because only that yields a new voice ticket. */
   #rejoin(): void {
     const { place } = this.store.value;
     if (place === null) return;

@@ -1,6 +1,6 @@
 import type { OpenSocket } from '../sdk/voice/wire.ts';
 
-/** The browser's WebSocket, as the links want it. */
+/** Adapts the browser's WebSocket to the interface of the SDK's connections. */
 export const openSocket: OpenSocket = (url, events) => {
   const socket = new WebSocket(url);
   socket.binaryType = 'arraybuffer';
@@ -15,6 +15,6 @@ export const openSocket: OpenSocket = (url, events) => {
   };
 };
 
-/** A path of the server this page came from, as a WebSocket address. */
+/** WebSocket URL of a path on the server of this page. */
 export const socketUrl = (path: string): string =>
   `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${path}`;

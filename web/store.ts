@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** One value that views watch. */
+/** An observable value for views. */
 export interface Store<T> {
   readonly value: T;
   set(change: Partial<T>): void;
@@ -25,7 +25,7 @@ export function createStore<T extends object>(initial: T): Store<T> {
   };
 }
 
-/** The store's value; the view is drawn again when it changes. */
+/** Returns the store's value and renders the view again when it changes. */
 export function useStore<T>(store: Store<T>): T {
   const [value, setValue] = useState(store.value);
   useEffect(() => {

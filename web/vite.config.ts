@@ -2,7 +2,7 @@ import { defineConfig } from 'vite';
 
 const page = (name: string): string => `${import.meta.dirname}/${name}.html`;
 
-/** Builds the pages into what the server serves under /voice-room/. */
+/** Builds the pages that the server serves under /voice-room/. */
 export default defineConfig({
   root: import.meta.dirname,
   base: '/voice-room/',

@@ -4,21 +4,21 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { FrontStatus } from '../../transports/admin/front.ts';
 
-/** A server of several processes over the PostgreSQL that DATABASE_URL names. */
+/** A server of several processes with the PostgreSQL server in DATABASE_URL. */
 export interface Arena {
   readonly gateway: URL;
   readonly tokens: readonly string[];
   status(): Promise<FrontStatus>;
   /** Metrics of all shards and their supervisor, as text. */
   metrics(): Promise<string>;
-  /** Writes a message as the first bot; answers whether it was taken. */
+  /** Writes a message as the first bot. @returns whether it was accepted. */
   write(content: string, nonce: string): Promise<boolean>;
   stop(): Promise<void>;
 }
 
 const CLI = fileURLToPath(new URL('../../cli.js', import.meta.url));
 
-/** @throws Error when it does not come up. */
+/** Starts the server. @throws Error when it does not start. */
 export async function openArena(shards: number, bots: number): Promise<Arena> {
   if (!process.env.DATABASE_URL) throw new Error('Set DATABASE_URL: several shards need a PostgreSQL.');
   const args = ['dev', '--json', '--port', '0', '--admin-port', '0', '--no-rate-limits'];
@@ -65,7 +65,7 @@ export async function openArena(shards: number, bots: number): Promise<Arena> {
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Looks every few milliseconds; answers how long it took. @throws Error when it takes too long. */
+/** Polls every few milliseconds. @returns the time it took. @throws Error when it takes longer than `withinMs`. */
 export async function until(what: string, withinMs: number, isSo: () => boolean | Promise<boolean>) {
   const startMs = performance.now();
   while (!(await isSo())) {

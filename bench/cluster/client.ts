@@ -4,13 +4,13 @@ interface ClientPlan {
   readonly url: URL;
   readonly token: string;
   readonly intents: number;
-  /** A message of the run, by its content; what came between begins anew where a stock library would have to. */
+  /** Called with the content of each message of the run. A new session starts over where a stock library would have to. */
   readonly message: (content: string, arrivedMs: number) => void;
   /** READY (`isNew`) or RESUMED. */
   readonly opened: (isNew: boolean) => void;
 }
 
-/** First and longest wait before a connection that was refused is tried again. */
+/** First and longest delay before a refused connection is retried. */
 const RETRY_MS = { first: 100, most: 2_000 };
 const OP = {
   dispatch: 0,
@@ -35,7 +35,7 @@ interface Envelope {
   readonly d: Readonly<Record<string, unknown>>;
 }
 
-/** A session that does what stock libraries do: it comes back after whatever end, and resumes as long as it may. */
+/** A session that behaves like stock libraries: reconnects after every end, and resumes as long as possible. */
 export class ResumingClient {
   readonly #plan: ClientPlan;
   #wire: WebSocketWire | null = null;
@@ -60,12 +60,12 @@ export class ResumingClient {
     });
   }
 
-  /** Ends the connection as a network does. */
+  /** Breaks the connection as a network failure does. */
   drop(): void {
     this.#wire?.destroy();
   }
 
-  /** Takes nothing more from its socket, as a client that hangs. It comes back no more. */
+  /** Stops reading from its socket, like a client that hangs. It does not reconnect. */
   stopReading(): void {
     this.#isOver = true;
     this.#wire?.pause();
@@ -94,7 +94,7 @@ export class ResumingClient {
     this.#plan.opened(t === 'READY');
   }
 
-  /** Messages are not parsed: thousands of clients share a process, which would measure itself. */
+  /** Messages are not parsed: thousands of clients share a process, and parsing would dominate the measurement. */
   #heedMessage(payload: Buffer, arrivedMs: number): boolean {
     if (payload.indexOf(MESSAGE) < 0) return false;
     const from = payload.indexOf(CONTENT) + CONTENT.length;
@@ -126,7 +126,7 @@ export class ResumingClient {
     this.isOpen = false;
     this.#wire = null;
     if (this.#isOver) return;
-    // A session that the server has ended is not to be resumed.
+    // A session that the server has ended must not be resumed.
     if (code === 4007 || code === 4009) this.#session = null;
     const waitMs =
       this.#failures === 0 ? 0 : Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** (this.#failures - 1));

@@ -2,9 +2,9 @@ import { Latencies } from '../wire/histogram.ts';
 import { type Arena, pause, until } from './arena.ts';
 import { ResumingClient } from './client.ts';
 
-/** Guilds, guild messages, and what is written in them. */
+/** GUILDS, GUILD_MESSAGES and MESSAGE_CONTENT. */
 const INTENTS = 1 | 512 | 32_768;
-/** Connections that are begun at a time. */
+/** Connections opened concurrently. */
 const LANES = 200;
 export const LONG_MS = 300_000;
 
@@ -13,7 +13,7 @@ export interface Quantiles {
   readonly p99: number;
 }
 
-/** Sessions in one process, and when each of them heard which message. */
+/** Sessions in one process, with the arrival time of each message at each session. */
 export class Crowd {
   readonly clients: readonly ResumingClient[];
   readonly #heard: { readonly index: number; readonly sentMs: number; readonly arrivedMs: number }[] = [];
@@ -33,7 +33,7 @@ export class Crowd {
     });
   }
 
-  /** So many at a time; answers how long all took. */
+  /** Connects all sessions, some concurrently. @returns the time until all are connected. */
   async connect(): Promise<number> {
     const startMs = performance.now();
     for (const [index, client] of this.clients.entries()) {
@@ -44,7 +44,7 @@ export class Crowd {
     return performance.now() - startMs;
   }
 
-  /** Of messages at those sessions: from when they were sent until they came, milliseconds. */
+  /** Latencies of messages at these sessions, from sending to arrival, in milliseconds. */
   latencies(isOf: (index: number, sentMs: number) => boolean): Quantiles {
     const latencies = new Latencies();
     for (const { index, sentMs, arrivedMs } of this.#heard)
@@ -57,7 +57,7 @@ export class Crowd {
   }
 }
 
-/** Writes messages at an even pace, whatever becomes of them, each with the time at which it was sent; what it answers ends it. */
+/** Writes messages at a fixed rate, whatever happens to them, each with its time of sending. @returns a function that stops. */
 export function keepWriting(arena: Arena, perSecond: number, contentBytes = 0): () => Promise<void> {
   let isOver = false;
   const writing = (async () => {

@@ -17,7 +17,7 @@ const INTENTS = 1 | 512 | 32_768;
 const WRITERS = 4;
 const LONG_MS = 120_000;
 
-/** Numbers from 0 to 1, the same for the same seed. */
+/** Deterministic pseudo-random numbers from 0 to 1. */
 function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -26,7 +26,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** Connections that are torn again and again while messages come: what each session was told of them (G9). */
+/** Breaks connections repeatedly while messages are sent, and checks what each session received (G9). */
 export async function measureDrops(disconnects: number, seed: number): Promise<DropFigures> {
   const arena = await openArena(2, 8);
   const random = seeded(seed);
@@ -85,7 +85,7 @@ export async function measureDrops(disconnects: number, seed: number): Promise<D
   }
 }
 
-/** The order is that of each writer, who waits for his answers. */
+/** Checks the order per writer, because each writer waits for its answers. */
 function judged(told: readonly (readonly string[])[], written: readonly string[]) {
   let [lost, doubled, reordered, deliveries] = [0, 0, 0, 0];
   for (const seen of told) {

@@ -7,11 +7,11 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     sessions: { type: 'string', default: '5000' },
-    /** Messages in a second; every session gets each of them. */
+    /** Messages per second; every session receives each of them. */
     rate: { type: 'string', default: '4' },
-    /** Of `storm`: kills the shard that owns the guild. */
+    /** For `storm`: kill the shard that owns the guild. */
     owner: { type: 'boolean', default: false },
-    /** Of `slow`: how long each run is, and how many pairs of them there are. */
+    /** For `slow`: duration of each run, and number of pairs of runs. */
     seconds: { type: 'string', default: '20' },
     rounds: { type: 'string', default: '3' },
     disconnects: { type: 'string', default: '10000' },

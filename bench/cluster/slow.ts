@@ -6,34 +6,34 @@ interface SlowPlan {
   readonly sessions: number;
   readonly perSecond: number;
   readonly seconds: number;
-  /** Pairs of runs, one with all reading and one without. */
+  /** Pairs of runs: in one all sessions read, in the other some do not. */
   readonly rounds: number;
 }
 
 interface Run extends Quantiles {
-  /** Of both shards at the most, in MiB. */
+  /** Highest memory of both shards together, MiB. */
   readonly rssMib: number;
 }
 
 interface SlowFigures {
   readonly sessions: number;
   readonly stopped: number;
-  /** In the order in which they were made: all read, some do not, all read, … */
+  /** In the order of the runs, which alternate: all read, some do not, all read, … */
   readonly control: readonly Run[];
   readonly slow: readonly Run[];
-  /** Middle of the runs over middle of the runs. */
+  /** Ratio of the medians of both kinds of runs. */
   readonly rssOver: number;
   readonly p99Over: number;
 }
 
 const STOPPED_SHARE = 0.01;
-/** As long as messages may be: what is not read has to fill the buffers of the system before the server has any of it. */
+/** The longest messages allowed: unread data must fill the system's buffers before the server has to buffer any. */
 const CONTENT_BYTES = 2000;
 const LOOK_MS = 250;
 const WARM_MS = 3000;
 const MIB = 2 ** 20;
 
-/** Two shards under the same stream of messages, with and without sessions that do not read them (G11). */
+/** Measures two shards under the same stream of messages, with and without sessions that do not read (G11). */
 export async function measureSlow(plan: SlowPlan): Promise<SlowFigures> {
   const { sessions, rounds } = plan;
   const stopped = Math.max(1, Math.round(sessions * STOPPED_SHARE));

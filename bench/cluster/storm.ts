@@ -4,13 +4,13 @@ import { Crowd, keepWriting, LONG_MS, type Quantiles } from './crowd.ts';
 
 interface StormPlan {
   readonly sessions: number;
-  /** Messages of the guild in a second. */
+  /** Messages of the guild per second. */
   readonly perSecond: number;
-  /** Whether the shard is killed that owns the guild: then its messages wait for the next owner too. */
+  /** Whether the killed shard owns the guild, so that its messages wait for the next owner too. */
   readonly killsOwner: boolean;
 }
 
-/** Shares of one core. */
+/** CPU usage, as shares of one core. */
 interface Work {
   readonly survivor: number;
   readonly clients: number;
@@ -19,22 +19,22 @@ interface Work {
 interface StormFigures {
   readonly sessions: number;
   readonly killed: 'owner' | 'other';
-  /** Of the shard that was killed. */
+  /** Sessions of the killed shard. */
   readonly lost: number;
-  /** From the first connection to the last READY, and the same per session of those that were lost. */
+  /** Time from the first connection to the last READY, and its share for the sessions that were lost. */
   readonly coldMs: number;
   readonly coldShareMs: number;
-  /** From the kill until all of them are back; over the share of the above. */
+  /** Time from the kill until all lost sessions are back, and its ratio to the share above. */
   readonly backMs: number;
   readonly backOverCold: number;
   readonly resumed: number;
   readonly identified: number;
-  /** Of messages at sessions of the survivor: before the kill, and from it until all are back. */
+  /** Latencies at sessions of the surviving shard: before the kill, and from the kill until all are back. */
   readonly survivors: Readonly<Record<'before' | 'meanwhile', Quantiles>>;
   readonly p99Over: number;
-  /** Of processor time. Where the two, with PostgreSQL, come to what the machine has, it is the machine that is measured. */
+  /** CPU usage. If both values with PostgreSQL's reach the machine's capacity, the machine is measured instead of the server. */
   readonly cores: Readonly<Record<'before' | 'meanwhile', Work>>;
-  /** Of the metrics afterwards, those that say that a bound was met. */
+  /** Metrics that show afterwards that a bound was reached. */
   readonly overflows: readonly string[];
 }
 
@@ -42,7 +42,7 @@ const BEFORE_MS = 10_000;
 const SETTLE_MS = 2_000;
 const OVERFLOW = /^guildhall_\w*(overflow|dropped|too_slow|refused|lost)\w*(\{[^}]*\})? [1-9]/gm;
 
-/** Two shards with half of the sessions each, of which one is killed: how long its half needs to be back (G10). */
+/** Measures how long the sessions of a killed shard, half of all, need to be back (G10). */
 export async function measureStorm(plan: StormPlan): Promise<StormFigures> {
   const arena = await openArena(2, 8);
   const crowd = new Crowd(arena, plan.sessions);
@@ -54,7 +54,7 @@ export async function measureStorm(plan: StormPlan): Promise<StormFigures> {
   }
 }
 
-/** Who is killed, and who lives on. */
+/** Chooses the shard to kill and the one that survives. */
 async function victimOf(arena: Arena, killsOwner: boolean) {
   const { shards } = await arena.status();
   const owns = shards.map(({ residents }) => (residents?.guild ?? 0) > 0);
@@ -64,7 +64,7 @@ async function victimOf(arena: Arena, killsOwner: boolean) {
   return { victim, survivor };
 }
 
-/** What processes work from now on. */
+/** Starts measuring CPU usage of the processes; the returned function reads it. */
 function watch(survivor: number): () => Work {
   const startMs = performance.now();
   const used = [survivor, process.pid].map((pid) => usageOf(pid)?.cpuMicros ?? 0);

@@ -8,12 +8,12 @@ import type { CrowdNews, CrowdOrder, HostNews, HostOrder } from './orders.ts';
 export const SERVER_CPU = '0';
 export const LOAD_CPU = '1';
 
-/** Whether processes can be kept on a processor each; without it figures spread more. */
+/** Whether processes can be pinned to processors; without pinning the figures vary more. */
 export const canPin = availableParallelism() >= 2 && spawnSync('taskset', ['--version']).status === 0;
 
 const scriptOf = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
 
-/** A process of ours that is talked to in orders and news. */
+/** A process of the benchmark, controlled by messages. */
 export class Worker<Order, News extends { readonly kind: string }> {
   readonly #child: ChildProcess;
   readonly #waiting: {
@@ -22,7 +22,7 @@ export class Worker<Order, News extends { readonly kind: string }> {
     resolve: (news: News) => void;
   }[] = [];
 
-  /** @param flags Of Node. */
+  /** @param flags Flags for Node. */
   constructor(script: string, args: readonly string[], cpu: string, flags: readonly string[] = []) {
     const pinned = canPin
       ? { execPath: 'taskset', execArgv: ['-c', cpu, process.execPath, ...flags] }
@@ -42,7 +42,7 @@ export class Worker<Order, News extends { readonly kind: string }> {
     this.#child.send(order as object);
   }
 
-  /** The next news of a kind. */
+  /** Waits for the next message of a kind. */
   next<K extends News['kind']>(
     kind: K,
     matches: (news: Extract<News, { kind: K }>) => boolean = () => true,
@@ -75,12 +75,12 @@ export interface Heat {
 }
 
 export interface PacedHeat {
-  /** Intended send to the last connection's receipt, of each message. */
+  /** For each message, the time from its intended sending to the receipt at the last connection. */
   readonly latencyMs: readonly number[];
   readonly cpuShare: number;
 }
 
-/** A contender in a process of its own, with its crowd of connections in the load process. */
+/** A contender in its own process, with its connections in the load process. */
 export class Stand {
   readonly entrant: Entrant;
   readonly connections: number;
@@ -111,8 +111,8 @@ export class Stand {
   }
 
   /**
-   * Sends `flushes` times `perFlush` messages, each flush when the one before has reached everybody, so that no
-   * contender gains or loses by queues.
+   * Sends `flushes` times `perFlush` messages. Each flush starts when the previous one has reached every connection, so that
+   * queues favour no contender.
    */
   async heat(flushes: number, perFlush: number): Promise<Heat> {
     const crowd = this.#crowd;
@@ -134,7 +134,7 @@ export class Stand {
     };
   }
 
-  /** Sends at a fixed pace. */
+  /** Sends at a fixed rate. */
   async paced(perSecond: number, total: number, startNs: number): Promise<PacedHeat> {
     const crowd = this.#crowd;
     this.#load.order({ kind: 'arm', crowd, every: total });
@@ -169,7 +169,7 @@ export class Stand {
   }
 }
 
-/** The process that holds every connection. */
+/** The process that holds all connections. */
 export class Load extends Worker<CrowdOrder, CrowdNews> {
   constructor() {
     super(scriptOf('crowd'), [], LOAD_CPU);

@@ -14,10 +14,10 @@ import { uWS } from '../../transports/http/uws.ts';
 import { HistoryStream } from './deflate.ts';
 import { buildGuild, fanOut, messageCreate, openHouse, subscribeOutsiders } from './house.ts';
 
-/** How a client of it opens a connection: nothing but the upgrade, the gateway's IDENTIFY, or socket.io's hello. */
+/** What a client sends to open a connection: the upgrade only, the gateway's IDENTIFY, or socket.io's handshake. */
 type Manner = 'plain' | 'gateway' | 'socketio';
 
-/** A way to bring a message to every connection. */
+/** A server that sends a message to every connection. */
 export interface Contender {
   readonly port: number;
   /** Sends each message to every connection, all within one tick. */
@@ -27,16 +27,16 @@ export interface Contender {
 export interface Entrant {
   readonly name: string;
   readonly manner: Manner;
-  /** Path and query of its socket. */
+  /** Path and query of its WebSocket. */
   readonly path: string;
   open(): Promise<Contender>;
 }
 
 const HOST = '127.0.0.1';
-/** A library's own pings would be measured too. */
+/** Disables a library's own pings, which would be measured too. */
 const NEVER_MS = 2 ** 30;
 
-/** So that intents and permissions have something to refuse. */
+/** Sessions that must not receive the messages, so that intents and permissions have something to refuse. */
 const OUTSIDERS = 100;
 
 async function guildhall(journal: Journal | null = null): Promise<Contender> {
@@ -51,7 +51,7 @@ async function guildhall(journal: Journal | null = null): Promise<Contender> {
   };
 }
 
-/** The same with a journal on disk, as shards have one. */
+/** This server with a journal on disk, as shards have one. */
 async function journalled(): Promise<Contender> {
   const directory = mkdtempSync(join(tmpdir(), 'guildhall-bench-'));
   process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
@@ -156,7 +156,7 @@ async function deflate(): Promise<Contender> {
 
 const GATEWAY = '/?v=10&encoding=json';
 
-/** Who takes part. The first is this server as it is; the second is the same without compression. */
+/** The contenders. The first is this server with its defaults, the second one the same without compression. */
 export const ENTRANTS: readonly Entrant[] = [
   { name: 'guildhall', manner: 'gateway', path: `${GATEWAY}&compress=zlib-stream`, open: () => guildhall() },
   { name: 'guildhall-plain', manner: 'gateway', path: GATEWAY, open: () => guildhall() },
@@ -171,7 +171,7 @@ export const ENTRANTS: readonly Entrant[] = [
   { name: 'socket-deflate', manner: 'plain', path: '/', open: deflate },
 ];
 
-/** This server with a journal; compared with itself only. */
+/** This server with a journal; it is compared only with this server without one. */
 export const JOURNALLED: Entrant = {
   name: 'guildhall-journal',
   manner: 'gateway',

@@ -7,7 +7,7 @@ interface PayloadFile {
   readonly sentences: readonly string[];
 }
 
-/** Folder of the package: the nearest with its package.json, from the source as from what is built of it. */
+/** The package's folder: the nearest one with a package.json, from source and from the built files. */
 export function packageFolder(from = import.meta.dirname): string {
   return existsSync(join(from, 'package.json')) ? from : packageFolder(dirname(from));
 }
@@ -17,8 +17,8 @@ const FIRST_ID = 1_420_070_400_000_000_000n;
 const MEAN_GAP_MS = 900;
 
 /**
- * Messages of a lively channel, the same for every run and every contender: `messageOf(i)` is the i-th. They differ as
- * real ones do (ids, times, authors, text), so that a compressor finds in them what it would find there.
+ * Messages of an active channel, the same for every run and contender: `messageOf(i)` is the i-th. They vary as real
+ * messages do (ids, times, authors, text), so that compression ratios are realistic.
  */
 export function openCorpus(): (index: number) => Readonly<Record<string, unknown>> {
   const path = join(packageFolder(), 'bench', 'payloads', 'message_create.json');
@@ -39,9 +39,9 @@ export function openCorpus(): (index: number) => Readonly<Record<string, unknown
     return {
       ...message,
       id: String(id),
-      // A few write most of it.
+      // A few users write most of the messages.
       author: people[Math.floor(chance() ** 2 * people.length)],
-      // Words in any order: whole sentences that come again would flatter a compressor with a history.
+      // Words in random order: repeated sentences would favour a compressor with history.
       content: Array.from({ length: 4 + Math.floor(chance() * 24) }, () => pick(words)).join(' '),
       timestamp: new Date(atMs).toISOString().replace('Z', '000+00:00'),
       nonce: String(id - (BigInt(Math.floor(80 + chance() * 200)) << 22n)),
@@ -52,7 +52,7 @@ export function openCorpus(): (index: number) => Readonly<Record<string, unknown
 const hexOf = (chance: () => number, digits: number): string =>
   Array.from({ length: digits }, () => Math.floor(chance() * 16).toString(16)).join('');
 
-/** Numbers from 0 to 1 that depend on the seed alone (mulberry32). */
+/** Deterministic pseudo-random numbers from 0 to 1 (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = (seed + 0x9e3779b9) | 0;
   return () => {

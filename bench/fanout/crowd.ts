@@ -2,17 +2,17 @@ import { nowNs } from '../wire/pace.ts';
 import { WebSocketWire } from '../wire/websocket.ts';
 import type { CrowdNews, CrowdOrder } from './orders.ts';
 
-/** Connections being opened at a time. */
+/** Connections opened concurrently. */
 const AT_ONCE = 16;
 
 type Gathering = Extract<CrowdOrder, { kind: 'gather' }>;
 
-/** Connections that only count. That all get the same messages in the same order is what makes counting enough. */
+/** Connections that only count frames. Counting suffices because all get the same messages in the same order. */
 class Crowd {
   readonly #order: Gathering;
   readonly #wires: WebSocketWire[] = [];
   readonly #counts: Uint32Array;
-  /** By message: how many connections have it, and when the last one got it. */
+  /** For each message, the number of connections that have it, and when the last one got it. */
   #reached: number[] = [];
   #lastNs: number[] = [];
   #messages = 0;
@@ -69,7 +69,7 @@ class Crowd {
         message: (_, payloadBytes) => {
           if (!opening) return this.#count(index, payloadBytes);
           frames += 1;
-          // Hello and its answer are each one frame with socket.io; a gateway says HELLO, READY and GUILD_CREATE.
+          // With socket.io the handshake and its answer are one frame each; a gateway sends HELLO, READY and GUILD_CREATE.
           if (manner === 'socketio' && frames === 1) wire.send('40');
           if (frames === (manner === 'socketio' ? 2 : 3)) opened();
         },

@@ -1,6 +1,6 @@
 import zlib from 'node:zlib';
 
-/** Not in Node's documentation, but what the libraries for synchronous compression of streams stand on. */
+/** Undocumented internals of Node's zlib, which libraries for synchronous compression of streams use as well. */
 interface Native {
   readonly _handle: {
     writeSync(
@@ -13,18 +13,18 @@ interface Native {
       toBytes: number,
     ): void;
   };
-  /** Room left in the output and bytes left of the input, after a write. */
+  /** Remaining room of the output and remaining bytes of the input, after a write. */
   readonly _writeState: Uint32Array;
 }
 
 const OUTPUT = Buffer.allocUnsafeSlow(64 << 10);
 
-/** A zlib stream of one connection, compressed in step: each result completes what was written. */
+/** The zlib stream of one connection, compressed synchronously: each result is the complete output of one write. */
 export class HistoryStream {
   readonly #deflate = zlib.createDeflate();
   readonly #native = this.#deflate as unknown as Native;
 
-  /** @returns A copy. */
+  /** Compresses a payload. @returns A copy. */
   write(payload: Uint8Array): Buffer {
     const { _handle: handle, _writeState: state } = this.#native;
     handle.writeSync(zlib.constants.Z_SYNC_FLUSH, payload, 0, payload.length, OUTPUT, 0, OUTPUT.length);

@@ -25,9 +25,9 @@ const FIRST_ROLE = 1_390_000_000_000_000_010n;
 const ROLES = 10;
 const FIRST_USER = 1_390_000_000_000_010_000n;
 const HEARTBEAT_MS = 3_600_000;
-/** Beyond the members of any run; one that may not see the channel. */
+/** Index above the members of any run, for members that may not see the channel. */
 const FIRST_OUTSIDER = 11_000_000;
-/** Of so many members one may not see the channel: permissions have something to decide. */
+/** One in this many members may not see the channel, so that permissions have something to decide. */
 const BLIND_EVERY = 11;
 
 const roleId = (index: number): RoleId => String(FIRST_ROLE + BigInt(index)) as RoleId;
@@ -50,7 +50,7 @@ function userOf(id: UserId): APIUser {
 const memberOf = (index: number): Member =>
   ({
     user: userOf(userIdOf(index)),
-    // Three roles each, of which one lets most see the channel.
+    // Three roles each; one of the roles lets most members see the channel.
     roles: [
       roleId(index % 5),
       roleId(5 + (index % 4)),
@@ -62,7 +62,7 @@ const memberOf = (index: number): Member =>
     mute: false,
   }) as unknown as Member;
 
-/** A guild with ten roles and a channel that only one of them opens. */
+/** A guild with ten roles and a channel that only one of them may see. */
 export function buildGuild(): Guild {
   const roles = [role(GUILD_ID, 0, P.SEND_MESSAGES | P.READ_MESSAGE_HISTORY)];
   for (let index = 0; index < ROLES; index += 1) roles.push(role(roleId(index), index + 1, 0n));
@@ -113,8 +113,8 @@ export function subscribe(guild: Guild, session: Subscriber, index: number): voi
 }
 
 /**
- * Adds sessions that must get nothing: members that may not see the channel, and such that did not ask for messages.
- * What reaches one of them ends the run.
+ * Adds sessions that must receive nothing: members who may not see the channel, and sessions without the message intents.
+ * A dispatch to one of them aborts the run.
  */
 export function subscribeOutsiders(guild: Guild, count: number): void {
   for (let n = 0; n < count; n += 1) {
@@ -135,7 +135,7 @@ export function subscribeOutsiders(guild: Guild, count: number): void {
 /** The index of the n-th member that may see the channel. */
 export const seeingMember = (n: number): number => n + 1 + Math.floor(n / (BLIND_EVERY - 1));
 
-/** What a guild's shell does with a dispatch once its facts are durable. */
+/** Sends a dispatch as a guild's actor does once its facts are durable. */
 export function fanOut(guild: Guild, dispatch: Dispatch, nowMs: number): void {
   for (const { d, to } of recipients(guild, dispatch, nowMs)) {
     const body = new DispatchBody(dispatch.t, d, performance.now());
@@ -154,7 +154,7 @@ export const READING = INTENTS.GUILDS | INTENTS.GUILD_MESSAGES | INTENTS.MESSAGE
 
 function backendFor(guild: Guild): SessionBackend {
   return {
-    // The token is the number of the member.
+    // The token is the member's number.
     authenticate: async (token): Promise<Principal> => ({
       userId: userIdOf(Number(token)),
       bot: true,
@@ -184,7 +184,7 @@ function backendFor(guild: Guild): SessionBackend {
   };
 }
 
-/** The server's own gateway, sessions and audiences around a guild in memory: everything but the commit. */
+/** The server's own gateway, sessions and audiences around a guild in memory: everything but commits. */
 export async function openHouse(
   guild: Guild,
   journal: SessionJournal | null = null,
@@ -217,7 +217,7 @@ export async function openHouse(
   });
   const deps = {
     settings: {
-      // Beyond any run: the connections here only count, and answers to heartbeats would be counted.
+      // Longer than any run: these connections only count frames, and heartbeat answers would be counted.
       heartbeatIntervalMs: HEARTBEAT_MS,
       heartbeatGraceMs: DEFAULTS.heartbeat_grace_ms,
       identifyTimeoutMs: DEFAULTS.identify_timeout_ms,

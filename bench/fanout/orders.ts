@@ -1,11 +1,11 @@
-/** What a contender's process is told. */
+/** Messages to a contender's process. */
 export type HostOrder =
   | { readonly kind: 'open' }
-  /** Begins to measure. */
+  /** Starts the measurement. */
   | { readonly kind: 'begin' }
   /** Sends messages `first` to `first + count - 1` of the corpus within one tick. */
   | { readonly kind: 'broadcast'; readonly first: number; readonly count: number }
-  /** Sends the first `total` messages of the corpus at a pace from `startNs` on. */
+  /** Sends the first `total` messages of the corpus at a fixed rate from `startNs` on. */
   | { readonly kind: 'pace'; readonly perSecond: number; readonly total: number; readonly startNs: number }
   | { readonly kind: 'end' };
 
@@ -19,7 +19,7 @@ export type HostNews =
       readonly rssBytes: number;
     };
 
-/** What the process with the connections is told. Crowds have a number each. */
+/** Messages to the process with the connections. Each crowd has a number. */
 export type CrowdOrder =
   | {
       readonly kind: 'gather';
@@ -29,9 +29,9 @@ export type CrowdOrder =
       readonly tokens: readonly string[];
       readonly intents: number;
     }
-  /** Counts from here; says so each time `every` more messages have reached all. */
+  /** Starts counting; reports each time `every` more messages have reached all connections. */
   | { readonly kind: 'arm'; readonly crowd: number; readonly every: number }
-  /** Asks when each message since then reached the last connection. */
+  /** Requests the time at which each message since then reached the last connection. */
   | { readonly kind: 'tell'; readonly crowd: number };
 
 export type CrowdNews =

@@ -16,7 +16,7 @@ const WARMUP = 50;
 const REPLAY = { framesMax: 2048, ageMs: 120_000, weightBytesMax: 16 * 1_048_576 };
 const TARGET = 10;
 
-/** Takes everything and does next to nothing: both ways end in it. */
+/** A sink that only counts, at the end of both variants. */
 class CountingSink implements FrameSink {
   static deliveries = 0;
   dispatch(_: DispatchBody, seq: number): void {
@@ -46,7 +46,7 @@ const HOST: SessionHost = {
   },
 };
 
-/** The session as this server has it: a machine for its life, and none on the way of a dispatch. */
+/** The session as the server has it: its machine holds the lifecycle, and dispatches bypass it. */
 function ourSession(index: number): Subscriber {
   const session = new GatewaySessionActor(
     {
@@ -70,7 +70,7 @@ function ourSession(index: number): Subscriber {
   return session;
 }
 
-/** The session as it would be if a dispatch were an event of its machine; it does the same with it. */
+/** A session whose machine handles each dispatch as an event, with the same result. */
 function eventSession(index: number): Subscriber {
   const replay = new ReplayBuffer(REPLAY);
   const sink: FrameSink = new CountingSink();
@@ -97,7 +97,7 @@ function eventSession(index: number): Subscriber {
   };
 }
 
-/** Dispatches of a guild to the same thousand sessions, in process: without an actor on the way, and with (G4). */
+/** Dispatches of a guild to a thousand sessions in process, with and without an actor in their path (G4). */
 export function measureActors(rounds: number): Finding {
   const messageOf = openCorpus();
   const lanes = [ourSession, eventSession].map((make) => {

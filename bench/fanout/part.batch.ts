@@ -6,7 +6,7 @@ const PER_FLUSH = 20;
 const FLUSHES = 12;
 const NAMES = ['guildhall', 'guildhall-plain', 'uws-publish', 'ws-stringify-once', 'socketio-room'];
 
-/** Twenty messages to everyone in one tick (G1b). */
+/** Measures twenty messages to all connections in one tick (G1b). */
 export function measureBatches(rounds: number): Promise<Finding> {
   const entrants = ENTRANTS.filter(({ name }) => NAMES.includes(name));
   return race(entrants, {

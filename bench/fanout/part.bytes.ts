@@ -5,13 +5,13 @@ import { HistoryStream } from './deflate.ts';
 import type { Finding } from './parts.ts';
 
 const MESSAGES = 2000;
-/** Connections of each kind whose bytes are averaged: private events fall to different ones at different times. */
+/** Connections of each kind to average over, since private events reach different ones at different times. */
 const SOCKETS = 20;
 const PRIVATE_SHARE = 0.01;
-/** The part of all that only one connection gets: an interaction, a private message. */
+/** Share of events that only one connection receives: interactions, private messages. */
 const PRIVATE = 'INTERACTION_CREATE';
 
-/** Bytes on the wire per delivery of MESSAGE_CREATE (G2). Nothing is timed. */
+/** Measures bytes on the wire per delivery of MESSAGE_CREATE (G2). Nothing is timed. */
 export function measureBytes(): Finding {
   const messageOf = openCorpus();
   const zlibLane = laneFor('json', 'zlib-stream');
@@ -53,7 +53,7 @@ export function measureBytes(): Finding {
   };
 }
 
-/** Mean bytes of a message in streams that each keep a history. Bytes of private events are not counted. */
+/** Mean bytes of a message in streams with a compression history, without the bytes of private events. */
 function historyBytes(bodies: readonly DispatchBody[], privateShare: number): number {
   let total = 0;
   for (let socket = 0; socket < SOCKETS; socket += 1) {

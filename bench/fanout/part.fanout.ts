@@ -6,11 +6,11 @@ import { ratiosOf, show, spreadOf, verdictOf } from './spread.ts';
 const CONNECTIONS = 1000;
 const WARMUP = 20;
 const MESSAGES = 100;
-/** Of the one that compresses for each connection: it takes ten times as long. */
+/** Messages for the contender that compresses per connection, which takes ten times as long. */
 const MESSAGES_SLOW = 12;
 const SLOW = 'socket-deflate';
 
-/** At most so many times the reference's CPU per delivery. */
+/** Upper bounds of the ratio to the reference's CPU per delivery. */
 const TARGETS: Readonly<Record<string, number>> = {
   'socket-deflate': 0.15,
   'socketio-room': 0.75,
@@ -25,7 +25,7 @@ interface Race {
   readonly targets: Readonly<Record<string, number>>;
 }
 
-/** One message to everyone, each flushed alone (G1). */
+/** Measures one message to all connections, each flushed separately (G1). */
 export async function measureFanout(rounds: number): Promise<Finding> {
   return race(ENTRANTS, {
     rounds,
@@ -35,7 +35,7 @@ export async function measureFanout(rounds: number): Promise<Finding> {
   });
 }
 
-/** Runs the entrants in turn, round after round, all alive at once; the first is compared with the others. */
+/** Runs the contenders in alternation, all alive at once; compares the first with the others. */
 export async function race(entrants: readonly Entrant[], plan: Race): Promise<Finding> {
   const { rounds, perFlush } = plan;
   const load = new Load();

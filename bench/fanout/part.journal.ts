@@ -6,7 +6,7 @@ const PER_FLUSH = 20;
 const FLUSHES = 12;
 const PLAIN = 'guildhall-plain';
 
-/** What it costs to write down all that sessions are sent: twenty messages to everyone in one tick, and one. */
+/** Measures the cost of the journal: with twenty messages to all connections in one tick, and with one. */
 export async function measureJournal(rounds: number): Promise<Finding> {
   const entrants = [JOURNALLED, ...ENTRANTS.filter(({ name }) => name === PLAIN)];
   const plan = { rounds, targets: { [PLAIN]: 1.1 } };

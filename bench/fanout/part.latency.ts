@@ -14,7 +14,7 @@ const START_DELAY_NS = 200e6;
 
 interface Runs {
   readonly stand: Stand;
-  /** CPU-seconds of one message to everybody. */
+  /** CPU seconds of one message to all connections. */
   readonly cost: number;
   readonly half: PacedHeat[];
   readonly idle: PacedHeat[];
@@ -27,8 +27,8 @@ async function at(stand: Stand, load: number, cost: number): Promise<PacedHeat> 
 }
 
 /**
- * How late a message is at the last of a thousand connections (G7): at half of a processor for either contender, each
- * at the pace that this allows it; and in a burst of five times an idle pace.
+ * Measures when a message reaches the last of a thousand connections (G7): with half a processor for each contender at the
+ * rate which that allows, and in a burst of five times an idle rate.
  */
 export async function measureLatency(rounds: number): Promise<Finding> {
   const load = new Load();

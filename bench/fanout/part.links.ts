@@ -20,7 +20,7 @@ const OWNERSHIP = {
   onChange: () => NOTHING,
 } as unknown as Ownership;
 
-/** Links that lead nowhere: what gRPC costs is measured elsewhere. */
+/** Links without a peer: the cost of gRPC is measured elsewhere. */
 function nowhere(frames: LinkFrame[]): Links {
   const links = { tell: (_shardId: string, frame: LinkFrame) => frames.push(frame), onBroken: NOTHING };
   return links as unknown as Links;
@@ -43,7 +43,7 @@ const message = () =>
     n: 1,
   });
 
-/** CPU nanoseconds for each recipient of `ticks` runs. */
+/** CPU nanoseconds per recipient of `ticks` runs. */
 function nanosecondsEach(ticks: number, run: () => void): number {
   const before = process.cpuUsage();
   for (let tick = 0; tick < ticks; tick += 1) run();
@@ -51,7 +51,7 @@ function nanosecondsEach(ticks: number, run: () => void): number {
   return ((user + system) * 1000) / (ticks * PER_TICK * SESSIONS);
 }
 
-/** What an owner does for sessions of another shard: twenty messages to all of them in a tick, up to the link. */
+/** The owner's work for sessions of another shard: twenty messages to all of them in a tick, up to the link. */
 function owner(): () => void {
   const deferred: (() => void)[] = [];
   const frames: LinkFrame[] = [];
@@ -73,7 +73,7 @@ function owner(): () => void {
   };
 }
 
-/** What their home does then, up to the sessions. */
+/** The work of the sessions' shard, up to the sessions. */
 function home(): () => void {
   const followed = { stream: NOTHING } as unknown as Followed;
   const ports = {
@@ -92,7 +92,7 @@ function home(): () => void {
   return () => sessions.frames('there', frames);
 }
 
-/** What a recipient at another shard costs both ends, beside what a session costs anywhere, and beside the link. */
+/** Measures the cost of a recipient at another shard on both ends, beyond the costs of the session and the link. */
 export function measureLinks(rounds: number): Finding {
   const figures = Object.entries({ owner: owner(), home: home() }).map(([name, run]) => {
     nanosecondsEach(TICKS / 4, run);

@@ -9,7 +9,7 @@ import { type Spread, show, spreadOf, verdictOf } from './spread.ts';
 const SESSIONS = 15_000;
 const BOTS = 100;
 const ROUNDS = 3;
-/** For collections of garbage that a burst of connections leaves behind. */
+/** Wait for garbage collection after the burst of connections. */
 const SETTLE_MS = 15_000;
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -22,9 +22,9 @@ interface Sample {
 }
 
 /**
- * Memory of a real server with idle, authenticated sessions (G3): all of it, and what each added. The embedded database
- * is a PostgreSQL in the same process and most of what the process takes before the first session, so the whole is
- * measured with a database server too, when `BENCH_DATABASE_URL` names an empty one.
+ * Measures the memory of a real server with idle, authenticated sessions (G3): in total, and per session. The embedded
+ * database is a PostgreSQL in the same process and uses most of its memory before the first session, so the total is also
+ * measured with a database server when `BENCH_DATABASE_URL` names an empty database.
  */
 export async function measureMemory(): Promise<Finding> {
   const url = process.env.BENCH_DATABASE_URL;
@@ -67,7 +67,7 @@ async function sample(args: readonly string[]): Promise<Sample> {
   const server = await spawnServer(process.execPath, [
     fileURLToPath(new URL('../../cli.js', import.meta.url)),
     ...['dev', '--json', '--port', '0', '--no-rate-limits', '--bots', String(BOTS)],
-    // The connections here only count; they send no heartbeats.
+    // These connections only count frames; they send no heartbeats.
     ...['--set', 'heartbeat_interval_ms=600000'],
     ...args,
   ]);

@@ -17,7 +17,7 @@ const SESSIONS = 500;
 const MISSED = 20;
 const TARGET = 0.2;
 
-/** A connection that encodes what it is sent, and sends it nowhere. */
+/** A connection that encodes its frames and discards them. */
 class Encoder implements FrameSink {
   readonly #lane = laneFor('json', '') as Lane;
   received = 0;
@@ -36,7 +36,7 @@ class Encoder implements FrameSink {
   close(): void {}
 }
 
-/** The actors over a database in memory, with one guild and a bot in it. */
+/** The actors over an in-memory database, with one guild and a bot in it. */
 async function arrange() {
   const foundation = foundationOf({
     clock: new VirtualClock(),
@@ -62,7 +62,7 @@ async function arrange() {
   return { house, storage, token: botToken };
 }
 
-/** CPU of one turn of work, microseconds for each of so many. */
+/** CPU microseconds per item of one batch of work. */
 async function cpuOf(count: number, run: (index: number) => Promise<void>): Promise<number> {
   const since = process.cpuUsage();
   for (let index = 0; index < count; index += 1) await run(index);
@@ -70,7 +70,7 @@ async function cpuOf(count: number, run: (index: number) => Promise<void>): Prom
   return (user + system) / count;
 }
 
-/** What a RESUME that misses twenty dispatches costs beside IDENTIFY, READY and one small guild (G9). */
+/** Measures a RESUME that replays twenty dispatches against IDENTIFY with READY and one small guild (G9). */
 export async function measureResume(rounds: number): Promise<Finding> {
   const { house, storage, token } = await arrange();
   const { sessions } = house;
@@ -97,7 +97,7 @@ export async function measureResume(rounds: number): Promise<Finding> {
       if (outcome.kind !== 'open') throw new Error('A session was not resumed.');
     });
     sessions.close();
-    // The first round warms up.
+    // The first round is a warm-up.
     if (round === 0) continue;
     identifies.push(identified);
     resumes.push(resumed);

@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import { canPin } from './arena.ts';
 import { packageFolder } from './corpus.ts';
 
-/** What a part found: lines to print, and figures to keep. */
+/** Result of a part: lines to print, and figures to store. */
 export interface Finding {
   readonly lines: readonly string[];
   readonly figures: object;
 }
 
-/** By the name of the target that it measures. */
+/** Parts by the name of the target that they measure. */
 type Parts = Readonly<Record<string, (rounds: number) => Finding | Promise<Finding>>>;
 
 /**
- * Runs the parts that the command line names, all when it names none; prints what they find and keeps the figures in
- * `bench/results`. `BENCH_ROUNDS` says how many rounds.
+ * Runs the parts named on the command line, or all; prints their results and stores the figures in `bench/results`.
+ * `BENCH_ROUNDS` sets the number of rounds.
  */
 export async function runParts(parts: Parts, roundsDefault: number): Promise<void> {
   const rounds = Number(process.env.BENCH_ROUNDS ?? roundsDefault);

@@ -1,4 +1,4 @@
-/** The middle and the ends of some samples. */
+/** Median and extremes of samples. */
 export interface Spread {
   readonly median: number;
   readonly min: number;
@@ -13,7 +13,7 @@ export function spreadOf(samples: readonly number[]): Spread {
   return { median, min: sorted[0] ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN };
 }
 
-/** Ours over the reference's, round by round: what disturbs the machine in a round disturbs both. */
+/** Ratios of this server to the reference per round, since a disturbance of the machine affects both in a round. */
 export const ratiosOf = (ours: readonly number[], reference: readonly number[]): Spread =>
   spreadOf(ours.map((value, round) => value / (reference[round] as number)));
 
@@ -26,7 +26,7 @@ export function percentileOf(samples: readonly number[], percentile: number): nu
 export const show = ({ median, min, max }: Spread, digits = 2): string =>
   `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;
 
-/** A target is missed only when the whole spread is on the wrong side. */
+/** Compares with a bound: it counts as missed only when the whole spread is above it. */
 export function verdictOf(spread: Spread, atMost: number): string {
   const { median, min } = spread;
   return median <= atMost ? 'met' : min <= atMost ? 'within the spread' : 'missed';

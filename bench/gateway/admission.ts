@@ -3,14 +3,14 @@ import { bareToken, guestsOf, type Place, placeOf } from './place.ts';
 import { type Roster, seatsOf } from './seats.ts';
 import { MORE } from './verdict.ts';
 
-/** How the sessions of a run start. */
+/** How the sessions of a run are started. */
 export interface Admission extends Roster {
   readonly place: Place | null;
-  /** As many as were asked for, or as the server lets start. */
+  /** The requested number of connections, or fewer if the server limits session starts. */
   readonly connections: number;
   readonly laneGapMs: number;
   readonly identifyPerSecond: number;
-  /** Where this is less than what was asked for, or takes long. */
+  /** Notes about a reduced or slow start. */
   readonly notes: readonly string[];
 }
 
@@ -23,15 +23,15 @@ interface Asked {
 }
 
 const START_WINDOW_MS = 5000;
-/** Timers of this machine and of the server's need not agree to the millisecond. */
+/** Margin for differences between this machine's timers and the server's. */
 const WINDOW_MARGIN = 1.02;
-/** What a server without limits is asked for. */
+/** Rate of IDENTIFYs at a server without limits. */
 const IDENTIFIES_PER_SECOND_MAX = 500;
 const WORTH_SAYING_MS = 2000;
 
 /**
- * Asks what the server allows, and shares the sessions out: over start buckets, by shards that all receive the guild of
- * the run, and over the bots. A pace that was asked for is kept whatever the server says.
+ * Queries the server's limits and distributes the sessions: over start buckets, by shards that all receive the guild of the
+ * run, and over the bots. A requested rate is kept whatever the server reports.
  *
  * @throws CommandError when no session may start.
  */

@@ -18,35 +18,35 @@ import { endedSessions, MORE, mergeCounts, refusedSends } from './verdict.ts';
 
 export interface BenchOptions {
   readonly url: string;
-  /** Base URL of the REST API, ending in `/api`; beside the gateway when null. */
+  /** Base URL of the REST API, ending in `/api`; derived from the gateway's when null. */
   readonly api: string | null;
-  /** Of bots; one with a scheme, as `Bearer x`, is used as it is. Connections take them in turn. */
+  /** Tokens of bots; a token with a scheme, as `Bearer x`, is used unchanged. Connections use them in rotation. */
   readonly tokens: readonly string[];
   readonly connections: number;
-  /** Connections that decode all they get. With plain JSON decoding is cheap, with a stream each needs an inflate. */
+  /** Connections that decode all frames. Decoding plain JSON is cheap; a compressed stream needs an inflate each. */
   readonly measured: number;
-  /** 0: everything in this thread. */
+  /** Number of threads; 0 runs everything in this thread. */
   readonly threads: number;
   readonly compress: boolean;
   readonly intents: number;
-  /** Null: 10, or what the server's rate limit allows when that is less. */
+  /** Messages per second. Null: 10, or the server's rate limit if that is lower. */
   readonly perSecond: number | null;
   readonly durationSeconds: number;
   readonly contentBytes: number;
-  /** Where to send; the first text channel of the first guild when null. */
+  /** Channel of the messages; null for the first text channel of the first guild. */
   readonly channelId: string | null;
-  /** IDENTIFYs per second, whatever the server says; when null as its start limits allow. */
+  /** IDENTIFYs per second, whatever the server reports; null follows the server's start limits. */
   readonly identifyPerSecond: number | null;
-  /** Process of the server, or all of them, if they run on this machine. */
+  /** Process ids of the server, if it runs on this machine. */
   readonly serverPid: Pids | null;
-  /** How long to wait after the last answer for what is still on its way. */
+  /** How long to wait after the last answer for outstanding deliveries. */
   readonly settleMs: number;
   readonly thresholds: readonly string[];
   readonly isOwnHost: boolean;
-  /** How long a start bucket stays busy; the platform's five seconds unless said otherwise. */
+  /** How long a start bucket is occupied; default: the platform's five seconds. */
   readonly startWindowMs?: number;
   readonly onProgress?: (progress: Progress) => void;
-  /** Where the run is less than what was asked for, and how to have more. */
+  /** Called with notes about a run that is smaller than requested, and how to enlarge it. */
   readonly onNote?: (note: string) => void;
 }
 
@@ -56,21 +56,21 @@ interface Progress {
   readonly of: number;
 }
 
-/** Bounds of a run: tallies take memory by both. */
+/** Bounds of a run, since tallies need memory. */
 const MESSAGES_MAX = 1_000_000;
 const START_DELAY_MS = 300;
 const QUIET_WAITS_MAX = 20;
 const RETRIES_MAX = 3;
 const SOCKET_TURNS = 3;
-/** Unless the server's own limit is lower. */
+/** Default rate of messages, unless the server's limit is lower. */
 const PER_SECOND = 10;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Measures a gateway: connects, has messages created at a fixed pace, and follows each to every connection.
+ * Measures a gateway: connects, has messages created at a fixed rate, and follows each to every connection.
  *
- * @throws CommandError when a host is not this machine's and not claimed, or when connections cannot identify.
+ * @throws CommandError when a host is neither this machine nor confirmed as one's own, or when connections cannot identify.
  */
 export async function benchGateway(options: BenchOptions): Promise<Report> {
   const url = new URL(options.url);
@@ -106,7 +106,7 @@ export async function benchGateway(options: BenchOptions): Promise<Report> {
   }
   const authorization = authorizationOf(token);
   const { contentBytes } = options;
-  // A pace that follows the server's limit stumbles over it when a machine is busy; one that was asked for fails on it.
+  // A rate derived from the server's limit may exceed it on a busy machine and is retried; a requested rate then fails.
   const retriesMax = options.perSecond === null ? RETRIES_MAX : 0;
   const sender = new Sender({
     api,
@@ -139,7 +139,7 @@ interface Pace {
   readonly notes: readonly string[];
 }
 
-/** The pace that was asked for; else the usual one, or less where the server allows only less. */
+/** The requested rate of messages; by default the usual one, or the server's limit if that is lower. */
 async function paceOf(
   { perSecond }: BenchOptions,
   api: URL,
@@ -162,7 +162,7 @@ interface RunFacts {
   readonly admission: Admission;
 }
 
-/** Shares the connections out over threads, each with its part of the pace of IDENTIFY. */
+/** Distributes the connections over threads, each with its share of the rate of IDENTIFYs. */
 function gather(
   options: BenchOptions,
   { url, total, runId, admission }: RunFacts,
@@ -171,7 +171,7 @@ function gather(
   const { measured, intents, compress } = options;
   const { seats, connections, laneGapMs, identifyPerSecond } = admission;
   const fleetCount = Math.max(1, Math.min(options.threads, admission.lanes));
-  // A lane stays in one thread: its sessions wait for each other.
+  // A lane stays in one thread, because its sessions wait for each other.
   const shares = Array.from({ length: fleetCount }, (_, index) =>
     seats.filter(({ lane }) => lane % fleetCount === index),
   );
@@ -221,14 +221,14 @@ async function connectAll(fleets: readonly RunningFleet[]): Promise<number> {
   return (nowNs() - startNs) / 1e9;
 }
 
-/** Deliveries that are late are not lost: waits until none has come for `settleMs`, so many times at most. */
+/** Waits for late deliveries, which are not lost: until none arrives for `settleMs`, a bounded number of times. */
 export async function quiet(
   fleets: readonly Pick<RunningFleet, 'deliveries'>[],
   settleMs: number,
   wait = sleep,
 ): Promise<void> {
   const count = async (): Promise<number> => {
-    // What has reached the sockets of this thread is read first, should a timer be late.
+    // Read first what has reached this thread's sockets, in case the timer is late.
     for (let turn = 0; turn < SOCKET_TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     const counts = await Promise.all(fleets.map((fleet) => fleet.deliveries()));
     return counts.reduce((sum, each) => sum + each, 0);
@@ -316,7 +316,7 @@ function assemble(options: BenchOptions, findings: Findings): Report {
     bytesPerDelivery: deliveries === 0 ? 0 : sum((each) => each.payloadBytes) / deliveries,
     lost,
     duplicated: sum((each) => each.duplicated),
-    // What lost something cannot have seen the same as the others; it is counted above.
+    // With losses, connections cannot have seen the same order; losses are counted above.
     reordered: lost === 0 ? dissenters(orders) : 0,
     dropped: sum((each) => each.dropped),
     closes,
@@ -340,7 +340,7 @@ function useOf(before: Usage, after: Usage, deliveries: number, seconds: number)
   };
 }
 
-/** What was answered with success and did not reach every measured connection. */
+/** Messages that were confirmed but did not reach every measured connection. */
 export function lostOf(
   confirmed: Uint8Array,
   results: readonly Pick<FleetResult, 'seen'>[],

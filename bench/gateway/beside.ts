@@ -1,7 +1,7 @@
 import { csvTable } from '../table.ts';
 import { type Report, rowOf } from './report.ts';
 
-/** A run against a server of so many shards. With several counts `--json` prints `{ runs }` of them. */
+/** A run against a server with this many shards. With several counts, `--json` prints `{ runs }`. */
 export interface ShardedReport {
   readonly shards: number;
   readonly report: Report;
@@ -10,7 +10,7 @@ export interface ShardedReport {
 const MICROS = 1e6;
 const MIB = 2 ** 20;
 
-/** Runs that differ in shards, one a line, as a table for a document. */
+/** A Markdown table of runs with different numbers of shards. */
 export function besideOf(found: readonly ShardedReport[]): string {
   const lines = found.map(({ shards, report }) => {
     const { latencyMs, lost, duplicated, reordered, server } = report;
@@ -33,6 +33,6 @@ export function besideOf(found: readonly ShardedReport[]): string {
   ].join('\n');
 }
 
-/** A line for each run. */
+/** CSV with a line for each run. */
 export const besideCsvOf = (found: readonly ShardedReport[]): string =>
   csvTable(found.map(({ shards, report }) => [['shards', shards] as const, ...rowOf(report)]));

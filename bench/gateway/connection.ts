@@ -4,25 +4,25 @@ import { WebSocketWire } from '../wire/websocket.ts';
 
 export interface ConnectionPlan {
   readonly url: URL;
-  /** As the gateway wants it: without a scheme. */
+  /** As the gateway expects it, without a scheme. */
   readonly token: string;
   readonly intents: number;
   readonly compress: boolean;
-  /** What IDENTIFY says the client can do; left out when absent. */
+  /** The capabilities in IDENTIFY; omitted when absent. */
   readonly capabilities?: number;
   readonly localAddress?: string;
-  /** The only shard unless said otherwise. */
+  /** Default: a single shard. */
   readonly shard?: readonly [id: number, count: number];
-  /** Whether to read the guild's facts; one connection of a run does. */
+  /** Whether to read the guild's data; one connection of a run does. */
   readonly scouts: boolean;
 }
 
 interface ConnectionEvents {
-  /** READY and every guild it announced have come. */
+  /** Called when READY and every guild it announced have arrived. */
   ready(guilds: readonly ScoutedGuild[]): void;
-  /** A payload, decoded, after `ready`; or null from a connection that only counts. */
+  /** Called for each payload after `ready`: decoded, or null from a connection that only counts. */
   payload(payload: Buffer | null, payloadBytes: number, arrivedMicros: number): void;
-  /** Once. `op`: the server said op 9, and to try again, or op 7. */
+  /** Called once. `op` is 9 or 7 when the server sent that op before. */
   closed(code: number, reason: string, op: 7 | 9 | null): void;
 }
 
@@ -49,10 +49,10 @@ const OP = { dispatch: 0, heartbeat: 1, identify: 2, reconnect: 7, invalid: 9, h
 const GUILD_CREATE = Buffer.from('"t":"GUILD_CREATE"');
 const SEQUENCE = /"s":\s*(\d+)/;
 const MICROS = 1000;
-/** An answer to a heartbeat is shorter than this in any encoding. */
+/** Larger than a heartbeat acknowledgement in any encoding. */
 const ACK_BYTES_MAX = 128;
 
-/** One bot's connection to a gateway: identifies, keeps its heartbeat, and hands over what comes. */
+/** One bot's gateway connection: identifies, sends heartbeats, and passes on payloads. */
 export class GatewayConnection {
   readonly #plan: ConnectionPlan;
   readonly #events: ConnectionEvents;
@@ -60,7 +60,7 @@ export class GatewayConnection {
   #inflate: zlib.Inflate | null;
   #inflated: Buffer[] = [];
   #counts = false;
-  /** Heartbeats without an answer so far. */
+  /** Number of unanswered heartbeats. */
   #unanswered = 0;
   #awaited = -1;
   #isReady = false;
@@ -88,7 +88,7 @@ export class GatewayConnection {
     );
   }
 
-  /** From now on frames are only counted. What the server asks for by op is no longer heard. */
+  /** Only counts frames from now on. Requests of the server by op are no longer handled. */
   countOnly(): void {
     this.#counts = true;
     this.#wire.collecting = false;
@@ -111,7 +111,7 @@ export class GatewayConnection {
   #message(payload: Buffer | null, bytes: number): void {
     const arrivedMicros = Math.floor(nowNs() / MICROS);
     if (payload === null || this.#counts) {
-      // A short message taken for the answer it came before is made up for by the answer, taken for a message.
+      // A short message mistaken for the acknowledgement is compensated when the acknowledgement is counted as a message.
       if (this.#unanswered > 0 && bytes <= ACK_BYTES_MAX) this.#unanswered -= 1;
       else this.#events.payload(null, bytes, arrivedMicros);
       return;
@@ -120,7 +120,7 @@ export class GatewayConnection {
       this.#payload(payload, bytes, arrivedMicros);
       return;
     }
-    // The view ends with this call, the inflate runs later; the time is taken here, before it.
+    // The time is taken here: the view is valid only during this call, and inflating happens later.
     this.#inflate.write(Buffer.from(payload), () => {
       const inflated = this.#inflated.length === 1 ? this.#inflated[0]! : Buffer.concat(this.#inflated);
       this.#inflated = [];
@@ -131,7 +131,7 @@ export class GatewayConnection {
   #payload(payload: Buffer, bytes: number, arrivedMicros: number): void {
     if (this.#isReady && this.#lookedAt(payload)) return;
     if (this.#isReady) {
-      // Where the number stands is up to the server; near one of the ends in every known one.
+      // The place of `s` depends on the server; in every known one it is near one of the ends.
       const seq = SEQUENCE.exec(payload.toString('latin1', Math.max(0, payload.length - 64)));
       if (seq) this.#lastSeq = Number(seq[1]);
       this.#events.payload(payload, bytes, arrivedMicros);
@@ -144,7 +144,7 @@ export class GatewayConnection {
     this.#heed(payload);
   }
 
-  /** Operations other than dispatches are short. */
+  /** Handles payloads that may be other ops than dispatches, which are short. */
   #lookedAt(payload: Buffer): boolean {
     if (payload.length > 256 || payload.indexOf('"op":0') >= 0) return false;
     this.#heed(payload);

@@ -5,25 +5,25 @@ import { findStamp, markOf } from './stamp.ts';
 import { Tally } from './tally.ts';
 import { add, type Counts } from './verdict.ts';
 
-/** What one thread's connections are to do. Plain data: it crosses a thread boundary. */
+/** The connections of one thread. Plain data: it is posted to the thread. */
 export interface FleetPlan {
   readonly url: string;
-  /** Connections take them in turn, unless `seats` says how each of them identifies. */
+  /** Connections use the tokens in rotation, unless `seats` defines how each identifies. */
   readonly tokens: readonly string[];
   readonly seats?: readonly Seat[];
-  /** How long after a session of a lane was ready the next one of that lane may start. */
+  /** Least time between a READY in a lane and the lane's next session start. */
   readonly laneGapMs?: number;
   readonly intents: number;
   readonly compress: boolean;
   readonly connections: number;
-  /** How many of them decode everything. */
+  /** Number of connections that decode all frames. */
   readonly measured: number;
-  /** Whether the first one reads what the guild is. */
+  /** Whether the first connection reads the guild's data. */
   readonly scouts: boolean;
   readonly identifyIntervalMs: number;
   readonly identifyDelayMs: number;
   readonly runId: string;
-  /** Messages of the run, for what tallies take. */
+  /** Number of messages of the run; sizes the tallies. */
   readonly total: number;
   readonly localAddress?: string;
 }
@@ -33,27 +33,27 @@ export interface FleetResult {
   readonly deliveries: number;
   readonly payloadBytes: number;
   readonly duplicated: number;
-  /** Of each measured connection that is still there. */
+  /** Order checksums of the measured connections that are still open. */
   readonly orders: readonly number[];
-  /** For each message: how many measured connections have seen it. */
+  /** For each message, the number of measured connections that have seen it. */
   readonly seen: Uint32Array;
   readonly dropped: number;
-  /** What ended those that were dropped: a close code, `op 7` or `op 9`. */
+  /** Why connections ended: a close code, `op 7` or `op 9`. */
   readonly closes: Counts;
-  /** IDENTIFYs that were answered op 9, and tried again. */
+  /** IDENTIFYs that were answered with op 9 and retried. */
   readonly identifiesRefused: number;
   readonly timeline: readonly number[];
 }
 
 export interface FleetEvents {
-  /** One more connection is ready. */
+  /** Called when another connection is ready. */
   progress(ready: number): void;
   scouted(guilds: readonly ScoutedGuild[]): void;
 }
 
 const RETRY_MS = 5000;
 const RETRIES_MAX = 10;
-/** A fault of the server, after which clients are to connect again. */
+/** Close code for a fault of the server, after which clients reconnect. */
 const UNKNOWN_ERROR = 4000;
 const INVALID_SESSION = 9;
 const PENDING_MAX = 64;
@@ -82,7 +82,7 @@ export class Fleet {
   #dropped = 0;
   #closes: Record<string, number> = {};
   #identifiesRefused = 0;
-  /** By lane: when its next session may start; infinite while one is starting. */
+  /** For each lane, when its next session may start; infinite while one is starting. */
   readonly #laneFreeMs = new Map<number, number>();
   #isOver = false;
   #settle: { resolve: () => void; reject: (error: Error) => void } | null = null;
@@ -99,12 +99,12 @@ export class Fleet {
     }));
   }
 
-  /** Messages that came to connections of it since the start, or the last lap. */
+  /** Deliveries to its connections since the start, or the last lap. */
   get deliveries(): number {
     return this.#deliveries;
   }
 
-  /** Opens the connections at the pace of the plan. Resolves when all are ready; rejects when one cannot be. */
+  /** Opens the connections at the planned rate. Resolves when all are ready; rejects when one cannot be. */
   async connect(): Promise<void> {
     const { identifyDelayMs, identifyIntervalMs } = this.#plan;
     const all = new Promise<void>((resolve, reject) => {
@@ -114,13 +114,13 @@ export class Fleet {
     await all;
   }
 
-  /** Begins to count. Connections that are not measured stop decoding. */
+  /** Starts counting. Connections that are not measured stop decoding. */
   start(startMicros: number): void {
     this.#startMicros = startMicros;
     for (const { connection, tally } of this.#slots) if (!tally) connection?.countOnly();
   }
 
-  /** Ends the connections and says what they saw since the start, or the last lap. */
+  /** Closes the connections. @returns what they saw since the start, or the last lap. */
   finish(): FleetResult {
     this.#isOver = true;
     const result = this.#result();
@@ -128,7 +128,7 @@ export class Fleet {
     return result;
   }
 
-  /** Says what the connections saw so far, and begins anew: messages count from 0 again. */
+  /** Returns what the connections saw so far, and restarts counting from message 0. */
   lap(): FleetResult {
     const result = this.#result();
     [this.#latencies, this.#timeline] = [new Latencies(), []];
@@ -174,7 +174,7 @@ export class Fleet {
     return lane === undefined || Date.now() >= (this.#laneFreeMs.get(lane) ?? 0);
   }
 
-  /** A server that has sent READY counted the start before it, so that the gap is kept however late it was read. */
+  /** The server counted the start before it sent READY, so the gap is respected however late READY was read. */
   #holdLane({ index }: Slot, untilMs: number): void {
     const lane = this.#plan.seats?.[index]?.lane;
     if (lane !== undefined) this.#laneFreeMs.set(lane, untilMs);
@@ -226,7 +226,7 @@ export class Fleet {
     });
   }
 
-  /** A server that says "invalid session" to an IDENTIFY means: too many at once. */
+  /** Retries an IDENTIFY that was answered with "invalid session", which means too many at once. */
   #retry(slot: Slot, mayTry: boolean, reason: string): void {
     slot.tries += 1;
     if (!mayTry || slot.tries > RETRIES_MAX) {

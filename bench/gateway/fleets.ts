@@ -4,16 +4,16 @@ import { Worker } from 'node:worker_threads';
 import { Fleet, type FleetEvents, type FleetPlan, type FleetResult } from './fleet.ts';
 import type { FleetNews, FleetOrder } from './worker.ts';
 
-/** A fleet, in this thread or another. */
+/** A fleet, in this thread or elsewhere. */
 export interface RunningFleet {
   connect(): Promise<void>;
   start(startMicros: number): void;
-  /** How many deliveries came since the last lap. */
+  /** Number of deliveries since the last lap. */
   deliveries(): Promise<number>;
-  /** What was seen so far; it goes on, and counts from 0. */
+  /** Returns the results so far; the fleet continues and counts from 0. */
   lap(): Promise<FleetResult>;
   finish(): Promise<FleetResult>;
-  /** Ends it, whatever state it is in. */
+  /** Stops it in any state. */
   abandon(): Promise<unknown>;
 }
 
@@ -29,7 +29,7 @@ export function inlineFleet(plan: FleetPlan, events: FleetEvents): RunningFleet 
   };
 }
 
-/** What runs a fleet elsewhere. */
+/** Runs a fleet in another thread or process. */
 interface Host {
   send(order: FleetOrder): void;
   end(): unknown;
@@ -40,7 +40,7 @@ interface HostEvents {
   failed(error: Error): void;
 }
 
-/** A fleet in a thread of its own. */
+/** Starts a fleet in its own thread. */
 export function threadFleet(plan: FleetPlan, events: FleetEvents): RunningFleet {
   return remoteFleet(events, (host) => {
     const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: plan });
@@ -50,7 +50,7 @@ export function threadFleet(plan: FleetPlan, events: FleetEvents): RunningFleet 
   });
 }
 
-/** A fleet in a process of its own: a system lets a process have only so many sockets. */
+/** Starts a fleet in its own process, because a system limits the sockets of a process. */
 export function processFleet(plan: FleetPlan, events: FleetEvents): RunningFleet {
   return remoteFleet(events, (host) => {
     const child = fork(fileURLToPath(new URL('./worker.js', import.meta.url)), { serialization: 'advanced' });

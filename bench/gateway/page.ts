@@ -13,7 +13,7 @@ const escaped = (text: string): string =>
   text.replace(/[&<>"']/g, (each) => `&#${(each.codePointAt(0) as number).toString()};`);
 
 interface Tick {
-  /** 0 to 1 along the axis. */
+  /** Position on the axis, 0 to 1. */
   readonly at: number;
   readonly label: string;
 }
@@ -38,7 +38,7 @@ function plot(title: string, points: readonly (readonly [number, number])[], xs:
   ].join('\n');
 }
 
-/** Percentiles on an axis where each nine takes the same room, as tails are what matters. */
+/** Percentiles on an axis that gives each nine equal space, since tails matter. */
 function curvePlot(report: Pick<Report, 'curve'>, prefix = ''): string {
   const nines = (percentile: number): number =>
     Math.min(4, -Math.log10(1 - Math.min(percentile, 99.99) / 100)) / 4;
@@ -66,14 +66,14 @@ const STYLE = `body{font:15px/1.5 system-ui,sans-serif;max-width:760px;margin:2r
 h1{font-size:1.2rem}table{border-collapse:collapse;width:100%}td{padding:.2rem .6rem;border-bottom:1px solid #ddd}td+td{text-align:right;font-variant-numeric:tabular-nums}
 figure{margin:2rem 0}svg{width:100%}text{font-size:11px;fill:#555}.grid{stroke:#ddd;fill:none}.line{stroke:#3b5bdb;stroke-width:2;fill:none}`;
 
-/** The run as one page that needs nothing else: no script, no request. */
+/** The report as a self-contained page without scripts or requests. */
 export const pageOf = (report: Report): string =>
   page('Gateway measurement', report.headline, figuresOf(report), [
     curvePlot(report),
     timelinePlot(report, 'Deliveries in each second'),
   ]);
 
-/** Runs that differ in shards, one below the other. */
+/** Runs with different numbers of shards, one below the other. */
 export const besidePageOf = (found: readonly ShardedReport[]): string =>
   page(
     'Gateway measurement',
@@ -87,7 +87,7 @@ export const besidePageOf = (found: readonly ShardedReport[]): string =>
     ]),
   );
 
-/** The same of a run of voice. */
+/** The page of a voice run. */
 export const voicePageOf = (
   headline: string,
   figures: readonly (readonly [string, string])[],
@@ -98,7 +98,7 @@ export const voicePageOf = (
     timelinePlot(plots, 'Packets received in each second'),
   ]);
 
-/** The same of a run of lobbies. */
+/** The page of a lobby run. */
 export const lobbiesPageOf = (
   headline: string,
   figures: readonly (readonly [string, string])[],
@@ -109,7 +109,7 @@ export const lobbiesPageOf = (
     timelinePlot(plots, 'Deliveries in each second'),
   ]);
 
-/** A storm of joins has figures only. */
+/** The page of a join storm, which has figures only. */
 export const stormPageOf = (headline: string, figures: readonly (readonly [string, string])[]): string =>
   page('Lobby join storm', headline, figures, []);
 

@@ -8,7 +8,7 @@ const GUILDS_LOOKED_AT = 10;
 const TEXT_CHANNEL = 0;
 const PROBES_MAX = 3;
 const PROBE_WAIT_MAX_S = 30;
-/** Of what a limit allows, so that the pace never touches its edge. */
+/** Share of a limit that is used, so that the rate stays below it. */
 const MARGIN = 0.9;
 
 export const authorizationOf = (token: string): string => (token.includes(' ') ? token : `Bot ${token}`);
@@ -38,7 +38,7 @@ interface GatewayBot {
 
 const atLeastOne = (value: unknown): number => Math.max(1, Math.floor(Number(value)) || 1);
 
-/** What the server allows each token. @throws CommandError when it does not know one. */
+/** The server's limits for each token. @throws CommandError when the server does not know a token. */
 export async function guestsOf(api: URL, tokens: readonly string[]): Promise<Guest[]> {
   const guests: Guest[] = [];
   let next = 0;
@@ -72,13 +72,13 @@ async function allowanceOf(api: URL, token: string): Promise<Allowance> {
   };
 }
 
-/** Where messages go. */
+/** The channel to which messages are sent. */
 export interface Place {
   readonly guildId: string | null;
   readonly channelId: string;
 }
 
-/** The channel that was named, or the first text channel of the first guild that has one; null: REST does not say. */
+/** The named channel, or the first text channel of the first guild that has one; null when REST does not tell. */
 export async function placeOf(api: URL, token: string, channelId: string | null): Promise<Place | null> {
   if (channelId !== null) {
     const channel = await read<{ guild_id?: string }>(api, `/channels/${channelId}`, token);
@@ -94,15 +94,15 @@ export async function placeOf(api: URL, token: string, channelId: string | null)
 }
 
 interface SendPace {
-  /** Null: the server names no limit. */
+  /** Null when the server reports no limit. */
   readonly perSecond: number | null;
-  /** When the first message may go, Unix ms: by then the limit has forgotten the one that asked for it. */
+  /** When the first message may be sent, Unix ms: by then the probe no longer counts against the limit. */
   readonly freeAtMs: number;
 }
 
 /**
- * How many messages a second the server lets a bot create in a channel. Only an answer to a message says that, so one
- * is sent; it counts nowhere.
+ * How many messages per second the server lets a bot create in a channel. Only the answer to a message reports that, so one
+ * message is sent, which is not counted.
  *
  * @source the platform's documentation, "Rate Limits": X-RateLimit-Limit and X-RateLimit-Reset-After
  */
@@ -118,7 +118,7 @@ export async function allowedSends(api: URL, token: string, channelId: string): 
     const [limit, left] = [header('x-ratelimit-limit'), header('x-ratelimit-remaining')];
     const windowS = header('x-ratelimit-reset-after');
     if (reply.ok && !(limit > 0 && windowS > 0)) return { perSecond: null, freeAtMs: 0 };
-    // Only the first message of a window sees the whole of it.
+    // Only the first message of a window sees its full duration.
     if (reply.ok && left === limit - 1)
       return { perSecond: (limit / windowS) * MARGIN, freeAtMs: Date.now() + windowS * 1000 };
     const waitS = Math.min(PROBE_WAIT_MAX_S, windowS || header('retry-after') || 1);

@@ -2,26 +2,26 @@ import { columnsOf, csvTable, type Row } from '../table.ts';
 import type { Latencies } from '../wire/histogram.ts';
 import { type Counts, type Failure, failedLine } from './verdict.ts';
 
-/** Percentiles that a plot shows. */
+/** Percentiles of the plot. */
 export const CURVE = [0, 10, 25, 50, 75, 90, 95, 97.5, 99, 99.5, 99.9, 99.95, 99.99];
 
-/** What a run found. The shape of `--json`; times in milliseconds unless the name says otherwise. */
+/** The result of a run, in the format of `--json`; times in milliseconds unless the name says otherwise. */
 export interface Report {
   readonly headline: string;
   readonly url: string;
   readonly encoding: 'json' | 'zlib-stream';
   readonly connections: number;
-  /** More than `connections` where the server let no more start. */
+  /** More than `connections` if the server allowed no more session starts. */
   readonly connectionsAsked: number;
-  /** Connections whose every payload was decoded: latency, loss and order are theirs. */
+  /** Connections that decoded every payload; latency, loss and order are measured on them. */
   readonly measuredConnections: number;
-  /** Members of the guild, as its GUILD_CREATE says. */
+  /** Members of the guild, from its GUILD_CREATE. */
   readonly members: number;
   readonly perSecond: number;
   readonly durationSeconds: number;
-  /** Time until all were connected and had their guilds. */
+  /** Time until all connections had their guilds. */
   readonly connectSeconds: number;
-  /** IDENTIFYs that the server answered with op 9, and that were tried again. */
+  /** IDENTIFYs that the server answered with op 9 and that were retried. */
   readonly identifiesRefused: number;
   readonly sends: {
     readonly sent: number;
@@ -29,32 +29,32 @@ export interface Report {
     /** Answered 429. */
     readonly limited: number;
     readonly failed: number;
-    /** Limited and failed, by status; 0 is no answer. */
+    /** Limited and failed messages, by status; 0 means no answer. */
     readonly refused: Counts;
     readonly latencyMs: Percentiles;
   };
   readonly deliveries: number;
   readonly deliveriesPerSecond: number;
   readonly bytesPerDelivery: number;
-  /** Of messages that were answered with success, over the measured connections. */
+  /** Confirmed messages that did not reach all measured connections. */
   readonly lost: number;
   readonly duplicated: number;
-  /** Measured connections that saw the messages in another order than most did. */
+  /** Measured connections with another order of messages than most. */
   readonly reordered: number;
   /** Connections that ended before the run did. */
   readonly dropped: number;
-  /** What ended them: a close code, `op 7` or `op 9`. */
+  /** Why they ended: a close code, `op 7` or `op 9`. */
   readonly closes: Counts;
-  /** Intended send to receipt. */
+  /** Time from the intended sending to the receipt. */
   readonly latencyMs: Percentiles;
   readonly curve: readonly { readonly percentile: number; readonly ms: number }[];
   /** Deliveries in each second of the run. */
   readonly timeline: readonly number[];
   readonly server: ServerUse | null;
   readonly thresholds: readonly { readonly text: string; readonly kept: boolean }[];
-  /** Where the run was less than what was asked for, and how to have more. */
+  /** Notes about a run that is smaller than requested, and how to enlarge it. */
   readonly notes: readonly string[];
-  /** Why it failed; empty when it did not. */
+  /** Why the run failed; empty when it did not. */
   readonly failures: readonly Failure[];
 }
 
@@ -78,10 +78,10 @@ export function percentilesOf(latencies: Latencies): Percentiles {
   };
 }
 
-/** What the server's process used while messages were sent; answering the sends is part of it. */
+/** Resources that the server's process used while messages were sent, including those for answering. */
 export interface ServerUse {
   readonly cpuMicrosPerDelivery: number;
-  /** 1 is one core. */
+  /** 1 means one core. */
   readonly cpuShare: number;
   readonly rssBytes: number;
 }
@@ -89,11 +89,11 @@ export interface ServerUse {
 const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 export const millis = (value: number): string => `${value < 10 ? value.toFixed(2) : value.toFixed(1)} ms`;
 
-/** The one line to remember of a run. */
+/** A one-line summary of a run. */
 export function headlineOf(report: Omit<Report, 'headline'>): string {
   const cpu = report.server ? `, ${report.server.cpuMicrosPerDelivery.toFixed(2)} CPU-µs each` : '';
   const lost = report.lost === 0 ? 'none lost' : `${count(report.lost)} LOST`;
-  // Of a load that was refused in part, "none lost" would say more than is known.
+  // If part of the load was refused, "none lost" would be misleading.
   const outcome = [failedLine(report.failures), report.failures.length > 0 && report.lost === 0 ? '' : lost];
   return (
     `${count(report.deliveriesPerSecond)} deliveries/s to ${count(report.connections)} connections, ` +

@@ -14,7 +14,7 @@ interface SendPlan {
   readonly perSecond: number;
   readonly total: number;
   readonly contentBytes: number;
-  /** How often a message that is answered 429 is sent again, when the server says it may be. */
+  /** How often a message answered with 429 is sent again, at the time the server allows. */
   readonly retriesMax: number;
 }
 
@@ -23,10 +23,10 @@ export interface SendResult {
   readonly answered: number;
   readonly limited: number;
   readonly failed: number;
-  /** All that were not answered with success, by status; 0 is no answer. */
+  /** Messages without a successful answer, by status; 0 means no answer. */
   readonly refused: Counts;
   readonly latencies: Latencies;
-  /** For each message: 1 when it was answered with success. */
+  /** For each message, 1 if it was answered with success. */
   readonly confirmed: Uint8Array;
 }
 
@@ -34,7 +34,7 @@ const SOCKETS_MAX = 64;
 const ANSWER_TIMEOUT_MS = 30_000;
 const FILLER = 'the quick brown fox jumps over the lazy dog and on to the next field ';
 
-/** Creates messages at their times, whatever the server does. A latency counts from the time that was intended. */
+/** Creates messages at their scheduled times, whatever the server does. Latencies start at the scheduled time. */
 export class Sender {
   readonly #plan: SendPlan;
   readonly #agent: http.Agent;
@@ -58,7 +58,7 @@ export class Sender {
     return this.#sent;
   }
 
-  /** Sends everything from `startNs` on; resolves when all is answered, or given up. */
+  /** Sends all messages from `startNs` on; resolves when all are answered or given up. */
   async run(startNs: number): Promise<SendResult> {
     const { perSecond, total } = this.#plan;
     await runPaced(new Pacer({ perSecond, total, startNs }), (index, intendedNs) =>

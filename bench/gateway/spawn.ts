@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { CommandError } from '../../cli/world.ts';
 
-/** A server that a run started for itself, as its first line of JSON describes it. */
+/** A server started by a run, as its first line of JSON describes it. */
 export interface SpawnedServer {
-  /** Of the process that was started: of a server of several, their supervisor. */
+  /** Id of the started process; for several shards, of their supervisor. */
   readonly pid: number;
-  /** All that the server consists of, the supervisor first. */
+  /** Ids of all processes of the server, the supervisor first. */
   readonly pids: readonly number[];
   readonly shards: readonly { readonly id: string; readonly pid: number }[];
   readonly api: string;
@@ -34,7 +34,7 @@ interface Banner {
 const START_TIMEOUT_MS = 300_000;
 const STOP_TIMEOUT_MS = 12_000;
 
-/** Starts `command`, which prints one line of JSON such as `guildhall dev --json` does, and goes on running. */
+/** Starts `command`, which must print one line of JSON as `guildhall dev --json` does, and keep running. */
 export async function spawnServer(command: string, args: readonly string[]): Promise<SpawnedServer> {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   try {

@@ -3,22 +3,22 @@ const ZERO = 0x30;
 const NUMBER_DIGITS_MAX = 16;
 
 /**
- * What a message of a run says of itself: the run, its place in it and when it was meant to be sent. It is plain ASCII
- * without anything that JSON escapes, so that it is found in a payload without parsing it.
+ * The content of a message of a run: the run, the message's index and its scheduled time. It is plain ASCII without
+ * characters that JSON escapes, so that it is found in a payload without parsing.
  */
 export const stampOf = (runId: string, index: number, intendedMicros: number): string =>
   `${markOf(runId)}${index} ${intendedMicros} `;
 
-/** What to look for. */
+/** The prefix of a run's messages. */
 export const markOf = (runId: string): string => `guildhall-bench ${runId} `;
 
 interface Stamp {
   readonly index: number;
-  /** Monotonic microseconds of the machine that sent it. */
+  /** Monotonic microseconds of the sending machine. */
   readonly intendedMicros: number;
 }
 
-/** The stamp in a payload, or null. */
+/** Finds the stamp in a payload; null without one. */
 export function findStamp(payload: Buffer, mark: Buffer): Stamp | null {
   const found = payload.indexOf(mark);
   if (found < 0) return null;
@@ -29,7 +29,7 @@ export function findStamp(payload: Buffer, mark: Buffer): Stamp | null {
   return index < 0 || intendedMicros < 0 ? null : { index, intendedMicros };
 }
 
-/** The digits up to a space; -1 when there are none, or more than a number holds. */
+/** The number before the next space; -1 when there is none, or when it is too large. */
 function numberAt(payload: Buffer, from: number): number {
   let value = 0;
   for (let at = from; at <= from + NUMBER_DIGITS_MAX && at < payload.length; at += 1) {

@@ -1,7 +1,7 @@
-/** Which of the run's messages one connection has seen, and in which order. Bounded by the run's number of messages. */
+/** The messages of the run that one connection has seen, and their order. Bounded by the run's number of messages. */
 export class Tally {
   duplicated = 0;
-  /** Equal for connections that saw the same messages in the same order. */
+  /** Checksum that is equal for connections with the same messages in the same order. */
   order = 0x811c9dc5;
   readonly #seen: Uint8Array;
   readonly #total: number;
@@ -11,7 +11,7 @@ export class Tally {
     this.#seen = new Uint8Array(Math.ceil(total / 8));
   }
 
-  /** @returns false for a message of another run, or one seen before. */
+  /** Records a message. @returns false for a message of another run, or a duplicate. */
   see(index: number): boolean {
     if (index < 0 || index >= this.#total) return false;
     const bit = 1 << (index & 7);
@@ -30,7 +30,7 @@ export class Tally {
   }
 }
 
-/** How many differ from what most have. */
+/** Number of checksums that differ from the most frequent one. */
 export function dissenters(orders: readonly number[]): number {
   const counts = new Map<number, number>();
   for (const order of orders) counts.set(order, (counts.get(order) ?? 0) + 1);

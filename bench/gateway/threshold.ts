@@ -1,9 +1,9 @@
 import { CommandError } from '../../cli/world.ts';
 import type { Report } from './report.ts';
 
-/** A bound that a run must keep, such as `p99<50ms`. */
+/** A bound for a run, such as `p99<50ms`. */
 interface Threshold<Metric extends string = string> {
-  /** As it was given. */
+  /** The bound as it was given. */
   readonly text: string;
   readonly metric: Metric;
   readonly operator: Operator;
@@ -20,10 +20,10 @@ const HOLDS: Readonly<Record<Operator, (value: number, bound: number) => boolean
   '>=': (value, bound) => value >= bound,
 };
 
-/** What of a report can be bounded, by the name it has in a threshold. NaN when the run has no such figure. */
+/** Figures of a report that can be bounded, by name. NaN when the run has no such figure. */
 export type Metrics<R, Metric extends string> = Readonly<Record<Metric, (report: R) => number>>;
 
-/** What a run against a gateway can be bounded by. */
+/** Figures of a gateway run that can be bounded. */
 export const GATEWAY_METRICS = {
   p50: (report: Report) => report.latencyMs.p50,
   p90: (report: Report) => report.latencyMs.p90,
@@ -40,13 +40,13 @@ export const GATEWAY_METRICS = {
   cpu: (report: Report) => report.server?.cpuMicrosPerDelivery ?? Number.NaN,
 } as const;
 
-/** A metric is a time when its name ends in one of these. */
+/** Names that end like this are times. */
 const LATENCY = /(?:^|\.)(?:p50|p90|p99|p99\.9|max|mean)$/;
 const CPU = /(?:^|\.)cpu$/;
 const UNIT_MS: Readonly<Record<string, number>> = { us: 0.001, µs: 0.001, ms: 1, s: 1000 };
 const FORM = /^([a-z][a-z0-9.]*)\s*(<=|>=|<|>)\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s)?$/;
 
-/** @throws RangeError that says what is wrong and what may be bounded. */
+/** Parses a bound. @throws RangeError that names the error and the figures that may be bounded. */
 export function parseBound<Metric extends string>(
   text: string,
   metrics: Readonly<Record<Metric, unknown>>,
@@ -67,7 +67,7 @@ export function parseBound<Metric extends string>(
   return { text: text.trim(), metric: metric as Metric, operator: operator as Operator, bound };
 }
 
-/** The bounds that a run did not keep. A figure the run does not have keeps nothing. */
+/** The bounds that a run violated. A figure that the run does not have violates its bound. */
 const missedBounds = <R, Metric extends string>(
   report: R,
   bounds: readonly Threshold<Metric>[],
@@ -75,7 +75,7 @@ const missedBounds = <R, Metric extends string>(
 ): Threshold<Metric>[] =>
   bounds.filter(({ metric, operator, bound }) => !HOLDS[operator](metrics[metric](report), bound));
 
-/** Of a run against a gateway. @throws RangeError as `parseBound`. */
+/** Parses a bound of a gateway run. @throws RangeError as `parseBound`. */
 export const parseThreshold = (text: string): Threshold<keyof typeof GATEWAY_METRICS> =>
   parseBound(text, GATEWAY_METRICS);
 
@@ -91,7 +91,7 @@ export function boundsOf<Metric extends string>(
   }
 }
 
-/** The bounds as a report lists them. */
+/** The bounds in the format of a report. */
 export function judged<R, Metric extends string>(
   report: R,
   bounds: readonly Threshold<Metric>[],

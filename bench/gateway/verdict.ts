@@ -1,14 +1,14 @@
-/** Why a run failed: part of the load that was asked for did not take place, so its figures are those of another load. */
+/** Why a run failed: part of the requested load did not take place, so the figures belong to another load. */
 export interface Failure {
   readonly message: string;
   /** What to do about it. */
   readonly advice: string;
 }
 
-/** How often each answer or end came: a status, a close code, `op 9`. */
+/** Number of answers or ends by kind: a status, a close code, `op 9`. */
 export type Counts = Readonly<Record<string, number>>;
 
-/** How to start the README's server, and one of a settings file, so that it limits nothing. */
+/** How to start the README's server, and one with a settings file, without limits. */
 export const MORE =
   'For more, start the server with `npm start -- --no-rate-limits` (one with settings of its own: `npm start -- start --set rate_limits=false`).';
 
@@ -22,7 +22,7 @@ export const add = (counts: Record<string, number>, key: string | number, more =
 
 export const sumOf = (counts: Counts): number => Object.values(counts).reduce((sum, each) => sum + each, 0);
 
-/** Adds up what several threads or parts counted. */
+/** Adds the counts of several threads or parts. */
 export function mergeCounts(all: readonly Counts[]): Counts {
   const merged: Record<string, number> = {};
   for (const counts of all) for (const [key, value] of Object.entries(counts)) add(merged, key, value);
@@ -34,7 +34,7 @@ const listed = (counts: Counts): string =>
     .map(([key, value]) => `${value} × ${key === NO_ANSWER ? 'no answer' : key}`)
     .join(', ');
 
-/** @param refused By status; 0 is no answer. */
+/** @param refused By status; 0 means no answer. */
 export function refusedSends(what: string, sent: number, refused: Counts): Failure[] {
   const count = sumOf(refused);
   if (count === 0) return [];
@@ -46,7 +46,7 @@ export function refusedSends(what: string, sent: number, refused: Counts): Failu
   return [{ message: `${count} of ${sent} ${what} were refused (${listed(refused)})`, advice }];
 }
 
-/** @param closes By close code; `op 9` and `op 7` where the server said that the session is over. */
+/** @param closes By close code; `op 9` and `op 7` when the server ended the session. */
 export function endedSessions(what: string, closes: Counts): Failure[] {
   const count = sumOf(closes);
   if (count === 0) return [];

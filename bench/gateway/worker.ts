@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { ScoutedGuild } from './connection.ts';
 import { Fleet, type FleetPlan, type FleetResult } from './fleet.ts';
 
-/** What a thread or process says to the one that started it. */
+/** Messages of a thread or process to the one that started it. */
 export type FleetNews =
   | { readonly kind: 'progress'; readonly ready: number }
   | { readonly kind: 'scouted'; readonly guilds: readonly ScoutedGuild[] }
@@ -12,7 +12,7 @@ export type FleetNews =
   | { readonly kind: 'result'; readonly result: FleetResult };
 
 export type FleetOrder =
-  /** The first one, of a process; a thread is born with its plan. */
+  /** The first message to a process; a thread gets its plan at its start. */
   | { readonly kind: 'plan'; readonly plan: FleetPlan }
   | { readonly kind: 'start'; readonly startMicros: number }
   | { readonly kind: 'count' }
@@ -21,7 +21,7 @@ export type FleetOrder =
 
 type Say = (news: FleetNews) => void;
 
-/** Runs the fleet; what it returns takes the orders that follow. `end` lets go of whoever gives them. */
+/** Runs the fleet. @returns the handler of further messages. `end` detaches from the sender of messages. */
 function run(plan: FleetPlan, say: Say, end: () => void): (order: FleetOrder) => void {
   const fleet = new Fleet(plan, {
     progress: (ready) => say({ kind: 'progress', ready }),
@@ -56,6 +56,6 @@ if (port) {
     if (order.kind === 'plan') obey = run(order.plan, say, () => process.disconnect());
     else obey?.(order);
   });
-  // Without whoever started it nobody would end it.
+  // When the parent process has exited, nobody else would end this one.
   process.on('disconnect', () => process.exit());
 }

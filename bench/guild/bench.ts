@@ -21,7 +21,7 @@ interface GuildBenchOptions {
   readonly databaseUrl: string;
   readonly members: number;
   readonly online: number;
-  /** The few to whom messages go while passive sessions come. */
+  /** Sessions that receive messages while passive sessions connect. */
   readonly active: number;
   readonly passive: number;
   readonly chunkers: number;
@@ -33,22 +33,22 @@ interface GuildBenchOptions {
   readonly onProgress: (progress: Progress) => void;
 }
 
-/** Guilds, guild messages, and what is written in them. */
+/** GUILDS, GUILD_MESSAGES and MESSAGE_CONTENT. */
 const READING = 1 | 512 | 32_768;
 const GUILDS_ONLY = 1;
-/** Guilds, members and presences. */
+/** GUILDS, GUILD_MEMBERS and GUILD_PRESENCES. */
 const OBSERVING = 1 | 2 | 256;
 const CONTENT_BYTES = 200;
 const START_DELAY_MS = 300;
 const SETTLE_MS = 1500;
 const WATCH_MS = 500;
-/** Until what a burst of sessions leaves behind was collected. */
+/** Wait for garbage collection after a burst of sessions. */
 const CALM_MS = 4000;
 
-/** Longer than anything of a run takes. */
+/** Timeout of each step, longer than any step of a run. */
 const PATIENCE_MS = 120_000;
 
-/** @throws Error when it takes too long: a run comes to its end, one way or the other. */
+/** Awaits a job. @throws Error when it takes too long, so that a run always ends. */
 async function inTime<T>(job: Promise<T>, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -59,7 +59,7 @@ async function inTime<T>(job: Promise<T>, what: string): Promise<T> {
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A large guild: how it is told, what messages to everyone cost, and who is held up by whom. */
+/** Measures a large guild: its GUILD_CREATE, the cost of messages to everyone, and mutual delays of its clients. */
 export async function benchGuild(options: GuildBenchOptions): Promise<GuildReport> {
   const directory = mkdtempSync(join(tmpdir(), 'guildhall-bench-'));
   try {
@@ -93,13 +93,13 @@ function start({ databaseUrl, shards, chunkers, settings }: GuildBenchOptions, d
     fileURLToPath(new URL('../../cli.js', import.meta.url)),
     ...['dev', '--json', '--port', '0', '--no-rate-limits', '--data', directory],
     ...['--bots', String(chunkers + 1), ...(shards === 1 ? [] : ['--shards', String(shards)])],
-    // Heartbeats of many idle sessions would be counted as the cost of messages.
+    // Heartbeats of many idle sessions would be counted as a cost of messages.
     ...['--set', 'heartbeat_interval_ms=600000', '--set', 'sockets_per_ip_max=1000000'],
     ...['--set', `database_url=${databaseUrl}`, ...settings.flatMap((pair) => ['--set', pair])],
   ]);
 }
 
-/** One server, and who comes to it. */
+/** One server with its sessions. */
 class Run {
   readonly #options: GuildBenchOptions;
   readonly #server: SpawnedServer;
@@ -174,12 +174,12 @@ class Run {
     return crowd;
   }
 
-  /** Ends the processes of all sessions: without their end this one would have none. */
+  /** Kills the processes of all sessions, without which this process would not end. */
   abandon(): void {
     for (const crowd of this.#crowds) crowd.abandon();
   }
 
-  /** The same stream of messages while clients ask for every member, all at once. */
+  /** Sends the same stream of messages while clients request all members concurrently. */
   async #besideChunks(crowds: readonly Crowd[]): Promise<Chunked[]> {
     const observers = Array.from({ length: this.#options.chunkers }, (_, index) => this.#observer(index + 1));
     await inTime(Promise.all(observers.map(({ introduced }) => introduced)), 'to be shown the guild');

@@ -21,12 +21,12 @@ interface Flags {
   readonly json?: true;
 }
 
-/** Well below what a process may have open where nobody has raised it for servers. */
+/** Well below the usual limit of open files of a process. */
 const SOCKETS_PER_SHARD = 8000;
 const FILES_BESIDE = 500;
 const UNEVEN = 1.1;
 
-/** That this process, and those that it starts, may have open; as many as one likes where there is no /proc. */
+/** The limit of open files of this process and its children; unbounded without /proc. */
 function filesMax(): number {
   try {
     const row = /^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'));
@@ -66,7 +66,7 @@ export function addGuildBench(bench: Command): void {
       const bar = process.stderr.isTTY ? progressBar() : progressLines();
       const shards = flags.shards ?? Math.ceil(online / SOCKETS_PER_SHARD);
       const mostSockets = filesMax() - FILES_BESIDE;
-      // The kernel deals connections out; not quite evenly.
+      // The kernel distributes connections, though not quite evenly.
       if ((online / shards) * UNEVEN > mostSockets)
         throw new CommandError(
           `A process may have ${filesMax()} files open here, which is too few for ${online} sessions.`,

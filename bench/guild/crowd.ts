@@ -2,7 +2,7 @@ import type { FleetPlan, FleetResult } from '../gateway/fleet.ts';
 import { processFleet, type RunningFleet } from '../gateway/fleets.ts';
 import { nowNs } from '../wire/pace.ts';
 
-/** Well below what a process may have open where nobody has raised it for servers. */
+/** Well below the usual limit of open files of a process. */
 const SOCKETS_PER_PROCESS = 9000;
 const STALLED_MS = 30_000;
 
@@ -10,7 +10,7 @@ type CrowdPlan = Pick<FleetPlan, 'url' | 'tokens' | 'intents' | 'runId' | 'total
   readonly identifyPerSecond: number;
 };
 
-/** Sessions of one kind, one for each token, in as many processes as it takes. */
+/** Sessions of one kind, one for each token, in as many processes as needed. */
 export class Crowd {
   readonly size: number;
   readonly #fleets: readonly RunningFleet[];
@@ -41,8 +41,8 @@ export class Crowd {
   }
 
   /**
-   * @returns seconds until all had their guild.
-   * @throws Error when none more gets it for a while: a server that has no room for a socket does not say so.
+   * @returns seconds until all sessions had their guild.
+   * @throws Error when no further session gets it for a while: a server at its socket limit does not report that.
    */
   async connect(): Promise<number> {
     const startNs = nowNs();

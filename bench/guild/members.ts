@@ -4,7 +4,7 @@ import { hashOf, makeToken } from '../../services/identity/tokens.ts';
 import type { Sql } from '../../storage/database/driver.ts';
 import { openDriver } from '../../storage/open.ts';
 
-/** The owner of the guild, who is there already: whoever is added is like them but for id and name. */
+/** The guild's owner, whose rows are the template of added members, with another id and name. */
 const PATTERN = `
 SELECT m.user_id AS id FROM members m JOIN users u ON u.id = m.user_id
 WHERE m.guild_id = $1 AND u.data->>'bot' IS NULL ORDER BY m.user_id LIMIT 1`;
@@ -30,7 +30,7 @@ const ADD_TOKENS = `
 INSERT INTO tokens (user_id, id, kind, hash)
 SELECT id, id, 'user', hash FROM unnest($1::bigint[], $2::text[]) AS t (id, hash)`;
 
-/** Ids are those of some seconds before the guild was made, where a server that starts gives none. */
+/** The ids date from some seconds before the guild, a time in which a starting server generates none. */
 const BEFORE_MS = 10_000;
 const MS_SHIFT = 22n;
 
@@ -38,17 +38,17 @@ interface MembersPlan {
   readonly databaseUrl: string;
   readonly guildId: string;
   readonly count: number;
-  /** How many of them get a token. */
+  /** How many of the members get a token. */
   readonly tokens: number;
   readonly onProgress: (added: number) => void;
 }
 
-/** In one statement, which takes a second or so. */
+/** Members per statement, which takes about a second. */
 const PORTION = 20_000;
 
 /**
- * Adds members to a guild in the database itself, as a guild of such a size is not made in the time of a run otherwise.
- * No server may run on the database meanwhile: one that has the guild in memory would not know of them.
+ * Adds members to a guild directly in the database, because creating such a large guild through the API would take too long.
+ * No server may run on the database meanwhile: one with the guild in memory would not know the members.
  *
  * @returns tokens of the first ones.
  */

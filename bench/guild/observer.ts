@@ -1,16 +1,16 @@
 import { WebSocketWire } from '../wire/websocket.ts';
 
-/** How a guild was introduced to a session. */
+/** A session's GUILD_CREATE. */
 export interface Introduction {
-  /** Of GUILD_CREATE, uncompressed. */
+  /** Size of GUILD_CREATE, uncompressed. */
   readonly bytes: number;
   readonly large: boolean;
   readonly memberCount: number;
-  /** Members that came with it. */
+  /** Members in it. */
   readonly members: number;
 }
 
-/** What came of a request for all members. */
+/** Result of a request for all members. */
 export interface Chunked {
   readonly chunks: number;
   readonly bytes: number;
@@ -37,7 +37,7 @@ const numberAfter = (payload: Buffer, name: Buffer): number => {
   return Number.parseInt(payload.toString('latin1', at, at + DIGITS_MAX), 10);
 };
 
-/** A session that looks at how a large guild is told, and asks for all of its members. */
+/** A session that measures the GUILD_CREATE of a large guild, and requests all of its members. */
 export class Observer {
   readonly introduced: Promise<Introduction>;
   readonly #wire: WebSocketWire;
@@ -70,7 +70,7 @@ export class Observer {
     });
   }
 
-  /** Asks for every member (op 8, no query, no limit); resolves with the last chunk, rejects when the socket ends. */
+  /** Requests every member (op 8, no query, no limit); resolves at the last chunk, rejects when the socket closes. */
   async chunkAll(): Promise<Chunked> {
     [this.#chunks, this.#bytes] = [0, 0];
     const startMs = performance.now();

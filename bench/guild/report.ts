@@ -4,30 +4,30 @@ import type { Chunked, Introduction } from './observer.ts';
 /** A stream of messages in one state of the guild. Times in milliseconds. */
 export interface Lap {
   readonly name: string;
-  /** Sessions that get the messages. */
+  /** Sessions that receive the messages. */
   readonly sessions: number;
-  /** Sessions in the guild that do not. */
+  /** Sessions in the guild that do not receive them. */
   readonly passive: number;
   readonly sent: number;
   readonly answered: number;
   readonly deliveries: number;
-  /** Answered with success and not with a session; doubled. */
+  /** Confirmed messages missing at a session, and duplicates. */
   readonly lost: number;
   readonly duplicated: number;
-  /** Intended send to receipt, over all sessions. */
+  /** Time from the intended sending to the receipt, over all sessions. */
   readonly latencyMs: Percentiles;
   readonly cpuMicrosPerDelivery: number;
-  /** All that the server did, for each message. */
+  /** All CPU time of the server per message. */
   readonly cpuMsPerMessage: number;
   readonly rssBytes: number;
 }
 
-/** What a run of `bench guild` found. The shape of `--json`. */
+/** The result of `bench guild`, in the format of `--json`. */
 export interface GuildReport {
   readonly members: number;
   readonly shards: number;
   readonly insertSeconds: number;
-  /** All processes of the server, before anybody was there; with the guild in memory; with all online. */
+  /** Memory of all processes of the server: empty; with the guild in memory; with all sessions online. */
   readonly rssBytes: {
     readonly empty: number;
     readonly loaded: number;
@@ -49,7 +49,7 @@ const mib = (bytes: number): string => `${(bytes / MIB).toFixed(0)} MiB`;
 const tell = ({ bytes, members, large }: Introduction): string =>
   `${count(bytes / 1024)} KiB with ${count(members)} members${large ? ', called large' : ''}`;
 
-/** The run as a passage of a document. */
+/** The run as text for a document. */
 export function guildTextOf(report: GuildReport): string {
   const { members, shards, rssBytes, sessions, introductions, chunked, laps } = report;
   const perMember = (rssBytes.loaded - rssBytes.empty) / members;

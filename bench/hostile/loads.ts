@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { WebSocket } from 'ws';
 import type { SpawnedServer } from '../gateway/spawn.ts';
 
-/** A load goes on until `until`, on the clock of `performance`. It answers how much of it there was. */
+/** A load that runs until `until`, on the clock of `performance`. @returns its number of requests or connections. */
 export type Load = (server: SpawnedServer, until: number) => Promise<number>;
 
 const AT_ONCE = 4;
@@ -22,7 +22,7 @@ async function inParallel(times: number, until: number, once: () => Promise<void
   return count;
 }
 
-/** The same body again and again, whatever it is answered. */
+/** Repeats a request with the same body, whatever the answer. */
 const posts =
   (path: (server: SpawnedServer) => string, body: string, isSignedIn: boolean): Load =>
   (server, until) =>
@@ -39,7 +39,7 @@ const open = () => '/v10/partner-sdk/token';
 const messages = ({ channelId }: SpawnedServer) => `/v10/channels/${channelId}/messages`;
 const fill = (unit: string, bytes: number): string => unit.repeat(Math.floor(bytes / unit.length));
 
-/** Uploads that send nearly everything and then nothing. They are begun again when the server ends them. */
+/** Uploads that send nearly all of the body and then stall. When the server ends one, it is started again. */
 const heldBack: Load = async (server, until) => {
   const { hostname, port } = new URL(server.api);
   const sockets = new Set<Socket>();
@@ -84,7 +84,7 @@ const badIdentify = (server: SpawnedServer): Promise<void> =>
     socket.on('close', () => resolve());
   });
 
-/** In the order in which they run. */
+/** The loads, in the order in which they run. */
 export const LOADS: Readonly<Record<string, Load>> = {
   'control: 50 calls a second': async () => 0,
   '5 MiB to an open operation': posts(open, JSON.stringify({ x: fill('x', 5 * MIB) }), false),

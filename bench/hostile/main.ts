@@ -8,7 +8,7 @@ import { type SpawnedServer, spawnServer } from '../gateway/spawn.ts';
 import { usageOf } from '../wire/process.ts';
 import { LOADS, type Load } from './loads.ts';
 
-/** What an unharmed server does meanwhile: calls of a bot at fixed times, and an upload now and then. */
+/** Calls that the server answers meanwhile: a bot's calls at fixed times, and uploads. */
 const CALLS_PER_SECOND = 50;
 const UPLOAD_BYTES = 1 << 20;
 const PROBE_WAIT_MS = 20_000;
@@ -21,7 +21,7 @@ interface Delays {
 
 interface Row extends Delays {
   readonly load: string;
-  /** Requests or connections of the load. */
+  /** Number of requests or connections of the load. */
   readonly count: number;
   readonly uploads: number;
   readonly uploadsFailed: number;
@@ -77,7 +77,7 @@ async function measured(
   return { load: name, count, ...delays, ...uploads, rssMiB };
 }
 
-/** Keeps to its pace, whether or not earlier calls were answered. */
+/** Calls at a fixed rate, whether or not earlier calls were answered. */
 async function bystander(server: SpawnedServer, until: number): Promise<void> {
   const headers = { authorization: `Bot ${server.tokens[0]}` };
   const call = async () => {
@@ -115,7 +115,7 @@ async function peakOf(server: SpawnedServer, until: number): Promise<number> {
   return peak / (1 << 20);
 }
 
-/** Asks the server's probe, which then begins anew. */
+/** Reads the server's probe, and resets it. */
 async function delaysOf(server: SpawnedServer, probeFile: string): Promise<Delays> {
   rmSync(probeFile, { force: true });
   process.kill(server.pid, 'SIGUSR2');
@@ -124,7 +124,7 @@ async function delaysOf(server: SpawnedServer, probeFile: string): Promise<Delay
     try {
       return JSON.parse(readFileSync(probeFile, 'utf8')) as Delays;
     } catch {
-      // Not written yet, or not whole.
+      // The file is missing or incomplete: try again.
     }
   }
   throw new Error('The probe in the server does not answer.');

@@ -1,18 +1,18 @@
 import { JSON_TOKENS_MAX, parseJson } from '../../protocol/json.ts';
 
 /**
- * What reading a client's JSON costs beside `JSON.parse`, for each kind of text that makes one of the two slow. Both
- * are given bytes: `JSON.parse` needs them decoded first, so the decoding counts on both sides.
+ * Compares the cost of reading a client's JSON with `JSON.parse`, for each kind of text that makes one of them slow. Both
+ * start from bytes: `JSON.parse` needs them decoded first, so decoding counts on both sides.
  *
- * `npm run bench:json`, with a number of bytes for the long texts if they should be others than 12,000,000.
+ * `npm run bench:json`, optionally with a number of bytes for the long texts (default 12,000,000).
  */
-/** More would not be read as numbers of 1,000 digits: they would be too many. */
+/** Longer texts would exceed the bound on numbers of 1,000 digits. */
 const BYTES_MAX = 20_000_000;
 const ROUNDS = 15;
 const BATCH_BYTES = 400_000;
 const id = (n: number): string => String(175_928_847_299_117_063n + BigInt(n) * 4_194_304n);
 
-/** The texts, by what they are full of. */
+/** The texts, by their content. */
 function textsOf(bytes: number): Record<string, string> {
   const long = (piece: string) => `"${piece.repeat(Math.ceil(bytes / Buffer.byteLength(piece)))}"`;
   const list = (each: (n: number) => string, count = JSON_TOKENS_MAX) =>
@@ -59,7 +59,7 @@ function cpuMicros(run: () => void): number {
   return user + system;
 }
 
-/** The least CPU time of each over rounds that take turns, in milliseconds: what disturbs one disturbs the other. */
+/** The least CPU time of each over alternating rounds, in milliseconds: a disturbance affects both. */
 function measured(text: string): { parse: number; decoded: number; read: number } {
   const bytes = Buffer.from(text);
   const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -2,39 +2,39 @@ import http from 'node:http';
 import https from 'node:https';
 import { nowNs } from '../wire/pace.ts';
 
-/** What an answer says of the limit that it counted against. */
+/** The rate limit that an answer reports. */
 interface RateLimit {
   readonly limit: number;
   readonly remaining: number;
   readonly resetAfterMs: number;
 }
 
-/** What became of a request. Status 0: there was no answer. */
+/** The answer to a request. Status 0 means no answer. */
 export interface Answer {
   readonly status: number;
-  /** Of an answer with success; null otherwise, and when it had none. */
+  /** Body of a successful answer; otherwise null. */
   readonly body: unknown;
-  /** From the call to the last byte of the answer, waiting for a connection included. */
+  /** Time from the call to the last byte of the answer, including the wait for a connection. */
   readonly micros: number;
-  /** Null where the server names none. */
+  /** Null when the server reports none. */
   readonly limit: RateLimit | null;
-  /** When a request that got 429 may be sent again; null for other answers. */
+  /** When a request answered with 429 may be repeated; null for other answers. */
   readonly retryAfterMs: number | null;
 }
 
 const ANSWER_TIMEOUT_MS = 60_000;
-/** Servers close connections that are idle for some 10 s: one that is about to be closed is not used again. */
+/** Servers close idle connections after about 10 s; older connections are not reused. */
 const IDLE_MS = 4_000;
 
 export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300;
 
-/** The REST API, over connections that are kept. */
+/** A client of the REST API with persistent connections. */
 export class Api {
   readonly #base: string;
   readonly #agent: http.Agent;
   readonly #request: typeof http.request;
 
-  /** @param base Ends in `/api`. */
+  /** @param base Base URL ending in `/api`. */
   constructor(base: URL, socketsMax: number) {
     this.#base = `${base.href.replace(/\/$/, '')}/v10`;
     const options = {
@@ -48,7 +48,7 @@ export class Api {
     this.#request = isSecure ? https.request : http.request;
   }
 
-  /** Never rejects: that a server gives no answer is a finding. */
+  /** Sends a request. Never rejects: a missing answer is a result. */
   ask(method: string, path: string, authorization: string, body?: unknown): Promise<Answer> {
     const startNs = nowNs();
     const text = body === undefined ? '' : JSON.stringify(body);
@@ -104,7 +104,7 @@ function parsed(bytes: Buffer): unknown {
   }
 }
 
-/** Runs `work` for every index, so many at a time. */
+/** Runs `work` for every index, a bounded number concurrently. */
 export async function inParallel(
   count: number,
   atOnce: number,

@@ -6,7 +6,7 @@ import { Latencies } from '../wire/histogram.ts';
 import { inParallel } from './api.ts';
 import type { Player } from './players.ts';
 
-/** What members of a lobby are sent. Each kind has stamps of its own, as a lobby's metadata comes along with a member's. */
+/** Kinds of followed events. Each kind has its own stamps, because a member's update also contains the lobby's metadata. */
 export type Kind = 'message' | 'lobby' | 'member';
 
 const DISPATCH: Readonly<Record<Kind, Buffer>> = {
@@ -15,7 +15,7 @@ const DISPATCH: Readonly<Record<Kind, Buffer>> = {
   member: Buffer.from('"t":"LOBBY_MEMBER_UPDATE"'),
 };
 
-/** The run's id, as stamps of a kind have it. */
+/** The run's id in the stamps of a kind. */
 export const stampRunOf = (runId: string, kind: Kind): string => `${runId}${kind}`;
 
 interface AudiencePlan {
@@ -29,11 +29,11 @@ interface AudiencePlan {
   readonly onReady?: (ready: number) => void;
 }
 
-/** What came of a kind since it was asked for. */
+/** Deliveries of a kind since `follow`. */
 interface Heard {
-  /** From the intended send to each receipt. */
+  /** Latencies from the intended sending to each receipt. */
   readonly each: Latencies;
-  /** From the intended send to the receipt of a lobby's last member. */
+  /** Latencies from the intended sending to the receipt at the lobby's last member. */
   readonly last: Latencies;
   readonly deliveries: number;
   readonly lost: number;
@@ -46,13 +46,13 @@ interface Heard {
 const CONNECTING_MAX = 64;
 const SECOND_MICROS = 1e6;
 
-/** What is being followed. Number `i` goes to lobby `i % lobbies`, as its number `floor(i / lobbies)`. */
+/** The followed kind. Event `i` belongs to lobby `i % lobbies`, as its event `floor(i / lobbies)`. */
 interface Following {
   readonly kind: Kind;
   readonly mark: Buffer;
   readonly startMicros: number;
   readonly total: number;
-  /** By number: the members that have it. */
+  /** For each event, the number of members that received it. */
   readonly reached: Uint16Array;
   /** By lobby, then by member. */
   readonly tallies: readonly (readonly Tally[])[];
@@ -62,11 +62,11 @@ interface Following {
   deliveries: number;
 }
 
-/** Every member's session, in this thread. What one receives is looked at, not parsed. */
+/** The sessions of all members, in this thread. Payloads are searched for stamps, not parsed. */
 export class Audience {
-  /** Sessions that ended before they were closed. */
+  /** Sessions that ended early. */
   dropped = 0;
-  /** What ended those: a close code, `op 7` or `op 9`. */
+  /** Why they ended: a close code, `op 7` or `op 9`. */
   readonly closes: Record<string, number> = {};
   readonly #plan: AudiencePlan;
   readonly #connections: GatewayConnection[] = [];
@@ -77,7 +77,7 @@ export class Audience {
     this.#plan = plan;
   }
 
-  /** Opens all sessions at the pace of the plan. Rejects when one cannot be had. */
+  /** Opens all sessions at the planned rate. Rejects when one cannot be opened. */
   async connect(): Promise<void> {
     const { lobbies, identifyPerSecond, onReady } = this.#plan;
     const seats = lobbies.flatMap((members, lobby) =>
@@ -95,7 +95,7 @@ export class Audience {
     });
   }
 
-  /** Begins to look for stamps of a kind; `total` of them are going to be sent from `startMicros` on. */
+  /** Starts looking for stamps of a kind; `total` of them will be sent from `startMicros` on. */
   follow(kind: Kind, total: number, startMicros: number): void {
     const { lobbies, runId } = this.#plan;
     const ofLobby = Math.ceil(total / lobbies.length);
@@ -113,7 +113,7 @@ export class Audience {
     };
   }
 
-  /** @param confirmed For each number: 1 when it was answered with success, and so must have come. */
+  /** @param confirmed For each event, 1 if its request succeeded, so that it must have been delivered. */
   heard(confirmed: Uint8Array): Heard {
     const following = this.#following as Following;
     const { tallies, reached, each, last, deliveries, timeline } = following;
@@ -128,7 +128,7 @@ export class Audience {
       deliveries,
       lost,
       duplicated: all.reduce((sum, tally) => sum + tally.duplicated, 0),
-      // What lost something cannot have seen the same as the others; it is counted above.
+      // With losses, members cannot have seen the same order; losses are counted above.
       reordered:
         lost > 0
           ? 0

@@ -17,52 +17,52 @@ import { join, type Player, signIn } from './players.ts';
 import { type Joins, LOBBY_METRICS, type LobbiesReport, lobbiesHeadlineOf, type Part } from './report.ts';
 import { GLOBAL_PER_SECOND, Turns } from './turns.ts';
 
-/** A server, and a game's bot there. */
+/** A server, and the bot of a game on it. */
 export interface Target {
   readonly url: string;
-  /** Base URL of the REST API, ending in `/api`; beside the gateway when null. */
+  /** Base URL of the REST API, ending in `/api`; derived from the gateway's when null. */
   readonly api: string | null;
-  /** Of a bot whose application may sign players in. */
+  /** Token of a bot whose application may sign players in. */
   readonly token: string;
-  /** Process of the server, or all of them, if they run on this machine. */
+  /** Process ids of the server, if it runs on this machine. */
   readonly serverPid: Pids | null;
   readonly isOwnHost: boolean;
   readonly onProgress?: (progress: Progress) => void;
-  /** Where the run is less than what it is elsewhere, and how to have more. */
+  /** Called with notes about a reduced run, and how to enlarge it. */
   readonly onNote?: (note: string) => void;
 }
 
 export interface LobbiesOptions extends Target {
   readonly lobbies: number;
   readonly membersEach: number;
-  /** Null: 50, or what the server's rate limits allow when that is less. */
+  /** Null: 50, or what the server's rate limits allow if that is less. */
   readonly messagesPerSecond: number | null;
-  /** Of lobbies' metadata, then of members'; null as above. */
+  /** Updates per second of lobbies' metadata, then of members'; null as above. */
   readonly updatesPerSecond: number | null;
-  /** How long each part sends. */
+  /** Duration of each part. */
   readonly durationSeconds: number;
   readonly contentBytes: number;
   readonly identifyPerSecond: number;
-  /** Requests under way while players sign in and join. */
+  /** Concurrent requests while players sign in and join. */
   readonly atOnce: number;
-  /** How long to wait after the last answer for what is still on its way. */
+  /** How long to wait after the last answer for outstanding deliveries. */
   readonly settleMs: number;
   readonly thresholds: readonly string[];
 }
 
-/** Intents of lobbies' events. */
+/** The intents of lobby events. */
 const INTENTS = (1 << 27) | (1 << 28);
 const SOCKETS_MAX = 64;
 const START_DELAY_MS = 200;
 const IDLE_SECONDS = 3600;
-/** Tallies take memory by it. */
+/** Bound of the events, since tallies need memory. */
 const SENDS_MAX = 1_000_000;
 const VALUE_BYTES_MAX = 900;
 const FILLER = 'the quick brown fox jumps over the lazy dog and on to the next field ';
 
-/** Unless the server's own limits are lower. */
+/** Default rate, unless the server's limits are lower. */
 const PER_SECOND = 50;
-/** The share of a rate limit that the bench uses, so that requests which a stall has delayed still fit into a window. */
+/** Share of a rate limit that is used, so that requests delayed by a stall still fit into a window. */
 const MARGIN = 0.8;
 const PROBES_MAX = 3;
 const PROBE = 'guildhall bench asks how often this may be sent ';
@@ -71,7 +71,7 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 export const botAuthorization = (token: string): string => (token.includes(' ') ? token : `Bot ${token}`);
 
-/** The API of a target, once its hosts are known to be its user's. @throws CommandError when they are not, or nothing answers. */
+/** The API of a target whose hosts are confirmed as the user's own. @throws CommandError when they are not, or nothing answers. */
 export async function apiOf({ url, api, isOwnHost }: Target, socketsMax: number): Promise<Api> {
   const gateway = new URL(url);
   const base = api === null ? new URL('/api', gateway.href.replace(/^ws/, 'http')) : new URL(api);
@@ -92,10 +92,10 @@ interface Run {
 }
 
 /**
- * Measures lobbies: signs players in, connects them, has them join by secret, and follows messages and updates of
- * metadata, created at a fixed pace, to every member.
+ * Measures lobbies: signs players in, connects them, lets them join by secret, and follows messages and updates of metadata,
+ * created at a fixed rate, to every member.
  *
- * @throws CommandError when a host is not this machine's and not claimed, or players cannot sign in, join or connect.
+ * @throws CommandError when a host is neither this machine nor confirmed as one's own, or players cannot sign in, join or connect.
  */
 export async function benchLobbies(options: LobbiesOptions): Promise<LobbiesReport> {
   const { lobbies, membersEach, messagesPerSecond, updatesPerSecond, url } = options;
@@ -173,7 +173,7 @@ function audienceOf(options: LobbiesOptions, runId: string, parties: Run['partie
 
 const secretOf = (runId: string, lobby: number): string => `bench ${runId} ${lobby}`;
 
-/** Everybody joins, so many requests at a time; those of a lobby come together, as players of a party do. */
+/** Lets all players join with bounded concurrency; those of a lobby join together, like a party. */
 async function joinAll(
   { membersEach, atOnce, onProgress }: LobbiesOptions,
   api: Api,
@@ -214,7 +214,7 @@ async function joinAll(
   return { joins, lobbyIds };
 }
 
-/** The request that number `index` of a kind is. */
+/** Sends request number `index` of a kind. */
 function request(run: Run, kind: Kind, index: number, stamp: string): Promise<Answer> {
   const { options, api, bot, parties, lobbyIds } = run;
   const at = index % parties.length;
@@ -236,8 +236,8 @@ const TITLES: Readonly<Record<Kind, string>> = {
 };
 
 /**
- * How often one kind is sent. What was asked for is kept whatever the server says; else the answer to one request,
- * which counts nowhere, tells what the limit allows each of those who send it.
+ * The rate of one kind. A requested rate is kept whatever the server reports; otherwise the answer to one request, which is
+ * not counted, shows what the limit allows each sender.
  */
 async function paceOf(run: Run, kind: Kind, asked: number | null): Promise<number> {
   if (asked !== null) return asked;
@@ -246,7 +246,7 @@ async function paceOf(run: Run, kind: Kind, asked: number | null): Promise<numbe
     const { limit } = await new Turns().ask(() => request(run, kind, 0, PROBE));
     if (limit === null) return PER_SECOND;
     await sleep(limit.resetAfterMs);
-    // Only the first request of a window sees the whole of it.
+    // Only the first request of a window sees its full duration.
     if (limit.remaining !== limit.limit - 1) continue;
     const each = (limit.limit * 1000) / limit.resetAfterMs;
     const allowed = each * senders * MARGIN;
@@ -258,7 +258,7 @@ async function paceOf(run: Run, kind: Kind, asked: number | null): Promise<numbe
   return PER_SECOND;
 }
 
-/** Sends one kind at a fixed pace, whatever the server does; a latency counts from the time that was intended. */
+/** Sends one kind at a fixed rate, whatever the server does; latencies start at the scheduled time. */
 async function part(run: Run, kind: Kind, asked: number | null): Promise<Part> {
   const { options, audience, runId } = run;
   const perSecond = await paceOf(run, kind, asked);
@@ -276,7 +276,7 @@ async function part(run: Run, kind: Kind, asked: number | null): Promise<Part> {
     const stamp = stampOf(stampRunOf(runId, kind), index, intendedMicros);
     const turns = new Turns();
     const once = () => request(run, kind, index, stamp);
-    // A pace that was not asked for is kept to the server's limits, also where a stall here has bunched what was due.
+    // A default rate respects the server's limits, even when a stall of this process has delayed requests.
     const answer = asked === null ? await turns.ask(once) : await once();
     tally.retried += turns.retried;
     if (isSuccess(answer)) {

@@ -81,7 +81,7 @@ export function addLobbiesBench(bench: Command): void {
     );
 }
 
-/** A target, and how a process of it is killed where that can be done. */
+/** A target, with a way to kill one of its processes if possible. */
 type Victim = Target & { readonly halfway?: () => void };
 
 async function withTarget<T>(flags: Flags, act: (target: Victim) => Promise<T>): Promise<T> {

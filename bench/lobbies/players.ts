@@ -4,7 +4,7 @@ import type { Progress } from '../progress.ts';
 import { type Answer, type Api, inParallel, isSuccess } from './api.ts';
 import { Turns } from './turns.ts';
 
-/** Someone whom the game's bot vouched for. */
+/** A player signed in by the game's bot. */
 export interface Player {
   readonly userId: string;
   /** `Bearer <token>`. */
@@ -14,21 +14,21 @@ export interface Player {
 interface PlayersPlan {
   /** `Bot <token>`. */
   readonly bot: string;
-  /** Distinguishes the players of a run from those of others. */
+  /** Distinguishes the players of a run from those of other runs. */
   readonly runId: string;
   readonly count: number;
   readonly atOnce: number;
   readonly onProgress?: (progress: Progress) => void;
-  /** Told once when the server's limits make it take long. */
+  /** Called once when the server's limits slow the sign-ins. */
   readonly onNote?: (note: string) => void;
 }
 
 const WORTH_SAYING_SECONDS = 5;
 
 /**
- * Signs players in as a game's backend does, by names of its own.
+ * Signs players in as a game's backend does, with names of its own.
  *
- * @throws CommandError when the server will not.
+ * @throws CommandError when the server refuses.
  */
 export async function signIn(api: Api, plan: PlayersPlan): Promise<Player[]> {
   const { bot, runId, count, atOnce, onProgress } = plan;
@@ -64,7 +64,7 @@ interface Joined {
   readonly answer: Answer;
 }
 
-/** Joins the lobby of a secret. `lobbyId` is empty when that failed. */
+/** Joins the lobby of a secret. `lobbyId` is empty on failure. */
 export async function join(
   api: Api,
   { authorization }: Player,

@@ -3,28 +3,28 @@ import type { Metrics } from '../gateway/threshold.ts';
 import { type Counts, type Failure, failedLine } from '../gateway/verdict.ts';
 import { csvTable, type Row } from '../table.ts';
 
-/** What was sent at a pace and followed to every member. */
+/** Events sent at a fixed rate and followed to every member. */
 export interface Part {
   readonly sent: number;
   readonly answered: number;
   /** Answered 429. */
   readonly limited: number;
-  /** Answered 429 first and then sent again, at a pace that the server was asked for. */
+  /** Answered with 429 and sent again, at a default rate. */
   readonly retried: number;
   readonly failed: number;
-  /** Limited and failed, by status; 0 is no answer. */
+  /** Limited and failed requests, by status; 0 means no answer. */
   readonly refused: Counts;
   readonly perSecond: number;
   readonly answerMs: Percentiles;
-  /** Intended send to each receipt. */
+  /** Time from the intended sending to each receipt. */
   readonly deliveryMs: Percentiles;
-  /** Intended send to the receipt of the last member. */
+  /** Time from the intended sending to the receipt at the last member. */
   readonly lastMs: Percentiles;
   readonly deliveries: number;
-  /** Of what was answered with success. */
+  /** Confirmed events that were not delivered to all. */
   readonly lost: number;
   readonly duplicated: number;
-  /** Members that saw another order than most of their lobby did. */
+  /** Members with another order of events than most of their lobby. */
   readonly reordered: number;
   readonly server: ServerUse | null;
   readonly curve: readonly { readonly percentile: number; readonly ms: number }[];
@@ -34,18 +34,18 @@ export interface Part {
 export interface Joins {
   readonly asked: number;
   readonly failed: number;
-  /** Those that failed, by status; 0 is no answer. */
+  /** Failed joins, by status; 0 means no answer. */
   readonly refused: Counts;
   readonly seconds: number;
   readonly perSecond: number;
   readonly answerMs: Percentiles;
 }
 
-/** The parts by what they are about, in the order in which they run. */
+/** The parts, in the order in which they run. */
 const PARTS = ['messages', 'updates', 'members'] as const;
 type PartName = (typeof PARTS)[number];
 
-/** What a run found. The shape of `--json`; times in milliseconds unless the name says otherwise. */
+/** The result of a run, in the format of `--json`; times in milliseconds unless the name says otherwise. */
 export interface LobbiesReport {
   readonly headline: string;
   readonly url: string;
@@ -54,18 +54,18 @@ export interface LobbiesReport {
   readonly connectSeconds: number;
   /** Sessions that ended before the run did. */
   readonly dropped: number;
-  /** What ended them: a close code, `op 7` or `op 9`. */
+  /** Why they ended: a close code, `op 7` or `op 9`. */
   readonly closes: Counts;
   readonly joins: Joins;
   readonly messages: Part;
-  /** Of lobbies' metadata. */
+  /** Updates of lobbies' metadata. */
   readonly updates: Part;
-  /** Of members' metadata. */
+  /** Updates of members' metadata. */
   readonly members: Part;
   readonly thresholds: readonly { readonly text: string; readonly kept: boolean }[];
-  /** Why it failed; empty when it did not. */
+  /** Why the run failed; empty when it did not. */
   readonly failures: readonly Failure[];
-  /** Where the run is less than what it is elsewhere, and how to have more. */
+  /** Notes about a reduced run, and how to enlarge it. */
   readonly notes: readonly string[];
 }
 
@@ -85,7 +85,7 @@ const ofPart = (name: PartName): [string, (report: LobbiesReport) => number][] =
   [`${name}.cpu`, (report) => report[name].server?.cpuMicrosPerDelivery ?? Number.NaN],
 ];
 
-/** What can be bounded; latencies are those until the last member has it, of joins until they are answered. */
+/** Figures that can be bounded; latencies end at the last member, those of joins at the answer. */
 export const LOBBY_METRICS = {
   ...Object.fromEntries(PARTS.flatMap(ofPart)),
   joins: (report) => report.joins.perSecond,
@@ -102,7 +102,7 @@ export const LOBBY_METRICS = {
 const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 const pair = ({ p50, p99 }: Percentiles): string => `${millis(p50)}, ${millis(p99)}`;
 
-/** The one line to remember of a run. */
+/** A one-line summary of a run. */
 export function lobbiesHeadlineOf(report: Omit<LobbiesReport, 'headline'>): string {
   const { messages, updates, members, joins } = report;
   const lost = messages.lost + updates.lost + members.lost;

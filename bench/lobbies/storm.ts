@@ -11,17 +11,17 @@ import { join, type Player, signIn } from './players.ts';
 import { Turns } from './turns.ts';
 
 interface StormOptions extends Target {
-  /** Each of a player of its own. */
+  /** Number of joins, each by its own player. */
   readonly joins: number;
   readonly lobbies: number;
-  /** Requests under way at any time. */
+  /** Concurrent requests. */
   readonly atOnce: number;
-  /** Called once, when half of the joins are answered: something that the server must bear. */
+  /** Called once when half of the joins are answered, to disturb the server. */
   readonly halfway?: () => void;
   readonly thresholds?: readonly string[];
 }
 
-/** What a storm left behind, read back from every lobby. The shape of `--json`. */
+/** The state after a storm, read back from every lobby, in the format of `--json`. */
 interface StormReport {
   readonly headline: string;
   readonly joins: number;
@@ -29,25 +29,25 @@ interface StormReport {
   readonly seconds: number;
   readonly perSecond: number;
   readonly answerMs: Percentiles;
-  /** Asked again, as a client does that got no answer or 503, by what came before; 0 is no answer. */
+  /** Requests repeated after a missing answer or 503, by the earlier status; 0 means no answer. */
   readonly retried: Readonly<Record<string, number>>;
-  /** Not answered with success in the end, by status; 0 is no answer. */
+  /** Requests that failed in the end, by status; 0 means no answer. */
   readonly failed: Readonly<Record<string, number>>;
-  /** Asked for by secret, and found by it: more found than asked for means a secret made two. */
+  /** Number of secrets, and of lobbies found by them: more lobbies than secrets mean that a secret created two. */
   readonly lobbiesAsked: number;
   readonly lobbiesFound: number;
-  /** Joined by answer, and not a member of the lobby that the answer named. */
+  /** Players who joined successfully but are not members of the lobby in the answer. */
   readonly missing: number;
-  /** Seats beyond the first of the same player, in a lobby or in two. */
+  /** Additional memberships of the same player, in one lobby or in two. */
   readonly doubled: number;
-  /** Whether it all came out as it must. */
+  /** Whether the state is correct. */
   readonly kept: boolean;
   readonly thresholds: readonly { readonly text: string; readonly kept: boolean }[];
-  /** Why it failed; empty when it did not. */
+  /** Why the run failed; empty when it did not. */
   readonly failures: readonly Failure[];
 }
 
-/** What a storm can be bounded by, in the words of a run of lobbies where that has the same figure. */
+/** Figures of a storm that can be bounded, named as in a lobby run where both have them. */
 export const STORM_METRICS = {
   joins: (report: StormReport) => report.perSecond,
   'joins.p50': (report: StormReport) => report.answerMs.p50,
@@ -59,15 +59,15 @@ export const STORM_METRICS = {
 } satisfies Metrics<StormReport, string>;
 
 const IDLE_SECONDS = 3600;
-/** What says nothing of the request itself: there was no answer, or nobody to give it. */
+/** Statuses after which a request is repeated: no answer, or no server to give one. */
 const AGAIN: ReadonlySet<number> = new Set([0, 502, 503, 504]);
 const RETRIES_MAX = 20;
 const RETRY_MS = 250;
 
 /**
- * Has many players join lobbies by secret at once, in an order by chance, and reads every lobby back.
+ * Lets many players join lobbies by secret at once, in random order, and reads every lobby back.
  *
- * @throws CommandError when a host is not this machine's and not claimed, or players cannot sign in.
+ * @throws CommandError when a host is neither this machine nor confirmed as one's own, or players cannot sign in.
  */
 export async function stormLobbies(options: StormOptions): Promise<StormReport> {
   const { joins, lobbies, atOnce, onProgress } = options;
@@ -117,7 +117,7 @@ export async function stormLobbies(options: StormOptions): Promise<StormReport> 
   }
 }
 
-/** Asks until there is an answer that means something, or it was asked often enough. Joining again changes nothing. */
+/** Repeats a request until it gets a definite answer, a bounded number of times. Joining is idempotent. */
 async function again<T extends { readonly status: number }>(
   retried: Record<string, number>,
   ask: () => Promise<T>,
@@ -131,7 +131,7 @@ async function again<T extends { readonly status: number }>(
   }
 }
 
-/** Each lobby's members, as its own answer lists them. */
+/** Each lobby's members, as read from the server. */
 async function membersOf(
   api: Api,
   bot: string,
@@ -156,7 +156,7 @@ async function membersOf(
 
 interface Outcome {
   readonly players: readonly Player[];
-  /** By player: the lobby that the answer named, or empty. */
+  /** For each player, the lobby in the answer, or an empty string. */
   readonly joined: readonly string[];
   readonly members: ReadonlyMap<string, readonly string[]>;
 }

@@ -1,27 +1,27 @@
 import type { Answer } from './api.ts';
 
-/** Requests of one bot a second, where limits are on. @source the platform's documentation, "Global Rate Limit": 50 */
+/** Requests of one bot per second, below the limit. @source the platform's documentation, "Global Rate Limit": 50 */
 export const GLOBAL_PER_SECOND = 45;
 const RETRIES_MAX = 10;
-/** A limit that lasts longer is one to be told of, not to be waited for. */
+/** A longer limit is reported instead of waited for. */
 const WAIT_MAX_MS = 30_000;
 const RETRY_MS = 1000;
-/** Timers of this machine and of the server's need not agree to the millisecond. */
+/** Margin for differences between this machine's timers and the server's. */
 const CLOCK_SKEW_MS = 10;
 const LIMITED = 429;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Requests that share a rate limit: each waits for what the answers before it said. The first goes alone; where its
- * answer names no limit nothing waits from then on. A 429 is asked again after the time that it names, a bounded number of times.
+ * Serializes requests that share a rate limit by the limits in their answers. The first request is sent alone; if its answer
+ * reports no limit, later requests do not wait. After a 429 a request is repeated at the time given, a bounded number of times.
  *
  * @source the platform's documentation, "Rate Limits": X-RateLimit-Remaining, X-RateLimit-Reset-After, Retry-After
  */
 export class Turns {
-  /** Answers 429 that were asked again. */
+  /** Number of repeated requests after a 429. */
   retried = 0;
-  /** Requests of a window; null while no answer has named a limit. */
+  /** Requests per window; null while no answer has reported a limit. */
   #limit: number | null = null;
   #left = 0;
   #windowEndMs = Number.POSITIVE_INFINITY;
@@ -31,7 +31,7 @@ export class Turns {
   #line: Promise<void> = Promise.resolve();
   #release: () => void = () => undefined;
 
-  /** How long so many requests take at least; 0 where the server names no limit. */
+  /** Least time for this many requests; 0 without a limit. */
   secondsFor(requests: number): number {
     if (this.#limit === null) return 0;
     const windows = Math.ceil(requests / this.#limit) - 1;
@@ -81,7 +81,7 @@ export class Turns {
   #learn({ limit }: Answer): void {
     if (limit) {
       const endMs = performance.now() + limit.resetAfterMs + CLOCK_SKEW_MS;
-      // Requests under way are counted in `left` already, and not yet in what an answer says.
+      // Requests in progress are counted in `left` already, but not yet in an answer.
       this.#left = this.#isKnown ? Math.min(this.#left, limit.remaining) : limit.remaining;
       this.#windowEndMs = Math.min(this.#windowEndMs, endMs);
       this.#limit = limit.limit;

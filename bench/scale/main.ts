@@ -2,9 +2,9 @@ import { guildsOf, type Outcome, simulate, WORLD } from './model.ts';
 
 const SHARDS = [1, 10, 30, 100, 200, 400, 800];
 const PARTITIONS = 1024;
-/** What a shard may be loaded with, so that what another leaves behind finds room. */
+/** Load limit of a shard, which leaves room for the load of a failed one. */
 const CORE_SHARE = 0.6;
-/** What one PostgreSQL writes in small transactions, rows a second; assumed. */
+/** Rows per second that one PostgreSQL writes in small transactions; assumed. */
 const ROWS_PER_NODE = 30_000;
 const LINK_BYTES_MAX = 1.25e9;
 const GIB = 2 ** 30;
@@ -12,7 +12,7 @@ const BAR = 48;
 
 const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 
-/** Bounds in the order in which growth meets them. */
+/** Bounds, in the order in which growth reaches them. */
 function breaksOf({ cores, rows, linkBytes, shards, largestGuildCores, memoryBytes }: Outcome): string {
   const shares: readonly (readonly [string, number])[] = [
     ['CPU of the hottest shard', cores.hottest / CORE_SHARE],
@@ -40,7 +40,7 @@ function line(outcome: Outcome): string {
   return `| ${cells.join(' | ')} |`;
 }
 
-/** Cores of the hottest shard, and the line that it should stay below. */
+/** Cores of the hottest shard, and the limit that it should stay below. */
 function picture(outcomes: readonly Outcome[]): string {
   const most = 2;
   const at = (value: number): number => Math.min(BAR, Math.round((value / most) * BAR));
@@ -59,7 +59,7 @@ function picture(outcomes: readonly Outcome[]): string {
   ].join('\n');
 }
 
-/** Prints the model's table and picture as docs/scale.md has them. */
+/** Prints the model's table and chart as in docs/scale.md. */
 function main(): void {
   const guilds = guildsOf(WORLD);
   const outcomes = SHARDS.map((shards) => simulate(WORLD, guilds, shards, PARTITIONS));

@@ -1,16 +1,16 @@
 import { partitionOf } from '../../engine/placement/partition.ts';
 import { rendezvous } from '../../engine/placement/rendezvous.ts';
 
-/** What one of each costs, as docs/performance.md has measured it, unless the comment says that it is assumed. */
+/** Costs per item, as measured in docs/performance.md unless the comment says that they are assumed. */
 const COSTS = {
-  /** Memory of a session, and of a process before the first one. */
+  /** Memory of a session, and of a process without sessions. */
   sessionBytes: 15 * 1024,
   shardBytes: 120 * 2 ** 20,
-  /** A guild in memory without its sessions; assumed. */
+  /** Memory of a guild without its sessions; assumed. */
   guildBytes: 8 * 1024,
-  /** CPU of a delivery by itself, flush and system call included. */
+  /** CPU of one delivery, including flush and system call. */
   deliveryMicros: 7.3,
-  /** What a recipient at another shard takes besides: at the owner, and at its home. */
+  /** Additional CPU for a recipient at another shard: at the owner, and at its home. */
   linkOwnerMicros: 0.06,
   linkHomeMicros: 0.15,
   /** A frame on a link, both ends together; assumed. */
@@ -19,30 +19,30 @@ const COSTS = {
   messageMicros: 800,
   /** A heartbeat with its answer; assumed. */
   heartbeatMicros: 12,
-  /** JSON of a message, what crosses a link for it, and what a client gets of it (spliced compression). */
+  /** Bytes of a message as JSON, on a link, and at a client (with spliced compression). */
   messageBytes: 960,
   recipientBytes: 4,
   deliveryBytes: 534,
-  /** Rows of a message: itself, the channel's activity, the command's record. */
+  /** Rows per message: the message, the channel's activity, the command's record. */
   messageRows: 3,
   heartbeatSeconds: 41.25,
 } as const;
 
-/** Whom the world consists of. */
+/** The users of the model. */
 interface World {
   readonly seed: number;
   readonly sessions: number;
-  /** Guilds that a person who is online is in. */
+  /** Number of guilds of an online user. */
   readonly guildsEach: number;
-  /** Seconds between two messages of a person, wherever they are written. */
+  /** Seconds between two messages of a user, in any channel. */
   readonly secondsPerMessage: number;
-  /** Of those online in a guild, who get its messages: the others are passive. */
+  /** Share of a guild's online members who receive its messages; the others are passive. */
   readonly readingShare: number;
-  /** Online members of a guild: Pareto, of this exponent, between these. */
+  /** Online members of a guild: a Pareto distribution with this exponent, between these bounds. */
   readonly exponent: number;
   readonly onlineMin: number;
   readonly onlineMax: number;
-  /** Messages a second that one guild makes at most: people read no faster, and slow mode is set. */
+  /** Most messages per second of one guild: users read no faster, and slow mode is set. */
   readonly guildRateMax: number;
 }
 
@@ -51,7 +51,7 @@ export const WORLD: World = {
   ...{ exponent: 1.3, onlineMin: 4, onlineMax: 500_000, guildRateMax: 5 },
 };
 
-/** A cluster of so many shards under the world's load. CPU in cores, rates per second. */
+/** A cluster of this many shards under the model's load. CPU in cores, rates per second. */
 export interface Outcome {
   readonly shards: number;
   readonly cores: { readonly sum: number; readonly mean: number; readonly hottest: number };
@@ -65,7 +65,7 @@ export interface Outcome {
   readonly largestGuildCores: number;
 }
 
-/** Mulberry32: the same seed makes the same world. */
+/** Deterministic pseudo-random numbers (mulberry32). */
 function chance(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -76,7 +76,7 @@ function chance(seed: number): () => number {
   };
 }
 
-/** Online members of each guild, until everybody has the guilds they are in. Two bytes would not hold the largest. */
+/** Online members of each guild, until all users have their guilds. Two bytes would be too few for the largest guild. */
 export function guildsOf({ seed, sessions, guildsEach, exponent, onlineMin, onlineMax }: World): Uint32Array {
   const next = chance(seed);
   const sizes: number[] = [];
@@ -88,11 +88,11 @@ export function guildsOf({ seed, sessions, guildsEach, exponent, onlineMin, onli
   return Uint32Array.from(sizes);
 }
 
-/** Shards of a guild's readers, on average, when each of them is at one by chance. */
+/** Average number of shards with readers of a guild, when each reader is at a random shard. */
 export const homesOf = (readers: number, shards: number): number =>
   shards * (1 - (1 - 1 / shards) ** readers);
 
-/** What the load of all guilds is on so many shards. Guilds are placed as the server places them. */
+/** The load of all guilds on this many shards. Guilds are placed as the server places them. */
 export function simulate(world: World, guilds: Uint32Array, shards: number, partitions: number): Outcome {
   const { sessions, guildsEach, secondsPerMessage, readingShare, guildRateMax } = world;
   const placed = Array.from({ length: shards }, (_, at) => ({
@@ -122,7 +122,7 @@ export function simulate(world: World, guilds: Uint32Array, shards: number, part
     sum.homeMicros += (frames * COSTS.frameMicros) / 2 + far * COSTS.linkHomeMicros;
     sum.largest = Math.max(sum.largest, ownerMicros);
   }
-  // Sockets are dealt out by the kernel or a balancer, so homes are alike.
+  // The kernel or a balancer distributes sockets evenly, so all homes have the same load.
   const home =
     sum.homeMicros +
     sum.deliveries * COSTS.deliveryMicros +

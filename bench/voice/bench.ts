@@ -20,7 +20,7 @@ export interface VoiceProgress {
 export interface VoiceBenchOptions {
   readonly gateway: string;
   readonly api: string;
-  /** One for each member of each call. */
+  /** One token for each member of each call. */
   readonly tokens: readonly string[];
   readonly guildId: string;
   readonly calls: number;
@@ -31,7 +31,7 @@ export interface VoiceBenchOptions {
   readonly mode: TransportMode;
   readonly isSecure: boolean;
   readonly isOwnHost: boolean;
-  /** Process of the server, or all of them, if they run on this machine. */
+  /** Process ids of the server, if it runs on this machine. */
   readonly serverPid: Pids | null;
   readonly thresholds: readonly string[];
   readonly onProgress: (progress: VoiceProgress) => void;
@@ -46,10 +46,10 @@ const SECOND_NS = 1e9;
 const PERCENTILES = [0, 10, 25, 50, 75, 90, 95, 98, 99, 99.5, 99.9, 99.95, 99.99];
 
 /**
- * Fills calls by the whole signalling, lets speakers send 50 packets a second each, and follows every packet to every
- * member: what did not come is lost, and a latency counts from when the packet was to be sent.
+ * Fills calls through the complete signalling, lets speakers send 50 packets a second each, and follows every packet to every
+ * member. Packets that do not arrive are lost; latencies start at the scheduled time of sending.
  *
- * @throws CommandError when the members cannot get into their calls.
+ * @throws CommandError when the members cannot join their calls.
  */
 export async function benchVoice(options: VoiceBenchOptions): Promise<VoiceReport> {
   const { calls, members, tokens } = options;
@@ -133,7 +133,7 @@ class Watch {
   readonly #intendedNs = new Map<number, Float64Array>();
   #startNs = 0;
 
-  /** Packets of this SSRC are followed. */
+  /** Follows packets of this SSRC from now on. */
   follow(ssrc: number): void {
     this.#intendedNs.set(ssrc, new Float64Array(SEQUENCES));
   }
@@ -180,14 +180,14 @@ async function speak(options: VoiceBenchOptions, rooms: readonly Room[]): Promis
   for (const { clients } of rooms)
     for (const { udp } of clients)
       udp.onPacket = (ssrc, sequence, bytes) => watch.came(ssrc, sequence, bytes);
-  // The server takes packets of a listener to know where it is, and those of a speaker after it announced itself.
+  // A listener's packets tell the server its address; a speaker's are accepted after it has announced speaking.
   for (const client of rooms.flatMap(({ clients }) => clients)) {
     client.announce();
     client.udp.say(payload);
   }
   await sleep(SETTLE_MS);
   for (const { udp } of talking) watch.follow(udp.ssrc);
-  // Speakers take turns within each 20 ms, as clients that know nothing of each other do.
+  // Speakers send at different times within each 20 ms, as independent clients do.
   const perSecond = PACKETS_PER_SECOND * talking.length;
   const total = Math.round(perSecond * durationSeconds);
   const before = serverPid === null ? null : usageOf(serverPid);

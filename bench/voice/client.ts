@@ -12,7 +12,7 @@ const HEADER_BYTES = 12;
 const SAMPLES_PER_PACKET = 960;
 const RECEIVE_BUFFER_BYTES = 4 << 20;
 
-/** How the packets of a client are made; `plain` is RTP as it is. */
+/** Encryption of a client's packets; `plain` is unencrypted RTP. */
 export type Seal = TransportMode | 'plain';
 
 interface UdpPlan {
@@ -25,19 +25,19 @@ interface UdpPlan {
 }
 
 /**
- * One client's UDP socket. It seals what it sends; of what comes it reads the clear header alone, as a client that
- * decrypts would measure itself.
+ * One client's UDP socket. It encrypts what it sends; of received packets it reads only the clear header, because decryption
+ * would dominate the measurement.
  */
 export class UdpClient {
-  /** Hears the SSRC and sequence number of each media packet. */
+  /** Called with the SSRC and sequence number of each media packet. */
   onPacket: (ssrc: number, sequence: number, bytes: number) => void = () => {};
-  /** Hears answers to `discover`. */
+  /** Called with answers to `discover`. */
   onDiscovery: (address: string, port: number) => void = () => {};
   readonly ssrc: number;
   readonly #socket: Socket;
   readonly #plan: UdpPlan;
   readonly #header = Buffer.alloc(HEADER_BYTES);
-  /** Made with the first packet: the key comes after the socket. */
+  /** Created with the first packet, because the key arrives after the socket is open. */
   #cipher: TransportCipher | null = null;
   #sequence = 0;
   #counter = 0;
@@ -63,7 +63,7 @@ export class UdpClient {
     socket.on('error', () => {});
   }
 
-  /** The sequence number that the next `say` has. */
+  /** The sequence number of the next packet. */
   get sequence(): number {
     return this.#sequence;
   }

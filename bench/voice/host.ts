@@ -8,7 +8,7 @@ import type { ContenderName, HostNews, HostOrder, Seat } from './orders.ts';
 const say = (news: HostNews): void => void process.send?.(news);
 const HOST = '127.0.0.1';
 
-/** Sends each packet to everybody it has heard of but its sender: what the transport alone costs. */
+/** Sends each packet to all known addresses but its sender's: the cost of the transport alone. */
 async function openPlain(members: number): Promise<void> {
   const socket = createSocket('udp4');
   const known = new Map<number, true>();
@@ -22,7 +22,7 @@ async function openPlain(members: number): Promise<void> {
   say({ kind: 'opened', port: socket.address().port, seal: 'plain', seats });
 }
 
-/** The server's own media plane, in this thread: nothing of signalling, all of media. */
+/** The server's own media plane in this thread, without signalling. */
 async function openPlane(name: ContenderName, members: number): Promise<void> {
   const mode = name === 'guildhall-aes' ? 'aead_aes256_gcm_rtpsize' : 'aead_xchacha20_poly1305_rtpsize';
   const plane = await createMediaPlane({

@@ -10,7 +10,7 @@ const PACKET_MS = 20;
 const PAYLOAD = randomBytes(160);
 const HEADER = Buffer.from([0x80, 0x78, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 
-/** One room in this thread whose packets go nowhere: what forwarding costs without the system's share. */
+/** One room in this thread whose packets are discarded: the cost of forwarding without system calls. */
 class Inside {
   readonly mode: TransportMode;
   readonly samples: number[] = [];
@@ -70,7 +70,7 @@ class Inside {
   }
 }
 
-/** CPU-µs per packet sent, of forwarding and encryption alone. */
+/** CPU-µs per sent packet, of forwarding and encryption alone. */
 export function measureInside(rounds: number): { readonly mode: TransportMode; readonly cpu: Spread }[] {
   const rooms = TRANSPORT_MODES.map((mode) => new Inside(mode));
   for (const room of rooms) room.heat();

@@ -8,7 +8,7 @@ import type { LoadNews, LoadOrder } from './orders.ts';
 const PAYLOAD = randomBytes(160);
 const HOST = '127.0.0.1';
 const TRIES_MAX = 100;
-/** A packet that has not come for so long is lost; the next is sent. */
+/** A packet that has not arrived after this time counts as lost; the next one is sent. */
 const LOST_MS = 100;
 const SETTLE_MS = 200;
 
@@ -56,7 +56,7 @@ class Room {
     return this.#clients.length - 1;
   }
 
-  /** Everybody speaks until the server knows where everybody is. */
+  /** All clients send until the server knows their addresses. */
   async #acquaint(): Promise<void> {
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       for (const client of this.#clients) client.say(PAYLOAD.subarray(0, 16));

@@ -19,7 +19,7 @@ import {
 const SERVER_CPU = '0';
 const LOAD_CPU = '1';
 
-/** A process of ours on a processor of its own, asked one thing after another. */
+/** A process of the benchmark, pinned to a processor, that handles one request at a time. */
 class Child<Order, News extends { readonly kind: string }> {
   readonly #child: ChildProcess;
   #hear: ((news: News) => void) | null = null;
@@ -95,9 +95,9 @@ async function measured({ host }: Stand, load: Load, order: LoadOrder): Promise<
 const HEAT_PACKETS = 600;
 const WARM_PACKETS = 400;
 const WINDOW = 2;
-/** Each packet has fifty who hear it. All speak in turns, as the server lets nobody send more packets than a person can. */
+/** Each packet has fifty receivers. All clients speak in rotation, because the server limits the packets of one sender. */
 const FIFTY: Size = { members: 51, speakers: 51 };
-/** Half a processor's worth is more than this everywhere; G7 wants a server that is busy, not one that queues. */
+/** More than half a processor in every case; G7 needs a busy server without queues. */
 const PACED_PER_SECOND = 100;
 const PACED_PACKETS = 200;
 

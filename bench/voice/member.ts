@@ -3,7 +3,7 @@ import { WebSocketWire } from '../wire/websocket.ts';
 import { UdpClient } from './client.ts';
 
 const GATEWAY_OP = { dispatch: 0, heartbeat: 1, identify: 2, voiceState: 4, hello: 10 } as const;
-/** Voice states only. */
+/** The intent for voice states only. */
 const INTENTS = 128;
 const VOICE_VERSION = 8;
 const DISCOVERY_RETRY_MS = 200;
@@ -15,7 +15,7 @@ interface MemberPlan {
   readonly guildId: string;
   readonly channelId: string;
   readonly mode: TransportMode;
-  /** Whether the voice gateway speaks TLS. */
+  /** Whether the voice gateway uses TLS. */
   readonly isSecure: boolean;
 }
 
@@ -27,7 +27,7 @@ interface Envelope {
   readonly d: Record<string, unknown>;
 }
 
-/** A WebSocket of JSON envelopes whose answers are awaited one after another; a heartbeat runs beside. */
+/** A WebSocket of JSON envelopes, whose answers are awaited in sequence; heartbeats run in the background. */
 class Line {
   readonly wire: WebSocketWire;
   readonly #name: string;
@@ -35,9 +35,9 @@ class Line {
     [];
   #heart: NodeJS.Timeout | null = null;
   #fail: (error: Error) => void = () => {};
-  /** Told the close code when the line ends. */
+  /** Called with the close code when the connection ends. */
   onClosed: (code: number) => void = () => {};
-  /** Rejects when the line ends. */
+  /** Rejects when the connection ends. */
   readonly ended: Promise<never>;
   seq = -1;
 
@@ -72,7 +72,7 @@ class Line {
     this.wire.send(JSON.stringify({ op, d }));
   }
 
-  /** The next envelope that matches. */
+  /** Waits for the next envelope that matches. */
   next(what: string, matches: (envelope: Envelope) => boolean): Promise<Envelope> {
     const come = new Promise<Envelope>((resolve, reject) => {
       const timer = setTimeout(
@@ -109,16 +109,16 @@ const ofOp =
   (envelope: Envelope): boolean =>
     envelope.op === op;
 
-/** One bot in a call: its gateway session, its voice connection and its socket. */
+/** One bot in a call: its gateway session, its voice connection and its UDP socket. */
 export class VoiceMember {
   readonly udp: UdpClient;
-  /** Told the close code when the server ends one of its connections. */
+  /** Called with the close code when the server ends one of its connections. */
   onDropped: (code: number) => void = () => {};
   #isOver = false;
   readonly #gateway: Line;
   readonly #voice: Line;
 
-  /** Takes the whole way a client takes: identify, join, voice identify, discovery, select protocol. */
+  /** Joins as a client does: identify, join, voice identify, discovery, select protocol. */
   static async join(plan: MemberPlan): Promise<VoiceMember> {
     const url = new URL(plan.gateway);
     url.searchParams.set('v', '10');
@@ -139,14 +139,14 @@ export class VoiceMember {
     for (const line of [gateway, voice]) line.onClosed = (code) => this.#lineClosed(code);
   }
 
-  /** A member whose one line ends is out of the call, and counts once. */
+  /** A member that loses either connection is out of the call, and counts once. */
   #lineClosed(code: number): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.onDropped(code);
   }
 
-  /** Announces that it speaks, as a client does before its first packet. */
+  /** Announces speaking, as a client does before its first packet. */
   announce(): void {
     this.#voice.send(VOICE_OP.SPEAKING, { speaking: 1, delay: 0, ssrc: this.udp.ssrc });
   }
@@ -230,7 +230,7 @@ function discovered(udp: UdpClient): Promise<{ readonly address: string; readonl
   });
 }
 
-/** How packets can be sealed, by the short names of the command line. */
+/** Encryption modes, by their short names on the command line. */
 export const MODES: Readonly<Record<string, TransportMode>> = {
   aes: TRANSPORT_MODES[0],
   xchacha: TRANSPORT_MODES[1],

@@ -1,6 +1,6 @@
 import type { Seal } from './client.ts';
 
-/** Ways to forward a packet to a room, each in a process of its own. */
+/** Ways to forward a packet to a room, each in its own process. */
 export const CONTENDERS = ['dgram', 'guildhall-aes', 'guildhall-xchacha'] as const;
 export type ContenderName = (typeof CONTENDERS)[number];
 
@@ -10,7 +10,7 @@ export interface Seat {
   readonly key: string;
 }
 
-/** What a contender's process is told. */
+/** Messages to a contender's process. */
 export type HostOrder =
   | { readonly kind: 'open'; readonly contender: ContenderName; readonly members: number }
   | { readonly kind: 'begin' }
@@ -20,7 +20,7 @@ export type HostNews =
   | { readonly kind: 'opened'; readonly port: number; readonly seal: Seal; readonly seats: readonly Seat[] }
   | { readonly kind: 'ended'; readonly cpuMicros: number; readonly wallMicros: number };
 
-/** What the process with the clients is told. Rooms have a number each. */
+/** Messages to the process with the clients. Each room has a number. */
 export type LoadOrder =
   | {
       readonly kind: 'gather';
@@ -30,9 +30,9 @@ export type LoadOrder =
       readonly seats: readonly Seat[];
       readonly speakers: number;
     }
-  /** The speakers send one after another, each packet when all but `window` before it have reached everybody. */
+  /** The speakers send in sequence, each packet when all but the last `window` packets have reached everybody. */
   | { readonly kind: 'heat'; readonly room: number; readonly packets: number; readonly window: number }
-  /** The speakers send at a pace, whatever becomes of the packets. */
+  /** The speakers send at a fixed rate, whatever happens to the packets. */
   | { readonly kind: 'pace'; readonly room: number; readonly packets: number; readonly perSecond: number };
 
 export type LoadNews =

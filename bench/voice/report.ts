@@ -3,7 +3,7 @@ import type { Metrics } from '../gateway/threshold.ts';
 import { type Counts, type Failure, failedLine } from '../gateway/verdict.ts';
 import { columnsOf, type Row } from '../table.ts';
 
-/** What a run of `guildhall bench voice` found; `--json` prints it as it is. */
+/** The result of `guildhall bench voice`, in the format of `--json`. */
 export interface VoiceReport {
   readonly headline: string;
   readonly url: string;
@@ -16,17 +16,17 @@ export interface VoiceReport {
   readonly durationSeconds: number;
   /** Packets that speakers sent. */
   readonly sent: number;
-  /** Packets that were to arrive: each one sent, at everybody else in its call. */
+  /** Expected arrivals: each sent packet, at every other member of its call. */
   readonly expected: number;
   readonly deliveries: number;
   readonly lost: number;
   /** Members whose gateway or voice connection ended before the run did. */
   readonly dropped: number;
-  /** What ended them: a close code. */
+  /** Why they ended: a close code. */
   readonly closes: Counts;
   readonly packetsPerSecond: number;
   readonly bytesPerPacket: number;
-  /** From when a packet was to be sent to its arrival, over all receivers. */
+  /** Time from the scheduled sending of a packet to its arrival, over all receivers. */
   readonly latencyMs: {
     readonly p50: number;
     readonly p90: number;
@@ -37,18 +37,18 @@ export interface VoiceReport {
   readonly curve: readonly { readonly percentile: number; readonly ms: number }[];
   /** Packets that arrived in each second. */
   readonly timeline: readonly number[];
-  /** Of the server's process, when it runs here; signalling and everything else it did included. */
+  /** Resources of the server's process, when it runs here, including signalling and all other work. */
   readonly server: {
     readonly cpuMicrosPerPacket: number;
     readonly cpuShare: number;
     readonly rssBytes: number;
   } | null;
   readonly thresholds: readonly { readonly text: string; readonly kept: boolean }[];
-  /** Why it failed; empty when it did not. */
+  /** Why the run failed; empty when it did not. */
   readonly failures: readonly Failure[];
 }
 
-/** What a run of calls can be bounded by. */
+/** Figures of a voice run that can be bounded. */
 export const VOICE_METRICS = {
   p50: (report: VoiceReport) => report.latencyMs.p50,
   p90: (report: VoiceReport) => report.latencyMs.p90,
@@ -63,7 +63,7 @@ export const VOICE_METRICS = {
 
 const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 
-/** The one line to remember of a run. */
+/** A one-line summary of a run. */
 export function headlineOf(report: Omit<VoiceReport, 'headline'>): string {
   const { calls, members, speakers, packetsPerSecond, latencyMs, lost, failures } = report;
   const outcome =
@@ -71,7 +71,7 @@ export function headlineOf(report: Omit<VoiceReport, 'headline'>): string {
   return `${calls} × ${members} members, ${speakers} speaking: ${count(packetsPerSecond)} packets/s forwarded, p99 ${millis(latencyMs.p99)}, ${outcome}`;
 }
 
-/** The figures as people read them. */
+/** The figures as text. */
 export function voiceFiguresOf(report: VoiceReport): [string, string][] {
   const { latencyMs, server, lost, expected } = report;
   return [

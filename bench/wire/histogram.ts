@@ -7,7 +7,7 @@ import {
 
 const MICROS_MAX = 300e6;
 
-/** A histogram of microseconds up to five minutes, good to three digits. Longer values count as the longest. */
+/** A histogram of microseconds up to five minutes, with three significant digits. Longer values count as the longest. */
 export class Latencies {
   readonly #histogram: Histogram;
 
@@ -27,14 +27,14 @@ export class Latencies {
     this.#histogram.recordValue(Math.min(MICROS_MAX, Math.max(0, Math.round(micros))));
   }
 
-  /** Adds what another thread or process has recorded and encoded. */
+  /** Adds an encoded histogram of another thread or process. */
   merge(encoded: string): void {
     const other = decodeFromCompressedBase64(encoded);
     this.#histogram.add(other);
     other.destroy();
   }
 
-  /** For `merge` of another. */
+  /** Encodes it for `merge` of another histogram. */
   encode(): string {
     return encodeIntoCompressedBase64(this.#histogram);
   }

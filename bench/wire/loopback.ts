@@ -1,6 +1,6 @@
 import { CommandError } from '../../cli/world.ts';
 
-/** True for an address that cannot leave this machine. Takes `URL.hostname`, which is normal already. */
+/** Whether an address cannot leave this machine. Takes `URL.hostname`, which is normalized. */
 function isLoopback(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
   if (host === 'localhost' || host.endsWith('.localhost') || host === '::1') return true;
@@ -9,9 +9,9 @@ function isLoopback(hostname: string): boolean {
 }
 
 /**
- * Hosts beyond loopback must be claimed.
+ * Requires confirmation for hosts other than loopback.
  *
- * @throws CommandError for one that is not.
+ * @throws CommandError for a host that was not confirmed as the user's own.
  */
 export function guardHosts(urls: readonly URL[], isOwn: boolean): void {
   if (isOwn) return;

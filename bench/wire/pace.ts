@@ -1,10 +1,10 @@
 const SECOND_NS = 1_000_000_000;
 
 /**
- * When each of a run's sends is due, whatever became of the earlier ones. A sender that waits for answers slows down
- * with the server and so leaves out exactly the samples that were bad ("coordinated omission"); this one does not.
+ * Schedules the sends of a run independently of their answers. A sender that waits for answers slows down with the server and
+ * so omits exactly the bad samples ("coordinated omission"); this one does not.
  *
- * Times are monotonic nanoseconds; all arithmetic, no clock.
+ * Times are monotonic nanoseconds. Pure arithmetic, without a clock.
  */
 export class Pacer {
   readonly total: number;
@@ -41,10 +41,10 @@ export class Pacer {
   }
 }
 
-/** Monotonic nanoseconds: one clock for every process and thread of the machine. */
+/** Monotonic nanoseconds of a clock shared by all processes and threads of the machine. */
 export const nowNs = (): number => Number(process.hrtime.bigint());
 
-/** Runs `send` for every index at its time. Resolves after the last, or as soon as `stopped` says so. */
+/** Runs `send` for every index at its time. Resolves after the last, or as soon as `stopped` returns true. */
 export async function runPaced(
   pacer: Pacer,
   send: (index: number, intendedNs: number) => void,
@@ -57,7 +57,7 @@ export async function runPaced(
   }
 }
 
-/** Timers are good to a millisecond; the rest is spent in turns of the loop, which serve sockets meanwhile. */
+/** Timers are accurate to a millisecond; the rest is spent in turns of the event loop, which serve sockets meanwhile. */
 function pause(waitMs: number): Promise<void> {
   if (waitMs < 1.5) return new Promise((resolve) => setImmediate(resolve));
   return new Promise((resolve) => setTimeout(resolve, Math.min(waitMs - 1, 100)));

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Clock ticks of /proc in a second; Linux has used 100 on every architecture Node runs on. */
+/** Clock ticks of /proc per second; Linux uses 100 on every architecture that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
 export interface Usage {
@@ -12,7 +12,7 @@ export interface Usage {
 /** A server of one process, or of several. */
 export type Pids = number | readonly number[];
 
-/** What processes of this machine have used together; null where there is no /proc, or one of them is gone. */
+/** Resources used by processes of this machine together; null without /proc, or when one of them has exited. */
 export function usageOf(pids: Pids): Usage | null {
   const used = (typeof pids === 'number' ? [pids] : pids).map(usageOfOne);
   return used.reduce(
@@ -24,7 +24,7 @@ export function usageOf(pids: Pids): Usage | null {
 
 function usageOfOne(pid: number): Usage | null {
   try {
-    // The name in the second field may contain anything but ends with the last parenthesis.
+    // The name in the second field may contain any character, but ends at the last parenthesis.
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const ticks = Number(fields[11]) + Number(fields[12]);

@@ -10,30 +10,30 @@ const UPGRADE_BYTES_MAX = 16_384;
 const MESSAGE_BYTES_MAX = 64 << 20;
 const UINT32 = 2 ** 32;
 
-/** What a parser finds. Payloads are views that hold until the call returns. */
+/** Callbacks of a parser. Payloads are views that are valid until the call returns. */
 export interface FrameEvents {
-  /** A whole message; `payload` is null while the parser only counts. */
+  /** A complete message; `payload` is null while the parser only counts. */
   message(payload: Buffer | null, payloadBytes: number, binary: boolean): void;
   /** A ping, pong or close frame. */
   control(opcode: number, payload: Buffer): void;
-  /** What came is not a server's WebSocket stream. Nothing is parsed after it. */
+  /** The bytes are not a server's WebSocket stream. Nothing is parsed afterwards. */
   broken(reason: string): void;
 }
 
 /**
- * Reads what a server sends, in pieces of any size. It either collects the payloads of messages or only counts them,
- * which costs nothing per byte: a client that decodes would measure itself.
+ * Parses what a server sends, in chunks of any size. It either collects the payloads of messages or only counts them, which
+ * costs nothing per byte: decoding would dominate the measurement.
  *
  * @source RFC 6455 section 5
  */
 export class FrameParser {
-  /** Whether payloads of messages are handed over. May change between messages. */
+  /** Whether payloads of messages are passed on. May change between messages. */
   collecting = true;
   readonly #events: FrameEvents;
   readonly #header = Buffer.alloc(HEADER_BYTES_MAX);
   #headerBytes = 0;
   #headerNeeded = 2;
-  /** Payload bytes of the current frame still to come; -1 while its header is being read. */
+  /** Missing payload bytes of the current frame; -1 while its header is being read. */
   #left = -1;
   #opcode = 0;
   #fin = false;
@@ -59,7 +59,7 @@ export class FrameParser {
       const whole = take === this.#left;
       if (take > 0 && (this.#opcode >= OPCODE.close || this.#collects)) {
         const part = chunk.subarray(at, at + take);
-        // What the frame's end is not in yet must outlive this chunk.
+        // An incomplete frame must outlive this chunk.
         this.#parts.push(whole && this.#fin && this.#parts.length === 0 ? part : Buffer.from(part));
       }
       at += take;
@@ -70,7 +70,7 @@ export class FrameParser {
     }
   }
 
-  /** Reads header bytes from `at`; where it stopped. When the header is whole, `#left` is the payload's length. */
+  /** Reads header bytes from `at`. @returns where it stopped. When the header is complete, `#left` is the payload's length. */
   #readHeader(chunk: Buffer, from: number): number {
     let at = from;
     const header = this.#header;
@@ -164,7 +164,7 @@ export class FrameParser {
   }
 }
 
-/** A client's frame: masked, as servers insist. */
+/** A client's frame, masked as servers require. */
 export function clientFrame(opcode: number, payload: Uint8Array, mask: Uint8Array = randomBytes(4)): Buffer {
   const { length } = payload;
   const extended = length < 126 ? 0 : length < 65_536 ? 2 : 8;
@@ -183,14 +183,14 @@ export function clientFrame(opcode: number, payload: Uint8Array, mask: Uint8Arra
 interface WireEvents {
   open(): void;
   message(payload: Buffer | null, payloadBytes: number, binary: boolean): void;
-  /** The end, once. `code` is the close frame's, 1006 without one. */
+  /** Called once at the end. `code` is the close frame's, 1006 without one. */
   closed(code: number, reason: string): void;
 }
 
-/** Reads of all sockets of a thread land here; parsers copy what must stay. */
+/** Shared read buffer of all sockets of a thread; parsers copy what they keep. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(256 << 10);
 
-/** A WebSocket client that does only what measuring needs. */
+/** A WebSocket client with only the features that measuring needs. */
 export class WebSocketWire {
   readonly #socket: net.Socket;
   readonly #events: WireEvents;
@@ -200,7 +200,7 @@ export class WebSocketWire {
   #close = { code: 1006, reason: 'The connection was lost.' };
   #isClosed = false;
 
-  /** @param localAddress  Source address, to have more than one address's worth of ports. */
+  /** @param localAddress  Source address, to use the ports of more than one address. */
   constructor(url: URL, events: WireEvents, localAddress?: string) {
     this.#events = events;
     this.#parser = new FrameParser({
@@ -249,7 +249,7 @@ export class WebSocketWire {
     this.#socket.destroy();
   }
 
-  /** Reads no more. */
+  /** Stops reading. */
   pause(): void {
     this.#socket.pause();
   }

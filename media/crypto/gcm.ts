@@ -4,13 +4,13 @@ import { GHASH_MEMORY, ghash } from './ghash.ts';
 const BLOCK_BYTES = 16;
 const BLOCK_WORDS = BLOCK_BYTES / 4;
 const TAG_BYTES = 16;
-/** Longer plaintexts, or headers, are for the native cipher: its set-up weighs less the more there is to encrypt. */
+/** Longer plaintexts and headers use the native cipher, whose set-up cost matters less as the packet grows. */
 export const SEAL_BYTES_MAX = 512;
 const HEADER_BYTES_MAX = 64;
-/** Nonces whose key stream is made in one go: a multiple of them begins each group. */
+/** Nonces whose key stream is generated in one cipher call. Each group starts at a multiple of this number. */
 const GROUP = 8;
 
-/** Layout of the memory shared with the hash. */
+/** Layout of the memory shared with the GHASH module. */
 const STATE = 0;
 const TAG = STATE + BLOCK_BYTES;
 const DATA = 64;
@@ -23,9 +23,9 @@ const roundedUp = (length: number): number => (length + BLOCK_BYTES - 1) & -BLOC
 const bigEndian = (value: number): number =>
   ((value << 24) | ((value & 0xff00) << 8) | ((value >>> 8) & 0xff00) | (value >>> 24)) >>> 0;
 
-/** Counter blocks of one group for plaintexts of up to so many blocks: nonce, zeros, and 1, 2, 3 … as GCM counts. */
+/** Counter blocks of one group of nonces, each `nonce | zeros | 1, 2, 3 …` as GCM counts, for a maximum plaintext length. */
 interface Counters {
-  /** Blocks for each nonce, the first being the one that hides the tag. */
+  /** Blocks per nonce; the first one encrypts the tag. */
   readonly blocks: number;
   readonly input: Buffer;
 }
@@ -38,14 +38,14 @@ function countersFor(plainBlocks: number): Counters {
   return { blocks, input };
 }
 
-/** Audio is mostly short; what is longer takes the second. */
+/** Most audio packets fit the first size; longer plaintexts use the second. */
 const SIZES = [countersFor(12), countersFor(SEAL_BYTES_MAX / BLOCK_BYTES)] as const;
 
 /**
- * AES-256-GCM for many short packets under one key with nonces that count up: the key stream of a whole group of nonces
- * comes from one call of a cipher object that is never renewed, and the rest is done without one.
+ * AES-256-GCM for many short packets under one key with ascending nonces. One call of a reused cipher object generates the
+ * key stream of a whole group of nonces; the rest of the work creates no native object.
  *
- * Holds 1.6 KiB of key stream, or 4.2 where plaintexts are longer than 192 bytes. Encrypts only.
+ * Holds 1.6 KiB of key stream, or 4.2 KiB once a plaintext is longer than 192 bytes. Encrypts only.
  */
 export class GcmSealer {
   readonly #blocks: Cipher;
@@ -61,13 +61,13 @@ export class GcmSealer {
     this.#hashKey = wordsOf(this.#blocks.update(Buffer.alloc(BLOCK_BYTES)));
   }
 
-  /** Whether `seal` takes packets of this size. */
+  /** Whether `seal` accepts a packet of this size. */
   static takes(headerBytes: number, plainBytes: number): boolean {
     return plainBytes <= SEAL_BYTES_MAX && headerBytes <= HEADER_BYTES_MAX;
   }
 
   /**
-   * Writes `plain`, encrypted, and the tag of it and of `header` into `packet` from `at` on.
+   * Encrypts `plain` into `packet` starting at `at`, followed by the tag over `header` and the ciphertext.
    *
    * @param nonce The first four bytes of GCM's nonce, big-endian; the other eight are zero.
    */
@@ -102,7 +102,7 @@ export class GcmSealer {
     packet.set(tag, at + plainBytes);
   }
 
-  /** Where in the stream, in words, that of a nonce begins. */
+  /** Offset, in words, of this nonce's part of the key stream. */
   #streamAt(nonce: number, plainBlocks: number): number {
     const first = nonce - (nonce & (GROUP - 1));
     if (first !== this.#first || plainBlocks >= this.#blocksEach) this.#renew(first, plainBlocks);
@@ -120,13 +120,13 @@ export class GcmSealer {
   }
 }
 
-/** A pooled buffer may begin anywhere; words may not. */
+/** Copies a buffer that is not aligned to words: a pooled buffer may start at any offset, a Uint32Array may not. */
 function wordsOf(buffer: Buffer): Uint32Array<ArrayBufferLike> {
   const aligned = buffer.byteOffset % 4 === 0 ? buffer : Buffer.from(Uint8Array.from(buffer).buffer);
   return new Uint32Array(aligned.buffer, aligned.byteOffset, aligned.length / 4);
 }
 
-/** Headers are of one length nearly always, and payloads of few: views cost more to make than to keep. */
+/** Header lengths hardly vary and payload lengths are few, so caching views costs less than creating them. */
 const views = new Map<number, Uint8Array>();
 function viewOf(at: number, length: number): Uint8Array {
   const key = at * (SEAL_BYTES_MAX + 1) + length;

@@ -1,13 +1,13 @@
 /**
- * GHASH, the universal hash of AES-GCM, as a WebAssembly module that is put together here.
+ * GHASH, the universal hash of AES-GCM, as a WebAssembly module that this file assembles.
  *
- * Why at all: Node makes a native object for each AES-GCM packet, which costs more than the encryption. A standing cipher
- * object gives AES blocks without that; what GCM needs beside them is this hash. JavaScript has no 64-bit integers that
- * are fast, WebAssembly has.
+ * Why: Node creates a native object for each AES-GCM packet, which costs more than the encryption. A reused cipher object
+ * produces AES blocks without that cost; GCM additionally needs this hash. JavaScript has no fast 64-bit integers,
+ * WebAssembly has.
  *
- * How: polynomials over GF(2) are multiplied by integer multiplication "with holes": of each operand only every fourth bit is
- * kept, so that carries end in the holes and are masked away. No table is read at a secret place and no branch depends on a
- * secret: the time taken says nothing about the key.
+ * How: polynomials over GF(2) are multiplied by integer multiplication "with holes": only every fourth bit of each operand is
+ * kept, so that carries fall into the holes and are masked away. No table is read at a secret index and no branch depends on
+ * a secret, so the time taken reveals nothing about the key.
  *
  * @source NIST SP 800-38D, sections 6.3 and 6.4
  */
@@ -55,7 +55,7 @@ const store = (pointer: number, offset: number, value: Code): Code => [
   ...unsigned(offset),
 ];
 
-/** Parameters, then locals, of the one function. */
+/** Indices of the parameters, then of the locals, of the only function. */
 const STATE = 0;
 const DATA = 1;
 const BLOCKS = 2;
@@ -67,9 +67,9 @@ const local = (): number => {
 };
 const several = (count: number): number[] => Array.from({ length: count }, local);
 
-/** Every fourth bit, from each of the four first. */
+/** Four masks that each select every fourth bit, starting at bit 0, 1, 2 and 3. */
 const COMBS = [0, 1, 2, 3].map((bit) => (ALL_BITS / 15n) << BigInt(bit)).map((comb) => comb & ALL_BITS);
-/** Neighbours of 1, 2, 4, 8 and 16 bits, the lower of each pair. */
+/** Mask that selects the lower of each pair of neighbouring groups of `bits` bits. */
 const pairs = (bits: number): bigint => ALL_BITS / ((1n << BigInt(bits)) + 1n);
 
 const turning = local();
@@ -82,13 +82,13 @@ const bytesReversed = (value: Code): Code => rotated(swapped(swapped(value, 8), 
 const bitsReversed = (value: Code): Code =>
   bytesReversed([1, 2, 4].reduce<Code>((turned, bits) => swapped(turned, bits), value));
 
-/** A value as its four combs. */
+/** Locals that hold the four masked parts of one value. */
 type Combed = readonly number[];
 const comb = (into: Combed, value: Code): Code =>
   into.flatMap((each, index) => set(each, and(value, word(COMBS[index] as bigint))));
 
 const combed = several(4);
-/** The low 64 bits of the product of two polynomials, the second one combed. */
+/** The low 64 bits of the product of two polynomials; `by` is already split into its four parts. */
 function product(value: Code, by: Combed): Code {
   const part = (bit: number): Code => {
     const products = combed.map((each, index) => times(get(each), get(by[(bit - index + 4) % 4] as number)));
@@ -104,8 +104,8 @@ const carried = (into: Code, value: number): Code =>
   xor(into, left(get(value), 63), left(get(value), 62), left(get(value), 57));
 
 /**
- * For each block: hash = (hash + block) · H. High and low halves by Karatsuba's three products; the upper 64 bits of a
- * product are the lower ones of the product of the operands reversed.
+ * For each block: hash = (hash + block) · H. Karatsuba's three products give the high and low halves; the upper 64 bits of a
+ * product are the lower 64 bits of the product of the bit-reversed operands.
  */
 function hashing(): Code {
   const [a, b, high, low, sum] = several(5) as [number, number, number, number, number];
@@ -142,11 +142,11 @@ function hashing(): Code {
     ...set(q2, product(get(sum), turnedSum)),
     ...set(p2, xor(get(p2), get(p0), get(p1))),
     ...set(q2, xor(get(q2), get(q0), get(q1))),
-    // The 256 bits of the product, least first: p0, q0 + p2, p1 + q2, q1.
+    // The 256 bits of the product, least significant first: p0, q0 + p2, p1 + q2, q1.
     ...set(p2, xor(upper(q0), get(p2))),
     ...set(p1, xor(get(p1), upper(q2))),
     ...set(q1, upper(q1)),
-    // GCM numbers bits from the other end, which leaves the product one place too low.
+    // GCM numbers bits from the other end, so the product is one bit too low.
     ...set(q1, shifted(q1, p1)),
     ...set(p1, shifted(p1, p2)),
     ...set(p2, shifted(p2, p0)),
@@ -156,7 +156,7 @@ function hashing(): Code {
     ...set(high, folded(get(q1), p2)),
     ...set(low, carried(get(p1), p2)),
     ...[...get(DATA), ...int(16), 0x6a, 0x21, DATA],
-    ...[...get(BLOCKS), ...int(1), 0x6b, 0x22, BLOCKS, 0x0d, 0], // again while blocks are left
+    ...[...get(BLOCKS), ...int(1), 0x6b, 0x22, BLOCKS, 0x0d, 0], // repeat while blocks are left
     0x0b,
     ...store(STATE, 16, bytesReversed(get(high))),
     ...store(STATE, 24, bytesReversed(get(low))),
@@ -186,7 +186,7 @@ interface GhashExports {
   readonly memory: { readonly buffer: ArrayBuffer };
 }
 
-/** What of WebAssembly is used; the compiler's library for it belongs to browsers. */
+/** The part of the WebAssembly API used here; TypeScript declares it only in its library for browsers. */
 interface WasmRuntime {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
@@ -196,12 +196,12 @@ const { Module, Instance } = (globalThis as unknown as { readonly WebAssembly: W
 const { hash, memory } = new Instance(new Module(moduleBytes())).exports as GhashExports;
 
 /**
- * The module's memory, 64 KiB: whoever hashes writes there, and calls `ghash` before anybody else does.
+ * The module's memory, 64 KiB. A caller must write its data and call `ghash` synchronously, before another caller writes.
  */
 export const GHASH_MEMORY: ArrayBuffer = memory.buffer;
 
 /**
- * Hashes `blocks` (at least one) blocks of 16 bytes from `data` on. H is read from the 16 bytes at `state`; the hash is written
- * into the 16 behind them.
+ * Hashes `blocks` (at least one) blocks of 16 bytes starting at `data`. H is read from the 16 bytes at `state`; the hash is
+ * written into the 16 bytes after them.
  */
 export const ghash: (state: number, data: number, blocks: number) => void = hash;

@@ -1,14 +1,14 @@
 /**
- * Nonces of one member's transport key, which both directions share: the wire has room for 32 bits only, and two packets
- * under one nonce would open AES-GCM.
+ * Nonces of one member's transport key, which both directions share: the wire carries only 32 bits, and two packets with the
+ * same nonce would break AES-GCM.
  *
- * So the numbers are divided. The server's have the highest bit set in their first *and* in their last byte. A client
- * counts up from a small number, in the byte order it likes, and reaches such a one after 2^31 packets at the earliest,
- * which is more than a year of audio. What comes from a client and looks like the server's is a reflection, and refused.
+ * Therefore the numbers are divided. The server's nonces have the highest bit set in their first *and* in their last byte. A
+ * client counts up from a small number, in a byte order of its choice, and reaches such a nonce after 2^31 packets at the
+ * earliest, which is more than a year of audio. A client's packet with a server nonce is a reflection and is refused.
  */
 const SERVER_BITS = 0x8000_0080;
 
-/** How many nonces the server has under one key, and after how many a key counts as used up. */
+/** Nonces the server has under one key; the key counts as used up after `SERVER_NONCES_USABLE` of them. */
 export const SERVER_NONCES = 2 ** 30;
 export const SERVER_NONCES_USABLE = SERVER_NONCES / 2;
 
@@ -21,34 +21,34 @@ export const isServerNonce = (nonce: number): boolean => (nonce & SERVER_BITS) >
 const swapped = (value: number): number =>
   (((value & 0xff) << 24) | ((value & 0xff00) << 8) | ((value >>> 8) & 0xff00) | (value >>> 24)) >>> 0;
 
-/** How far behind the highest nonce a late packet may be; a burst of video reorders by less. */
+/** How far behind the highest nonce a late packet may be; a burst of video reorders packets by less. */
 export const NONCE_WINDOW = 1024;
 
 /**
- * The nonces a client has used, against replay. The counter is what must not come twice: RTP's sequence number goes
- * round every 22 minutes of audio, says nothing about RTCP, and is not what the key is used up by.
+ * The nonces a client has used; rejects replayed packets. The counter is what must be unique: RTP's sequence number wraps
+ * every 22 minutes of audio, does not cover RTCP, and does not measure how much of the key is used up.
  *
- * Counters are compared in the client's byte order, which shows with the second packet: the two are close together in
- * only one of both orders. Every value is accepted at most once; those behind the window are refused.
+ * Counters are compared in the client's byte order, which is detected at the second packet: two consecutive counters are
+ * close together in only one of the two orders. Every nonce is accepted at most once; nonces behind the window are refused.
  */
 export class NonceWindow {
   #highest = -1;
   #littleEndian: boolean | null = null;
   readonly #seen = new Int32Array(NONCE_WINDOW / 32);
 
-  /** Where the window stands; null before the first packet. */
+  /** The highest nonce accepted and the detected byte order; null before the first packet. */
   get position(): { readonly highest: number; readonly littleEndian: boolean | null } | null {
     return this.#highest < 0 ? null : { highest: this.#highest, littleEndian: this.#littleEndian };
   }
 
-  /** Goes on from a position: everything up to it counts as seen. */
+  /** Continues from a position: every nonce up to it counts as used. */
   resume(highest: number, littleEndian: boolean | null): void {
     this.#highest = highest;
     this.#littleEndian = littleEndian;
     this.#seen.fill(-1);
   }
 
-  /** Whether a packet with this nonce may be a new one; asked before it is decrypted, and changes nothing. */
+  /** Whether a packet with this nonce may be new. Called before decryption; changes nothing. */
   fresh(nonce: number): boolean {
     if (isServerNonce(nonce)) return false;
     if (this.#highest < 0) return true;
@@ -62,9 +62,9 @@ export class NonceWindow {
   }
 
   /**
-   * Notes the nonce of a packet that was `fresh` and has authenticated.
+   * Records the nonce of a packet that was `fresh` and has authenticated.
    *
-   * @returns whether it is newer than all before, so that it may speak for where the client is now.
+   * @returns whether the nonce is higher than all before it, so that the packet's source address may become the client's.
    */
   accept(nonce: number): boolean {
     if (this.#highest < 0) {

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 
 type Done = (error: Error | null) => void;
-/** The calls used of sodium-native, which brings no types. Their work is done on the thread pool. */
+/** The functions used of sodium-native, which ships no types. The `_async` ones run on the thread pool. */
 interface Sodium {
   readonly crypto_pwhash_STRBYTES: number;
   crypto_pwhash_str_async(
@@ -27,25 +27,25 @@ interface PasswordCost {
   readonly memoryBytes: number;
 }
 
-/** About a tenth of a second of one core. @source libsodium's `INTERACTIVE` limits; above OWASP's minimum of 19 MiB */
+/** About 0.1 s of one core. @source libsodium's `INTERACTIVE` limits; above OWASP's minimum of 19 MiB */
 const COST: PasswordCost = { passes: 2, memoryBytes: 64 << 20 };
-/** Hashes at one time: of the four threads that files and names are read on too, two. */
+/** Concurrent hashes: two of the four pool threads, which file reads and DNS look-ups use too. */
 const RUNNING_MAX = 2;
-/** Hashes that may wait: some five seconds. */
+/** Hashes that may wait: about five seconds of work. */
 const WAITING_MAX = 100;
 
-/** Argon2id over passwords, off the main thread. */
+/** Hashes and verifies passwords with Argon2id, off the main thread. */
 interface PasswordHasher {
-  /** Hashes that wait for their turn, and how many may. */
+  /** Number of queued hashes, and its maximum. */
   readonly waiting: { readonly count: number; readonly max: number };
-  /** Null when too many wait. The password is not empty. */
+  /** Returns the hash, or null when the queue is full. The password must not be empty. */
   hash(password: string): Promise<string | null>;
-  /** Null when too many wait; false for a text that is no hash. */
+  /** Whether the password matches; null when the queue is full, false when `hash` is not an Argon2 hash. */
   verify(hash: string, password: string): Promise<boolean | null>;
   isDated(hash: string): boolean;
 }
 
-/** In a buffer as the library wants it: its text form, filled up with zeros. */
+/** The hash in a zero-padded buffer of fixed size, as libsodium expects it. */
 function stored(hash: string): Buffer | null {
   const bytes = Buffer.alloc(sodium.crypto_pwhash_STRBYTES);
   if (!hash.startsWith('$argon2') || hash.length >= bytes.length) return null;
@@ -64,7 +64,7 @@ export function createPasswordHasher(cost: PasswordCost = COST): PasswordHasher 
     waiting.shift()?.();
   }
 
-  /** Runs one hash when it is its turn; the password's bytes are gone afterwards. */
+  /** Queues one hash, and erases the password's bytes when it has run. */
   function inLine<T>(
     password: string,
     run: (bytes: Buffer, done: (value: T) => void) => void,

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { TransportMode } from '../../protocol/voice.ts';
 import { GcmSealer } from './gcm.ts';
 
-/** The two calls used of sodium-native, which brings no types. Both write into the first argument and throw on failure. */
+/** The two functions used of sodium-native, which ships no types. Both write into the first argument and throw on failure. */
 interface Sodium {
   crypto_aead_xchacha20poly1305_ietf_encrypt(
     sealed: Buffer,
@@ -26,19 +26,19 @@ const sodium = createRequire(import.meta.url)('sodium-native') as Sodium;
 
 const TAG_BYTES = 16;
 const NONCE_SUFFIX_BYTES = 4;
-/** What encryption adds to a packet. */
+/** Bytes that encryption adds to a packet. */
 export const TRANSPORT_OVERHEAD_BYTES = TAG_BYTES + NONCE_SUFFIX_BYTES;
 const TRANSPORT_KEY_BYTES = 32;
 
 /**
- * Transport encryption of one member, in both directions: `header | ciphertext | tag | nonce (u32)`, where the header is
- * clear and authenticated. The cipher's nonce is the 32-bit one followed by zeros.
+ * Transport encryption of one member, for both directions: `header | ciphertext | tag | nonce (u32)`. The header is
+ * authenticated but not encrypted. The cipher's nonce is the 32-bit nonce followed by zeros.
  */
 export interface TransportCipher {
   /**
-   * Writes `header` and, encrypted, `plain` into `packet` from `offset` on.
+   * Writes `header` and the encrypted `plain` into `packet` starting at `offset`.
    *
-   * @returns length of the whole packet: `header.length + plain.length + TRANSPORT_OVERHEAD_BYTES`, which must fit.
+   * @returns length of the whole packet: `header.length + plain.length + TRANSPORT_OVERHEAD_BYTES`. The packet must fit.
    */
   seal(packet: Buffer, offset: number, header: Buffer, plain: Buffer, nonce: number): number;
   /**
@@ -50,7 +50,7 @@ export interface TransportCipher {
   open(packet: Buffer, length: number, headerBytes: number, plain: Buffer): number;
 }
 
-/** The nonce that a packet of at least `TRANSPORT_OVERHEAD_BYTES` names. */
+/** The nonce of a packet, which must have at least `TRANSPORT_OVERHEAD_BYTES`. */
 export const nonceOf = (packet: Buffer, length: number): number =>
   packet.readUInt32BE(length - NONCE_SUFFIX_BYTES);
 
@@ -63,8 +63,8 @@ const AES_NONCE_BYTES = 12;
 const TAG_LENGTH = { authTagLength: TAG_BYTES };
 
 /**
- * Node makes a native object per packet, about 4 µs of which 1.6 are its construction. What comes in is decrypted so; what
- * goes out, to every receiver, by the standing cipher where that is faster: 1.3 µs for a packet of audio.
+ * Node creates a native object per packet: about 4 µs, of which 1.6 µs are its construction. Received packets are decrypted
+ * that way. Sent packets, one for each receiver, use the reused cipher where it is faster: 1.3 µs for a packet of audio.
  */
 class AesGcm implements TransportCipher {
   readonly #key: KeyObject;
@@ -113,7 +113,7 @@ class AesGcm implements TransportCipher {
 
 const XCHACHA_NONCE_BYTES = 24;
 
-/** Where the packet being encrypted lies. Its receivers follow each other in one place and size: the view is kept. */
+/** View of the packet being encrypted. It is cached, because the packets of all receivers have the same place and size. */
 const sealing: { packet: Buffer; view: Buffer; at: number } = {
   packet: Buffer.alloc(0),
   view: Buffer.alloc(0),

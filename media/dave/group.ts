@@ -37,23 +37,23 @@ import {
 } from './round.ts';
 import { type Ended, FlaggableCommits, Transitions } from './transitions.ts';
 
-/** After a commit the next round waits for its transition, but no longer than this: one slow member delays nobody much. */
+/** After a commit the next round waits for its transition, but at most this long, so that one slow member delays nobody much. */
 const SETTLE_MS = 250;
-/** How long a member's removal waits for the key package it is added again with. */
+/** How long a member's removal waits for the key package that adds it again. */
 const GATHER_MS = 100;
-/** How long a key package that another should follow waits for it: some client might send but one. */
+/** How long a key package waits for the one expected to follow it; a client may send only one. */
 const FOLLOWED_MS = 1000;
-/** An Add that nobody commits so often is refused: rounds without it were committed in between. */
+/** An Add that was in this many uncommitted rounds is refused, if rounds without it were committed in between. */
 const FAILURES_MAX = 3;
 
 /**
  * The delivery service of one call.
  *
  * Two signatures are not checked here: that of a commit's frame, and its membership tag. Both cover the group context or
- * secrets, so checking would take the whole ratchet tree, or keys that must not be here. They need no check: the socket
- * says who sent the commit and the leaf index in it must be that user's, so nobody can commit for another; and every
- * member checks both, says op 31 when they are wrong, and the committer is passed over. What is checked is what the
- * group's bookkeeping is built on: epoch, sender, references, the signed leaf, and whom the Welcome is for.
+ * secrets, so checking them would need the whole ratchet tree, or keys that the server must not have. They need no check:
+ * the socket identifies the sender of the commit and its leaf index must belong to that user, so nobody can commit for
+ * another; and every member checks both and sends op 31 when they are wrong, after which the committer is passed over.
+ * Checked is what the group's bookkeeping depends on: epoch, sender, references, the signed leaf, the Welcome's receivers.
  */
 class Delivery implements DaveDelivery {
   version = DAVE_VERSION_MAX as number;
@@ -67,9 +67,9 @@ class Delivery implements DaveDelivery {
   private round: Round | null = null;
   private readonly transitions: Transitions;
   private readonly flaggable = new FlaggableCommits();
-  /** Rounds in a row that nobody committed. */
+  /** Consecutive rounds that nobody committed. */
   private timeouts = 0;
-  /** Its commit was flagged: the next one is another's. */
+  /** The member whose commit was flagged; another member must make the next commit. */
   private passedOver: string | null = null;
   private settledMs = 0;
   private gatheredMs = 0;
@@ -133,7 +133,7 @@ class Delivery implements DaveDelivery {
     return this.run(nowMs, () => this.ended(this.transitions.ready(userId, transitionId)));
   }
 
-  /** Op 31: the member has lost the group. It is removed, and added again with the key package that follows. */
+  /** Op 31: the member has lost the group. It is removed, and added again with the key package it sends next. */
   invalidCommitWelcome(userId: string, transitionId: number, nowMs: number): readonly DaveEffect[] {
     return this.run(nowMs, () => {
       const member = this.members.get(userId);
@@ -165,7 +165,7 @@ class Delivery implements DaveDelivery {
     });
   }
 
-  /** Every input ends here: what it changed may call for a reset, or for the next round. */
+  /** Ends the handling of every input: what changed may require a new group, or the next round. */
   private run(nowMs: number, input: () => void): readonly DaveEffect[] {
     input();
     this.settle();
@@ -203,16 +203,16 @@ class Delivery implements DaveDelivery {
     if (this.passedOver === userId) this.passedOver = null;
   }
 
-  /** The version that everyone in the call can speak now. `others` have been told another one, if it changes. */
+  /** Sets the version that every client in the call supports. If it changes, `others` were sent the previous version. */
   private negotiate(others: readonly Member[], nowMs: number): void {
     const lowest = Math.min(DAVE_VERSION_MAX, ...this.list().map(({ maxVersion }) => maxVersion));
     if (this.members.size === 0) this.version = DAVE_VERSION_MAX;
     if (lowest === this.version || this.members.size === 0) return;
-    // A transition that is executed after the change would take clients back to the version before it.
+    // A transition that is executed after the change would switch clients back to the previous version.
     this.ended(this.transitions.endAll());
     this.version = lowest;
     if (lowest > 0) {
-      // A client may have let go of the sender with its last session.
+      // A client may have dropped the external sender with its last session.
       for (const member of this.members.values()) member.knowsSender = false;
       this.recreate();
       return;
@@ -243,7 +243,7 @@ class Delivery implements DaveDelivery {
     }
   }
 
-  /** Op 24 with epoch 1: everyone forgets the group and sends a key package for a new one. */
+  /** Op 24 with epoch 1: every client drops the group and sends a key package for a new one. */
   private recreate(): void {
     this.ended(this.transitions.endAll());
     this.clearGroup();
@@ -257,13 +257,13 @@ class Delivery implements DaveDelivery {
     for (const member of members) member.packagesDue += 1;
   }
 
-  /** The member has begun anew: it is pending, and out of what is under way. */
+  /** The member has started over: it becomes pending and leaves the open round and transitions. */
   private lose(member: Member): void {
     const wasIn = this.withdraw(member);
     member.leaf = null;
     member.package = null;
     this.ended(this.transitions.forget(member.userId));
-    // Nobody can tell whether it had the proposals of a group in the making before it began anew or after.
+    // The server cannot know whether the member received the proposals of a group being formed before it started over or after.
     if (wasIn && this.epoch === null) this.restart([member]);
   }
 
@@ -276,7 +276,7 @@ class Delivery implements DaveDelivery {
     }
   }
 
-  /** No group is kept by one member alone, nor without any. */
+  /** A group with one member or none is dropped. */
   private settle(): void {
     if (this.epoch === null) return;
     if (this.members.size === 0) {
@@ -316,7 +316,7 @@ class Delivery implements DaveDelivery {
     announceRound(this.round, committers, this.outbox);
   }
 
-  /** Who has what it takes to commit this round. */
+  /** Members that have all they need to commit this round. */
   private committers(round: Round): Member[] {
     if (round.epoch !== 0n) return this.list(this.isMember);
     return round.changes.flatMap((change) =>
@@ -326,7 +326,7 @@ class Delivery implements DaveDelivery {
     );
   }
 
-  /** `except` has begun anew and holds none of the proposals: to be told of them would be an error to it. */
+  /** Revokes the open round. `except` has started over and holds no proposals; revoking unknown ones would be an error to it. */
   private dropRound(except: Member | null): void {
     if (this.round === null) return;
     const holders = this.committers(this.round).filter((member) => member !== except);
@@ -334,7 +334,7 @@ class Delivery implements DaveDelivery {
     this.round = null;
   }
 
-  /** Sees to it that this member is not added by what is under way. @returns whether it would have been. */
+  /** Makes sure that the open round does not add this member. @returns whether it would have. */
   private withdraw(member: Member): boolean {
     const isIn =
       this.round?.changes.some((change) => change.kind === 'add' && change.member === member) ?? false;
@@ -391,7 +391,7 @@ class Delivery implements DaveDelivery {
       return;
     }
     const { round } = this;
-    // Late is not wrong: everyone commits, and one is first.
+    // A late commit is not an error: every member commits, and the first commit wins.
     if (round === null || seen.epoch !== round.epoch) {
       this.outbox.count('commit', 'late');
       return;
@@ -447,7 +447,7 @@ class Delivery implements DaveDelivery {
     this.announce(committer, read, { existing, added }, nowMs);
   }
 
-  /** The committer's leaf; while a group is formed it makes the first. */
+  /** The committer's leaf. The committer that forms the group gets the first one. */
   private place(committer: Member, { leaf: from }: ReadCommit): Leaf {
     if (committer.leaf !== null) return committer.leaf;
     const leaf = {
@@ -493,7 +493,7 @@ class Delivery implements DaveDelivery {
 }
 
 /**
- * Opens the delivery service of one call. Every transition has a number of its own, also the first of a group: number 0,
- * which clients execute unasked, would leave them without one to name when they cannot decrypt afterwards.
+ * Opens the delivery service of one call. Every transition has its own number, the first of a group too: clients execute
+ * number 0 at once, and would then have no number to name in op 31 when they cannot decrypt afterwards.
  */
 export const openDaveDelivery: OpenDaveDelivery = (options) => new Delivery(options);

@@ -1,6 +1,6 @@
 import { type CheckedPackage, isOwnLeaf, type ReadCommit } from './mls.ts';
 
-/** One place in the ratchet tree that is taken. */
+/** An occupied leaf of the ratchet tree. */
 export interface Leaf {
   readonly userId: string;
   /** In hex. */
@@ -8,19 +8,19 @@ export interface Leaf {
   encryptionKey: string;
 }
 
-/** A tally that fills up again with time. */
+/** A token bucket: refills with time. */
 interface Budget {
   left: number;
   atMs: number;
 }
 
-/** How many of something come at once, and after how long one more may. */
+/** Size of a token bucket, and the time in which one token refills. */
 interface Rate {
   readonly burst: number;
   readonly everyMs: number;
 }
 
-/** Takes one; false: there is none left. */
+/** Takes one token. @returns false when the bucket is empty. */
 export function spend(budget: Budget, rate: Rate, nowMs: number): boolean {
   const filled = Math.max(0, nowMs - budget.atMs) / rate.everyMs;
   budget.left = Math.min(rate.burst, budget.left + filled);
@@ -33,25 +33,25 @@ export function spend(budget: Budget, rate: Rate, nowMs: number): boolean {
 /** A user whose client is connected to the call. */
 export interface Member {
   readonly userId: string;
-  /** 0: its client has no DAVE. */
+  /** Highest DAVE version of the client; 0 without DAVE. */
   readonly maxVersion: number;
-  /** Whether op 25 was sent: a client takes it only while it has no group. */
+  /** Whether op 25 was sent; a client accepts it only while it has no group. */
   knowsSender: boolean;
-  /** Its place in the group; null: pending. */
+  /** Its leaf in the group; null while it is pending. */
   leaf: Leaf | null;
-  /** What it can be added with; gone when it is welcomed. */
+  /** The key package it can be added with; removed when the member is welcomed. */
   package: CheckedPackage | null;
-  /** Key packages that op 4, 24 and 31 still call for; only the last of them fits the state the client is in then. */
+  /** Key packages still expected after op 4, 24 and 31; only the last of them matches the client's state by then. */
   packagesDue: number;
-  /** From when on `package` is used. */
+  /** `package` is used from this time on. */
   usableMs: number;
-  /** Rounds that nobody committed while they had this member's Add. */
+  /** Rounds with this member's Add that nobody committed. */
   failures: number;
-  /** Commits it may still send: every round calls for one. */
+  /** Commits it may still send; every round asks for one. */
   commitsLeft: number;
   readonly packages: Budget;
   readonly flags: Budget;
-  /** Told to close: nothing it sends counts any more. */
+  /** A close effect was returned for it; its later messages are ignored. */
   closed: boolean;
 }
 
@@ -75,8 +75,8 @@ export const newMember = (userId: string, maxVersion: number, nowMs: number): Me
 });
 
 /**
- * Puts a leaf where members put it: into the leftmost blank, or at the end. Blanks at the end need no care, since a tree
- * that is truncated and extended again has them in the same places.
+ * Adds a leaf where members add it: into the leftmost blank, or at the end. Blanks at the end need no handling, because a
+ * tree that is truncated and extended again has them in the same positions.
  *
  * @source RFC 9420 §7.7 and §12.1.1
  */
@@ -91,7 +91,7 @@ export function removeLeaf(leaves: (Leaf | null)[], index: number): void {
   while (leaves.at(-1) === null) leaves.pop();
 }
 
-/** Keys are unique in a group: a package with one that another has would keep everybody else from committing. */
+/** Whether a key of the package is already in the group. Keys are unique: nobody could commit an Add with a taken key. */
 export function hasTakenKey(
   checked: CheckedPackage,
   owner: Member,
@@ -114,7 +114,7 @@ export function hasTakenKey(
   return isLeaf || isWaiting;
 }
 
-/** Whether a commit leaves its sender who it is. Without an update path it does not touch it. */
+/** Whether a commit keeps its sender's identity. A commit without an update path does not change the sender's leaf. */
 export function isOwnPath(
   { leaf }: ReadCommit,
   member: Member,

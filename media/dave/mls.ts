@@ -23,8 +23,8 @@ import { decodeWelcome, encodeWelcome, type Welcome } from 'ts-mls/welcome.js';
 import { hasCommitOutline } from './skim.ts';
 
 /**
- * What the delivery service reads and writes of MLS: framing by the codec of ts-mls, signatures and hashes here, where
- * they are synchronous. Readers take untrusted bytes and never throw; each costs O(bytes) and at most two signatures.
+ * The parts of MLS that the delivery service reads and writes. ts-mls provides the framing codec; signatures and hashes are
+ * computed here, synchronously. Readers take untrusted bytes and never throw; each costs O(bytes) and at most two signatures.
  *
  * @source RFC 9420, ciphersuite 2 (P-256, AES-128-GCM, SHA-256)
  */
@@ -35,9 +35,9 @@ const NOTHING = new Uint8Array(0);
 const PACKAGE_BYTES_MAX = 2048;
 /** Upper bounds of what one more member adds to a commit (a ciphertext) and its Welcome (secrets, a leaf, parents). */
 const COMMIT_BYTES = { base: 4096, perMember: 1024 };
-/** Up to the leaf index of the sender, with a group id of eight bytes. */
+/** Bytes of a commit up to the sender's leaf index, with a group id of eight bytes. */
 const COMMIT_HEAD_BYTES = 26;
-/** DER of a P-256 SubjectPublicKeyInfo up to the point. */
+/** DER prefix of a P-256 SubjectPublicKeyInfo, before the point. */
 const SPKI_PREFIX = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex');
 
 export const hex = (bytes: Uint8Array): string =>
@@ -45,7 +45,7 @@ export const hex = (bytes: Uint8Array): string =>
 
 const same = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
 
-/** A snowflake as MLS carries it here: eight bytes, big-endian. */
+/** A snowflake as DAVE puts it into MLS: eight bytes, big-endian. */
 export function snowflakeBytes(id: string): Uint8Array {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64BE(BigInt(id));
@@ -71,7 +71,7 @@ const labelled = (label: string, content: Uint8Array): Buffer =>
 const refHash = (label: string, value: Uint8Array): Uint8Array =>
   createHash('sha256').update(labelled(label, value)).digest();
 
-/** The key of a point of P-256, or null when it is not on the curve. */
+/** The public key of a P-256 point, or null when the point is not on the curve. */
 function publicKey(point: Uint8Array): KeyObject | null {
   if (point.length !== POINT_BYTES || point[0] !== 4) return null;
   try {
@@ -91,7 +91,7 @@ function verifies(point: Uint8Array, label: string, content: Uint8Array, signatu
   }
 }
 
-/** What `read` answers, or null where the codec refuses the bytes by a throw. */
+/** The result of `read`, or null when the codec throws on the bytes. */
 function attempt<T>(read: () => T | null | undefined): T | null {
   try {
     return read() ?? null;
@@ -100,9 +100,9 @@ function attempt<T>(read: () => T | null | undefined): T | null {
   }
 }
 
-/** A key package that may be proposed. */
+/** A key package that passed all checks and may be proposed. */
 export interface CheckedPackage {
-  /** KeyPackageRef in hex: what a Welcome names its receiver by. */
+  /** KeyPackageRef in hex; a Welcome names its receivers by it. */
   readonly ref: string;
   readonly content: KeyPackage;
   /** In hex; none of these may occur twice in a group. */
@@ -112,10 +112,10 @@ export interface CheckedPackage {
 }
 
 /**
- * Reads the payload of op 26, bare (as clients send it) or as an MLSMessage (as the document has it), and checks all that
- * members would check before they add it: a package they choke on would keep the whole group from its next epoch.
+ * Reads the payload of op 26, bare (as clients send it) or as an MLSMessage (as the protocol document describes it), and
+ * makes all checks that members make before they add it: one that members reject would stop the whole group's next epoch.
  *
- * @returns the package, or why it is refused.
+ * @returns the package, or the reason for the refusal.
  */
 export function readKeyPackage(payload: Uint8Array, userId: string): CheckedPackage | string {
   if (payload.length > PACKAGE_BYTES_MAX) return 'too large';
@@ -124,7 +124,7 @@ export function readKeyPackage(payload: Uint8Array, userId: string): CheckedPack
   if (payload[0] !== 0 || payload[1] !== 1) return 'not MLS 1.0';
   const content = attempt(() => {
     const [decoded, size] = decodeKeyPackage(bytes, 0) ?? [null, 0];
-    // Members hash what they encode again: anything but the canonical form would give them other references.
+    // Members hash their own encoding of it, so anything but the canonical form would give them other references.
     return decoded !== null && size === bytes.length && same(encodeKeyPackage(decoded), bytes)
       ? decoded
       : null;
@@ -165,10 +165,10 @@ function packageProblem(content: KeyPackage, userId: string): string | null {
 }
 
 /**
- * Epoch and leaf of the sender of a commit, from its first bytes alone: when a group has fifty members, forty-nine
- * commits of each epoch come too late, and must cost next to nothing.
+ * Reads the epoch and the sender's leaf of a commit from its first bytes alone. In a group of fifty members, forty-nine
+ * commits of each epoch are too late and must cost next to nothing.
  *
- * @returns null when it is no PublicMessage of a member of this group.
+ * @returns null when it is not a PublicMessage of a member of this group.
  */
 export function peekCommit(
   payload: Uint8Array,
@@ -183,20 +183,20 @@ export function peekCommit(
 }
 
 export interface ReadCommit {
-  /** The MLSMessage of the commit, as it came. */
+  /** The MLSMessage of the commit, as received. */
   readonly message: Uint8Array;
   /** ProposalRefs in hex, in the order in which members apply them. */
   readonly refs: readonly string[];
-  /** What the committer makes of its own leaf; null: no update path. */
+  /** The committer's new leaf; null without an update path. */
   readonly leaf: LeafNodeCommit | null;
   readonly welcome: Welcome | null;
 }
 
 /**
- * Reads the payload of op 28: an MLSMessage with a commit that takes all its proposals by reference, and a Welcome or
- * nothing.
+ * Reads the payload of op 28: an MLSMessage with a commit that takes all its proposals by reference, optionally followed by
+ * a Welcome.
  *
- * @param members How many the group has with those it adds; bounds the size.
+ * @param members Size of the group including the members being added; bounds the size of the payload.
  */
 export function readCommit(payload: Uint8Array, members: number): ReadCommit | null {
   if (payload.length > COMMIT_BYTES.base + COMMIT_BYTES.perMember * members) return null;
@@ -222,15 +222,15 @@ function readWelcome(bytes: Uint8Array): Welcome | null {
   return welcome?.cipherSuite === SUITE && size === bytes.length ? welcome : null;
 }
 
-/** Receivers of a Welcome, in hex KeyPackageRefs. */
+/** Receivers of a Welcome, as KeyPackageRefs in hex. */
 export const welcomed = (welcome: Welcome): string[] =>
   welcome.secrets.map((secret) => hex(secret.newMember));
 
-/** The Welcome with nobody's secrets in it but those of `ref`. */
+/** The Welcome with only the secrets of `ref`. */
 export const trimWelcome = (welcome: Welcome, ref: string): Uint8Array =>
   encodeWelcome({ ...welcome, secrets: welcome.secrets.filter((secret) => hex(secret.newMember) === ref) });
 
-/** Whether the leaf of an update path is the same member's still, and signed by it for this place in this group. */
+/** Whether the leaf of an update path still belongs to the same member, and is signed for this place in this group. */
 export function isOwnLeaf(
   leaf: LeafNodeCommit,
   userId: string,
@@ -245,14 +245,14 @@ export function isOwnLeaf(
 }
 
 export interface Proposed {
-  /** ProposalRef, and the same in hex. */
+  /** ProposalRef; `ref` is the same value in hex. */
   readonly reference: Uint8Array;
   readonly ref: string;
   /** An MLSMessage. */
   readonly message: Uint8Array;
 }
 
-/** The one outside the group who may propose. Its key signs proposals, and opens nothing. */
+/** The MLS external sender: it signs proposals from outside the group and cannot decrypt anything. */
 export interface ExternalSender {
   readonly signingKey: KeyObject;
   /** Payload of op 25. */
@@ -288,7 +288,7 @@ export function openExternalSender(randomBytes: (size: number) => Uint8Array): E
         proposal,
       } as const;
       const wireformat = 'mls_public_message' as const;
-      // The context is not part of what a sender outside the group signs (RFC 9420 §6.1), though the type has it.
+      // A sender outside the group does not sign the context (RFC 9420 §6.1), although the type requires it.
       const signed = { protocolVersion: 'mls10', wireformat, content, senderType: 'external' } as const;
       const tbs = encodeFramedContentTBS(signed as unknown as FramedContentTBSExternal);
       const auth = {

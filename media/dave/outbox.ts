@@ -4,7 +4,7 @@ interface Receiver {
   readonly userId: string;
 }
 
-/** Effects of one input, in the order in which they are carried out. */
+/** Collects the effects of one input, in the order in which they are to be carried out. */
 export class Outbox {
   private effects: DaveEffect[] = [];
 

@@ -10,10 +10,10 @@ import {
 } from './mls.ts';
 import type { Outbox } from './outbox.ts';
 
-/** First byte of op 27. */
+/** First byte of op 27: proposals are appended or revoked. */
 const APPEND = 0;
 const REVOKE = 1;
-/** Bounds what one commit has to carry, and the Welcomes that come of it. */
+/** Most Adds of one round; bounds the size of its commit and of its Welcomes. */
 const ADDS_MAX = 64;
 
 export type Change = Proposed &
@@ -23,24 +23,24 @@ export type Change = Proposed &
   );
 
 /**
- * Proposals that wait for a commit: one op 27, all or nothing. Nothing is appended to a round under way, because that
- * would outdate every commit already made for it, and because clients welcome only who came with the latest op 27: a
- * round that must change is revoked as a whole, and another one opened.
+ * Proposals that wait for a commit: one op 27, all or nothing. Nothing is appended to an open round, because that would
+ * outdate every commit already made for it, and because clients welcome only the users of the latest op 27. A round that
+ * must change is revoked as a whole, and another one is opened.
  */
 export interface Round {
-  /** 0: the group is being formed. */
+  /** 0 while the group is being formed. */
   readonly epoch: bigint;
   readonly changes: readonly Change[];
   readonly deadlineMs: number;
 }
 
-/** What the next round has to change; null: nothing. */
+/** The changes that the next round must make. */
 interface Plan {
   readonly removes: readonly number[];
   readonly adds: readonly Member[];
 }
 
-/** Plans a round. `leaves` null: there is no group, and two can form one. */
+/** Plans a round; null when nothing must change. `leaves` is null without a group; two members can form one. */
 export function plan(
   members: ReadonlyMap<string, Member>,
   leaves: readonly (Leaf | null)[] | null,
@@ -59,8 +59,8 @@ export function plan(
 }
 
 /**
- * Who is added now. Members whose Add failed before come last and as few at a time as can be, so that what nobody can
- * commit keeps nobody else out.
+ * Selects the members to add now. Members whose Add failed before are selected last and as few at a time as possible, so
+ * that an Add nobody can commit keeps no other member out.
  */
 function choose(waiting: Member[], atLeast: number): Member[] {
   const fresh = waiting.filter((member) => member.failures === 0);
@@ -81,7 +81,7 @@ export function propose(sender: ExternalSender, groupId: Uint8Array, epoch: bigi
   return [...removes, ...adds];
 }
 
-/** What this member has to commit: while a group is formed, everyone but itself; afterwards the whole round. */
+/** What this member has to commit: every change but its own while the group is formed, the whole round afterwards. */
 export const changesFor = (round: Round, member: Member): readonly Change[] =>
   round.epoch === 0n
     ? round.changes.filter((change) => change.kind !== 'add' || change.member !== member)
@@ -119,9 +119,9 @@ export const revokeRound = (round: Round, receivers: readonly Member[], outbox: 
   );
 
 /**
- * The changes of a commit in its order, which is the one members apply Adds in.
+ * The changes of a commit in the order of the commit, in which members apply Adds.
  *
- * @returns null unless it has all of `expected` and nothing else, and welcomes whom it adds and nobody else.
+ * @returns null unless the commit has exactly the changes of `expected`, and its Welcome names exactly the added members.
  */
 export function commitChanges(read: ReadCommit, expected: readonly Change[]): readonly Change[] | null {
   const byRef = new Map(expected.map((change) => [change.ref, change]));

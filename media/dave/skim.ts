@@ -1,7 +1,7 @@
 /**
- * A first look at op 28 before it is decoded. The codec spends microseconds on every element of a list, and a list of
- * empty elements is quickly a hundred thousand of them; here each element must have the size it has in this ciphersuite,
- * so that a message of the permitted size has few. Costs O(elements), and copies nothing.
+ * Checks the outline of op 28 before it is decoded. The codec spends microseconds on every element of a list, and a small
+ * message can hold a hundred thousand empty elements. Here each element must have its size in this ciphersuite, so a message
+ * of the permitted size has few elements. Costs O(elements), and copies nothing.
  *
  * @source RFC 9420 §6 to §12, with the sizes of ciphersuite 2
  */
@@ -13,7 +13,7 @@ const PATH_SECRET_BYTES = 48;
 const SHORT_BYTES_MAX = 128;
 const REFERENCE = 2;
 
-/** Reads forward; once it has met what must not be, everything it reads is wrong. */
+/** Reads forward. After the first invalid input, every further read fails too. */
 class Cursor {
   at: number;
   end: number;
@@ -33,7 +33,7 @@ class Cursor {
     return this.at < this.end ? (this.bytes[this.at++] ?? 0) : this.fail();
   }
 
-  /** Goes over a vector. @returns a cursor on its content, which never leaves what there is. */
+  /** Skips a vector. @returns a cursor on its content, which never extends past the end of the input. */
   vector(): Cursor {
     const first = this.u8();
     const more = [0, 1, 3][first >> 6];
@@ -60,7 +60,7 @@ class Cursor {
     return 0;
   }
 
-  /** A cursor on what is not there: it has no elements, and is never at its end. */
+  /** A cursor on missing content: it has no elements, and is never at its end. */
   private beyond(): Cursor {
     this.fail();
     return new Cursor(this.bytes, this.at, this.end);
@@ -95,7 +95,7 @@ function isLeaf(cursor: Cursor): boolean {
   return true;
 }
 
-/** Whether these bytes have the outline of a commit, from its authenticated data on, and of a Welcome or nothing. */
+/** Whether these bytes, from the authenticated data on, have the outline of a commit, optionally followed by a Welcome. */
 export function hasCommitOutline(bytes: Uint8Array, from: number): boolean {
   const cursor = new Cursor(bytes, from, bytes.length);
   // authenticated_data<V>, content type 3 (commit), proposals<V>, optional path

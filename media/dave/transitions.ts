@@ -1,4 +1,4 @@
-/** Results that are counted. */
+/** How a transition ended; a label of the metric. */
 type Ending = 'ready' | 'timeout' | 'superseded';
 
 export interface Ended {
@@ -14,10 +14,10 @@ interface Transition {
   readonly deadlineMs: number;
 }
 
-/** Who still has to say op 23 before a transition is executed. All deadlines are one duration away, so the first is the earliest. */
+/** Waits for op 23 of every member before a transition is executed. All deadlines have the same duration: oldest first. */
 export class Transitions {
   private open: Transition[] = [];
-  /** Members that the last time-out was for: nobody waits for them again before they have said something. */
+  /** Members that missed the last deadline. Later transitions do not wait for them until they send op 23 again. */
   private readonly late = new Set<string>();
   private lastId: number;
 
@@ -29,7 +29,7 @@ export class Transitions {
     return this.open[0]?.deadlineMs ?? null;
   }
 
-  /** @returns its id: 1 to 65535, another one than those before it. */
+  /** @returns the transition's id, 1 to 65535, different from the ids before it. */
   begin(members: readonly string[], deadlineMs: number): number {
     this.lastId = (this.lastId % 0xffff) + 1;
     const punctual = members.filter((userId) => !this.late.has(userId));
@@ -44,7 +44,7 @@ export class Transitions {
     return this.end((transition) => (transition.waiting.size === 0 ? 'ready' : null));
   }
 
-  /** Nobody waits for this member any more. */
+  /** Stops waiting for this member. */
   forget(userId: string): Ended[] {
     this.late.delete(userId);
     for (const transition of this.open) transition.waiting.delete(userId);
@@ -80,10 +80,10 @@ interface Flagged {
   readonly isLost: boolean;
 }
 
-/** Commits that can still be flagged. */
+/** Latest commits that can still be flagged. */
 const FLAGGABLE_MAX = 16;
 
-/** Who flagged which commit with op 31. */
+/** Records which members flagged which commit with op 31. */
 export class FlaggableCommits {
   private readonly commits: {
     readonly id: number;
@@ -97,7 +97,7 @@ export class FlaggableCommits {
     if (this.commits.length > FLAGGABLE_MAX) this.commits.shift();
   }
 
-  /** @returns whose commit it is, and whether it is the latest, and lost: most who got that could not use it. Null: nobody else's. */
+  /** @returns the committer, whether the commit is the latest, and whether most receivers flagged it; null when not another's. */
   flag(id: number, userId: string): Flagged | null {
     const flagged = this.commits.find((commit) => commit.id === id && commit.committerId !== userId);
     if (flagged === undefined) return null;

@@ -1,9 +1,9 @@
-/** RTP and RTCP packets of browsers on their way between threads: many in one message, whose memory moves with it. */
+/** Browsers' RTP and RTCP packets that are passed between threads: many in one message, whose memory is transferred. */
 export interface PacketBatch {
-  /** Of each packet: the member it comes from or goes to. */
+  /** For each packet, the SSRC of the member that sent it or receives it. */
   readonly ssrcs: Uint32Array<ArrayBuffer>;
   readonly lengths: Uint16Array<ArrayBuffer>;
-  /** The packets, one behind another. */
+  /** The packets, concatenated. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly count: number;
 }
@@ -11,7 +11,7 @@ export interface PacketBatch {
 const PACKETS_MAX = 256;
 const BYTES_MAX = 128 << 10;
 
-/** Gathers packets until they are taken; what does not fit is for the caller to send in another batch. */
+/** Collects packets until `take`. A packet that does not fit must be added again after `take`. */
 export class Batcher {
   #ssrcs = new Uint32Array(PACKETS_MAX);
   #lengths = new Uint16Array(PACKETS_MAX);
@@ -23,7 +23,7 @@ export class Batcher {
     return this.#count === 0;
   }
 
-  /** Copies a packet; false when it is full, and never for the first packet of a batch that is at most 65,535 bytes. */
+  /** Copies a packet. @returns false when the batch is full; an empty batch takes any packet of at most 65,535 bytes. */
   add(ssrc: number, packet: Uint8Array): boolean {
     if (this.#count === PACKETS_MAX || this.#used + packet.length > BYTES_MAX) return false;
     this.#ssrcs[this.#count] = ssrc;
@@ -34,7 +34,7 @@ export class Batcher {
     return true;
   }
 
-  /** The packets so far. Their memory is given away: the batcher goes on with new. */
+  /** Returns the packets so far and gives up their memory; the batcher continues with new memory. */
   take(): PacketBatch {
     const batch = {
       ssrcs: this.#ssrcs.slice(0, this.#count),
@@ -48,7 +48,7 @@ export class Batcher {
   }
 }
 
-/** Memory to hand over with a batch that is posted to another thread. */
+/** The buffers to transfer with a batch that is posted to another thread. */
 export const memoryOf = (batch: PacketBatch): ArrayBuffer[] => [
   batch.ssrcs.buffer,
   batch.lengths.buffer,

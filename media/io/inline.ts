@@ -1,7 +1,7 @@
 import { Lane } from './lane.ts';
 import type { LanePlan, Outlet, RunningLane } from './orders.ts';
 
-/** A lane in this thread: for servers with few calls, and where there is no built worker to start. */
+/** Starts a lane in this thread: for servers with few calls, and for runs from source, which have no built worker. */
 export async function startInline(plan: LanePlan, outlet: Outlet): Promise<RunningLane> {
   const lane = await Lane.open(plan, outlet);
   let isOver = false;

@@ -7,20 +7,20 @@ import { Batcher, type PacketBatch, unpack } from './batch.ts';
 import { LATENCY_BOUNDS_US, LatencyBuckets } from './latency.ts';
 import type { Finding, LaneFigures, LanePlan, Order, Outlet } from './orders.ts';
 
-/** Slots of the forwarder's ring: sends that the system puts off end before it comes round again. */
+/** Slots of the forwarder's ring: enough that sends deferred by the system end before their slot is used again. */
 const SLOTS = 4096;
-/** Sends the system has put off; with more of them waiting, what comes is dropped until they are gone. */
+/** Sends deferred by the system; while more are pending, outgoing packets are dropped. */
 const WAITING_MAX = 1024;
-/** The system may allow less. */
+/** Requested size of the socket's buffers; the system may allow less. */
 const SOCKET_BUFFER_BYTES = 4 << 20;
-/** Longer than any packet that fits a link; the ring's slots are no longer either. */
+/** Longer than any packet that fits a link's MTU; also the size of the ring's slots. */
 const PACKET_BYTES_MAX = 2000;
 const SILENT_MS = 15_000;
 const TICK_MS = 50;
 const REPORT_MS = 250;
 const REPORTS_PER_FIGURES = 4;
 const FINDINGS_MAX = 4096;
-/** One packet in so many has its latency taken. */
+/** The latency of one packet in this many is measured. */
 const SAMPLED = 16;
 
 type Resolve = (
@@ -29,16 +29,16 @@ type Resolve = (
   done: (error: null, address: string, family: number) => void,
 ) => void;
 
-/** A numeric address is its own answer; the resolver would put off every single send. */
+/** Resolves a numeric address to itself; the system's resolver would defer every single send. */
 const numeric =
   (family: number): Resolve =>
   (address, _, done) =>
     done(null, address, family);
 
 /**
- * The UDP socket of some calls and the forwarder behind it: all the I/O of media, in a thread of its own or not.
+ * The UDP socket of some calls and their forwarder: all the I/O of media, in its own thread or in the main one.
  *
- * Per packet in: one forwarder call. Per packet out: one `send`, which the system nearly always takes at once.
+ * Each received packet costs one forwarder call; each sent packet one `send`, which the system nearly always does at once.
  */
 export class Lane implements ForwarderOutput {
   readonly #socket: Socket;
@@ -47,12 +47,12 @@ export class Lane implements ForwarderOutput {
   readonly #toPeers = new Batcher();
   readonly #latency = new LatencyBuckets();
   readonly #timers: NodeJS.Timeout[];
-  /** A view of the forwarder's ring. */
+  /** Cached view of the packet being sent, in the forwarder's ring. */
   #leaving: Buffer = Buffer.alloc(0);
   #leavingAt = -1;
   #findings: Finding[] = [];
   #flushing = false;
-  /** Members are somewhere else than was reported. */
+  /** Whether members' addresses changed since the last report. */
   #isMoved = false;
   #samples = 0;
   #sendFailed = 0;
@@ -68,7 +68,7 @@ export class Lane implements ForwarderOutput {
   static async open(plan: LanePlan, outlet: Pick<Outlet, 'report' | 'packets'>): Promise<Lane> {
     const family = isIPv6(plan.host) ? 6 : 4;
     const socket = createSocket({ type: `udp${family}`, lookup: numeric(family) as never });
-    // `once` rejects with what the socket emits as an error.
+    // `once` rejects when the socket emits an error.
     const listening = once(socket, 'listening');
     socket.bind({ port: plan.port, address: plan.host, exclusive: true });
     await listening;
@@ -81,7 +81,7 @@ export class Lane implements ForwarderOutput {
     this.#forwarder = new Forwarder(this, { slots: SLOTS, silentMs: SILENT_MS });
     growBuffers(socket);
     socket.on('message', (bytes, from) => this.#received(bytes, from));
-    // A send that fails tells its callback. What comes here belongs to no packet, and ends nothing.
+    // A failed send reports to its own callback. An error here belongs to no packet, and the lane continues.
     socket.on('error', () => {
       this.#sendFailed += 1;
     });
@@ -92,7 +92,7 @@ export class Lane implements ForwarderOutput {
     return this.#socket.address().port;
   }
 
-  /** Carries out orders, one after another. */
+  /** Carries out orders in sequence. */
   order(orders: readonly Order[]): void {
     const nowMs = performance.now();
     for (const order of orders) this.#carryOut(order, nowMs);
@@ -119,7 +119,7 @@ export class Lane implements ForwarderOutput {
         break;
       case 'udp':
         forwarder.connectUdp(order.ssrc, order.transport, nowMs);
-        // Where a client is that only listens is known from here on, and a successor of this lane could not find out.
+        // From here on the address of a client that only listens is known; report it, as a successor of this lane could not learn it.
         this.#isMoved = true;
         this.#flushSoon();
         break;
@@ -164,7 +164,7 @@ export class Lane implements ForwarderOutput {
     if (this.#samples++ % SAMPLED === 0) this.#latency.record((performance.now() - arrivedMs) * 1000);
   }
 
-  /** Packets of browsers. */
+  /** Forwards packets from browsers. */
   packets(batch: PacketBatch): void {
     const nowMs = performance.now();
     unpack(batch, (ssrc, packet) => {
@@ -178,14 +178,14 @@ export class Lane implements ForwarderOutput {
     this.#flushPeers();
   }
 
-  /** A bug that one packet finds costs that packet: it must not cost all calls of the lane. */
+  /** Counts a bug that a packet triggered. Only that packet is dropped: the other calls of the lane continue. */
   #failed(error: unknown): void {
     this.#bugs += 1;
     this.#bug ??= error instanceof Error ? error : new Error(String(error));
   }
 
   send(to: Endpoint, bytes: Buffer, offset: number, length: number): void {
-    // The same packet to its next receiver lies in the same place.
+    // The packets to further receivers of one frame have the same place and length: reuse the view.
     if (offset !== this.#leavingAt || length !== this.#leaving.length) {
       this.#leaving = bytes.subarray(offset, offset + length);
       this.#leavingAt = offset;
@@ -218,7 +218,7 @@ export class Lane implements ForwarderOutput {
     this.#flushSoon();
   }
 
-  /** At the end of this turn of the loop: whatever else it finds goes along. */
+  /** Reports at the end of this turn of the event loop, so that other findings of the turn are included. */
   #flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;
@@ -244,7 +244,7 @@ export class Lane implements ForwarderOutput {
     this.#say(this.#reports % REPORTS_PER_FIGURES === 0 ? this.#figures() : null);
   }
 
-  /** Reports with figures now. */
+  /** Sends a report with figures now. */
   ask(question: number): void {
     this.#answerTo = question;
     this.#say(this.#figures());
@@ -283,7 +283,7 @@ export class Lane implements ForwarderOutput {
     };
   }
 
-  /** Resolves when the port is free. */
+  /** Closes the socket. Resolves when the port is free. */
   close(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     this.#isClosed = true;
@@ -297,6 +297,6 @@ function growBuffers(socket: Socket): void {
     socket.setRecvBufferSize(SOCKET_BUFFER_BYTES);
     socket.setSendBufferSize(SOCKET_BUFFER_BYTES);
   } catch {
-    // The system's own sizes do, with less room for bursts.
+    // Keep the system's own sizes; they hold shorter bursts.
   }
 }

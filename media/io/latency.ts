@@ -1,7 +1,7 @@
-/** Upper bounds of the buckets in microseconds; the last bucket has none. */
+/** Upper bounds of the buckets in microseconds; the last bucket is unbounded. */
 export const LATENCY_BOUNDS_US = [25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 51_200] as const;
 
-/** How long packets take through a lane, in buckets. */
+/** Histogram of the time that packets take through a lane. */
 export class LatencyBuckets {
   readonly counts: number[] = [...LATENCY_BOUNDS_US.map(() => 0), 0];
   sumUs = 0;

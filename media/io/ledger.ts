@@ -2,13 +2,13 @@ import type { NonceReport } from '../sfu/ports.ts';
 import type { MemberOrder, Order } from './orders.ts';
 
 type Of<T extends Order['type']> = Extract<Order, { readonly type: T }>;
-/** Each of these replaces the one before it, whole. */
+/** Orders of which only the latest per member matters: each replaces the previous one completely. */
 type Lasting = Of<'payloadTypes' | 'gate' | 'audience' | 'streams' | 'wants'>;
 
 interface Entry {
   readonly join: Of<'join'>;
   transport: Of<'udp'> | Of<'peer'> | null;
-  /** Of the transport's key; null before the lane has reported any. */
+  /** Nonces used with the transport's key; null before the lane's first report. */
   nonces: NonceReport | null;
   readonly lasting: Map<Lasting['type'], Lasting>;
 }
@@ -18,7 +18,7 @@ interface Room {
   readonly ssrcs: Set<number>;
 }
 
-/** All that a successor of a lane must be told. It learns from the very orders that the lane gets. */
+/** The state that a restarted lane needs, collected from the orders sent to the lane and from its reports. */
 export class Ledger {
   readonly #rooms = new Map<string, Room>();
   readonly #entries = new Map<number, Entry>();
@@ -27,12 +27,12 @@ export class Ledger {
     return [...this.#rooms.keys()];
   }
 
-  /** Measures how much a lane has to do. */
+  /** Number of members; measures a lane's load. */
   get memberCount(): number {
     return this.#entries.size;
   }
 
-  /** Notes an order; one about nothing that is known changes nothing. */
+  /** Records an order; an order about an unknown call or member changes nothing. */
   note(order: Order): void {
     if (order.type === 'open') {
       if (!this.#rooms.has(order.callId))
@@ -72,16 +72,16 @@ export class Ledger {
     else entry.lasting.set(order.type, order);
   }
 
-  /** Notes how far nonces have got, and where the member is. */
+  /** Records how many nonces a member's key has used, and the member's address. */
   noteNonces(report: NonceReport): void {
     const entry = this.#entries.get(report.ssrc);
     if (entry?.transport?.type !== 'udp') return;
-    // A report about the key before may still be on its way; counting on from the higher of the two harms neither.
+    // A report about the previous key may arrive late; continuing from the higher of the two counts is safe for both keys.
     const sent = Math.max(report.sent, entry.nonces?.sent ?? 0);
     entry.nonces = { ...report, sent };
   }
 
-  /** The orders that make a new lane what the old one was. */
+  /** Yields the orders that give a new lane the state of the old one. */
   *replay(): Generator<Order> {
     for (const [callId, { encryptedOnly, ssrcs }] of this.#rooms) {
       yield { type: 'open', callId };
@@ -94,7 +94,7 @@ export class Ledger {
     const { join, transport, nonces, lasting } = this.#entries.get(ssrc) as Entry;
     yield join;
     if (transport?.type === 'udp') {
-      // Without a report the key may have been used all the same, for less than the margin.
+      // Without a report the key may still have been used, but for fewer packets than the margin.
       const resume = nonces ?? { ssrc, sent: 0, received: null, address: null };
       yield { ...transport, transport: { ...transport.transport, resume } };
     } else if (transport) yield transport;

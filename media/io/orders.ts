@@ -8,7 +8,7 @@ import type {
 } from '../sfu/ports.ts';
 import type { PacketBatch } from './batch.ts';
 
-/** What a lane is told. Plain data: it crosses a thread boundary. */
+/** Instructions to a lane. Plain data: they are posted to its thread. */
 export type Order =
   | { readonly type: 'open'; readonly callId: string }
   | { readonly type: 'close'; readonly callId: string }
@@ -16,7 +16,7 @@ export type Order =
   | { readonly type: 'join'; readonly callId: string; readonly member: ForwarderMember }
   | { readonly type: 'leave'; readonly ssrc: number }
   | { readonly type: 'udp'; readonly ssrc: number; readonly transport: UdpTransport }
-  /** The member's browser is connected. */
+  /** Marks the member's browser as connected. */
   | { readonly type: 'peer'; readonly ssrc: number }
   | { readonly type: 'disconnect'; readonly ssrc: number }
   | { readonly type: 'payloadTypes'; readonly ssrc: number; readonly codecs: readonly PayloadTypes[] }
@@ -30,7 +30,7 @@ export type Order =
       readonly bySsrc: ReadonlyMap<number, number>;
     };
 
-/** An order about one member, and nothing else. */
+/** An order that concerns one member only. */
 export type MemberOrder = Exclude<Order, { readonly callId: string }>;
 
 export interface LaneFigures {
@@ -47,51 +47,51 @@ export interface LaneFigures {
   readonly members: ReadonlyMap<string, readonly MemberFigures[]>;
 }
 
-/** What was found out about a member, and the call it is in. */
+/** What the forwarder found out about a member, with the member's call. */
 export interface Finding extends ForwarderEvent {
   readonly callId: string;
 }
 
-/** What a lane says. It says something several times a second, so that silence means it hangs. */
+/** Report of a lane, sent several times a second; a lane without reports is considered hung. */
 export interface Report {
   readonly findings: readonly Finding[];
   readonly nonces: readonly NonceReport[];
   readonly figures: LaneFigures | null;
-  /** The highest question this answers; 0 before the first. */
+  /** The highest question this report answers; 0 before the first. */
   readonly answerTo: number;
-  /** The first bug that a packet ran into since the last report: only that packet was dropped. */
+  /** The first bug that a packet triggered since the last report; only that packet was dropped. */
   readonly bug: Error | null;
 }
 
-/** The main side of a lane. None of these may throw. */
+/** Callbacks of a lane to the main thread. None of these may throw. */
 export interface Outlet {
   report(report: Report): void;
-  /** Packets for browsers. */
+  /** Delivers packets for browsers. */
   packets(batch: PacketBatch): void;
-  /** Once: nothing else comes from this lane, and its port is free. */
+  /** Called once, last: no callback follows, and the lane's port is free. */
   died(reason: string): void;
 }
 
-/** One life of a lane, in this thread or another. */
+/** One run of a lane, in this thread or another. */
 export interface RunningLane {
   readonly port: number;
   order(orders: readonly Order[]): void;
-  /** Packets from browsers; `false` when too many are on their way, and these were dropped. */
+  /** Sends packets from browsers. @returns false when too many are in transit and these were dropped. */
   packets(batch: PacketBatch): boolean;
   /** Asks for a report with figures. */
   ask(question: number): void;
-  /** Ends it as a crash would: `died` is called when its port is free. */
+  /** Stops it as a crash would: `died` is called when its port is free. */
   kill(): void;
-  /** Ends it; `died` is not called. Resolves when its port is free. */
+  /** Stops it; `died` is not called. Resolves when its port is free. */
   stop(): Promise<void>;
 }
 
 export interface LanePlan {
   /** Address to bind; IPv4 or IPv6. */
   readonly host: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
 }
 
-/** Begins a life of a lane. Rejects when the port cannot be bound. */
+/** Starts one run of a lane. Rejects when the port cannot be bound. */
 export type StartLane = (plan: LanePlan, outlet: Outlet) => Promise<RunningLane>;

@@ -23,25 +23,25 @@ import { startThread } from './thread.ts';
 interface MediaPlaneOptions {
   /** Address to bind; IPv4 or IPv6. */
   readonly host: string;
-  /** UDP port of the first worker; each after it takes the next. 0 picks free ones. */
+  /** UDP port of the first worker; each further worker takes the next port. 0 picks free ports. */
   readonly port: number;
-  /** The address clients are told; null: `host`. */
+  /** The address announced to clients; null announces `host`. */
   readonly externalAddress: string | null;
-  /** Threads that forward; 0 forwards in this thread, and so does whatever runs from its sources: a thread needs the built file. */
+  /** Threads that forward; 0 forwards in this thread. Runs from source always do: a thread needs the built file. */
   readonly workers: number;
-  /** Makes the browsers' side, once; null: there is none, and `connectPeer` answers null. */
+  /** Creates the browsers' side, once; null for none, and then `connectPeer` returns null. */
   readonly peers: ((events: PeerEvents) => PeerPort) | null;
-  /** Hears of lanes that died or could not begin. */
+  /** Called when a lane died or could not be started. */
   readonly onFault: (error: Error, where: string) => void;
   readonly timers?: Timers;
   readonly start?: StartLane;
 }
 
-/** The plane with what only its owner needs. */
+/** The media plane with what only its owner uses. */
 export interface RunningMediaPlane extends MediaPlane {
-  /** The ports of all workers. */
+  /** The UDP ports of all workers. */
   readonly udpPorts: readonly number[];
-  /** Ends a worker as a crash would; it is begun anew. For tests of that. */
+  /** Stops a worker as a crash would; it is restarted. For tests. */
   killWorker(index: number): void;
 }
 
@@ -67,7 +67,7 @@ const SYSTEM_TIMERS: Timers = {
 };
 
 /**
- * The media plane over UDP sockets, in threads of their own, and browsers' peers in this one.
+ * Creates the media plane: UDP sockets in their own threads, and browsers' peers in this one.
  *
  * @throws when a port cannot be bound.
  */
@@ -129,7 +129,7 @@ class Plane implements RunningMediaPlane {
     return room;
   }
 
-  /** Of those that are up, where there are any. */
+  /** The least loaded lane that is up, or of all lanes while none is up. */
   #leastLoaded(): SupervisedLane {
     const up = this.#lanes.filter(({ isUp }) => isUp);
     const load = (lane: SupervisedLane): number => lane.memberCount + lane.callCount;
@@ -195,7 +195,7 @@ class Plane implements RunningMediaPlane {
   }
 }
 
-/** Every method of a room that is closed, or about a member that has left, does nothing. */
+/** The room of one call. Methods do nothing after the room is closed, or for a member that has left. */
 class Room implements MediaRoom {
   readonly callId: string;
   readonly lane: SupervisedLane;
@@ -267,7 +267,7 @@ class Room implements MediaRoom {
     if (placed.isPeer) this.#plane.peers?.close(ssrc);
     placed.isPeer = false;
     const { mode, key, claimed = null } = transport;
-    // A copy of its own memory: a key cut from a pool would take its neighbours along to the other thread.
+    // A copy with its own memory: transferring a key cut from a pool would transfer the rest of the pool too.
     const own = Uint8Array.from(key);
     this.lane.order({ type: 'udp', ssrc, transport: { mode, key: own, claimed, resume: null } });
   }

@@ -1,8 +1,8 @@
 const SPACE = 2 ** 32;
 
 /**
- * Allots SSRCs in runs, each run at a place of its own that chance picks: nobody can guess whose is next and speak in
- * its name before its owner does. 0 means "no stream" on the wire and is never allotted.
+ * Allocates consecutive SSRCs at a random place, so that nobody can guess the next SSRC and send with it before its owner
+ * does. 0 means "no stream" on the wire and is never allocated.
  */
 export class SsrcPool {
   readonly #taken = new Set<number>();
@@ -17,7 +17,7 @@ export class SsrcPool {
     return this.#taken.size;
   }
 
-  /** Takes `count` numbers in a row. */
+  /** Allocates `count` consecutive numbers. @returns the first. */
   take(count: number): number {
     for (;;) {
       const first = this.#random();

@@ -3,7 +3,7 @@ import { LATENCY_BOUNDS_US } from './latency.ts';
 import { Ledger } from './ledger.ts';
 import type { Finding, LaneFigures, LanePlan, Order, Report, RunningLane, StartLane } from './orders.ts';
 
-/** Runs things later. What it gives back calls them off. */
+/** Timers that a test can replace. Each returns a function that cancels the timer. */
 export interface Timers {
   after(delayMs: number, run: () => void): () => void;
   every(intervalMs: number, run: () => void): () => void;
@@ -14,17 +14,17 @@ export interface Timers {
 interface LaneEvents {
   finding(finding: Finding): void;
   packets(batch: PacketBatch): void;
-  /** Another lane has taken over these calls, with all they had. */
+  /** These calls continue in a restarted lane, with all their members and keys. */
   restored(callIds: readonly string[]): void;
-  /** These calls are over. */
+  /** These calls have ended. */
   lost(callIds: readonly string[]): void;
   fault(error: Error): void;
 }
 
 const WATCH_MS = 1000;
-/** Watches without a word after which a lane hangs. Lanes speak four times a second. */
+/** Watch intervals without a report after which a lane counts as hung. Lanes report four times a second. */
 const SILENT_WATCHES_MAX = 5;
-/** So many deaths within the window end the calls: whatever kills the lane may be one of them. */
+/** This many deaths within the window end the lane's calls, since one of them may cause the deaths. */
 const DEATHS_MAX = 3;
 const DEATH_WINDOW_MS = 60_000;
 const BACKOFF_MS = 250;
@@ -45,7 +45,7 @@ const NOTHING: LaneFigures = {
   members: new Map(),
 };
 
-/** A lane that comes back when it dies, with all it had: same port, same calls, same keys. */
+/** Restarts a lane when it dies, with all its state: same port, same calls, same keys. */
 export class SupervisedLane {
   readonly #start: StartLane;
   readonly #events: LaneEvents;
@@ -63,14 +63,14 @@ export class SupervisedLane {
   #silentWatches = 0;
   readonly #stopWatch: () => void;
   #callOff: () => void = () => {};
-  /** Of the lives before this one. */
+  /** Sum of the figures of earlier runs. */
   #earlier = NOTHING;
   #figures = NOTHING;
   #question = 0;
   readonly #answered = new Set<() => void>();
   #isClosed = false;
 
-  /** Rejects when the port cannot be bound at first; later it is tried again and again. */
+  /** Starts the lane. Rejects when the port cannot be bound; after the first start, failures are retried forever. */
   static async open(
     plan: LanePlan,
     start: StartLane,
@@ -115,7 +115,7 @@ export class SupervisedLane {
     return this.#restarts;
   }
 
-  /** Orders of one turn of the loop travel together. One that is down learns them when it is up again. */
+  /** Queues an order; the orders of one turn of the event loop are sent together. A restarted lane gets them by replay. */
   order(order: Order): void {
     this.#ledger.note(order);
     if (!this.#running) return;
@@ -135,7 +135,7 @@ export class SupervisedLane {
     this.#running?.order(orders);
   }
 
-  /** One packet of a browser; lost while the lane is down. */
+  /** Passes on one packet of a browser; it is lost while the lane is down. */
   packet(ssrc: number, packet: Uint8Array): void {
     if (!this.#running) return;
     if (this.#fromPeers.isEmpty) setImmediate(() => this.#flushPackets());
@@ -218,7 +218,7 @@ export class SupervisedLane {
     if (lost.length > 0) this.#events.lost(lost);
   }
 
-  /** Figures of all lives of the lane, from now where it answers in time. */
+  /** Figures of all runs of the lane, up to date if the lane answers within `ANSWER_MS`. */
   async figures(): Promise<LaneFigures> {
     if (this.#running) {
       this.#question += 1;
@@ -246,7 +246,7 @@ export class SupervisedLane {
     for (const settle of [...this.#answered]) settle();
   }
 
-  /** Ends the present life as a crash would. */
+  /** Stops the current run as a crash would. */
   kill(): void {
     this.#running?.kill();
   }
@@ -262,7 +262,7 @@ export class SupervisedLane {
   }
 }
 
-/** Counts add up; members are of the present alone. */
+/** Adds the counters of two runs; the member count is the present run's alone. */
 function sum(earlier: LaneFigures, present: LaneFigures): LaneFigures {
   const reasons = new Set([...Object.keys(earlier.drops), ...Object.keys(present.drops)]);
   return {

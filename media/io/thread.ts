@@ -2,14 +2,14 @@ import { Worker } from 'node:worker_threads';
 import { memoryOf, type PacketBatch } from './batch.ts';
 import type { LanePlan, Order, Outlet, Report, RunningLane } from './orders.ts';
 
-/** What a thread is told. */
+/** Messages to a lane's thread. */
 export type ThreadOrder =
   | { readonly kind: 'orders'; readonly orders: readonly Order[] }
   | { readonly kind: 'packets'; readonly batch: PacketBatch }
   | { readonly kind: 'ask'; readonly question: number }
   | { readonly kind: 'stop' };
 
-/** What a thread says. */
+/** Messages from a lane's thread. */
 export type ThreadNews =
   | { readonly kind: 'listening'; readonly port: number }
   | { readonly kind: 'report'; readonly report: Report }
@@ -17,20 +17,20 @@ export type ThreadNews =
 
 export interface ThreadStart {
   readonly plan: LanePlan;
-  /** Bytes of media on their way to the thread, then from it; both sides add and subtract. */
+  /** Bytes of media in transit to the thread, then from it; both sides add and subtract. */
   readonly underway: Int32Array<SharedArrayBuffer>;
 }
 
 export const TO_THREAD = 0;
 export const FROM_THREAD = 1;
-/** Of media on its way between two threads, each way; what would be more is dropped. */
+/** Most bytes of media in transit between the two threads, in each direction; further packets are dropped. */
 export const UNDERWAY_BYTES_MAX = 4 << 20;
 
-/** A lane in a thread of its own. */
+/** Starts a lane in its own thread. */
 export function startThread(plan: LanePlan, outlet: Outlet): Promise<RunningLane> {
   const underway = new Int32Array(new SharedArrayBuffer(8));
   const workerData: ThreadStart = { plan, underway };
-  // Not the program's own flags: some, such as --input-type, forbid a thread that begins from a file.
+  // Without the program's own flags: some, such as --input-type, do not work for a thread that starts from a file.
   const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData, execArgv: [] });
   const say = (order: ThreadOrder, memory: ArrayBuffer[] = []): void => worker.postMessage(order, memory);
   let isListening = false;
@@ -45,7 +45,7 @@ export function startThread(plan: LanePlan, outlet: Outlet): Promise<RunningLane
     });
     worker.once('exit', (code) => {
       const reason = fault?.message ?? `exit code ${code}`;
-      reject(new Error(`A media worker ended before it listened: ${reason}`));
+      reject(new Error(`Media worker exited before its port was bound: ${reason}`));
       if (isListening && !isStopping) outlet.died(reason);
     });
     worker.on('message', (news: ThreadNews) => {

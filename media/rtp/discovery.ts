@@ -1,6 +1,6 @@
 /**
- * What a client sends beside RTP: IP discovery and keepalives. Answers are as long as their questions and never longer,
- * so that a forged source gains nothing by them.
+ * The datagrams of clients that are not RTP: IP discovery and keepalives. A response is never longer than its request, so
+ * that a forged source address amplifies nothing.
  *
  * @source the platform's "Voice Connections" page, "IP Discovery"; @discordjs/voice for the bare keepalive
  */
@@ -9,20 +9,20 @@ export const KEEPALIVE_BYTES = 8;
 
 const REQUEST = 1;
 const RESPONSE = 2;
-/** Length of what follows the length field. */
+/** Bytes after the length field. */
 const BODY_BYTES = 70;
 const ADDRESS_AT = 8;
 const ADDRESS_BYTES = 64;
 const PORT_AT = 72;
 
-/** @returns the SSRC that asks, or -1 if the datagram is no discovery request. */
+/** @returns the SSRC in the request, or -1 if the datagram is not a discovery request. */
 export function discoveryRequest(bytes: Buffer, length: number): number {
   if (length !== DISCOVERY_BYTES) return -1;
   if (bytes.readUInt16BE(0) !== REQUEST || bytes.readUInt16BE(2) !== BODY_BYTES) return -1;
   return bytes.readUInt32BE(4);
 }
 
-/** Writes the answer: the address a datagram came from, as text of at most 63 bytes. */
+/** Writes the response: the source address of the request, as text of at most 63 bytes. */
 export function writeDiscoveryResponse(
   into: Buffer,
   offset: number,
@@ -44,7 +44,7 @@ const PONG = 0x1337_f00d;
 export const isPing = (bytes: Buffer, length: number): boolean =>
   length === KEEPALIVE_BYTES && bytes.readUInt32BE(0) === PING;
 
-/** Writes the answer to a ping: another word, the same sequence number. */
+/** Writes the response to a ping: another magic word, the same sequence number. */
 export function writePong(into: Buffer, offset: number, ping: Buffer): void {
   into.writeUInt32BE(PONG, offset);
   into.writeUInt32BE(ping.readUInt32BE(4), offset + 4);

@@ -1,8 +1,8 @@
 /**
- * Whether an RTP payload begins a keyframe, as far as end-to-end encryption lets it be seen: what the packetization
- * itself says, and the few frame bytes that DAVE leaves clear (VP8: the first 10, H264 and H265: NAL headers).
+ * Whether an RTP payload begins a keyframe, as far as end-to-end encryption lets the server see it: from the packetization,
+ * and from the few frame bytes that DAVE leaves clear (VP8: the first 10, H264 and H265: NAL headers).
  *
- * @returns null if the codec gives no answer.
+ * @returns null if the codec is unknown.
  * @source RFC 7741 (VP8), RFC 6184 (H264), RFC 7798 (H265), RFC 9628 (VP9), the AV1 RTP specification 1.0
  */
 export function beginsKeyframe(codec: string, bytes: Buffer, start: number, end: number): boolean | null {
@@ -15,10 +15,10 @@ export function beginsKeyframe(codec: string, bytes: Buffer, start: number, end:
     case 'H265':
       return h265(bytes, start, end);
     case 'VP9':
-      // First packet of a frame that no other picture predicts, of the lowest spatial layer where layers are named.
+      // First packet of a frame without inter-picture prediction; of the lowest spatial layer if layers are present.
       return vp9(bytes, start, end);
     case 'AV1':
-      // N: the first packet of a coded video sequence.
+      // The N bit: the first packet of a coded video sequence.
       return (bytes[start]! & 0x08) !== 0;
     default:
       return null;
@@ -72,7 +72,7 @@ function h265(bytes: Buffer, start: number, end: number): boolean {
     : isH265Key(type);
 }
 
-/** Whether one of the units of an aggregation packet, each behind its u16 length, is of the sought kind. */
+/** Whether an aggregation packet has a unit, each preceded by its u16 length, for which `sought` is true. */
 function aggregated(bytes: Buffer, from: number, end: number, sought: (unit: number) => boolean): boolean {
   for (let at = from; at + 2 < end; at += 2 + bytes.readUInt16BE(at)) if (sought(bytes[at + 2]!)) return true;
   return false;

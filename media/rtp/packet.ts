@@ -2,7 +2,7 @@
 export const RTP_HEADER_BYTES = 12;
 export const RTP_VERSION = 2;
 
-/** In the same byte as the payload type. */
+/** Shares its byte with the payload type. */
 export const MARKER_BIT = 0x80;
 
 const CSRC_BYTES = 4;
@@ -16,11 +16,11 @@ export const isVersion2 = (packet: Buffer): boolean => packet[0]! >> 6 === RTP_V
 export const isRtcp = (packet: Buffer): boolean => packet[1]! >= 192 && packet[1]! <= 223;
 
 /**
- * Bytes of an RTP packet that transport encryption leaves clear: fixed header, CSRCs and, with an extension, its preamble
- * but not its elements.
+ * Length of the part of an RTP packet that transport encryption leaves clear: fixed header, CSRCs and, with an extension, its
+ * preamble but not its elements.
  *
- * @param length of what lies in `packet`
- * @returns -1 if the packet is too short for its own header.
+ * @param length bytes used in `packet`
+ * @returns -1 if the packet is shorter than its own header.
  */
 export function clearHeaderBytes(packet: Buffer, length: number): number {
   if (length < RTP_HEADER_BYTES) return -1;
@@ -32,24 +32,24 @@ export function clearHeaderBytes(packet: Buffer, length: number): number {
   return bytes <= length ? bytes : -1;
 }
 
-/** One RTP packet, read into the same object over and over: no allocation per packet. */
+/** The header fields of one RTP packet. Readers reuse one object: no allocation per packet. */
 export class RtpPacket {
   marker = false;
   payloadType = 0;
   sequence = 0;
   timestamp = 0;
   ssrc = 0;
-  /** Where the payload lies in the buffer named by the reader; without extension elements and padding. */
+  /** Bounds of the payload in the buffer that was read, without extension elements and padding. */
   payloadStart = 0;
   payloadEnd = 0;
 }
 
 /**
- * Reads the fixed header in the first 12 bytes of `header` and finds the payload in `body`, which holds what follows the
+ * Reads the fixed header in the first 12 bytes of `header` and finds the payload in `body`, which holds everything after the
  * clear header: extension elements, payload, padding.
  *
- * @param headerBytes what `clearHeaderBytes` said of `header`
- * @returns false if the lengths named inside do not fit.
+ * @param headerBytes the result of `clearHeaderBytes` for `header`
+ * @returns false if the lengths inside the packet do not fit.
  */
 export function readRtp(
   into: RtpPacket,
@@ -79,7 +79,7 @@ export function readRtp(
   return true;
 }
 
-/** Writes the plainest header there is: no CSRCs, extension or padding. */
+/** Writes a minimal header: no CSRCs, extension or padding. */
 export function writeRtpHeader(
   packet: Buffer,
   offset: number,

@@ -4,17 +4,17 @@ import { RTP_VERSION } from './packet.ts';
 export const RTCP = { SR: 200, RR: 201, SDES: 202, BYE: 203, APP: 204, RTPFB: 205, PSFB: 206 } as const;
 export const FEEDBACK = { NACK: 1, PLI: 1, FIR: 4, APPLICATION: 15 } as const;
 
-/** What transport encryption leaves clear of an RTCP packet: first header and the sender's SSRC. */
+/** Bytes of an RTCP packet that transport encryption leaves clear: the first header and the sender's SSRC. */
 export const RTCP_HEADER_BYTES = 8;
 const PLI_BYTES = 12;
 const REPORT_BLOCK_BYTES = 24;
 const SENDER_INFO_BYTES = 20;
 const REMB_WORD = 0x52454d42;
 
-/** Parts of one compound packet that are read; what is beyond it is ignored. */
+/** Most packets of one compound packet that are read; the rest is ignored. */
 export const RTCP_PARTS_MAX = 16;
 
-/** One packet of a compound, read into the same object over and over. */
+/** One packet of a compound packet. Readers reuse one object. */
 export class RtcpPart {
   type = 0;
   /** Report count or feedback message type. */
@@ -25,9 +25,9 @@ export class RtcpPart {
 }
 
 /**
- * Reads the packet that begins at `start` of a compound that ends at `end`.
+ * Reads the packet at `start` of a compound packet that ends at `end`.
  *
- * @returns false if there is none that is whole; reading ends then.
+ * @returns false if there is no complete packet; the caller stops reading.
  */
 export function readRtcp(into: RtcpPart, bytes: Buffer, start: number, end: number): boolean {
   if (end - start < RTCP_HEADER_BYTES) return false;
@@ -42,11 +42,11 @@ export function readRtcp(into: RtcpPart, bytes: Buffer, start: number, end: numb
   return true;
 }
 
-/** Where the report blocks of a sender or receiver report begin. */
+/** Offset of the report blocks of a sender or receiver report. */
 const reportsStart = (part: RtcpPart): number =>
   part.start + RTCP_HEADER_BYTES + (part.type === RTCP.SR ? SENDER_INFO_BYTES : 0);
 
-/** Number of report blocks that are really there. */
+/** Number of report blocks that are complete. */
 export const reportCount = (part: RtcpPart): number =>
   Math.max(0, Math.min(part.count, Math.floor((part.end - reportsStart(part)) / REPORT_BLOCK_BYTES)));
 
@@ -57,7 +57,7 @@ export const reportAt = (part: RtcpPart, index: number): number =>
 export const hasSenderInfo = (part: RtcpPart): boolean =>
   part.end - part.start >= RTCP_HEADER_BYTES + SENDER_INFO_BYTES;
 
-/** The media SSRC a feedback packet is about; 0 if it has none. */
+/** The media SSRC of a feedback packet; 0 if it has none. */
 export const mediaSsrc = (part: RtcpPart, bytes: Buffer): number =>
   part.end - part.start >= 12 ? bytes.readUInt32BE(part.start + 8) : 0;
 
@@ -75,7 +75,7 @@ function writeHeader(
   into.writeUInt32BE(ssrc, offset + 4);
 }
 
-/** Writes a sender report for another SSRC, without report blocks: they concern what only its sender receives. */
+/** Writes a sender report for another SSRC, without report blocks: they are about streams that only its sender receives. */
 export function writeSenderReport(
   into: Buffer,
   offset: number,
@@ -91,7 +91,7 @@ export function writeSenderReport(
   return length;
 }
 
-/** Writes a receiver report with the one block that begins at `block`, about `aboutSsrc`. */
+/** Writes a receiver report with the one block at `block`, about `aboutSsrc`. */
 export function writeReceiverReport(
   into: Buffer,
   offset: number,
@@ -109,10 +109,10 @@ export function writeReceiverReport(
   return length;
 }
 
-/** Pairs of a NACK that are passed on; a client that misses more than 17 times as many packets wants a keyframe. */
+/** Pairs of a NACK that are forwarded, each for up to 17 packets; a client that misses more needs a keyframe. */
 const NACK_PAIRS_MAX = 64;
 
-/** Writes a NACK with the same pairs about another SSRC, each sequence number less `sequenceOffset`. */
+/** Writes a NACK with the same pairs about another SSRC, with `sequenceOffset` subtracted from each sequence number. */
 export function writeNack(
   into: Buffer,
   offset: number,
@@ -133,17 +133,17 @@ export function writeNack(
   return length;
 }
 
-/** Writes a picture loss indication: the sender of `aboutSsrc` shall send a keyframe. */
+/** Writes a picture loss indication, which asks the sender of `aboutSsrc` for a keyframe. */
 export function writePli(into: Buffer, offset: number, reporterSsrc: number, aboutSsrc: number): number {
   writeHeader(into, offset, FEEDBACK.PLI, RTCP.PSFB, PLI_BYTES, reporterSsrc);
   into.writeUInt32BE(aboutSsrc, offset + 8);
   return PLI_BYTES;
 }
 
-/** Entries of a FIR or REMB that are read. */
+/** Most entries of a FIR or REMB that are read. */
 const LISTED_MAX = 32;
 
-/** How many SSRCs a FIR or REMB lists, and where: see `listedSsrc`. 0 if it is neither. */
+/** Number of SSRCs in a FIR or REMB, for `listedSsrc`; 0 for another packet. */
 export function listedCount(part: RtcpPart, bytes: Buffer): number {
   const room = part.end - part.start;
   if (part.type !== RTCP.PSFB) return 0;

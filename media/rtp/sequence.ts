@@ -1,11 +1,11 @@
-/** How far `to` is ahead of `from` on the circle of 16-bit numbers: -32768 to 32767. */
+/** How far the 16-bit number `to` is ahead of `from`, modulo 2^16: -32768 to 32767. */
 export const sequenceDelta = (from: number, to: number): number => ((to - from) << 16) >> 16;
 
-/** Beyond such a jump the sender has most likely started anew. */
+/** After a larger jump the sender has most likely restarted its sequence. */
 const DROPOUT_MAX = 3000;
 
 /**
- * Reception of one stream: what was lost, and how unevenly the rest came.
+ * Reception statistics of one stream: packet loss and jitter.
  *
  * @source RFC 3550, A.1, A.3 and A.8
  */
@@ -23,10 +23,10 @@ export class Reception {
     this.#clockHz = clockHz;
   }
 
-  /** @param nowMs when the packet arrived; fractions count */
+  /** @param nowMs arrival time in milliseconds, with fractions */
   received(sequence: number, timestamp: number, nowMs: number): void {
     this.#received += 1;
-    // The difference of two transit times stays small though both clocks wrap: it is taken on the circle of 32 bits.
+    // The difference of two transit times is taken modulo 2^32, so it stays small although both clocks wrap.
     const transit = (Math.round((nowMs * this.#clockHz) / 1000) - timestamp) | 0;
     const delta = sequenceDelta(this.#highest, sequence);
     if (this.#first < 0 || Math.abs(delta) > DROPOUT_MAX) {

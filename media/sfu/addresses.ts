@@ -3,8 +3,8 @@ import { Rate } from './room.ts';
 const BUCKETS = 4096;
 
 /**
- * Bounds what is answered to addresses that nobody vouches for. Addresses share a fixed number of buckets, so that any
- * number of forged ones takes no memory; one who shares a bucket with a flood is answered when he asks again.
+ * Limits the answers to unauthenticated addresses. All addresses share a fixed number of buckets, so that forged addresses
+ * cannot exhaust memory. A client that shares a bucket with a flood gets its answer at a later attempt.
  */
 export class AnswerLimit {
   readonly #buckets: readonly Rate[];

@@ -21,11 +21,11 @@ import type { PacketSender } from './sender.ts';
 import type { VideoRouter } from './video.ts';
 
 /**
- * RTCP of members. Each part of a compound goes only where it concerns somebody: reports of a sender to those who receive
- * that stream, everything a receiver says to the sender of the stream it is about, and that only if it does receive it.
+ * Routes RTCP of members. Each packet of a compound is forwarded only to the members it concerns: reports of a sender to the
+ * receivers of that stream, and feedback of a receiver to the sender of the stream, if the receiver does receive it.
  *
- * Transport-wide congestion feedback is dropped: its numbers count packets of one hop, and the header extension that
- * carries them ends here.
+ * Transport-wide congestion feedback is dropped: its numbers count the packets of one hop, and the server removes the header
+ * extension that carries them.
  */
 export class FeedbackRouter {
   readonly #streams: ReadonlyMap<number, Stream>;
@@ -39,7 +39,7 @@ export class FeedbackRouter {
     this.#video = video;
   }
 
-  /** Routes the compound between `start` and `end`. @returns false if not even its first part is whole. */
+  /** Routes the compound between `start` and `end`. @returns false if its first packet is incomplete. */
   route(from: Member, bytes: Buffer, start: number, end: number, nowMs: number): boolean {
     const part = this.#part;
     let at = start;
@@ -81,7 +81,7 @@ export class FeedbackRouter {
     }
   }
 
-  /** What a receiver says about one stream: who sends it, and as what. Null if the receiver is not sent it. */
+  /** The stream a receiver's feedback is about, and the receiver's subscription to it; null if it does not receive the stream. */
   #subject(from: Member, ssrc: number): { stream: Stream; viewing: Viewing | null } | null {
     const stream = this.#streams.get(ssrc);
     if (stream === undefined || stream.member.room !== from.room || !stream.member.isReachable) return null;

@@ -1,7 +1,7 @@
 import type { MemberFigures } from '../plane.ts';
 import { type Member, UdpLink } from './room.ts';
 
-/** Loss counts what is numbered without gaps: audio and each layer, not retransmissions. Jitter is that of the audio. */
+/** Figures of one member. Loss counts audio and each layer, but not retransmissions; jitter is that of the audio. */
 export function figuresOf(member: Member): MemberFigures {
   let expected = 0;
   let received = 0;
@@ -19,7 +19,7 @@ export function figuresOf(member: Member): MemberFigures {
     packetsOut,
     bytesIn,
     bytesOut,
-    // Duplicates count as received, which RFC 3550 says of itself; the share is never below zero.
+    // RFC 3550 counts duplicates as received, so the share could become negative without the bound.
     loss: expected > 0 ? Math.max(0, 1 - received / expected) : 0,
     jitterMs: member.audio.reception.jitterMs,
   };

@@ -41,25 +41,25 @@ import { hearersOf, isSame, Member, Room, type Stream, UdpLink } from './room.ts
 import { PacketSender } from './sender.ts';
 import { VideoRouter } from './video.ts';
 
-/** Longer datagrams are refused; with what encryption adds they fit a slot. */
+/** Longer datagrams are refused. With the bytes that encryption adds, a packet of this size fits a slot. */
 const PACKET_BYTES_MAX = 2000;
-/** Without audio for so long a member has stopped speaking: ten lost packets of 20 ms. */
+/** A member that sent no audio for this long has stopped speaking: ten lost packets of 20 ms. */
 const SPEAKING_ENDS_MS = 200;
 const SWEEP_EVERY_MS = 1000;
 const ANSWERS_PER_SECOND = 20;
 
-/** Why a packet was dropped, or null. */
+/** The reason a packet was dropped, or null if it was not. */
 type Outcome = DropReason | null;
 
-/** See `MediaForwarder`. One for each worker. */
+/** The `MediaForwarder` of one worker. */
 export class Forwarder implements MediaForwarder {
   readonly #output: ForwarderOutput;
   readonly #options: ForwarderOptions;
   readonly #rooms = new Map<string, Room>();
   readonly #members = new Map<number, Member>();
-  /** By every SSRC that a member may send with. */
+  /** Streams by every SSRC that a member may send with. */
   readonly #streams = new Map<number, Stream>();
-  /** Whom a bare keepalive comes from. */
+  /** Members by address, to find the sender of a bare keepalive. */
   readonly #byAddress = new Map<string, Member>();
   readonly #speaking = new Set<Member>();
   readonly #sender: PacketSender;
@@ -184,7 +184,7 @@ export class Forwarder implements MediaForwarder {
     this.#change(ssrc, (member) => {
       member.wantsAny = any;
       member.wants = bySsrc;
-      // Whoever is newly wanted is asked for a keyframe now, not with his next packet.
+      // Ask newly wanted members for a keyframe now, not with their next packet.
       member.room.version += 1;
       for (const other of member.room.members)
         if (other.layers.some((layer) => layer.active)) this.#video.viewersOf(other, nowMs);
@@ -231,7 +231,7 @@ export class Forwarder implements MediaForwarder {
     if (!stream || !(link instanceof UdpLink)) return 'unknown';
     const nonce = nonceOf(bytes, length);
     if (!link.window.fresh(nonce)) return 'replayed';
-    // An RTCP body is put behind room for its header, so that the compound is whole again.
+    // Leave room for the header before an RTCP body, so that the decrypted compound is contiguous.
     const plainStart = rtcp ? RTCP_HEADER_BYTES : 0;
     const opened = link.cipher.open(
       bytes,
@@ -333,7 +333,7 @@ export class Forwarder implements MediaForwarder {
     return this.#feedback.route(member, bytes, 0, length, nowMs) ? null : 'malformed';
   }
 
-  /** One authentic RTP packet, read into `#packet`, whose payload lies in `bytes`. */
+  /** Handles one authentic RTP packet, read into `#packet`, whose payload is in `bytes`. */
   #rtp(stream: Stream, bytes: Buffer, nowMs: number): Outcome {
     const packet = this.#packet;
     const { member, layer } = stream;
@@ -389,7 +389,7 @@ export class Forwarder implements MediaForwarder {
     this.#video.tick(nowMs);
     if (nowMs - this.#sweptMs < SWEEP_EVERY_MS) return;
     this.#sweptMs = nowMs;
-    // A browser's connection has checks of its own.
+    // A browser's connection has its own timeout.
     for (const member of this.#members.values()) {
       if (!member.isConnected || member.isSilent || member.link === 'peer') continue;
       if (nowMs - member.lastHeardMs < this.#options.silentMs) continue;

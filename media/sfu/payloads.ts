@@ -1,17 +1,17 @@
 import { OPUS_PAYLOAD_TYPE, VIDEO_CODECS } from '../../protocol/voice.ts';
 import type { PayloadTypes } from './ports.ts';
 
-/** Codecs that are forwarded; a codec is known by its place here. The first is the audio codec. */
+/** Codecs that are forwarded; code identifies a codec by its index here. The first is the audio codec. */
 export const CODECS: readonly string[] = ['opus', ...VIDEO_CODECS.map((codec) => codec.name)];
 export const OPUS = 0;
 export const NO_CODEC = -1;
-/** Stands for a payload type that a member has not got. */
+/** Marks a codec for which a member has no payload type. */
 export const NO_PAYLOAD_TYPE = -1;
 
 const isPayloadType = (value: number | null): value is number =>
   value !== null && Number.isInteger(value) && value >= 0 && value < 128;
 
-/** What payload types mean to one member, in both directions. Everyone has one for Opus. */
+/** One member's payload types, used for both directions. Every table has a payload type for Opus. */
 export class PayloadTable {
   readonly #codecs = new Int8Array(128).fill(NO_CODEC);
   readonly #types = new Int16Array(CODECS.length).fill(NO_PAYLOAD_TYPE);
@@ -31,7 +31,7 @@ export class PayloadTable {
     this.#rtxTypes[codec] = isPayloadType(rtxPayloadType) ? rtxPayloadType : NO_PAYLOAD_TYPE;
   }
 
-  /** The codec of a payload type of at most 127, or `NO_CODEC`. */
+  /** The codec of a payload type (at most 127), or `NO_CODEC`. */
   codec(payloadType: number): number {
     return this.#codecs[payloadType]!;
   }

@@ -1,7 +1,7 @@
-/** Longer than any packet taken in, with what encryption adds. */
+/** Longer than any accepted packet with the bytes that encryption adds. */
 export const SLOT_BYTES = 2048;
 
-/** Packets on their way out: one buffer, cut into slots that are used in turn. */
+/** Ring of outgoing packets: one buffer, divided into slots that are used in turn. */
 export class PacketRing {
   readonly bytes: Buffer;
   #next = 0;
@@ -10,14 +10,14 @@ export class PacketRing {
     this.bytes = Buffer.alloc(slots * SLOT_BYTES);
   }
 
-  /** Where the next packet may be written: `SLOT_BYTES` from here on. */
+  /** Offset at which the next packet may be written; `SLOT_BYTES` are free from there. */
   take(): number {
     const offset = this.#next;
     this.#next = offset + SLOT_BYTES === this.bytes.length ? 0 : offset + SLOT_BYTES;
     return offset;
   }
 
-  /** Gives back the place taken last: what lay there is no longer needed. */
+  /** Returns the slot taken last, whose packet is no longer needed. */
   giveBack(offset: number): void {
     this.#next = offset;
   }

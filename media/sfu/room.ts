@@ -12,7 +12,7 @@ const VIDEO_CLOCK_HZ = 90_000;
 const CLOSED: Gate = { speaks: false, streams: false, hears: false };
 const CANDIDATES_MAX = 4;
 
-/** The media of one call. Whatever changes who receives what raises `version`, and lists made under another are stale. */
+/** The media of one call. Every change to who receives what increases `version`; cached lists of another version are stale. */
 export class Room {
   readonly callId: string;
   readonly members = new Set<Member>();
@@ -35,19 +35,19 @@ export interface Stream {
   readonly rate: Rate;
 }
 
-/** One encoding of a member's picture. */
+/** One encoding of a member's video. */
 export interface Layer {
   readonly member: Member;
   readonly ssrc: number;
   readonly rtxSsrc: number;
   quality: number;
   active: boolean;
-  /** What its packets were last encoded with. */
+  /** Codec of its latest packet. */
   codec: number;
   keyframeAskedMs: number;
 }
 
-/** Packets within the current second of one source: a bound, not a shape. */
+/** Limits the packets of one source per second. It drops the excess and does not smooth. */
 export class Rate {
   readonly #max: number;
   #sinceMs = -Infinity;
@@ -71,14 +71,14 @@ export class Rate {
 const AUDIO_PER_SECOND = 500;
 /** About 40 Mbit/s in full packets. */
 const VIDEO_PER_SECOND = 4000;
-/** Parts, report blocks and listed SSRCs together: each may become a packet to somebody else. */
+/** RTCP packets, report blocks and listed SSRCs together: each may cause a packet to another member. */
 const RTCP_ITEMS_PER_SECOND = 1000;
 
-/** Transport of a UDP member: the key, how far its nonces are used up, and where the client is. */
+/** Transport of a UDP member: the key, the nonces used, and the client's address. */
 export class UdpLink {
   readonly cipher: TransportCipher;
   readonly window = new NonceWindow();
-  /** Nonces used for sending. */
+  /** Number of nonces used for sending. */
   sent = 0;
   isReported = false;
   address: Endpoint | null = null;
@@ -97,13 +97,13 @@ export class UdpLink {
     if (resume.received) this.window.resume(resume.received.highest, resume.received.littleEndian);
   }
 
-  /** Whether this is the transport asked for: then its counters must go on, as the key's do. */
+  /** Whether this transport has the same mode and key; then its nonce counters must continue. */
   isFor({ mode, key }: UdpTransport): boolean {
     return mode === this.#mode && this.#key.equals(key);
   }
 }
 
-/** How one member is sent another's picture. */
+/** One member's subscription to another member's video. */
 export type Viewing = Subscription<Member, Layer>;
 
 export class Member {
@@ -111,18 +111,18 @@ export class Member {
   readonly ssrc: number;
   readonly userId: string;
   readonly audio: Stream;
-  /** In order of falling quality as they were allotted. */
+  /** In the order they were allocated, with falling quality. */
   readonly layers: readonly Layer[];
   readonly streams: readonly Stream[];
   link: UdpLink | 'peer' | null = null;
-  /** Whether something authentic has come from it by its present transport. */
+  /** Whether an authentic packet has arrived by its present transport. */
   isConnected = false;
   payloads: PayloadTable = DEFAULT_PAYLOADS;
   gate: Gate = CLOSED;
   audience: ReadonlySet<number> | null = null;
   wantsAny = 0;
   wants: ReadonlyMap<number, number> = new Map();
-  /** Where IP discovery for this member came from lately. */
+  /** Addresses that IP discovery for this member came from most recently. */
   readonly candidates: Endpoint[] = [];
   readonly rtcpRate = new Rate(RTCP_ITEMS_PER_SECOND);
 
@@ -130,7 +130,7 @@ export class Member {
   hearersVersion = -1;
   viewers: readonly Viewing[] = [];
   viewersVersion = -1;
-  /** All that ever watched and are still here: where their numbering stands. */
+  /** Subscriptions of every member that ever watched and is still in the call; they keep the numbering of packets. */
   readonly subscriptions = new Map<Member, Viewing>();
 
   isSpeaking = false;
@@ -181,23 +181,23 @@ export class Member {
     };
   }
 
-  /** Whether packets can be sent to it. */
+  /** Whether the server can send packets to it. */
   get isReachable(): boolean {
     return this.link === 'peer' || (this.link !== null && this.link.address !== null);
   }
 
-  /** The SSRCs others see this member's picture under, whichever layer they are sent; null without video. */
+  /** The layer whose SSRCs others receive this member's video under, whichever layer is forwarded; null without video. */
   get primary(): Layer | null {
     return this.layers[0] ?? null;
   }
 
-  /** Quality from 0 to 100 in which this member wants another's picture. */
+  /** The quality from 0 to 100 in which this member wants another member's video. */
   wanted(sender: Member): number {
     const primary = sender.primary;
     return primary === null ? 0 : (this.wants.get(primary.ssrc) ?? this.wantsAny);
   }
 
-  /** Notes a place that IP discovery came from; the oldest is forgotten. */
+  /** Records an address that IP discovery came from; beyond `CANDIDATES_MAX` the oldest is dropped. */
   discoveredAt(from: Endpoint): void {
     if (this.candidates.some((known) => isSame(known, from))) return;
     if (this.candidates.length >= CANDIDATES_MAX) this.candidates.shift();
@@ -207,7 +207,7 @@ export class Member {
 
 export const isSame = (a: Endpoint, b: Endpoint): boolean => a.port === b.port && a.address === b.address;
 
-/** Who hears whom, of two members of one call. */
+/** Whether `receiver` is sent the audio of `sender`, another member of its call. */
 export const hears = (receiver: Member, sender: Member): boolean =>
   receiver !== sender &&
   sender.gate.speaks &&
@@ -215,11 +215,11 @@ export const hears = (receiver: Member, sender: Member): boolean =>
   (sender.audience === null || sender.audience.has(receiver.ssrc)) &&
   receiver.wants.get(sender.ssrc) !== 0;
 
-/** Who is sent whose picture. Hearing is no condition: one who is deafened still sees. */
+/** Whether `receiver` is sent the video of `sender`. A deafened member still receives video. */
 export const sees = (receiver: Member, sender: Member): boolean =>
   receiver !== sender && sender.gate.streams && receiver.wanted(sender) > 0;
 
-/** Those who are sent a member's audio now. O(1) until something changes in the room, then O(members). */
+/** The members that receive a member's audio now. O(1) while the room is unchanged, else O(members). */
 export function hearersOf(sender: Member): readonly Member[] {
   const { room } = sender;
   if (sender.hearersVersion !== room.version) {

@@ -6,15 +6,15 @@ import { PacketRing, SLOT_BYTES } from './ring.ts';
 import type { Member } from './room.ts';
 
 /**
- * Everything that leaves: one copy or encryption into a slot of the ring, and one send. A packet for which a member's key
- * has no nonce left is not sent.
+ * Sends all outgoing packets: one copy or encryption into a slot of the ring, and one send. A packet is not sent when the
+ * member's key has no unused nonce left.
  */
 export class PacketSender {
   readonly #output: ForwarderOutput;
   readonly #ring: PacketRing;
-  /** Where the header of the next RTP packet is written; receivers differ in a field or two of it. */
+  /** The header of the next RTP packet is written here; the headers for different receivers differ in a field or two. */
   readonly rtpHeader = Buffer.alloc(RTP_HEADER_BYTES);
-  /** Where RTCP packets and answers are composed. */
+  /** RTCP packets and answers are composed here. */
   readonly scratch = Buffer.alloc(SLOT_BYTES);
   readonly #rtcpHeader = this.scratch.subarray(0, RTCP_HEADER_BYTES);
   packets = 0;
@@ -25,7 +25,7 @@ export class PacketSender {
     this.#ring = new PacketRing(slots);
   }
 
-  /** Sends `rtpHeader` as it stands, followed by `body`. */
+  /** Sends `rtpHeader` in its present state, followed by `body`. */
   sendRtp(to: Member, body: Buffer): void {
     this.#send(to, this.rtpHeader, body);
   }
@@ -55,7 +55,7 @@ export class PacketSender {
         this.#output.event(to.room.callId, { type: 'exhausted', ssrc: to.ssrc });
       }
       this.#output.send(link.address!, slots, at, length);
-      // In the same place the next packet needs no new view of it.
+      // Reusing the slot lets the next packet reuse the view of it.
       if (this.#output.isTaken?.()) this.#ring.giveBack(at);
     }
     to.packetsOut += 1;
@@ -64,7 +64,7 @@ export class PacketSender {
     this.bytes += length;
   }
 
-  /** Answers a datagram that belongs to nobody yet with the first `length` bytes of `scratch`. */
+  /** Sends the first `length` bytes of `scratch` in answer to a datagram from an unauthenticated address. */
   answer(to: Endpoint, length: number): void {
     const at = this.#ring.take();
     this.scratch.copy(this.#ring.bytes, at, 0, length);

@@ -1,20 +1,20 @@
 import { sequenceDelta } from '../rtp/sequence.ts';
 
-/** Between the last picture of one layer and the first of another at least one frame's time must pass: 1/60 s at 90 kHz. */
+/** Least time between the last frame of one layer and the first of another: one frame, 1/60 s at 90 kHz. */
 const FRAME_TICKS_MIN = 1500;
 const TICKS_PER_MS = 90;
-/** A packet this far behind the switch is not late: its sender numbers anew. */
+/** A packet this far behind the switch is not late: its sender has restarted its numbering. */
 const LATE_MAX = 0x4000;
-/** How far behind the newest packet a retransmission may be; the switch is forgotten beyond it. */
+/** How far behind the newest packet a retransmission may be; past it, the position of the switch is advanced. */
 const KNOWN_MAX = 0x1000;
 
-/** What decides which of several encodings of one picture is sent. */
+/** The fields of an encoding that decide which layer is sent. */
 interface Encoding {
   readonly quality: number;
   readonly active: boolean;
 }
 
-/** The layer to send to one who wants `quality`: the best that is active and not beyond it, or else the least there is. */
+/** The best active layer that is not above `quality`; if all are above it, the lowest; null without an active layer. */
 export function chooseLayer<L extends Encoding>(layers: readonly L[], quality: number): L | null {
   let chosen: L | null = null;
   for (const layer of layers) {
@@ -30,16 +30,16 @@ function better(layer: Encoding, than: Encoding, quality: number): boolean {
 }
 
 /**
- * One member watching another. The receiver sees a single stream under the sender's primary SSRC: when the layer behind it
- * changes, sequence numbers and timestamps go on without a gap.
+ * One member watching another. The receiver sees a single stream under the sender's primary SSRC: when the forwarded layer
+ * changes, sequence numbers and timestamps continue without a gap.
  */
 export class Subscription<Viewer, Layer> {
   readonly viewer: Viewer;
-  /** What is sent now; null before the first keyframe. */
+  /** The layer that is forwarded now; null before the first keyframe. */
   layer: Layer | null = null;
-  /** What shall be sent from its next keyframe on. */
+  /** The layer to forward from its next keyframe on. */
   target: Layer | null = null;
-  /** Add to what the layer has to get what the viewer sees. */
+  /** Add these to the layer's values to get the values the viewer sees. */
   sequenceOffset = 0;
   timestampOffset = 0;
   #begunAt = 0;
@@ -57,16 +57,16 @@ export class Subscription<Viewer, Layer> {
     return this.target !== null && this.target !== this.layer;
   }
 
-  /** Nothing more is sent; the numbering is kept for when it goes on. */
+  /** Stops forwarding; the numbering is kept for a later start. */
   stop(): void {
     this.layer = null;
     this.target = null;
   }
 
   /**
-   * Whether a packet of a layer goes to the viewer. Changes to the target's layer if this packet may begin one.
+   * Whether a packet of a layer is forwarded to the viewer. Switches to the target layer if this packet may begin a keyframe.
    *
-   * @param beginsPicture what `beginsKeyframe` said; null (it cannot be told) lets the change happen at once
+   * @param beginsPicture the result of `beginsKeyframe`; with null (unknown codec) the switch happens at once
    */
   admit(
     layer: Layer,
@@ -90,7 +90,7 @@ export class Subscription<Viewer, Layer> {
     return true;
   }
 
-  /** Whether the layer's packet of this number is part of what is sent, and not from before the layer was changed to. */
+  /** Whether the layer's packet with this number was forwarded, rather than sent before the switch to this layer. */
   knows(sequence: number): boolean {
     const after = sequenceDelta(this.#begunAt, sequence);
     return after >= 0 || after < -LATE_MAX;
@@ -110,7 +110,7 @@ export class Subscription<Viewer, Layer> {
     this.#lastMs = nowMs;
   }
 
-  /** Retransmissions have a numbering of their own, which starts and never jumps with the viewer. */
+  /** Next sequence number for retransmissions, which are numbered per viewer without jumps. */
   nextRtxSequence(): number {
     this.#rtxSequence = (this.#rtxSequence + 1) & 0xffff;
     return this.#rtxSequence;

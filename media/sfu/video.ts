@@ -6,24 +6,24 @@ import { type Layer, type Member, sees, type Viewing } from './room.ts';
 import type { PacketSender } from './sender.ts';
 import { chooseLayer, Subscription } from './subscription.ts';
 
-/** A sender is asked for a keyframe no more often than this, by however many receivers. */
+/** Least time between two keyframe requests to a sender, for all its receivers together. */
 const KEYFRAME_EVERY_MS = 500;
-/** The SSRC the server speaks under itself, in requests of its own. */
+/** The SSRC of the server's own RTCP requests. */
 const SERVER_SSRC = 1;
 /** Original sequence number at the start of a retransmission. @source RFC 4588, 4 */
 const OSN_BYTES = 2;
 
-/** Pictures: who is sent which layer of whom, and the keyframes that takes. */
+/** Routes video: which layer of a sender each viewer receives, and the keyframe requests this needs. */
 export class VideoRouter {
   readonly #sender: PacketSender;
-  /** Layers of which a keyframe is wanted that could not be asked for yet. */
+  /** Layers whose keyframe request is deferred by `KEYFRAME_EVERY_MS`. */
   readonly #due = new Set<Layer>();
 
   constructor(sender: PacketSender) {
     this.#sender = sender;
   }
 
-  /** Those who are to be sent a member's picture now. O(1) until something changes in the room, then O(members). */
+  /** The members to send a member's video to now. O(1) while the room is unchanged, else O(members). */
   viewersOf(source: Member, nowMs: number): readonly Viewing[] {
     const { room } = source;
     if (source.viewersVersion === room.version) return source.viewers;
@@ -55,14 +55,14 @@ export class VideoRouter {
     return subscription;
   }
 
-  /** Forwards a packet of a layer. @returns whether anyone may see the member. */
+  /** Forwards a packet of a layer. @returns whether the member has any viewer. */
   forward(layer: Layer, packet: RtpPacket, bytes: Buffer, body: Buffer, nowMs: number): boolean {
     const source = layer.member;
     const viewers = this.viewersOf(source, nowMs);
     if (viewers.length === 0) return false;
     const primary = source.primary!;
     const begins = beginsKeyframe(CODECS[layer.codec]!, bytes, packet.payloadStart, packet.payloadEnd);
-    // Whoever waits has what he waits for; a part of it that is lost he asks for himself.
+    // The keyframe has arrived. A viewer that misses a part of it requests that part itself.
     if (begins) this.#due.delete(layer);
     const { rtpHeader } = this.#sender;
     for (const subscription of viewers) {
@@ -86,7 +86,7 @@ export class VideoRouter {
     return true;
   }
 
-  /** Forwards a retransmission: the number it names is the viewer's; one the viewer knows nothing of is dropped. */
+  /** Forwards a retransmission with its original sequence number translated for each viewer; unknown ones are dropped. */
   forwardRtx(layer: Layer, packet: RtpPacket, body: Buffer, nowMs: number): boolean {
     if (body.length <= OSN_BYTES) return true;
     const source = layer.member;
@@ -111,7 +111,7 @@ export class VideoRouter {
     return viewers.length > 0;
   }
 
-  /** Asks for a keyframe now, or as soon as that is allowed again. */
+  /** Requests a keyframe now, or as soon as `KEYFRAME_EVERY_MS` allows. */
   askKeyframe(layer: Layer, nowMs: number): void {
     if (nowMs - layer.keyframeAskedMs < KEYFRAME_EVERY_MS) this.#due.add(layer);
     else this.#ask(layer, nowMs);
@@ -129,7 +129,7 @@ export class VideoRouter {
       if (nowMs - layer.keyframeAskedMs >= KEYFRAME_EVERY_MS) this.#ask(layer, nowMs);
   }
 
-  /** Forgets a member that has left. */
+  /** Removes a member that has left. */
   left(member: Member): void {
     for (const layer of member.layers) this.#due.delete(layer);
     for (const other of member.room.members) other.subscriptions.delete(member);

@@ -2,13 +2,13 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 
-/** RFC 5737: an address that is nobody's, so that it is routed as any far one is. */
+/** A documentation address (RFC 5737), routed like any remote address. */
 const FAR = '192.0.2.1';
 const DISCARD_PORT = 9;
 
 /**
- * The address from which this machine speaks to others, which browsers on it use too; null where it has none beside
- * loopback. Nothing is sent: connecting a UDP socket only asks the system for the route.
+ * The address from which this machine reaches others, which browsers on it use too; null if it has only loopback
+ * addresses. Nothing is sent: connecting a UDP socket only looks up the route.
  */
 export async function machineAddress(): Promise<string | null> {
   const socket = createSocket('udp4');
@@ -17,14 +17,14 @@ export async function machineAddress(): Promise<string | null> {
     await once(socket, 'connect');
     return socket.address().address;
   } catch {
-    // No route to anywhere: a network without a way out, or none.
+    // No route to a remote address: a network without a gateway, or no network.
     return firstOutward(Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []));
   } finally {
     socket.close();
   }
 }
 
-/** The first address that is not loopback, version 4 before 6; link-local ones need a scope that candidates lack. */
+/** The first address that is not loopback, IPv4 before IPv6. Skips link-local ones: candidates cannot carry their scope. */
 export function firstOutward(
   addresses: readonly Pick<NetworkInterfaceInfo, 'address' | 'family' | 'internal'>[],
 ): string | null {

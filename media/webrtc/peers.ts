@@ -8,7 +8,7 @@ type Native = typeof import('node-datachannel');
 const CONNECT_MS = 15_000;
 const PEERS_MAX = 1000;
 const PACKET_BYTES_MAX = 1500;
-/** Packets a browser may send: 8 Mbit/s of video with sound. What is beyond is dropped; a minute's worth of it ends the peer. */
+/** Packets a browser may send per second: 8 Mbit/s of video with sound. The excess is dropped; a minute's worth of it closes the peer. */
 const PACKETS_PER_SECOND = 1200;
 const PACKETS_BURST = 2400;
 const DROPPED_MAX = PACKETS_PER_SECOND * 60;
@@ -24,17 +24,17 @@ interface Peer {
 }
 
 /**
- * Browsers in calls over one UDP port: node-datachannel does ICE, DTLS and SRTP, and hands over plain packets. The port is
- * held by the library while there are peers, else by the reservation.
+ * Browsers in calls over one UDP port: node-datachannel does ICE, DTLS and SRTP, and hands over plain packets. The library
+ * holds the port while there are peers; otherwise the reservation does.
  *
- * The native library keeps its state in process-wide statics, so it is loaded here, on the main thread, and with the
- * first peer only. It ends the process when a callback throws, or when a track is written to that is not open: both are
- * kept from it here. A datagram that belongs to no peer is dropped by the library without a word.
+ * The native library keeps its state in process-wide statics, so it is loaded on the main thread, with the first peer. It
+ * aborts the process when a callback throws, or when a track that is not open is written to; this module prevents both.
+ * The library silently drops a datagram that belongs to no peer.
  */
 export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort {
   const { peersMax = PEERS_MAX } = options;
   const peers = new Map<number, Peer>();
-  /** The latest `open` or `close` of a member; an `open` that was overtaken while it waited gives up. */
+  /** The latest `open` or `close` of each member; a pending `open` that is no longer the latest gives up. */
   const turns = new Map<number, symbol>();
 
   const vacant = (): null => {
@@ -102,7 +102,7 @@ export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort 
   };
 }
 
-/** Notes the state of a peer's connection, which `fail` ends when it is lost. */
+/** Handles a state change of a peer's connection; calls `fail` when the connection is lost. */
 function follow(peer: Peer, state: string, events: PeerEvents, fail: (peer: Peer) => void): void {
   if (state === 'disconnected' || state === 'failed' || state === 'closed') fail(peer);
   else if (state === 'connected' && !peer.connected) {
@@ -124,7 +124,7 @@ interface Reactions {
   stateChanged(peer: Peer, state: string): void;
 }
 
-/** Null when the library refuses, which what `parseFragment` lets through should not make it do. */
+/** Creates the connection; null when the library refuses, which input accepted by `parseFragment` should not cause. */
 function connect(native: Native, options: PeerOptions, place: Place, on: Reactions): Peer | null {
   const { ssrc, offer, streams } = place;
   const connection = new native.PeerConnection(String(ssrc), {
@@ -167,7 +167,7 @@ function connect(native: Native, options: PeerOptions, place: Place, on: Reactio
   return peer;
 }
 
-/** Makes the local description, which starts listening. Null when the port cannot be had. */
+/** Creates the local description, which starts listening; null when the port cannot be bound. */
 function answer(connection: PeerConnection, { externalAddress, port }: PeerOptions): string | null {
   return attempt(() => {
     connection.setLocalDescription('answer', {});
@@ -191,7 +191,7 @@ function load(): Promise<Native> {
   return loading;
 }
 
-/** Packets a peer may still send: a bucket that fills by the clock of arrival. */
+/** Packets a peer may still send: a token bucket that refills by arrival time. */
 class Allowance {
   dropped = 0;
   #left = PACKETS_BURST;

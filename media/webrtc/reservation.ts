@@ -4,9 +4,9 @@ import { isIPv6 } from 'node:net';
 import type { PortReservation } from './ports.ts';
 
 /**
- * Listens on the UDP port of browsers while the native library does not, which listens while there are browsers only:
- * another server that starts meanwhile finds the port taken. The library also wants to be told a port; 0 picks a free
- * one here.
+ * Listens on the UDP port for browsers while the native library does not, which listens only while there are peers:
+ * another server that starts meanwhile finds the port taken. The library also needs a definite port; 0 picks a free one
+ * here.
  *
  * @throws the system's error, such as EADDRINUSE.
  */
@@ -31,7 +31,7 @@ export async function reserveUdpPort(bindAddress: string, wanted = 0): Promise<P
       if (held !== null) return;
       const socket = open(port);
       held = socket;
-      // The library may be about to let go of it still, and then takes it again with the next browser.
+      // The library may not have freed the port yet; it then keeps the port and uses it for the next browser.
       socket.on('error', () => {
         if (held !== socket) return;
         held = null;

@@ -1,21 +1,21 @@
 import { isIPv6 } from 'node:net';
 import { OPUS_PAYLOAD_TYPE, VIDEO_CODECS } from '../../protocol/voice.ts';
 
-/** What a browser's SDP fragment says, as far as it is used. Every string has been checked: it is safe in another SDP. */
+/** The used parts of a browser's SDP fragment. Every string has been validated and is safe in another SDP. */
 export interface PeerOffer {
   readonly iceUfrag: string;
   readonly icePwd: string;
   /** Hash name and colon-separated bytes: `sha-256 AB:CD…`. */
   readonly fingerprint: string;
-  /** The browser's payload types and what they are called here. */
+  /** The browser's payload types and their payload types in calls. */
   readonly payloads: readonly PeerPayload[];
 }
 
 export interface PeerPayload {
   readonly kind: 'audio' | 'video' | 'rtx';
-  /** As the browser numbers it. */
+  /** Payload type in the browser's packets. */
   readonly browserType: number;
-  /** As calls number it: 120 for Opus, `VIDEO_CODECS` for the others. */
+  /** Payload type in calls: 120 for Opus, `VIDEO_CODECS` for the others. */
   readonly callType: number;
 }
 
@@ -23,7 +23,7 @@ export interface PeerPayload {
 const FRAGMENT_CHARS_MAX = 16_384;
 const LINES_MAX = 400;
 
-/** RFC 8839, 5.4: ice-char, 4 to 256 and 22 to 256 of them. */
+/** RFC 8839, 5.4: 4 to 256 and 22 to 256 characters of ice-char. */
 const UFRAG = /^a=ice-ufrag:([A-Za-z0-9+/]{4,256})$/;
 const PWD = /^a=ice-pwd:([A-Za-z0-9+/]{22,256})$/;
 const FINGERPRINT = /^a=fingerprint:(sha-(?:256|384|512)) ((?:[0-9A-F]{2}:){31,63}[0-9A-F]{2})$/i;
@@ -33,7 +33,7 @@ const APT = /^a=fmtp:(\d{1,3}) apt=(\d{1,3})$/;
 const HASH_BYTES: Readonly<Record<string, number>> = { 'sha-256': 32, 'sha-384': 48, 'sha-512': 64 };
 
 /**
- * Reads the fragment of op 1: loose SDP lines without sections. Never throws.
+ * Reads the fragment of op 1: SDP lines without media sections. Never throws.
  *
  * @returns null when it is too large, or lacks what a connection with sound needs.
  */
@@ -66,7 +66,7 @@ function fingerprintOf(lines: readonly string[]): string | null {
   return bytes.length === HASH_BYTES[hash]! * 3 - 1 ? `${hash} ${bytes}` : null;
 }
 
-/** Dynamic payload types that cannot be mistaken for RTCP (RFC 5761, 4), and the freed range under them. */
+/** Dynamic payload types that cannot be mistaken for RTCP (RFC 5761, 4), and the unassigned range below them. */
 const isPayloadType = (type: number): boolean => (type >= 96 && type <= 127) || (type >= 35 && type <= 63);
 
 function payloadsOf(lines: readonly string[]): PeerPayload[] {
@@ -90,8 +90,8 @@ function payloadsOf(lines: readonly string[]): PeerPayload[] {
 }
 
 /**
- * Which codec a retransmission belongs to stands in `apt`, which published clients leave out: they send the line of one
- * codec's retransmission only, so it is the first video codec's.
+ * Maps retransmission payload types to their codec, which `apt` names. Published clients omit `apt` and send the
+ * retransmission line of one codec only; it is then assigned to the first video codec.
  */
 function retransmissionsOf(
   lines: readonly string[],
@@ -113,9 +113,9 @@ function retransmissionsOf(
 }
 
 /**
- * The offer as the native library wants it. One section carries all media: with a single track the library hands over
- * every packet whatever its SSRC, so that nothing about a browser's SSRCs must be known beforehand. The browser answers
- * its own offer with `setup:passive` for this side, hence `active` here.
+ * The offer in the form the native library accepts. One section carries all media: with a single track the library passes
+ * on every packet whatever its SSRC, so that the browser's SSRCs need not be known beforehand. The browser answers its own
+ * offer with `setup:passive` for this side, hence `active` here.
  */
 export function remoteOffer(offer: PeerOffer): string {
   const audio = offer.payloads.find(({ kind }) => kind === 'audio')!;
@@ -139,9 +139,9 @@ export function remoteOffer(offer: PeerOffer): string {
 }
 
 /**
- * The SDP of op 4, from the local description of the native library and where browsers reach it.
+ * The SDP of op 4, made from the native library's local description and the address that browsers reach.
  *
- * @returns null when the description lacks a line, which would be a fault of the library.
+ * @returns null when the description lacks a line, which would be a bug of the library.
  */
 export function sessionSdp(localDescription: string, address: string, port: number): string | null {
   const local = localDescription.split(/\r?\n/);

@@ -2,17 +2,17 @@ import type { PeerStream } from './ports.ts';
 import type { PeerOffer, PeerPayload } from './sdp.ts';
 
 /**
- * Renames a browser's packets to what the call knows them as, and back. Works in place on the packets it is given; all
- * of them are untrusted. Header extensions, padding and payloads are left as they are.
+ * Translates the SSRCs and payload types of a browser's packets to those of the call, and back. Changes the given packets in
+ * place; all of them are untrusted. Header extensions, padding and payloads stay unchanged.
  */
 export interface Translation {
-  /** From the browser. @returns whether the packet may be passed on. */
+  /** Translates a packet from the browser. @returns whether the packet may be passed on. */
   inbound(packet: Buffer): boolean;
-  /** To the browser. @returns whether it can make something of the packet. */
+  /** Translates a packet to the browser. @returns whether the browser can use the packet. */
   outbound(packet: Buffer): boolean;
 }
 
-/** One of the member's SSRCs in the call, and what the browser sends it as; null: nothing came yet. */
+/** One of the member's SSRCs in the call, and the browser's SSRC for it; null before its first packet. */
 interface Slot {
   readonly ssrc: number;
   browserSsrc: number | null;
@@ -39,7 +39,7 @@ export function createTranslation(
   };
   const all = [...slots.audio, ...slots.video, ...slots.rtx];
   const fromBrowser = new Map(offer.payloads.map((payload) => [payload.browserType, payload]));
-  /** A codec the browser numbers twice, as it does H264 by profile, is sent as the first of them. */
+  /** If the browser has several payload types for one codec, as for profiles of H264, the first of them is used. */
   const toBrowser = new Map([...offer.payloads].reverse().map((each) => [each.callType, each.browserType]));
   const ours = (browserSsrc: number): number => all.find((s) => s.browserSsrc === browserSsrc)?.ssrc ?? ssrc;
   const theirs = (callSsrc: number): number => all.find((s) => s.ssrc === callSsrc)?.browserSsrc ?? callSsrc;
@@ -70,8 +70,8 @@ export function createTranslation(
 }
 
 /**
- * The slot an SSRC has, or gets. A browser that starts a new sender takes a new SSRC: the slot that was taken first is
- * then the one to give up.
+ * The slot of an SSRC; assigns one if it has none. A browser that starts a new sender uses a new SSRC, which then takes the
+ * slot that was assigned first.
  */
 function slotFor(slots: Slot[], browserSsrc: number): Slot | null {
   const known = slots.find((slot) => slot.browserSsrc === browserSsrc);
@@ -83,7 +83,7 @@ function slotFor(slots: Slot[], browserSsrc: number): Slot | null {
   return free;
 }
 
-/** Visits the packets of an RTCP compound. @returns whether it is whole. */
+/** Visits the packets of an RTCP compound. @returns whether the compound is well-formed. */
 function eachReport(compound: Buffer, visit: (report: Buffer) => void): boolean {
   for (let at = 0; at < compound.length; ) {
     if (compound.length - at < 8 || compound[at]! >> 6 !== 2) return false;
@@ -101,13 +101,13 @@ const renameAt = (packet: Buffer, at: number, rename: Rename): void => {
   if (at + 4 <= packet.length) packet.writeUInt32BE(rename(packet.readUInt32BE(at)), at);
 };
 
-/** The sender stands first in every kind of RTCP packet; BYE lists more of them. */
+/** Renames the sender's SSRC, the first field of every RTCP packet; BYE lists more than one. */
 function renameSender(report: Buffer, rename: Rename): void {
   const count = report[1] === RTCP.BYE ? report[0]! & 0x1f : 1;
   for (let i = 0; i < count; i++) renameAt(report, 4 + 4 * i, rename);
 }
 
-/** Names of media that a receiver reports on or asks for. */
+/** Renames the media SSRCs that a receiver's report or feedback refers to. */
 function renameMedia(report: Buffer, rename: Rename): void {
   const type = report[1]!;
   const count = report[0]! & 0x1f;

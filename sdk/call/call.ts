@@ -211,7 +211,7 @@ export class Call {
   /** @throws ClientError when the mode is neither MODE_VAD nor MODE_PTT. */
   setAudioMode(mode: AudioModeType): void {
     if (mode !== AudioModeType.MODE_VAD && mode !== AudioModeType.MODE_PTT)
-      throw invalid('The audio mode is MODE_VAD or MODE_PTT.');
+      throw invalid('The audio mode must be MODE_VAD or MODE_PTT.');
     this.#gate.mode = mode;
     this.#session?.refresh();
   }
@@ -491,6 +491,6 @@ export class Call {
 
 /** @throws ClientError when the value is out of range. */
 export function checkRange(value: number, min: number, max: number, what: string): number {
-  if (!(value >= min && value <= max)) throw invalid(`${what} is a number from ${min} to ${max}.`);
+  if (!(value >= min && value <= max)) throw invalid(`${what} must be a number from ${min} to ${max}.`);
   return value;
 }

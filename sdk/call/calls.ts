@@ -239,11 +239,13 @@ export class Calls {
   #start(lobbyId: string, callbacks: AudioCallbacks | null): Call {
     const before = this.#calls.get(lobbyId);
     if (before?.isOn) {
-      if (callbacks !== null) throw invalid('The call of this lobby is on already; end it first.');
+      if (callbacks !== null)
+        throw invalid('This client is already in the call of this lobby; end it first.');
       return before;
     }
     before?.drop();
-    if (this.#calls.size >= CALLS_MAX) throw invalid(`One can be in ${CALLS_MAX} calls at once.`);
+    if (this.#calls.size >= CALLS_MAX)
+      throw invalid(`A client can be in at most ${CALLS_MAX} calls at once.`);
     const call = new Call(this.#context, lobbyId, callbacks);
     this.#calls.set(lobbyId, call);
     call.join();

@@ -64,7 +64,7 @@ export class Accounts {
    *   ten minutes.
    */
   async authorize(args: AuthorizationFields): Promise<AuthorizationCode> {
-    if (args.scopes.trim() === '') throw invalid('scopes: ask for at least one.');
+    if (args.scopes.trim() === '') throw invalid('scopes: request at least one.');
     return this.#authorizer.ask(args, this.#core.applicationIdOr(args.clientId));
   }
 
@@ -189,7 +189,8 @@ export class Accounts {
   /** Sets the display name of a provisional account: 1 to 32 characters. */
   async updateProvisionalAccountDisplayName(name: string): Promise<void> {
     const chars = [...name].length;
-    if (chars < 1 || chars > DISPLAY_NAME_CHARS_MAX) throw invalid('A display name has 1 to 32 characters.');
+    if (chars < 1 || chars > DISPLAY_NAME_CHARS_MAX)
+      throw invalid('A display name must have 1 to 32 characters.');
     await this.#core.http.call({ method: 'PATCH', path: '/users/@me/account', body: { global_name: name } });
   }
 
@@ -237,7 +238,7 @@ export class Accounts {
       else host.openUrl(code.verificationUriComplete || code.verificationUri);
       return await pollDevice(this.#tokenRoutes, { clientId, code, more, signal: own.signal });
     } catch (error) {
-      throw own.signal.aborted ? aborted('The sign-in was given up.') : error;
+      throw own.signal.aborted ? aborted('The sign-in was aborted.') : error;
     } finally {
       if (this.#device === own) this.#device = null;
       signals.authorizeDeviceScreenClosed.emit();
@@ -289,11 +290,11 @@ async function pollDevice(
       const word = errorWordOf(error);
       if (word === 'slow_down') everyMs += SLOW_DOWN_SEC * 1000;
       else if (word === 'access_denied')
-        throw new ClientError(ErrorType.AuthorizationFailed, 'The person declined.', error.result);
+        throw new ClientError(ErrorType.AuthorizationFailed, 'The user declined.', error.result);
       else if (word !== 'authorization_pending' && !error.result.retryable) throw error;
     }
   }
-  throw networkError('The code ended before anyone used it.');
+  throw networkError('The code expired before it was used.');
 }
 
 function errorWordOf({ result }: ClientError): string {

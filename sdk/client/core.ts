@@ -77,7 +77,8 @@ const ID = /^\d{1,20}$/;
 
 /** @throws ClientError of type ValidationError. */
 export function checkId(name: string, value: string): string {
-  if (typeof value !== 'string' || !ID.test(value)) throw invalid(`${name} is the digits of an id.`);
+  if (typeof value !== 'string' || !ID.test(value))
+    throw invalid(`${name} must be an id: a string of digits.`);
   return value;
 }
 
@@ -129,7 +130,7 @@ export function createCore(host: Host, options: ClientOptions): Core {
     },
     applicationIdOr(given) {
       const id = given ?? application.id;
-      if (id === null) throw invalid('There is no application id: give one to setApplicationId.');
+      if (id === null) throw invalid('There is no application id: set one with setApplicationId.');
       return checkId('applicationId', id);
     },
   };
@@ -217,7 +218,7 @@ function voiceUrlOf(endpoint: string, gatewayUrl: string | null): string {
 /** @throws ClientError of type ValidationError. */
 function versioned(apiBase: string): string {
   const base = trimmed(apiBase);
-  if (!URL.canParse(base)) throw invalid('apiBase is no address.');
+  if (!URL.canParse(base)) throw invalid('apiBase is not a URL.');
   return /\/v\d+$/.test(base) ? base : `${base}/${VERSION}`;
 }
 
@@ -230,4 +231,4 @@ const applicationOf = (d: Json): string | null => {
 
 /** Error for a response without a required field. */
 export const unexpected = (what: string): ClientError =>
-  new ClientError(ErrorType.HTTPError, `The server's answer holds no ${what}.`, { status: 200 });
+  new ClientError(ErrorType.HTTPError, `The server's response contains no valid ${what}.`, { status: 200 });

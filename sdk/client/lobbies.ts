@@ -41,11 +41,12 @@ const MERGE_MS = 10 * 60_000;
 /** @throws ClientError of type ValidationError. */
 export function checkMetadata(name: string, metadata: Metadata): void {
   const entries = Object.entries(metadata);
-  if (entries.length > METADATA_KEYS_MAX) throw invalid(`${name} has at most ${METADATA_KEYS_MAX} keys.`);
+  if (entries.length > METADATA_KEYS_MAX)
+    throw invalid(`${name} must have at most ${METADATA_KEYS_MAX} keys.`);
   for (const [key, value] of entries) {
-    if (typeof value !== 'string') throw invalid(`${name}.${key} is not a text.`);
+    if (typeof value !== 'string') throw invalid(`${name}.${key} is not a string.`);
     if (key.length > METADATA_CHARS_MAX || value.length > METADATA_CHARS_MAX)
-      throw invalid(`Keys and values of ${name} have at most ${METADATA_CHARS_MAX} characters.`);
+      throw invalid(`Keys and values of ${name} must have at most ${METADATA_CHARS_MAX} characters.`);
   }
 }
 
@@ -175,7 +176,7 @@ export class Lobbies {
 
   async #join(secret: string, more: object): Promise<string> {
     if (typeof secret !== 'string' || secret.length < 1 || secret.length > SECRET_CHARS_MAX)
-      throw invalid(`A lobby's secret has 1 to ${SECRET_CHARS_MAX} characters.`);
+      throw invalid(`A lobby's secret must have 1 to ${SECRET_CHARS_MAX} characters.`);
     const { http, log, state, notify } = this.#core;
     log.keepSecret(secret);
     const answer = await http.call({ method: 'PUT', path: '/lobbies', body: { secret, ...more } });

@@ -21,13 +21,13 @@ const CONTENT_CHARS_MAX = 2_000;
 function checkContent(content: string): void {
   const chars = typeof content === 'string' ? [...content].length : 0;
   if (chars > CONTENT_CHARS_MAX || content.trim() === '')
-    throw invalid(`A message has 1 to ${CONTENT_CHARS_MAX} characters.`);
+    throw invalid(`A message must have 1 to ${CONTENT_CHARS_MAX} characters.`);
 }
 
 /** Number of messages to request; absent, zero or negative requests the maximum. */
 function countOf(limit: number): number {
   if (!Number.isInteger(limit) || limit > KEPT.history_messages_max)
-    throw invalid(`limit is at most ${KEPT.history_messages_max}; 0 for all of them.`);
+    throw invalid(`limit must be at most ${KEPT.history_messages_max}; 0 returns all messages.`);
   return limit <= 0 ? KEPT.history_messages_max : limit;
 }
 
@@ -135,10 +135,10 @@ export class Messages {
   /** Opens the message's conversation outside of the game. */
   async openMessageInPlatform(messageId: string): Promise<void> {
     const message = this.#core.handles.message(messageId);
-    if (message === null) throw invalid('There is no such message at hand.');
+    if (message === null) throw invalid('The message is not in the cache.');
     const linked = message.lobby?.linkedChannel;
     if (message.lobby !== null && !linked)
-      throw new ClientError(ErrorType.Disabled, 'This message stands in its lobby alone.');
+      throw new ClientError(ErrorType.Disabled, 'This message exists only in its lobby.');
     const place = linked ? `${linked.guildId}/${linked.id}` : `@me/${message.channelId}/${message.id}`;
     this.#core.host.openUrl(`${this.#core.webBase}/channels/${place}`);
   }

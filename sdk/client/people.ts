@@ -169,7 +169,7 @@ export class People {
 
   async #request(kind: Kind, username: string): Promise<void> {
     if (typeof username !== 'string' || username.length < 1 || username.length > NAME_CHARS_MAX)
-      throw invalid('username is the name of a user.');
+      throw invalid(`username must have 1 to ${NAME_CHARS_MAX} characters.`);
     const body = { username, discriminator: null };
     await this.#core.http.call({ method: 'POST', path: `/users/@me/${kind}`, body });
   }

@@ -54,7 +54,7 @@ export class Presence {
   /** Sets the status next to the user's name until the client is disconnected. */
   async setOnlineStatus(status: StatusType): Promise<void> {
     const word = WORDS[status];
-    if (word === undefined) throw invalid('A user can be Online, Idle, Dnd or Invisible.');
+    if (word === undefined) throw invalid('The status must be Online, Idle, Dnd or Invisible.');
     this.#update({ status: word });
   }
 
@@ -83,7 +83,7 @@ export class Presence {
   async sendActivityJoinRequest(userId: string): Promise<void> {
     const activity = gameActivityOf(this.#core.state, checkId('userId', userId));
     const partyId = textOf(jsonOf(activity ?? {}, 'party') ?? {}, 'id');
-    if (activity === null || partyId === null) throw invalid('This user is in no party of the game.');
+    if (activity === null || partyId === null) throw invalid('This user is not in a party of the game.');
     const sessionId = textOf(activity, 'session_id');
     const more = sessionId === null ? {} : { session_id: sessionId };
     await this.#invite(userId, '', { type: ActivityActionTypes.JoinRequest, party_id: partyId, ...more });
@@ -91,13 +91,13 @@ export class Presence {
 
   /** Accepts a join request. */
   async sendActivityJoinRequestReply(request: ActivityInvite): Promise<void> {
-    if (request.type !== ActivityActionTypes.JoinRequest) throw invalid('This is no request to join.');
+    if (request.type !== ActivityActionTypes.JoinRequest) throw invalid('This is not a request to join.');
     await this.#inviteTo(request.senderId, '');
   }
 
   /** @returns the join secret. */
   async acceptActivityInvite(given: ActivityInvite): Promise<string> {
-    if (given.type !== ActivityActionTypes.Join) throw invalid('This is no invite.');
+    if (given.type !== ActivityActionTypes.Join) throw invalid('This is not an invite.');
     const isOld = given.messageId !== '' && Date.now() - madeMs(given.messageId) > INVITE_MS;
     if (!given.isValid || isOld) throw invalid('The invite is no longer valid.');
     const at = path`/users/${given.senderId}/sessions/${given.sessionId}/activities/${given.applicationId}`;
@@ -145,7 +145,7 @@ export class Presence {
     const { http, state, applicationIdOr } = this.#core;
     const id = checkId('userId', userId);
     if ([...content].length > INVITE_CHARS_MAX)
-      throw invalid(`An invite says at most ${INVITE_CHARS_MAX} characters.`);
+      throw invalid(`The text of an invite must have at most ${INVITE_CHARS_MAX} characters.`);
     const body = { content, activity, application_id: applicationIdOr() };
     const answer = await http.call({ method: 'POST', path: path`/users/${id}/messages`, body });
     adoptMessage(state, answer, { recipientId: id });

@@ -34,7 +34,7 @@ const openSocket: OpenSocket = (url, events) => {
 function openUrl(url: string): void {
   const { protocol, href } = new URL(url);
   if (protocol !== 'https:' && protocol !== 'http:')
-    throw new ClientError(ErrorType.ValidationError, 'Only web pages are opened.');
+    throw new ClientError(ErrorType.ValidationError, 'Only http and https URLs can be opened.');
   const [command, args] = OPENERS[platform()] ?? ['xdg-open', []];
   const child = spawn(command, [...args, href], { detached: true, stdio: 'ignore' });
   const printUrl = () => process.stderr.write(`Open this page to sign in: ${href}\n`);

@@ -6,7 +6,7 @@ import type { AccountStore } from './port.ts';
 
 const WRITE = upsert('accounts', { user_id: 'bigint', data: 'jsonb' }, 'user_id');
 const LOGIN = { login: 'text', user_id: 'bigint' };
-/** Not an upsert: of two who take one name at the same time, the second must fail. */
+/** Not an upsert: when two users take one login at the same time, the second commit must fail. */
 const TAKE = `INSERT INTO login_directory (login, user_id) SELECT login, user_id FROM ${rows(LOGIN)} ORDER BY ord`;
 const RELEASE = remove('login_directory', { login: 'text' });
 

@@ -1,11 +1,11 @@
 import type { Account, SignIn } from '../../engine/account/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 
-/** How people sign in. */
+/** Accounts: credentials, logins and browser sessions. */
 export interface AccountStore {
   get(userId: UserId): Promise<Account | null>;
-  /** Whose login this is: a key of `engine/account/logins.ts`. */
+  /** The user who signs in with this login, a key of `engine/account/logins.ts`. */
   byLogin(login: string): Promise<UserId | null>;
-  /** Browsers that are signed in, oldest first. */
+  /** Signed-in browsers, oldest first. */
   signIns(userId: UserId): Promise<SignIn[]>;
 }

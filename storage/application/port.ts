@@ -11,10 +11,10 @@ export interface ApplicationStore {
 }
 
 export interface WebhookEventStore {
-  /** Oldest first. */
+  /** Queued events, oldest first. */
   pending(applicationId: ApplicationId, limit: number): Promise<WebhookEvent[]>;
-  /** How many there are of all applications; counted up to `max`. */
+  /** Number of queued events of all applications, counted up to `max`. */
   count(max: number): Promise<number>;
-  /** Forgets what was sent. */
+  /** Deletes events that were sent. */
   drop(applicationId: ApplicationId, upToId: string): Promise<void>;
 }

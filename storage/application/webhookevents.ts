@@ -11,14 +11,14 @@ const WRITE = upsert(
 );
 
 const APPLICATION = { application_id: 'bigint' };
-/** Drops the oldest of what waits beyond the bound: who does not take its events loses them, and nobody else's room. */
+/** Deletes the oldest events above the bound: an application that does not fetch its events loses only its own. */
 const TRIM = `
 DELETE FROM webhook_events t USING ${lastRows(APPLICATION, 'application_id')}, LATERAL (
   SELECT o.id FROM webhook_events o WHERE o.application_id = r.application_id
   ORDER BY o.id DESC OFFSET ${LIMITS.webhook_events_waiting_max} LIMIT 1
 ) AS newest_too_many
 WHERE t.application_id = r.application_id AND t.id <= newest_too_many.id`;
-/** One event in so many looks whether there are too many: the look costs as much as the bound is high. */
+/** One event in this many checks the bound, because the check reads as many rows as the bound allows. */
 const TRIM_EVERY = 64n;
 const looks = (id: string): boolean => (BigInt(id) >> 22n) % TRIM_EVERY === 0n;
 

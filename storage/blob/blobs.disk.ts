@@ -13,13 +13,13 @@ function absent(error: NodeJS.ErrnoException): null {
 }
 
 async function syncDirectory(path: string): Promise<void> {
-  // Windows cannot open a directory, and does not need it.
+  // Windows cannot open a directory, and does not need to.
   if (process.platform === 'win32') return;
   const handle = await open(path, 'r');
   await handle.sync().finally(() => handle.close());
 }
 
-/** Writes a file so that after a crash it is there whole or not at all. */
+/** Writes a file atomically: after a crash it exists completely or not at all. */
 async function replace(path: string, bytes: Uint8Array): Promise<void> {
   const temporary = `${path}~${randomBytes(8).toString('hex')}`;
   try {
@@ -54,8 +54,8 @@ async function* chunks(path: string, start: number, end: number): AsyncGenerator
 }
 
 /**
- * Blobs as files under `directory`. The names of files hold a `~`, which no key has: so the blob `a` and the blobs
- * under `a/` do not collide, nor does the content type, which stands in a file beside the bytes.
+ * Stores blobs as files under `directory`. File names contain a `~`, which no key has, so that the blob `a`, the blobs under
+ * `a/` and the files with content types do not collide.
  */
 export function openDiskBlobs(directory: string): Blobs {
   const root = resolve(directory);
@@ -73,7 +73,7 @@ export function openDiskBlobs(directory: string): Blobs {
       assertBlobKey(key);
       const parent = dirname(bytesPath(key));
       await makeDirectory(parent);
-      // The type first: bytes are only ever seen with a type beside them.
+      // The type is written first, so that the bytes never exist without a type.
       await replace(typePath(key), Buffer.from(contentType));
       await replace(bytesPath(key), bytes);
       await syncDirectory(parent);

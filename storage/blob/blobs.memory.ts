@@ -1,10 +1,10 @@
 import { assertBlobKey, isBlobKey } from './blobkey.ts';
 import type { Blobs } from './blobs.ts';
 
-/** What is kept at most; the oldest make room, as nothing here outlives the process anyway. */
+/** Default bound; beyond it the oldest blobs are dropped, since nothing here outlives the process anyway. */
 const BYTES_MAX = 256 << 20;
 
-/** Blobs for an engine without a data directory: gone with the process, and bounded. */
+/** Stores blobs in bounded memory, for an engine without a data directory. */
 export function openMemoryBlobs(bytesMax = BYTES_MAX): Blobs {
   const blobs = new Map<string, { readonly bytes: Uint8Array; readonly contentType: string }>();
   let heldBytes = 0;

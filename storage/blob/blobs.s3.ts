@@ -5,7 +5,7 @@ import { assertBlobKey, isBlobKey } from './blobkey.ts';
 import type { Blobs } from './blobs.ts';
 
 interface S3Options {
-  /** Scheme, host and port of the store, as `https://s3.example.org`. Buckets are addressed by path. */
+  /** Scheme, host and port of the store, such as `https://s3.example.org`. Buckets are addressed by path. */
   readonly endpoint: string;
   readonly bucket: string;
   readonly region?: string;
@@ -14,25 +14,25 @@ interface S3Options {
   readonly sessionToken?: string;
 }
 
-/** Attempts after the first, for answers of 429 and 5xx, with growing pauses. */
+/** Retries after answers of 429 and 5xx, with growing delays. */
 const RETRIES = 3;
 const TIMEOUT_MS = 60_000;
 
 type Ask = (method: string, key: string, init?: RequestInit) => Promise<Response | null>;
 
-/** Signed requests for keys below `root`. Answers null for 404; throws a StorageFault for every other failure. */
+/** Sends signed requests for keys below `root`. Returns null for 404; throws a StorageFault for every other failure. */
 const asking =
   (client: AwsClient, root: string): Ask =>
   async (method, key, init = {}) => {
     const where = `${method} of ${key}`;
-    // Only the wait for the answer is bounded: its body goes at the pace of whoever reads it.
+    // Only the wait for the response is bounded: its body is read at the consumer's pace.
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(new Error('no answer in time')), TIMEOUT_MS);
     let response: Response;
     try {
       response = await client.fetch(`${root}/${key}`, { ...init, method, signal: abort.signal });
     } catch (error) {
-      throw new StorageFault(`The blob store does not answer the ${where}: ${messageOf(error)}`, {
+      throw new StorageFault(`The blob store did not answer the ${where}: ${messageOf(error)}`, {
         cause: error,
       });
     } finally {
@@ -41,11 +41,11 @@ const asking =
     if (response.ok || response.status === 416) return response;
     await response.body?.cancel();
     if (response.status === 404) return null;
-    throw new StorageFault(`The blob store answers the ${where} with ${response.status}.`);
+    throw new StorageFault(`The blob store answered the ${where} with ${response.status}.`);
   };
 
 /**
- * Blobs in any store that speaks the S3 protocol. Requests are signed with Signature Version 4.
+ * Stores blobs in a store with the S3 protocol. Requests are signed with Signature Version 4.
  *
  * Every method throws a StorageFault when the store fails or refuses.
  */
@@ -64,7 +64,7 @@ export function openS3Blobs(options: S3Options): Blobs {
   return {
     put: async (key, bytes, contentType) => {
       assertBlobKey(key);
-      // A copy owns its memory whole, which a view on a pool does not.
+      // Copied, because the bytes may be a view of a pool and the client needs a buffer of its own.
       const body = new Uint8Array(bytes);
       const digest = createHash('sha256').update(body).digest('hex');
       const headers = { 'content-type': contentType, 'x-amz-content-sha256': digest };
@@ -76,13 +76,13 @@ export function openS3Blobs(options: S3Options): Blobs {
       const response = isBlobKey(key) ? await ask('HEAD', key) : null;
       if (!response) return null;
       const size = response.headers.get('content-length');
-      if (size === null) throw new StorageFault(`The blob store does not say how large ${key} is.`);
+      if (size === null) throw new StorageFault(`The blob store sent no content-length for ${key}.`);
       const contentType = response.headers.get('content-type') ?? 'application/octet-stream';
       return { size: Number(size), contentType };
     },
     read: async (key, range) => {
       if (!isBlobKey(key)) return null;
-      // An empty range cannot be said in HTTP; whether the blob exists still must be.
+      // HTTP cannot express an empty range, but whether the blob exists must still be checked.
       const empty = range !== undefined && range.end <= range.start;
       const headers = new Headers();
       if (range && !empty) headers.set('range', `bytes=${range.start}-${range.end - 1}`);

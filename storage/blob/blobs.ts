@@ -1,17 +1,17 @@
 /**
- * Where attachments, avatars and icons are kept. Keys are made by the server: `[a-z0-9/_.-]`, never a client's text.
- * Asked for a key of any other form, a store says that there is no such blob; `put` throws.
+ * Stores attachments, avatars and icons. The server generates the keys: `[a-z0-9/_.-]`, never a client's text. For a
+ * malformed key, reads report that there is no such blob; `put` throws.
  */
 export interface Blobs {
-  /** Replaces what stands under the key. A reader sees the old bytes or the new, never a part of them. */
+  /** Stores a blob, replacing an earlier one. A reader gets the old bytes or the new ones, never a mixture. */
   put(key: string, bytes: Uint8Array, contentType: string): Promise<void>;
-  /** Size and type, or null when there is no such blob. */
+  /** Size and type, or null if there is no such blob. */
   head(key: string): Promise<{ readonly size: number; readonly contentType: string } | null>;
   /**
-   * Bytes `start` to `end` (exclusive), in chunks; null when there is no such blob. What lies beyond the blob's
-   * end is left out, so a range may give no bytes at all. Whoever stops early must end the iteration (`return`).
+   * Bytes `start` to `end` (exclusive), in chunks; null if there is no such blob. A range beyond the blob's end is cut, so the
+   * result may be empty. A consumer that stops early must end the iteration (`return`).
    */
   read(key: string, range?: { start: number; end: number }): Promise<AsyncIterable<Uint8Array> | null>;
-  /** Deleting what is not there is no error. */
+  /** Deletes a blob, if it exists. */
   delete(key: string): Promise<void>;
 }

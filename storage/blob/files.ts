@@ -1,22 +1,22 @@
 import type { StoredFile } from '../../engine/guild/guild.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 
-/** A file that no message has any longer. */
+/** A file that no message refers to any more. */
 export interface GoneFile extends StoredFile {
   readonly channelId: ChannelId;
 }
 
-/** Hears of files whose messages are durably gone. It never rejects: what becomes of them is its own business. */
+/** Receives files whose messages are durably deleted. Must not reject; it handles its own errors. */
 export type FilesListener = (files: readonly GoneFile[]) => Promise<void>;
 
-/** What a statement answers that deletes or rewrites messages: files before, and files that stay. */
+/** Result row of a statement that deletes or rewrites messages: the files before, and those the message keeps. */
 export interface FilesRow {
   readonly channel_id: ChannelId;
   readonly files: readonly StoredFile[] | null;
   readonly kept?: readonly StoredFile[] | null;
 }
 
-/** The files that such rows have lost. */
+/** The files that the messages of these rows no longer have. */
 export const lostFiles = (rows: readonly FilesRow[]): GoneFile[] =>
   rows.flatMap(({ channel_id: channelId, files, kept }) =>
     (files ?? []).flatMap(({ id, filename }) =>
@@ -24,10 +24,10 @@ export const lostFiles = (rows: readonly FilesRow[]): GoneFile[] =>
     ),
   );
 
-/** What may be lost before anyone listens; beyond it files stay behind as waste. */
+/** Most files held before a listener is set; further files are never deleted. */
 const HELD_MAX = 20_000;
 
-/** Passes lost files on; those of before there was a listener are held for it. */
+/** Passes unreferenced files to a listener; holds those found before the listener is set. */
 export class LostFiles {
   #held: GoneFile[] = [];
   #listener: FilesListener | null = null;
@@ -38,7 +38,7 @@ export class LostFiles {
     void this.tell(this.#held.splice(0));
   }
 
-  /** Resolves when the listener is done with them. */
+  /** Passes on files. Resolves when the listener is done with them. */
   async tell(files: readonly GoneFile[]): Promise<void> {
     if (files.length === 0) return;
     if (!this.#listener) {
@@ -51,7 +51,7 @@ export class LostFiles {
     await told;
   }
 
-  /** Resolves when the listener is done with all it was told of. */
+  /** Resolves when the listener is done with all files so far. */
   settled(): Promise<void> {
     return this.#settled;
   }

@@ -1,10 +1,10 @@
 import type { Blobs } from './blobs.ts';
 import type { FilesListener } from './files.ts';
 
-/** Files that may wait to be deleted. What comes on top stays behind as waste, and is counted. */
+/** Most files waiting to be deleted. Further files are never deleted, and counted as a fault. */
 const WAITING_MAX = 100_000;
 
-/** Deletes the files of messages that are gone, one after the other behind everything else. Nothing is retried. */
+/** Deletes files of deleted messages one after another. Failures are reported and not retried. */
 export function fileRemoval(
   blobs: Blobs,
   keyOf: (channelId: string, id: string, filename: string) => string,
@@ -14,7 +14,7 @@ export function fileRemoval(
   let waiting = 0;
   return (files) => {
     if (waiting + files.length > WAITING_MAX) {
-      onFault(new Error(`${files.length} files were not deleted: too many wait.`));
+      onFault(new Error(`${files.length} files were not deleted: the deletion queue is full.`));
       return last;
     }
     waiting += files.length;

@@ -8,7 +8,7 @@ import type { ClusterStore, CommandRecord, RecordedDispatch, Snapshot } from './
 
 const RECORD = { owner_id: 'bigint', n: 'bigint', at_ms: 'bigint', command_key: 'text', data: 'text' };
 
-/** No number is given out twice; where a database was set back to an earlier time, what stands there stays. */
+/** No number is used twice, except after the database was restored to an earlier state; the existing row is then kept. */
 const WRITE_RECORD = `
 INSERT INTO command_records SELECT ${Object.keys(RECORD).join(', ')} FROM ${rows(RECORD)} ON CONFLICT DO NOTHING`;
 
@@ -30,7 +30,7 @@ const WRITE_SNAPSHOT = upsert(
   'owner_id',
 );
 
-/** Newest first, so that the limit leaves out the oldest. */
+/** Newest first, so that the limit omits the oldest. */
 const READ_RECORDS = `
 SELECT n, at_ms, command_key, data FROM command_records WHERE owner_id = $1 AND at_ms >= $2 ORDER BY n DESC LIMIT $3`;
 
@@ -46,7 +46,7 @@ interface RecordData {
   readonly dispatches: readonly RecordedDispatch[];
 }
 
-/** The record, and for each user whom it is told directly where it stands. */
+/** Statements for the record, and for a pointer to it for each user with a direct notification in it. */
 export function recordStatements(ownerId: string, record: CommandRecord): Statement[] {
   const { n, atMs, commandKey, reply, dispatches } = record;
   const data = JSON.stringify({ reply, dispatches } satisfies RecordData);
@@ -69,8 +69,8 @@ const recordOf = ({ n, at_ms, command_key, data }: RecordRow): CommandRecord => 
 });
 
 /**
- * The lock first, in the order in which transactions take theirs: whoever waits for it goes on with what the commits
- * under way have left.
+ * Locks first, in the same order as transactions do, so that it waits for the commits in progress and continues with their
+ * results.
  */
 async function takeOver(
   driver: Driver,
@@ -83,7 +83,7 @@ async function takeOver(
       'SELECT pg_advisory_xact_lock(7166012, p) FROM (SELECT unnest($1::integer[]) AS p ORDER BY 1) AS wanted',
       [partitions],
     );
-    // Behind the commits that were waited for: the last owner's clock may have been ahead of ours.
+    // After the awaited commits, because the last owner's clock may have been ahead of this one's.
     await marks.raise(sql);
     return sql.query<{ partition: number; epoch: string }>(
       'INSERT INTO partition_epochs AS e (partition, epoch, shard) SELECT p, 1, $2 FROM unnest($1::integer[]) AS p ' +

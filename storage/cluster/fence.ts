@@ -8,21 +8,21 @@ const distinct = (fences: readonly Fence[]): Fence[] => [
 ];
 
 /**
- * The script that opens a transaction under these fences; undefined when there are none. It refuses the transaction
- * (GH001) when one of the epochs is over, and else holds the partitions until the transaction ends.
+ * The script that opens a transaction under these fences; undefined without fences. It refuses the transaction (GH001) when
+ * one of the epochs has been superseded, and otherwise locks the partitions until the transaction ends.
  */
 export function fencing(fences: readonly Fence[]): string | undefined {
   if (fences.length === 0) return undefined;
   const each = distinct(fences);
   for (const { partition, epoch } of each)
-    assert(Number.isSafeInteger(partition) && Number.isSafeInteger(epoch), 'a fence is of whole numbers');
-  // As literals, since a script takes no parameters; they are whole numbers.
+    assert(Number.isSafeInteger(partition) && Number.isSafeInteger(epoch), 'a fence consists of integers');
+  // As literals, since a script has no parameters; they are checked to be integers.
   const list = (numbers: readonly number[]) => `'{${numbers.join(',')}}'`;
   const partitions = list(each.map(({ partition }) => partition));
   return `SELECT guildhall_fence(${partitions}, ${list(each.map(({ epoch }) => epoch))})`;
 }
 
-/** Those whose epoch is over. */
+/** The fences whose epoch has been superseded. */
 export async function staleAmong(sql: Sql, fences: readonly Fence[]): Promise<Fence[]> {
   const rows = await sql.query<{ partition: number; epoch: string }>(
     'SELECT partition, epoch FROM partition_epochs WHERE partition = ANY($1::integer[])',

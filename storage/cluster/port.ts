@@ -3,82 +3,82 @@ import type { Audience } from '../../engine/kernel/dispatch.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Fence } from '../database/driver.ts';
 
-/** A dispatch as it is kept for those who may have missed it: to whom, not which sessions. */
+/** A dispatch stored for sessions that may have missed it, with its audience instead of sessions. */
 export interface RecordedDispatch {
   readonly t: string;
   readonly d: object;
   readonly to: Audience;
-  /** Its number in the aggregate's stream. */
+  /** Its sequence number in the aggregate's stream. */
   readonly n: number;
-  /** It is told people (`to` names them) by way of their owners; absent: to who subscribes to the aggregate. */
+  /** Set for a direct notification of users (named in `to`) through their owners; absent for subscribers of the aggregate. */
   readonly ears?: Ears;
 }
 
-/** Where it stands what a user was told directly: in this record. */
+/** Points to the record that contains a user's direct notification. */
 export interface ToldPlace {
   readonly userId: UserId;
   readonly ownerId: string;
-  /** Of the record: its last dispatch, or a later one, is the user's. */
+  /** Number of the record: its last dispatch, or a later one, is the user's. */
   readonly n: number;
   /** Unix milliseconds. */
   readonly atMs: number;
 }
 
 /**
- * What outlives the owner of a command: what it told, for sessions that had not heard it when the owner died, and what
- * it answered, for a caller that asks again because it has not heard. Kept for minutes.
+ * The data of a command that outlives its owner: its dispatches, for sessions that had not received them when the owner
+ * crashed, and its reply, for a caller that retries because the reply was lost. Kept for minutes.
  */
 export interface CommandRecord {
-  /** Ascending within the aggregate: the number of its last dispatch, or one of its own when it told nothing. */
+  /** Ascending within the aggregate: the number of its last dispatch, or a number of its own without dispatches. */
   readonly n: number;
   /** Unix milliseconds. */
   readonly atMs: number;
-  /** Null when the command was not sent under a key. */
+  /** Null when the command was sent without an idempotency key. */
   readonly commandKey: string | null;
-  /** The reply to it, as JSON takes it; null without a key. */
+  /** The reply as JSON; null without a key. */
   readonly reply: unknown;
   readonly dispatches: readonly RecordedDispatch[];
 }
 
-/** What an actor knows that no table holds. */
+/** State of an actor that no table contains. */
 export interface Snapshot {
   readonly ownerId: string;
   readonly fence: Fence;
-  /** When it was so, Unix milliseconds. */
+  /** When the state was taken, Unix milliseconds. */
   readonly atMs: number;
-  /** As JSON takes it. */
+  /** Serializable as JSON. */
   readonly data: object;
 }
 
-/** Ownership, and what passes from one owner of an aggregate to the next. */
+/** Stores the ownership of partitions, and what the next owner of an aggregate needs from the previous one. */
 export interface ClusterStore {
   /**
-   * Takes partitions over: each gets its next epoch, from which moment commits under the one before are refused. Waits
-   * for those that are under way. Answers the epochs.
+   * Takes over partitions: each gets its next epoch, and commits under earlier epochs are refused from then on. Waits for the
+   * commits in progress. @returns the epochs.
    */
   takeOver(partitions: readonly number[], shardId: string): Promise<ReadonlyMap<number, number>>;
   epochs(): Promise<ReadonlyMap<number, number>>;
-  /** Whether nobody has taken the partition over since: what its owner knows is what there is. */
+  /** Whether the fence's epoch is still the latest, so that its owner's state is current. */
   isLast(fence: Fence): Promise<boolean>;
-  /** Records not older than `sinceMs` (Unix milliseconds), the last `limit` of them, ascending by `n`. */
+  /** Records not older than `sinceMs` (Unix milliseconds), the latest `limit` of them, ascending by `n`. */
   records(ownerId: string, sinceMs: number, limit: number): Promise<CommandRecord[]>;
-  /** What users were told directly since (Unix milliseconds), the last `limit` of it, in no order. */
+  /** Direct notifications of users since a time (Unix milliseconds), the latest `limit` of them, in no order. */
   toldTo(userIds: readonly UserId[], sinceMs: number, limit: number): Promise<ToldPlace[]>;
-  /** The records at these places, but for those that are gone, in no order. */
+  /** The records at these places that still exist, in no order. */
   recordsAt(
     places: readonly Pick<ToldPlace, 'ownerId' | 'n'>[],
   ): Promise<(CommandRecord & { readonly ownerId: string })[]>;
-  /** Forgets older ones, and older snapshots, of all aggregates; to be called now and then by one shard. */
+  /** Deletes older records and snapshots of all aggregates; one shard calls it periodically. */
   pruneRecords(beforeMs: number): Promise<void>;
   /**
-   * Writes down what actors know that no table holds, over what stood there: all of it or none.
+   * Stores states of actors that no table contains, replacing earlier ones; all of them or none.
    *
-   * @throws StaleEpoch when one of the epochs is over.
+   * @throws StaleEpoch when one of the epochs has been superseded.
    */
   keepSnapshots(snapshots: readonly Snapshot[]): Promise<void>;
-  /** Null when there is none. It stays until the next one, until it is dropped, or too old for anyone. */
+  /** The stored snapshot, or null. It is kept until replaced, dropped or pruned. */
   snapshot(ownerId: string): Promise<{ readonly atMs: number; readonly data: object } | null>;
-  /** Private channels in which a call was on, by snapshots not older than this (Unix milliseconds). */
+  /** Private channels with a call in progress, from snapshots not older than this (Unix milliseconds). */
   keptCalls(sinceMs: number): Promise<string[]>;
   dropSnapshots(ownerIds: readonly string[]): Promise<void>;
 }

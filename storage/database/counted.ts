@@ -1,17 +1,17 @@
 import { type Driver, type Sql, StorageFault } from './driver.ts';
 
-/** A driver that knows what is asked of it, so that its end can wait for those who still ask. */
+/** A driver that counts its requests, so that shutdown can wait for those in progress. */
 interface CountedDriver extends Driver {
-  /** Resolves when nothing is asked any more: what waited for an answer has had a turn to ask the next thing, and did not. */
+  /** Resolves when no request is in progress, and the callers of the last one have had a turn without making another. */
   idle(): Promise<void>;
 }
 
-/** How long `idle` waits for those who go on asking: something that never stops must not keep the database open. */
+/** Bound of `idle`: a caller that never stops must not keep the database open. */
 const PATIENCE_MS = 10_000;
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** After `close` the driver is not asked: who comes late hears that the storage is closed. */
+/** Counts the driver's requests. After `close`, requests fail with "The storage is closed.". */
 export function counted(driver: Driver): CountedDriver {
   let asked = 0;
   let isClosed = false;

@@ -2,8 +2,8 @@ import { open, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /*
- * Which files of an embedded database are damaged. PGlite says no more than that it "failed to initialize", so what can
- * be told from names, sizes, magic numbers and checksums is looked up here, after it has failed.
+ * Finds the damaged files of an embedded database. PGlite reports only that it "failed to initialize", so after a failure
+ * this module checks names, sizes, magic numbers and checksums.
  *
  * @source PostgreSQL's sources: pg_control.h, relmapper.c, xlog_internal.h, slru.h, bufpage.h
  */
@@ -11,15 +11,15 @@ import { join } from 'node:path';
 const PAGE_BYTES = 8192;
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 const CONTROL_BYTES = 8192;
-/** Bytes of the control file before its checksum: more than any version has used, and less than a page. */
+/** Bound of the control file's fields before its checksum: more than any version uses, and less than a page. */
 const CONTROL_FIELDS_MAX = 512;
 const MAP_MAGIC = 0x592717;
 const MAP_ENTRIES_MAX = 64;
 const PAGE_LAYOUT = 0x2004;
-/** How much of a catalog is read. */
+/** How much of a catalog file is read. */
 const CATALOG_BYTES_MAX = 64 * 1024 * 1024;
 
-/** What is wrong, in words that begin with the name of the file. */
+/** A problem, in a sentence that begins with the file's name. */
 type Finding = string;
 
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
@@ -28,7 +28,7 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return rest >>> 0;
 });
 
-/** CRC-32C (Castagnoli), with which PostgreSQL guards these files. */
+/** CRC-32C (Castagnoli), the checksum that PostgreSQL uses in these files. */
 function crc32c(bytes: Uint8Array): number {
   let crc = 0xffffffff;
   for (const byte of bytes) crc = (TABLE[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8);
@@ -37,7 +37,7 @@ function crc32c(bytes: Uint8Array): number {
 
 interface Control {
   readonly systemId: bigint;
-  /** The segment of the log that a start reads first. */
+  /** The segment of the write-ahead log that a start reads first. */
   readonly segment: string;
   readonly segmentStart: bigint;
 }
@@ -50,7 +50,7 @@ const sizeOf = (path: string): Promise<number | null> =>
 const namesIn = (path: string): Promise<string[]> => readdir(path).catch(() => []);
 const bytes = (count: number): string => (count === 0 ? 'is empty' : `has ${count} bytes`);
 
-/** Looks a database over that did not open. @returns what is wrong with which file; empty when nothing is found. */
+/** Checks a database that failed to open. @returns the problem of each damaged file; empty if none is found. */
 export async function damageIn(directory: string): Promise<readonly Finding[]> {
   const found: Finding[] = [];
   found.push(...(await versions(directory)), ...(await settings(directory)));
@@ -65,7 +65,7 @@ export async function damageIn(directory: string): Promise<readonly Finding[]> {
   return found;
 }
 
-/** The database that PGlite uses, by PostgreSQL's fixed number for "postgres". The others are templates. */
+/** OID of the database that PGlite uses, fixed by PostgreSQL for "postgres". The others are templates. */
 const OWN = '5';
 
 async function versions(directory: string): Promise<Finding[]> {
@@ -77,7 +77,7 @@ async function versions(directory: string): Promise<Finding[]> {
     const text = await readFile(join(directory, name), 'latin1').catch(() => null);
     if (text === null) found.push(`${name} is missing`);
     else if (/^\d{1,3}\n?$/.test(text)) texts.set(name, text.trim());
-    else found.push(`${name} ${text === '' ? 'is empty' : 'holds no version'}`);
+    else found.push(`${name} ${text === '' ? 'is empty' : 'contains no version number'}`);
   }
   const [own, other] = [texts.get('PG_VERSION'), texts.get(`base/${OWN}/PG_VERSION`)];
   if (own !== undefined && other !== undefined && own !== other)
@@ -90,8 +90,8 @@ async function settings(directory: string): Promise<Finding[]> {
   for (const name of ['postgresql.conf', 'postgresql.auto.conf', 'pg_hba.conf', 'pg_ident.conf']) {
     const text = await readFile(join(directory, name)).catch(() => null);
     if (text === null) continue;
-    if (text.includes(0)) found.push(`${name} is no text`);
-    // The others may be empty; this one says who may connect.
+    if (text.includes(0)) found.push(`${name} is not a text file`);
+    // The other files may be empty; this one lists who may connect.
     else if (name === 'pg_hba.conf' && text.length === 0) found.push(`${name} is empty`);
   }
   return found;
@@ -118,7 +118,7 @@ async function readControl(directory: string, found: Finding[]): Promise<Control
   };
 }
 
-/** The checksum stands behind the last field, whose place differs by version. */
+/** Whether the checksum matches. It follows the last field, whose offset depends on the version. */
 function isGuarded(control: Buffer): boolean {
   for (let at = 128; at < CONTROL_FIELDS_MAX; at += 4)
     if (control.readUInt32LE(at) === crc32c(control.subarray(0, at))) return true;
@@ -128,7 +128,7 @@ function isGuarded(control: Buffer): boolean {
 async function writeAheadLog(directory: string, control: Control): Promise<Finding[]> {
   const name = `pg_wal/${control.segment}`;
   const size = await sizeOf(join(directory, name));
-  if (size === null) return [`${name} is missing, from which the log is to be read`];
+  if (size === null) return [`${name} is missing; a start reads the log from it`];
   if (size !== SEGMENT_BYTES) return [`${name} ${bytes(size)} of ${SEGMENT_BYTES}`];
   const head = await firstBytes(join(directory, name), 32);
   if (
@@ -136,8 +136,8 @@ async function writeAheadLog(directory: string, control: Control): Promise<Findi
     head.readUInt16LE(0) >> 8 !== 0xd1 ||
     head.readBigUInt64LE(8) !== control.segmentStart
   )
-    return [`${name} does not begin like a segment of the log`];
-  return head.readBigUInt64LE(24) === control.systemId ? [] : [`${name} is of another database`];
+    return [`${name} has no valid header of a log segment`];
+  return head.readBigUInt64LE(24) === control.systemId ? [] : [`${name} belongs to another database`];
 }
 
 async function firstBytes(path: string, count: number): Promise<Buffer> {
@@ -150,7 +150,7 @@ async function firstBytes(path: string, count: number): Promise<Buffer> {
   }
 }
 
-/** The pages that say which transactions were committed. */
+/** Checks the pages that record which transactions were committed. */
 async function statusLog(directory: string, folder: string): Promise<Finding[]> {
   const names = (await namesIn(join(directory, folder))).filter((name) => /^[0-9A-F]{4,}$/.test(name));
   if (names.length === 0) return [`${folder} is empty`];
@@ -162,7 +162,7 @@ async function statusLog(directory: string, folder: string): Promise<Finding[]> 
   return found;
 }
 
-/** The map of a folder's catalogs, and the files that it names. */
+/** Checks the map of a folder's catalogs, and the files that it names. */
 async function catalogs(directory: string, folder: string): Promise<Finding[]> {
   const name = `${folder}/pg_filenode.map`;
   const map = await readFile(join(directory, name)).catch(() => null);
@@ -171,7 +171,7 @@ async function catalogs(directory: string, folder: string): Promise<Finding[]> {
   if (map.length < end + 4) return [`${name} ${bytes(map.length)} of ${end + 4}`];
   const count = map.readInt32LE(4);
   if (map.readInt32LE(0) !== MAP_MAGIC || count < 0 || count > MAP_ENTRIES_MAX)
-    return [`${name} is no map of files`];
+    return [`${name} is not a valid map of files`];
   if (map.readUInt32LE(end) !== crc32c(map.subarray(0, end))) return [`${name} has a wrong checksum`];
   const found: Finding[] = [];
   for (let at = 0; at < count; at += 1) {

@@ -5,18 +5,18 @@ import { StorageFault } from './driver.ts';
 import { type TarEntry, untar } from './tar.ts';
 
 /**
- * The directory of the embedded database. PGlite makes a new database wherever `PG_VERSION` is missing, over what is
- * there; so it is never let near a directory before this file has looked at it.
+ * The directory of the embedded database. PGlite creates a new database, over existing files, wherever `PG_VERSION` is
+ * missing; therefore this module checks a directory before PGlite opens it.
  *
- * A first start unpacks an empty database into `first-start.partial/`, syncs it, names it `first-start/`, and moves what
- * is in it up, `PG_VERSION` last. Those two names are what tells an interrupted first start from a damaged database:
- * without the second nothing has been moved yet, with it the rest is moved.
+ * A first start unpacks an empty database into `first-start.partial/`, syncs it, renames it to `first-start/`, and moves its
+ * content up, `PG_VERSION` last. These two names distinguish an interrupted first start from a damaged database: without
+ * `first-start/` nothing has been moved yet; with it the remaining files are moved.
  */
 const PARTIAL = 'first-start.partial';
 const COMPLETE = 'first-start';
 const VERSION = 'PG_VERSION';
 
-/** Without one of these PostgreSQL cannot know what the rest means. Nothing is ever made in their place. */
+/** Files that PostgreSQL needs to interpret the others. They are never created in an existing database. */
 const NEEDED = [
   VERSION,
   'base',
@@ -32,7 +32,7 @@ const NEEDED = [
   'postgresql.conf',
 ];
 
-/** PostgreSQL wants these to exist, and empties or refills them itself. Backups often leave out what is empty. */
+/** Folders that PostgreSQL expects and refills itself. Backups often omit empty folders. */
 const EMPTY = [
   'pg_commit_ts',
   'pg_dynshmem',
@@ -52,13 +52,13 @@ const EMPTY = [
   'pg_wal/summaries',
 ];
 
-/** What a file system or an operator may have put into a directory that is still empty to us. */
+/** Names that a file system or an operator may have put into a directory that still counts as empty. */
 const IGNORED = new Set(['lost+found', '.DS_Store', '.gitkeep', '.snapshot', PARTIAL]);
 
-/** At a time, so that a file system can write them down together. */
+/** Files synced concurrently, so that the file system can combine the writes. */
 const SYNCED_AT_ONCE = 16;
 
-/** What to do about a database that is damaged. */
+/** Advice for the operator of a damaged database. */
 export const restoreAdvice = (directory: string): string =>
   `Restore the whole directory from a backup: move ${directory} aside, copy the one of the backup to its place ` +
   '(cp -a) and start again; or, to begin with an empty database, move everything in ' +
@@ -73,7 +73,7 @@ const exists = (path: string): Promise<boolean> =>
     },
   );
 
-/** Whether a directory exists and is not empty to us. An interrupted first start is no content: nothing was kept yet. */
+/** Whether a directory exists and has content. An interrupted first start does not count: nothing was stored yet. */
 export async function hasContents(directory: string): Promise<boolean> {
   try {
     return (await readdir(directory)).some((name) => !IGNORED.has(name));
@@ -83,13 +83,13 @@ export async function hasContents(directory: string): Promise<boolean> {
   }
 }
 
-/** Makes the names in a directory, or the contents of a file, survive a loss of power. */
+/** Syncs the names in a directory, or the content of a file, so that they survive a loss of power. */
 export async function syncPath(path: string): Promise<void> {
   const file = await open(path, 'r');
   try {
     await file.sync();
   } catch (error) {
-    // Windows has no such thing for directories.
+    // Windows cannot sync directories.
     if (process.platform !== 'win32') throw error;
   } finally {
     await file.close();
@@ -97,10 +97,10 @@ export async function syncPath(path: string): Promise<void> {
 }
 
 /**
- * Leaves in `directory` a database that can be opened: the one that is there, or an empty one.
+ * Prepares `directory` for opening: keeps an existing database, or unpacks an empty one.
  *
- * @param template An empty database as a tar archive; asked for only when there is none yet.
- * @throws StorageFault when what is there is not a whole database, or lies in another one's directory.
+ * @param template Returns an empty database as a tar archive; called only without an existing database.
+ * @throws StorageFault when the directory holds an incomplete database, or lies within another database's directory.
  */
 export async function prepareDirectory(
   directory: string,
@@ -114,7 +114,7 @@ export async function prepareDirectory(
     const found = (await readdir(directory)).filter((name) => !IGNORED.has(name));
     if (found.length > 0) {
       await refuseDamaged(directory, found);
-      // Whether another process has it open says the lock beside it; this one may be half written since a crash.
+      // The lock beside the directory tells whether another process has it open; this file may be half-written after a crash.
       await rm(join(directory, 'postmaster.pid'), { force: true });
       for (const name of EMPTY) await makeDirectory(join(directory, name), 0o700);
       return;
@@ -124,7 +124,7 @@ export async function prepareDirectory(
   await moveUp(directory);
 }
 
-/** `data_dir` that names the database's own directory would get a second, empty database inside the first. */
+/** Refuses a `data_dir` that is a database's own directory: it would get a second, empty database inside the first. */
 async function refuseInside(directory: string): Promise<void> {
   const parent = dirname(resolve(directory));
   for (const name of [VERSION, 'base', 'global/pg_control'])

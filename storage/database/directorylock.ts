@@ -2,16 +2,16 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { StorageFault } from './driver.ts';
 
-/** Directories that this process has open: its own pid in a lock file says nothing about itself. */
+/** Directories that this process has open: its own pid in a lock file does not tell. */
 const held = new Set<string>();
 
 /**
- * When a process began, in the kernel's ticks, where the kernel says so (Linux); else an empty string. With the pid
- * it names a process for good: a container gives the same small pid to every start of a server.
+ * The start time of a process in the kernel's ticks, from /proc (Linux); elsewhere an empty string. Together with the pid
+ * it identifies a process: in a container every start of a server may have the same small pid.
  */
 async function startOf(pid: number): Promise<string> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The command's name stands in parentheses and may hold spaces; field 22 of the whole is the start.
+  // The command's name is in parentheses and may contain spaces; field 22 of the line is the start time.
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 }
 
@@ -29,10 +29,10 @@ async function owner(path: string): Promise<number | null> {
   return pid === process.pid ? null : pid;
 }
 
-/** Names this process, for good. */
+/** Identifies this process by pid and start time. */
 export const ownMark = async (): Promise<string> => `${process.pid} ${await startOf(process.pid)}`;
 
-/** The process that such a mark names, while it lives; else null. */
+/** The pid of the process that a mark identifies, if it is still alive; else null. */
 export async function livingOf(mark: string): Promise<number | null> {
   const [pidText = '', start = ''] = mark.split(' ');
   const pid = Number(pidText);
@@ -41,8 +41,8 @@ export async function livingOf(mark: string): Promise<number | null> {
 }
 
 /**
- * Takes `directory` for this process, beside the database's own files. A lock left by a process that was killed is
- * taken over. Answers how to let go.
+ * Locks `directory` for this process, with a file beside it. A lock left by a killed process is taken over.
+ * @returns a function that releases the lock.
  *
  * @throws StorageFault when a living process, or another engine in this one, holds it.
  */

@@ -1,37 +1,37 @@
-/** The epoch of a partition under which something is written. */
+/** A partition's epoch, under which something is written. */
 export interface Fence {
   readonly partition: number;
   readonly epoch: number;
 }
 
-/** A place to run SQL: a connection, a pool or an open transaction. Placeholders are `$1`, `$2`, …. */
+/** Runs SQL: a connection, a pool or an open transaction. Placeholders are `$1`, `$2`, …. */
 export interface Sql {
   /**
-   * Runs one statement. `bigint` columns come back as decimal strings, `jsonb` as values. The text must be one of
-   * the program's constants: drivers may keep a prepared statement for each text they see.
+   * Runs one statement. `bigint` columns are returned as decimal strings, `jsonb` columns as values. The text must be one of
+   * the program's constants, because drivers may keep a prepared statement for each text.
    */
   query<Row = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<Row[]>;
   /** Runs several statements without parameters, for migrations. */
   script(text: string): Promise<void>;
 }
 
-/** One database behind one SQL dialect: PGlite (embedded) or PostgreSQL. */
+/** One database: PGlite (embedded) or a PostgreSQL server. */
 export interface Driver extends Sql {
   readonly kind: 'pglite' | 'postgres';
   /**
-   * Runs `body` in one transaction; it rolls back when `body` throws. `opening` is a script that runs first, with no
-   * round trip of its own; the transaction rolls back when it fails.
+   * Runs `body` in one transaction, which rolls back when `body` throws. The script `opening` runs first, without an extra
+   * round trip; if it fails, the transaction rolls back.
    */
   transaction<T>(body: (sql: Sql) => Promise<T>, opening?: string): Promise<T>;
   close(): Promise<void>;
 }
 
-/** The environment failed: the database is gone, refused a write, is too new, or its queue is full. */
+/** A fault of the environment: the database is unreachable, refused a write, is too new, or its queue is full. */
 export class StorageFault extends Error {
   override readonly name: string = 'StorageFault';
 }
 
-/** Another shard has the partition by now. What was to be written was not, and never will be under this epoch. */
+/** Another shard owns the partition now. The write did not happen and never will under this epoch. */
 export class StaleEpoch extends StorageFault {
   override readonly name = 'StaleEpoch';
   readonly partition: number;
@@ -44,11 +44,11 @@ export class StaleEpoch extends StorageFault {
   }
 }
 
-/** Whether `guildhall_fence` has refused a transaction. */
+/** Whether `guildhall_fence` refused a transaction. */
 export const isStale = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'GH001';
 
-/** What an error says; one that was made of several, as for a host name with two addresses, says what each does. */
+/** The message of an error; for an error made of several, as for a host name with two addresses, all their messages. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '')
     return [...new Set(error.errors.map(messageOf))].join('; ');
@@ -56,11 +56,11 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * True when the database itself answered with an error, so the transaction is known to have rolled back. False for
- * a lost connection, where a commit under way may or may not have happened. Class 08 is "connection exception",
- * 57P a server that shuts down.
+ * Whether the database itself answered with an error, so that the transaction has certainly rolled back. False for a lost
+ * connection, after which a commit may or may not have happened. Class 08 is "connection exception", 57P a server that
+ * shuts down.
  *
- * @source PostgreSQL's manual, appendix "PostgreSQL Error Codes"
+ * @source https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 export function refusedByDatabase(error: unknown): boolean {
   if (!(error instanceof Error) || !('severity' in error) || !('code' in error)) return false;

@@ -6,8 +6,8 @@ import { gunzip, gzip } from 'node:zlib';
 import { PGlite } from '@electric-sql/pglite';
 
 /**
- * To make a database takes seconds of CPU and hundreds of megabytes, to unpack one takes neither; so the build makes one
- * and packs it beside this module. It fits the PGlite that it was made with, and is not used by another.
+ * Creating a database takes seconds of CPU and hundreds of megabytes, unpacking one does not; so the build creates one
+ * and packs it beside this module. It is used only by the version of PGlite that created it.
  */
 const FOLDER = new URL('./', import.meta.url);
 
@@ -20,7 +20,7 @@ async function versionOfPglite(): Promise<string> {
 const placeOf = (folder: URL, version: string): URL =>
   new URL(`empty-database-${version.replace(/[^\w.-]/g, '_')}.tar.gz`, folder);
 
-/** The prepared database, packed; null where there is none, as in a source tree that is not built. */
+/** The packed database; null if there is none, as in a source tree that is not built. */
 export async function preparedDatabase(folder = FOLDER): Promise<Uint8Array<ArrayBuffer> | null> {
   try {
     return new Uint8Array(await readFile(placeOf(folder, await versionOfPglite())));
@@ -30,7 +30,7 @@ export async function preparedDatabase(folder = FOLDER): Promise<Uint8Array<Arra
   }
 }
 
-/** A database as it is before its first migration, as a tar archive. */
+/** A database before its first migration, as a tar archive. */
 export async function emptyDatabase(folder = FOLDER): Promise<Uint8Array> {
   const packed = await preparedDatabase(folder);
   return packed ? promisify(gunzip)(packed) : makeDatabase();
@@ -46,7 +46,7 @@ async function makeDatabase(): Promise<Uint8Array> {
   }
 }
 
-/** Makes the prepared database; the last step of a build. */
+/** Creates the packed database; the last step of a build. */
 export async function prepareDatabase(folder = FOLDER): Promise<void> {
   const packed = await promisify(gzip)(await makeDatabase(), { level: 9 });
   await writeFile(placeOf(folder, await versionOfPglite()), packed);

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { hasContents, syncPath } from './datadirectory.ts';
 import { StorageFault } from './driver.ts';
 
-/** The embedded database of a data directory. */
+/** Path of the embedded database in a data directory. */
 export const databaseOf = (dataDirectory: string): string => join(dataDirectory, 'database');
 
-/** Written once the first database of a data directory is complete, and never removed. */
+/** File written once the first database of a data directory is complete, and never removed. */
 const MADE = 'database.made';
 const MADE_TEXT =
   'This server keeps its database in the folder "database" beside this file. Without that folder it does not start.\n' +
   'Restore the folder from a backup; or, to begin with an empty database, remove everything here.\n';
 
 /**
- * What a server writes only after its database was opened, for data directories from before there was a mark. The admin
- * token is not among it: `guildhall start` writes that first. Folders count by what only a server puts into them.
+ * Files that a server writes only after its database was opened, to recognize data directories from before the mark
+ * existed. The admin token is not one: `guildhall start` writes it first. Folders count if they contain `file`.
  */
 const LATER: readonly { readonly name: string; readonly file?: string }[] = [
   { name: MADE },
@@ -26,8 +26,8 @@ const LATER: readonly { readonly name: string; readonly file?: string }[] = [
 ];
 
 /**
- * Refuses to make an empty database where a server has kept one: the folder was lost, its disk is not mounted, or the
- * setting that names a PostgreSQL database is missing.
+ * Refuses to create an empty database where a server already had one: the folder was lost, its disk is not mounted, or the
+ * setting for a PostgreSQL database is missing.
  *
  * @throws StorageFault
  */
@@ -40,7 +40,7 @@ export async function refuseLostDatabase(dataDirectory: string): Promise<void> {
   if (left.length === 0) return;
   const isMarked = left.includes(MADE);
   const found = isMarked ? `The database in ${database} is gone` : `There is no database in ${database}`;
-  // Without the mark the files may be those of a server that always used PostgreSQL.
+  // Without the mark, the files may belong to a server that always used PostgreSQL.
   const setting = isMarked
     ? ''
     : 'If that server used PostgreSQL, set database_url (or DATABASE_URL), which is not set now. Else: ';
@@ -52,13 +52,13 @@ export async function refuseLostDatabase(dataDirectory: string): Promise<void> {
   );
 }
 
-/** Whether there is such a file, or a folder with something in it. */
+/** Whether the file exists, or the folder with content. */
 async function isWritten(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => null);
   return found !== null && (found.isFile() || (await hasContents(path)));
 }
 
-/** Notes that the data directory has a database from now on. */
+/** Records that the data directory has a database from now on. */
 export async function markDatabaseMade(dataDirectory: string): Promise<void> {
   if ((await readdir(dataDirectory)).includes(MADE)) return;
   const file = await open(join(dataDirectory, MADE), 'w', 0o600);

@@ -8,7 +8,7 @@ import { type Driver, messageOf, type Sql, StorageFault } from './driver.ts';
 import { emptyDatabase, preparedDatabase } from './emptydatabase.ts';
 import { SyncedFs } from './syncedfs.ts';
 
-/** What PGlite and its transactions have in common. */
+/** The methods that PGlite and its transactions share. */
 type Queryable = Pick<PGlite, 'query' | 'exec'>;
 
 const sqlOver = (at: Queryable): Sql => ({
@@ -20,30 +20,30 @@ const sqlOver = (at: Queryable): Sql => ({
 });
 
 /**
- * There is no autovacuum in here, so the planner never learns how the rows are spread and would gather and sort a
- * whole channel to find its newest page. Every read of this house follows an index; these settings say so.
+ * There is no autovacuum here, so the planner has no statistics and would collect and sort a whole channel to find its newest
+ * page. Every query of this program can follow an index; these settings make the planner use it.
  */
 const PLANNER = 'SET enable_bitmapscan = off; SET enable_sort = off; SET jit = off;';
 
 /**
- * What PGlite starts with, but for the buffers: 128 MB of them would be touched in full, in a process that is meant to
- * be small. Blocks beyond these come from its own file system, which is in memory or in the page cache anyway.
+ * PGlite's start parameters with smaller buffers: its default of 128 MB would be touched completely, in a process that is
+ * meant to be small. Further blocks are cached by the file system anyway.
  */
 const START = [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'];
 
-/** The same for a database on disk, which syncs: without the flag that keeps PostgreSQL from it. */
+/** Start parameters for a synced database on disk: without the flag that turns syncing off. */
 const START_SYNCED = [...START.filter((flag) => flag !== '-F'), '-c', 'wal_sync_method=fsync'];
 
 /**
- * Segments of the log, 16 MB each, after which it is begun anew. Alone in its process PostgreSQL never does that by
- * itself: the log would grow for as long as the server runs, and all of it be read at the start after a crash.
+ * Segments of the write-ahead log, 16 MB each, after which a checkpoint is made. Without background processes PostgreSQL
+ * never makes one by itself: the log would grow without bound, and a start after a crash would read all of it.
  */
 const SEGMENTS_MAX = 16;
 
-/** At most so many damaged files are named. */
+/** Most damaged files named in an error. */
 const NAMED_MAX = 5;
 
-/** PGlite itself says only that it failed: the files that are damaged are looked for. */
+/** Describes why the database does not open. PGlite reports only that it failed, so this looks for damaged files. */
 async function notOpening(directory: string | undefined, error: unknown): Promise<string> {
   const message = messageOf(error);
   if (directory === undefined) return `The embedded database does not open: ${message}`;
@@ -58,10 +58,10 @@ async function notOpening(directory: string | undefined, error: unknown): Promis
 }
 
 /**
- * PostgreSQL inside this process, in `directory` or, without one, in memory. PGlite takes one statement or one
- * transaction at a time and keeps the others waiting in order.
+ * Opens PostgreSQL inside this process, in `directory` or, without one, in memory. PGlite runs one statement or transaction
+ * at a time, in order.
  *
- * What is answered is on disk: it survives the death of the process and the loss of power, at any point.
+ * A result is returned only when it is on disk: it survives the death of the process and a loss of power.
  *
  * @throws StorageFault when another process has the directory open: two would destroy it.
  */
@@ -91,7 +91,7 @@ export async function openPglite(directory?: string): Promise<Driver> {
 }
 
 function driverOver(db: PGlite, synced: SyncedFs | null, unlock: () => Promise<void>): Driver {
-  /** Nothing is told that a loss of power could make untrue, of this statement or of one that it has read. */
+  /** Delays a result until the log up to it is synced, so that no loss of power can undo what was reported. */
   const answered = async <T>(answer: Promise<T>): Promise<T> => {
     const value = await answer;
     await synced?.settled();

@@ -5,19 +5,19 @@ import { type Driver, messageOf, refusedByDatabase, type Sql, StorageFault } fro
 
 interface PostgresOptions {
   readonly databaseUrl: string;
-  /** Connections at most. One is the writer's while it commits; the others read. */
+  /** Most connections. The writer uses one while it commits; reads use the others. */
   readonly connectionsMax?: number;
 }
 
 const STATEMENT_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /**
- * A process that was stopped between two statements, or cut off from the server, holds its partitions no longer than
- * this: whoever takes them over waits for its transaction.
+ * Bounds how long a process that was stopped between two statements, or lost its network, can hold its partitions: a shard
+ * that takes them over waits for its transaction.
  */
 const IDLE_IN_TRANSACTION_MS = 10_000;
 
-/** Prepared statements are named by their text, so that every connection plans each text once. */
+/** Names of prepared statements by text, so that every connection plans each text once. */
 const names = new Map<string, string>();
 function nameOf(text: string): string {
   let name = names.get(text);
@@ -38,7 +38,7 @@ const sqlOver = (at: Pick<pg.ClientBase, 'query'>): Sql => ({
   },
 });
 
-/** Ends a transaction that has failed. A connection that cannot even roll back is not given to anyone again. */
+/** Rolls back a failed transaction. A connection that cannot roll back is removed from the pool. */
 async function rollBack(client: pg.PoolClient): Promise<void> {
   const rolledBack = await client.query('ROLLBACK').then(
     () => true,
@@ -48,8 +48,8 @@ async function rollBack(client: pg.PoolClient): Promise<void> {
 }
 
 /**
- * Takes a connection with an open transaction. A pooled connection may have died unseen while it was idle; as
- * nothing was asked of it that is not undone with it, one further attempt is safe.
+ * Takes a connection and opens a transaction. An idle pooled connection may have died unnoticed; nothing was executed on it
+ * that is not rolled back, so one retry is safe.
  */
 async function begin(pool: pg.Pool, opening: string): Promise<pg.PoolClient> {
   for (let attempt = 0; ; attempt++) {
@@ -81,10 +81,10 @@ async function transaction<T>(
   }
 }
 
-/** How long connections may take to close: a server that vanished never answers. */
+/** How long connections may take to close: a vanished server never answers. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-/** Ends the pool, and waits for the connections themselves, which it does not. */
+/** Ends the pool and waits until its connections are closed, which the pool itself does not do. */
 async function ended(pool: pg.Pool, connected: ReadonlySet<pg.PoolClient>): Promise<void> {
   await pool.end();
   let timer: NodeJS.Timeout | undefined;
@@ -97,7 +97,7 @@ async function ended(pool: pg.Pool, connected: ReadonlySet<pg.PoolClient>): Prom
 }
 
 /**
- * A pool of connections to a PostgreSQL server (15 or newer).
+ * Opens a pool of connections to a PostgreSQL server (15 or newer).
  *
  * @throws StorageFault when the server cannot be reached or its database is not UTF-8.
  */
@@ -108,13 +108,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Driver> {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-    // A server that vanished without a word is given up a little after it would have given up itself.
+    // For a vanished server: the client gives up shortly after the server's own timeout would have ended.
     query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'guildhall',
   });
-  // Without a listener a connection that dies between two statements would end the process; the next statement
-  // on it reports the loss.
+  // Without a listener, a connection that fails while idle would end the process; the next statement on it reports the
+  // failure.
   pool.on('error', () => {});
   const connected = new Set<pg.PoolClient>();
   pool.on('connect', (client) => {

@@ -1,6 +1,6 @@
-/** The escapes `JSON.stringify` writes for NUL and for surrogates without their other half. */
+/** The escapes that `JSON.stringify` writes for NUL and for lone surrogates. */
 const UNSTORABLE = /\\u(?:0000|d[89a-f])/;
-/** With the `u` flag a pair is one character and no surrogate. */
+/** With the `u` flag a surrogate pair is one character and does not match. */
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
 function clean(value: unknown): unknown {
@@ -14,13 +14,13 @@ function clean(value: unknown): unknown {
 }
 
 /**
- * A row as JSON text that the database takes. `jsonb` has no NUL and no lone surrogates, both of which a client may
- * send within valid JSON: each becomes U+FFFD, rather than failing the commit.
+ * A row as JSON text that the database accepts. `jsonb` cannot contain NUL or lone surrogates, which a client may send in
+ * valid JSON: each becomes U+FFFD, so that the commit does not fail.
  *
- * @throws TypeError for what JSON cannot hold: a bigint, a cycle.
+ * @throws TypeError for values that JSON cannot contain: a bigint, a cycle.
  */
 export function rowText(row: object): string {
   const text = JSON.stringify(row);
-  // The pattern also meets a backslash that was typed; cleaning then changes nothing.
+  // The pattern also matches an escaped backslash that a user typed; cleaning then changes nothing.
   return UNSTORABLE.test(text) ? JSON.stringify(clean(JSON.parse(text))) : text;
 }

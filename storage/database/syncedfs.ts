@@ -2,12 +2,12 @@ import fs from 'node:fs';
 import { NodeFS } from '@electric-sql/pglite/nodefs';
 import { StorageFault } from './driver.ts';
 
-/** What this file touches of Emscripten's file system. */
+/** The parts of Emscripten's file system that this module uses. */
 interface Stream {
   readonly node: object;
   readonly nfd: number | undefined;
 }
-/** Emscripten's operations are handed on as they are. */
+/** An operation of Emscripten; its arguments are passed on unchanged. */
 type Operation = (...args: never[]) => unknown;
 interface Module {
   readonly NODEFS: {
@@ -20,27 +20,27 @@ interface Module {
 
 type InitOptions = Parameters<NodeFS['init']>[1];
 
-/** A segment of the write-ahead log. */
+/** Path of a segment of the write-ahead log. */
 const SEGMENT = /[\\/]pg_wal[\\/][0-9A-F]{24}$/;
 
-/** What changes a file or a name without a stream's `write`. */
+/** Operations other than a stream's `write` that change files or names. */
 const CHANGES = ['setattr', 'rename', 'unlink', 'rmdir', 'symlink', 'mknod'];
 
 /**
- * PGlite's directory with syncing: its own file system answers every `fsync` with yes and does nothing.
+ * PGlite's directory with syncing: its own file system accepts every `fsync` and does nothing.
  *
- * The log is synced beside the event loop: PostgreSQL is told yes at once, and `settled` says when it is true; no answer
- * may leave before. Everything else is synced on the spot, and nothing but the log is written while some of it is not
- * synced: no page of a table is on disk before what the log says of it.
+ * The write-ahead log is synced asynchronously: `fsync` returns at once, and `settled` resolves when the sync is done; no
+ * result may be returned before. All other files are synced synchronously, and they are written only while the log is
+ * synced: no page of a table reaches the disk before the log that describes it.
  */
 export class SyncedFs extends NodeFS {
-  /** Log that PostgreSQL wanted on disk, and log that is: counted by its demands. */
+  /** Number of syncs of the log that PostgreSQL requested, and how many of them are done. */
   #wanted = 0;
   #synced = 0;
   #segment: { readonly path: string; readonly fd: number } | null = null;
   #running: Promise<void> | null = null;
   #fault: StorageFault | null = null;
-  /** Segments of the log that were begun since this was last set to 0. */
+  /** Segments of the log started since this was last set to 0. */
   segmentsBegun = 0;
 
   override async init(...[pg, options]: Parameters<NodeFS['init']>) {
@@ -51,9 +51,9 @@ export class SyncedFs extends NodeFS {
   }
 
   /**
-   * Resolves when all that PostgreSQL wanted on disk until now is there; null when it is.
+   * Resolves when all syncs requested so far are done; null when they already are.
    *
-   * @throws StorageFault when the disk did not take it: what it holds is not known from then on.
+   * @throws StorageFault when a sync failed: the content of the disk is unknown from then on.
    */
   settled(): Promise<void> | null {
     if (this.#fault) return Promise.reject(this.#fault);
@@ -102,7 +102,7 @@ export class SyncedFs extends NodeFS {
 
   #fail(cause: Error): StorageFault {
     this.#fault ??= new StorageFault(
-      `The disk did not take the log of the embedded database: ${cause.message}. Stop the server, and see to the disk.`,
+      `Syncing the log of the embedded database failed: ${cause.message}. Stop the server and check the disk.`,
       { cause },
     );
     return this.#fault;
@@ -142,7 +142,7 @@ export class SyncedFs extends NodeFS {
       const last = this.#segment;
       this.#segment = { path, fd: fs.openSync(path, 'r+') };
       this.segmentsBegun += 1;
-      // One sync of it may still be under way in another thread.
+      // Another thread may still be syncing the previous segment.
       if (last) void Promise.resolve(this.#running).then(() => fs.closeSync(last.fd));
     }
     this.#wanted += 1;
@@ -154,7 +154,7 @@ export class SyncedFs extends NodeFS {
     try {
       fs.fsyncSync(nfd);
     } catch (error) {
-      // Windows syncs no directories, and no files that are open to be read.
+      // Windows cannot sync directories or files opened for reading.
       if (process.platform !== 'win32' || (error as NodeJS.ErrnoException).code !== 'EPERM') throw error;
     }
   }

@@ -1,6 +1,6 @@
-/** A file or a folder of an archive; `data` shares the archive's memory. */
+/** A file or folder of an archive; `data` shares the archive's memory. */
 export interface TarEntry {
-  /** Relative, without a slash at either end. */
+  /** Relative path without leading or trailing slashes. */
   readonly name: string;
   readonly isFolder: boolean;
   readonly data: Uint8Array;
@@ -18,7 +18,7 @@ const textOf = (bytes: Uint8Array): string => {
 /**
  * Reads a tar archive of files and folders (ustar).
  *
- * @throws RangeError for anything else, and for names that lead out of where the archive is unpacked.
+ * @throws RangeError for any other content, and for names that lead outside the folder of extraction.
  */
 export function untar(archive: Uint8Array): TarEntry[] {
   const entries: TarEntry[] = [];
@@ -31,10 +31,10 @@ export function untar(archive: Uint8Array): TarEntry[] {
     const name = (prefix ? `${prefix}/${own}` : own).replace(/^(\.?\/)+|\/+$/g, '');
     const size = Number.parseInt(field(124, 136).trim() || '0', 8);
     if (!Number.isSafeInteger(size) || size < 0 || at + size > archive.length)
-      throw new RangeError(`The archive ends within ${name}.`);
+      throw new RangeError(`The archive is truncated within ${name}.`);
     if (type !== FOLDER && !FILE.has(type)) throw new RangeError(`${name} is neither a file nor a folder.`);
     if (name.split('/').some((part) => part === '..' || part.includes('\\')))
-      throw new RangeError(`${name} leads out of the archive.`);
+      throw new RangeError(`${name} leads outside the archive.`);
     if (name !== '' && name !== '.')
       entries.push({ name, isFolder: type === FOLDER, data: archive.subarray(at, at + size) });
     at += Math.ceil(size / BLOCK) * BLOCK;

@@ -28,7 +28,7 @@ export const auditStatements: StatementTable<AuditFacts> = {
 const WHERE = `guild_id = $1 AND ($2::bigint IS NULL OR user_id = $2) AND ($3::text IS NULL OR target_id = $3)
   AND ($4::integer IS NULL OR action_type = $4)`;
 
-/** Newest first; with `after` (and no `before`) oldest first. */
+/** Entries newest first; oldest first with `after` and without `before`. */
 export async function auditLog(
   sql: Sql,
   guildId: GuildId,

@@ -18,7 +18,7 @@ export const banStatements: StatementTable<BanFacts> = {
 const SELECT =
   'SELECT u.data AS "user", b.reason FROM bans b JOIN users u ON u.id = b.user_id WHERE b.guild_id = $1';
 
-/** Ascending by user id, always; of `before` and `after` the first is respected, as on the platform. */
+/** Bans, ascending by user id. With both `before` and `after` only `before` is used, as on the platform. */
 export async function bans(
   sql: Sql,
   guildId: GuildId,

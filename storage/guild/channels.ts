@@ -10,7 +10,7 @@ const WRITE_DIRECTORY = upsert(
   'channel_id',
 );
 
-/** The channel goes with its invites; its messages are left to the purge, as there may be millions. */
+/** Deletes a channel with its invites. The purge deletes its messages later, as there may be millions. */
 const DELETE = `
 WITH r AS (SELECT guild_id, id FROM ${rows({ guild_id: 'bigint', id: 'bigint' })}),
   purge AS (INSERT INTO purges SELECT DISTINCT guild_id, id FROM r ON CONFLICT DO NOTHING),
@@ -20,7 +20,7 @@ WITH r AS (SELECT guild_id, id FROM ${rows({ guild_id: 'bigint', id: 'bigint' })
   d AS (DELETE FROM invite_directory t USING c WHERE t.code = c.code)
 DELETE FROM channels t USING r WHERE t.guild_id = r.guild_id AND t.id = r.id`;
 
-/** Channels that hold messages of their own. */
+/** Channel types with messages. */
 const TEXT_LIKE: ReadonlySet<number> = new Set([
   ChannelType.GuildText,
   ChannelType.GuildVoice,
@@ -31,7 +31,7 @@ const TEXT_LIKE: ReadonlySet<number> = new Set([
   ChannelType.GuildStageVoice,
 ]);
 
-/** A time as the wire writes it: microseconds and an offset. */
+/** A time in the wire format: microseconds and an offset. */
 const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, -1)}000+00:00`;
 
 export interface Activity {
@@ -39,16 +39,16 @@ export interface Activity {
   readonly last_pin_ms: string | null;
 }
 
-/** Puts back what `channel_activity` keeps apart. */
+/** Adds the fields that are stored in `channel_activity`. */
 export function withActivity(channel: GuildChannel, activity: Activity): GuildChannel {
   if (!TEXT_LIKE.has(channel.type)) return channel;
   const { last_message_id, last_pin_ms } = activity;
   const last_pin_timestamp = last_pin_ms === null ? null : timestamp(Number(last_pin_ms));
-  // The union of channel types does not distribute over a spread.
+  // TypeScript does not distribute the union of channel types over a spread.
   return { ...channel, last_message_id, last_pin_timestamp } as GuildChannel;
 }
 
-/** A text-like channel without its activity, which every message would otherwise rewrite. */
+/** The row of a channel. A text channel's activity is stored separately, or every message would rewrite the row. */
 function written(guildId: string, channel: GuildChannel): Statement {
   if (!TEXT_LIKE.has(channel.type))
     return { sql: WRITE, row: { guild_id: guildId, id: channel.id, data: channel } };

@@ -11,7 +11,7 @@ import { roleWritten } from './roles.ts';
 
 const WRITE = upsert('guilds', { id: 'bigint', data: 'jsonb' }, 'id');
 
-/** Everything but messages and their reactions goes at once; those are left to the purge. */
+/** Deletes everything at once but messages and their reactions, which the purge deletes later. */
 const DELETE = `
 WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   purge AS (INSERT INTO purges SELECT c.guild_id, c.id FROM channels c JOIN r ON c.guild_id = r.id ON CONFLICT DO NOTHING),
@@ -63,7 +63,7 @@ SELECT g.data AS info,
   (SELECT count(*) FROM members WHERE guild_id = g.id) AS member_count
 FROM guilds g WHERE g.id = $1`;
 
-/** One round trip, whatever the guild's size. */
+/** Loads a guild in one round trip. */
 export async function loadGuild(sql: Sql, guildId: GuildId): Promise<GuildSnapshot | null> {
   const [row] = await sql.query<Row>(LOAD, [guildId]);
   if (!row) return null;

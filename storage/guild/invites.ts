@@ -14,7 +14,7 @@ const COLUMNS = {
 };
 const NAMES = Object.keys(COLUMNS).join(', ');
 
-/** A code that is already given out, anywhere, fails: an invite must never come to lead to another guild. */
+/** Fails for a code that exists anywhere: an invite must never change the guild it leads to. */
 const CREATE = `
 WITH r AS (SELECT * FROM ${lastRows(COLUMNS, 'guild_id, code')}),
   d AS (INSERT INTO invite_directory (code, guild_id) SELECT code, guild_id FROM r)

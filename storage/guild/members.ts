@@ -13,8 +13,8 @@ const COLUMNS = {
 };
 
 /**
- * The names that the search needs come from the user as stored, not from the fact. The user exists before the
- * member: without one `username_search` is null and the write fails.
+ * The names for the search are taken from the stored user, not from the fact. The user is stored before the member; without
+ * the user `username_search` would be null and the write would fail.
  */
 const WRITE = `
 INSERT INTO members (guild_id, user_id, roles, nick_search, data, username_search, name_search)
@@ -29,7 +29,7 @@ const ENTER_TEMPORARY = upsert('user_guilds', { ...KEY, temporary_since: 'text' 
 const REMOVE = remove('members', KEY);
 const LEAVE = remove('user_guilds', KEY);
 
-/** How names are compared by the prefix search: stored and asked in the same fold. */
+/** Case folding for the prefix search, applied to stored names and queries. */
 export const folded = (name: string | null | undefined): string | null => name?.toLowerCase() ?? null;
 
 function written(guildId: string, member: Member): Statement {
@@ -86,7 +86,7 @@ export const membersAfter = (
     limit,
   ]);
 
-/** The columns are in byte order, in which U+10FFFF follows whatever else may come after the prefix. */
+/** The columns are in byte order; U+10FFFF sorts after everything that can follow the prefix. */
 const BY_PREFIX = `JOIN (
   ${['nick_search', 'username_search', 'name_search']
     .map((name) => `SELECT user_id FROM members WHERE guild_id = $1 AND ${name} >= $2 AND ${name} < $3`)

@@ -9,7 +9,7 @@ import type {
 } from '../../engine/guild/guild.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 
-/** A guild as it is loaded into its actor: without members. */
+/** The part of a guild that its actor loads: everything but members. */
 export interface GuildSnapshot {
   readonly info: GuildInfo;
   readonly roles: readonly APIRole[];
@@ -20,16 +20,16 @@ export interface GuildSnapshot {
 
 export interface GuildStore {
   load(guildId: GuildId): Promise<GuildSnapshot | null>;
-  /** Members among `userIds`; absent users are simply not in the answer. */
+  /** The members among `userIds`; users who are not members are omitted. */
   members(guildId: GuildId, userIds: readonly UserId[]): Promise<Member[]>;
-  /** Ascending by user id. */
+  /** Members with ids above `after`, ascending by user id. */
   membersAfter(guildId: GuildId, after: UserId | null, limit: number): Promise<Member[]>;
   /** Members whose nick, username or display name starts with `prefix`, case-insensitively; ascending by id. */
   membersByPrefix(guildId: GuildId, prefix: string, limit: number): Promise<Member[]>;
   roleMemberCounts(guildId: GuildId): Promise<ReadonlyMap<RoleId, number>>;
   bans(guildId: GuildId, page: { before?: UserId; after?: UserId; limit: number }): Promise<Ban[]>;
   bansOf(guildId: GuildId, userIds: readonly UserId[]): Promise<Ban[]>;
-  /** Unexpired at `nowMs`; of one channel, or of the guild. Oldest first. */
+  /** Invites not expired at `nowMs`, of one channel or of the guild, oldest first. */
   invites(guildId: GuildId, channelId: ChannelId | null, nowMs: number): Promise<Invite[]>;
   invitesByCode(guildId: GuildId, codes: readonly string[]): Promise<Invite[]>;
   auditLog(

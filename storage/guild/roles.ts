@@ -6,7 +6,7 @@ import { rows, type Statement, type StatementTable, upsert } from '../database/s
 
 const WRITE = upsert('roles', { guild_id: 'bigint', id: 'bigint', data: 'jsonb' }, 'guild_id, id');
 
-/** Takes the roles away from members and from the overwrites that name them, too. */
+/** Deletes roles, and removes them from members and permission overwrites. */
 const DELETE = `
 WITH r AS (SELECT guild_id, array_agg(id) AS ids FROM ${rows({ guild_id: 'bigint', id: 'bigint' })} GROUP BY guild_id),
   m AS (UPDATE members t SET roles = ARRAY(
@@ -30,7 +30,7 @@ export const roleStatements: StatementTable<RoleFacts> = {
   roleDeleted: (guildId, { roleId }) => [{ sql: DELETE, row: { guild_id: guildId, id: roleId } }],
 };
 
-/** How many members hold each role; a role nobody holds is not in the answer. Reads every member once. */
+/** Number of members per role; a role without members is omitted. Reads every member once. */
 export async function roleMemberCounts(sql: Sql, guildId: GuildId): Promise<ReadonlyMap<RoleId, number>> {
   const counted = await sql.query<{ id: RoleId; count: string }>(
     'SELECT held.id, count(*) AS count FROM members m, unnest(m.roles) AS held(id) WHERE m.guild_id = $1 GROUP BY held.id',

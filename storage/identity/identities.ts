@@ -32,7 +32,7 @@ const PROVIDER = { application_id: 'bigint', type: 'text' };
 const CONFIGURE = upsert('identity_providers', { ...PROVIDER, data: 'jsonb' }, 'application_id, type');
 const UNCONFIGURE = remove('identity_providers', PROVIDER);
 
-/** Names a player within an application; JSON keeps the parts apart. */
+/** Identifies a player within an application; JSON keeps the parts apart. */
 function keyOf({ providerType, providerId, providerIssuedUserId }: ExternalIdentity): string {
   const text = JSON.stringify([providerType, providerId, providerIssuedUserId]);
   return createHash('sha256').update(text).digest('hex');

@@ -10,11 +10,11 @@ import type { JournalFolder, JournalStore, JournalWriter } from './port.ts';
 const COPIES = 'buddy';
 const SEGMENT = /^(\d{1,12})\.journal$/;
 const TAKEN = /^([a-z0-9]{1,64})\.(\d{1,10})\.taken$/;
-/** Who writes a folder. */
+/** File that identifies the process that writes a folder. */
 const WRITER = 'writer';
 const NAME = /^([a-z0-9][a-z0-9-]{0,62})\.([A-Za-z0-9-]{1,64})$/;
 
-/** Folders that this process writes: the mark of the process itself says nothing of that. */
+/** Folders that this process writes; the process mark alone does not tell. */
 const written = new Set<string>();
 
 const isAbsent = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
@@ -26,8 +26,8 @@ const orWhenAbsent =
   };
 
 /**
- * Journals as files: `<directory>/<shard>.<instance>/<n>.journal`, and copies of other shards' under `buddy/`. Batches
- * are written at once and not synced: they are to outlive the process, not the machine.
+ * Stores journals as files `<directory>/<shard>.<instance>/<n>.journal`, and replicas of other shards' under `buddy/`. Batches
+ * are written at once and not synced: they must outlive the process, not the machine.
  */
 export async function openJournalStore(directory: string): Promise<JournalStore> {
   const root = resolve(directory);
@@ -40,10 +40,10 @@ export async function openJournalStore(directory: string): Promise<JournalStore>
     id,
     async open(shardId, instance, copy) {
       const path = pathOf({ shardId, instance, copy });
-      if (!NAME.test(`${shardId}.${instance}`)) throw new StorageFault('A shard has no such name.');
-      // What people wrote to each other is in it.
+      if (!NAME.test(`${shardId}.${instance}`)) throw new StorageFault('Malformed shard id or instance.');
+      // The folder is private: journals contain users' messages.
       await mkdir(path, 0o700).catch((cause) => {
-        throw new StorageFault(`The journal ${path} cannot be begun.`, { cause });
+        throw new StorageFault(`The journal ${path} cannot be created.`, { cause });
       });
       await writeFile(join(path, WRITER), await ownMark());
       return new SegmentWriter(path);
@@ -80,7 +80,7 @@ export async function openJournalStore(directory: string): Promise<JournalStore>
   };
 }
 
-/** Whoever comes first names the place. */
+/** Reads the store's id; the first process to open the store creates it. */
 async function nameOf(path: string): Promise<string> {
   await writeFile(path, randomBytes(16).toString('hex'), { flag: 'wx' }).catch((error) => {
     if (error.code !== 'EEXIST') throw error;
@@ -107,7 +107,7 @@ async function foldersIn(root: string, copy: boolean): Promise<JournalFolder[]> 
 
 class SegmentWriter implements JournalWriter {
   readonly #path: string;
-  /** Sizes by number, ascending. */
+  /** Sizes of segments by number, ascending. */
   readonly #sizes = new Map<number, number>();
   #number = 0;
   #file: number | null = null;
@@ -166,7 +166,7 @@ class SegmentWriter implements JournalWriter {
   }
 
   #remove(number: number): void {
-    // What cannot be deleted now goes with the folder.
+    // A segment that cannot be deleted now is deleted with the folder.
     this.#guarded(() => rmSync(this.#pathOf(number), { force: true }));
     this.#bytes -= this.#sizes.get(number) ?? 0;
     this.#sizes.delete(number);

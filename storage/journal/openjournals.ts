@@ -9,9 +9,9 @@ interface JournalSettings {
 }
 
 /**
- * Begins the journal of this run of a shard. Null when nothing is to be written.
+ * Opens the journal of this run of a shard. @returns null when no journal is to be written.
  *
- * @throws StorageFault when it cannot be begun, RangeError when it has no place.
+ * @throws StorageFault when it cannot be created, RangeError when `journal` is on but no directory is set.
  */
 export async function openJournals(
   { config, logger }: JournalSettings,
@@ -21,7 +21,7 @@ export async function openJournals(
   if (journal === 'off') return null;
   const directory = given ?? (dataDir === null ? null : join(dataDir, 'journal'));
   if (directory === null) {
-    const why = 'Sessions have no journal: neither journal_dir nor data_dir says where it is to lie.';
+    const why = 'Sessions have no journal: set journal_dir or data_dir to store it.';
     if (journal === 'on') throw new RangeError(why);
     logger.warn(why);
     return null;

@@ -1,64 +1,64 @@
-/** A journal of one run of a shard, on disk. */
+/** The journal of one run of a shard, on disk. */
 export interface JournalFolder {
   readonly shardId: string;
-  /** Of the run. */
+  /** Instance of the run. */
   readonly instance: string;
-  /** Whether it was received from another shard, which may have written more than came here. */
+  /** Whether it is a replica of another shard's journal, which may have more data than arrived here. */
   readonly copy: boolean;
-  /** When its newest segment was written to, Unix milliseconds; 0 when it has none. */
+  /** When its newest segment was last written, Unix milliseconds; 0 without segments. */
   readonly writtenMs: number;
 }
 
-/** The journal of this run, while it is written. Its segments are numbered from 1. */
+/** The journal of this run, being written. Segments are numbered from 1. */
 export interface JournalWriter {
-  /** On disk, over all segments. */
+  /** Bytes on disk in all segments. */
   readonly bytes: number;
-  /** The segment that is written to, and how large it has become; number 0 before the first. */
+  /** The segment being written, and its size; number 0 before the first. */
   readonly segment: { readonly number: number; readonly bytes: number };
-  /** Begins the next segment. @throws StorageFault */
+  /** Starts the next segment. @throws StorageFault */
   rotate(): void;
-  /** Hands a batch to the kernel: from then on it outlives the process. @throws StorageFault when the disk takes no more. */
+  /** Writes a batch to the kernel, so that it outlives the process. @throws StorageFault when the write fails. */
   append(batch: Uint8Array): void;
-  /** Deletes the oldest segment; the one being written stays. False: there is no other. */
+  /** Deletes the oldest segment but not the current one. @returns false if there is no other. */
   drop(): boolean;
-  /** Deletes all segments, as when they can no longer be continued. */
+  /** Deletes all segments, when they can no longer be continued. */
   clear(): void;
-  /** Ends writing; what is there stays. */
+  /** Stops writing; the segments are kept. */
   close(): void;
 }
 
-/** A session that is no more in a journal. One that came back to the run has another handle there, and is. */
+/** A session that was claimed from a journal. If it returned to the journal's run, it has another handle there. */
 export interface TakenSession {
   readonly sessionId: string;
   readonly handle: number;
 }
 
-/** Where journals lie: those that this process writes, and those that it may take sessions from. */
+/** The journals of this machine: those that this process writes, and those from which it may claim sessions. */
 export interface JournalStore {
-  /** Names the place: two shards that find the same name share it. */
+  /** Identifies the directory: shards with the same id share it. */
   readonly id: string;
   /**
-   * Begins the journal of a run, or the copy of another's.
+   * Creates the journal of a run, or the replica of another shard's.
    *
-   * @throws StorageFault when the folder exists already: no two runs write one journal.
+   * @throws StorageFault when the folder already exists: two runs never write one journal.
    */
   open(shardId: string, instance: string, copy: boolean): Promise<JournalWriter>;
-  /** All that lie here. */
+  /** All journals in the directory. */
   folders(): Promise<JournalFolder[]>;
-  /** Whether a living process of this machine writes it. */
+  /** Whether a living process of this machine writes the journal. */
   isWritten(folder: JournalFolder): Promise<boolean>;
   /** Numbers of its segments, ascending. */
   segments(folder: JournalFolder): Promise<number[]>;
-  /** Empty when the segment is gone. */
+  /** The segment's content; empty if the segment was deleted. */
   read(folder: JournalFolder, segment: number): Promise<Buffer>;
-  /** Sessions that were taken from it. */
+  /** Sessions that were claimed from the journal. */
   taken(folder: JournalFolder): Promise<TakenSession[]>;
-  /** Takes a session for good: true for exactly one of those who ask, in whatever process. Its id is of lowercase letters and digits. */
+  /** Claims a session: true for exactly one caller among all processes. Session ids consist of lowercase letters and digits. */
   take(folder: JournalFolder, session: TakenSession): Promise<boolean>;
   remove(folder: JournalFolder): Promise<void>;
 }
 
-/** Where this run writes its journal, and where those of others lie. */
+/** The journal of this run, and the store with the journals of other runs. */
 export interface Journals {
   readonly store: JournalStore;
   readonly writer: JournalWriter;

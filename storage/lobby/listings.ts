@@ -26,13 +26,13 @@ interface Row extends Pick<Listing, 'id' | 'application_id' | 'members' | 'metad
   readonly data: Pick<Listing, 'capacity' | 'locked' | 'has_password' | 'invite_only' | 'game'>;
 }
 
-/** Lobbies that one search looks at when no equality narrows it down: the newest. It bounds what a search costs. */
+/** Most lobbies examined by a search that no equality narrows: the newest. Bounds the cost of a search. */
 const CANDIDATES_MAX = 10_000;
 
-/** Puts a value beside the text. Everything a client says is a parameter. */
+/** Adds a query parameter. All values from clients are parameters, never part of the text. */
 type Param = (value: unknown) => string;
 
-/** What the indexes on metadata answer. */
+/** Conditions that the indexes on metadata can answer. */
 function narrow(filter: LobbyFilter, param: Param): string[] {
   if (filter.is !== 'equal') return [];
   const { key, value } = filter;
@@ -76,7 +76,7 @@ function statement({ applicationId, filters, game, openOnly, sort, limit }: Lobb
   const direction = sort.descending ? 'DESC' : 'ASC';
   let by = '';
   if (sort.by === 'members') by = `members ${direction}, `;
-  // Lobbies without the number come last.
+  // Lobbies without the number sort last.
   if (sort.by === 'metadata')
     by = `(numbers ->> ${param(sort.key)}::text)::numeric ${direction} NULLS LAST, `;
   const text = `SELECT * FROM (SELECT * FROM lobby_listings WHERE ${narrowed.join(' AND ')}

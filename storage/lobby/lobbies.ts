@@ -21,7 +21,7 @@ const WRITE = upsert(
   'id',
 );
 
-/** Not an upsert: the second lobby under one secret must fail. A secret whose time is over makes room first. */
+/** Not an upsert: a second lobby with the same secret must fail. Expired secrets are deleted first. */
 const FORGET_SECRET = `DELETE FROM lobby_secrets t
 USING ${rows({ application_id: 'bigint', hash: 'text', now_ms: 'bigint' })}
 WHERE t.application_id = r.application_id AND t.hash = r.hash AND t.expires_ms <= r.now_ms`;
@@ -29,7 +29,7 @@ const KEEP_SECRET = `INSERT INTO lobby_secrets (application_id, hash, lobby_id, 
 SELECT application_id, hash, lobby_id, expires_ms
 FROM ${rows({ application_id: 'bigint', hash: 'text', lobby_id: 'bigint', expires_ms: 'bigint' })}`;
 
-/** The lobby goes with all that leads to it; its messages are left to the purge. */
+/** Deletes a lobby and everything that refers to it. The purge deletes its messages later. */
 const DELETE = `
 WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   p AS (INSERT INTO purges SELECT DISTINCT id, id FROM r ON CONFLICT DO NOTHING),
@@ -49,7 +49,7 @@ const WRITE_MEMBER = upsert(
   { lobby_id: 'bigint', user_id: 'bigint', joined_ms: 'bigint', data: 'jsonb' },
   'lobby_id, user_id',
 );
-/** Both tables in one statement, so that a storm of joins is a few statements with many rows. */
+/** Writes both tables in one statement, so that many concurrent joins become a few statements with many rows. */
 const ADD_MEMBER = `
 WITH r AS (SELECT * FROM ${lastRows({ ...MEMBER, joined_ms: 'bigint', data: 'jsonb' }, 'lobby_id, user_id')}),
   u AS (INSERT INTO user_lobbies (user_id, application_id, lobby_id)
@@ -62,13 +62,13 @@ WITH r AS (SELECT * FROM ${rows(MEMBER)}),
     WHERE t.user_id = r.user_id AND t.application_id = r.application_id AND t.lobby_id = r.lobby_id)
 DELETE FROM lobby_members t USING r WHERE t.lobby_id = r.lobby_id AND t.user_id = r.user_id`;
 
-/** A channel that another lobby is linked to makes the commit fail. */
+/** Fails the commit if the channel is linked to another lobby. */
 const LINK = `INSERT INTO linked_lobbies (channel_id, lobby_id)
 SELECT channel_id, lobby_id FROM ${rows({ channel_id: 'bigint', lobby_id: 'bigint' })}`;
 const UNLINK = remove('linked_lobbies', { channel_id: 'bigint', lobby_id: 'bigint' });
 
 const MESSAGE = { owner_id: 'bigint', channel_id: 'bigint', id: 'bigint' };
-/** Not an upsert, as in `messages.ts`. */
+/** Not an upsert, for the same reason as in `messages.ts`. */
 const WRITE_MESSAGE = `INSERT INTO messages (owner_id, channel_id, id, author_id, data)
 SELECT owner_id, channel_id, id, author_id, data FROM ${rows({ ...MESSAGE, author_id: 'bigint', data: 'jsonb' })}`;
 const UPDATE_MESSAGE = `UPDATE messages t SET data = r.data
@@ -177,7 +177,7 @@ const SECRETS = `SELECT s.application_id, s.hash, s.lobby_id, s.expires_ms
 const MESSAGES = `SELECT data FROM messages WHERE owner_id = $1 AND channel_id = $1 AND id >= $2
   ORDER BY id DESC LIMIT $3`;
 
-/** One page of lobbies, and of each the oldest messages: a few index ranges. */
+/** Deletes the oldest messages of a page of lobbies, by index ranges. */
 const SWEEP_MESSAGES = `DELETE FROM messages t USING (
     SELECT m.owner_id, m.channel_id, m.id FROM unnest($1::bigint[]) AS l(id)
     JOIN messages m ON m.owner_id = l.id AND m.channel_id = l.id AND m.id < $2 LIMIT $3) r
@@ -187,7 +187,7 @@ const SWEEP_SECRETS = `DELETE FROM lobby_secrets WHERE (application_id, hash) IN
 
 type Ids = (text: string, values: readonly unknown[]) => Promise<ChannelId[]>;
 
-/** One lobby, and what was said in it. */
+/** Reads of one lobby and its messages. */
 function contents(sql: Sql): Pick<LobbyStore, 'load' | 'messages' | 'message'> {
   return {
     load: async (id) => {
@@ -212,7 +212,7 @@ function contents(sql: Sql): Pick<LobbyStore, 'load' | 'messages' | 'message'> {
   };
 }
 
-/** How lobbies are found. */
+/** Look-ups of lobbies. */
 function findings(
   sql: Sql,
   ids: Ids,
@@ -247,7 +247,7 @@ function findings(
         'SELECT lobby_id AS id FROM user_lobbies WHERE user_id = $1 AND application_id = $2 ORDER BY lobby_id',
         [userId, applicationId],
       ),
-    // Rare, when an application comes under another: it has no index of its own.
+    // No index for this: it is rarely needed, only when an application gets a parent application.
     ofApplication: (applicationId, after, limit) =>
       ids('SELECT id FROM lobbies WHERE application_id = $1 AND id > $2 ORDER BY id LIMIT $3', [
         applicationId,
@@ -261,7 +261,7 @@ function findings(
   };
 }
 
-/** What time does to them. */
+/** Expiry of lobbies, secrets and messages. */
 function ends(sql: Sql, ids: Ids): Pick<LobbyStore, 'due' | 'nextDueMs' | 'inUse' | 'sweep'> {
   return {
     due: (nowMs, limit) =>
@@ -283,7 +283,7 @@ function ends(sql: Sql, ids: Ids): Pick<LobbyStore, 'due' | 'nextDueMs' | 'inUse
       ]);
       if (after === null) await sql.query(SWEEP_SECRETS, [nowMs, limit]);
       const gone = page.length === 0 ? [] : await sql.query(SWEEP_MESSAGES, [page, beforeId, limit]);
-      // As many as one step may delete: the same lobbies may have more.
+      // The limit was reached, so the same lobbies may have more old messages.
       if (gone.length === limit) return { after: after ?? ('0' as ChannelId), lobbies: page.length };
       return { after: page.length < lobbies ? null : (page.at(-1) ?? null), lobbies: page.length };
     },

@@ -2,26 +2,26 @@ import type { APIUser } from 'discord-api-types/v10';
 import type { Listing, Lobby, LobbyMember, LobbyMessage } from '../../engine/lobby/lobby.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 
-/** Names what is kept of a secret. */
+/** Identifies a stored secret by its hash. */
 export interface SecretKey {
   readonly applicationId: ApplicationId;
   readonly hash: string;
 }
 
-/** What a listed lobby's metadata must be. Numbers are compared with values that are numbers, texts with all values. */
+/** A condition on a listed lobby's metadata. A number compares with numeric values only, a string with all values. */
 export type LobbyFilter =
   | { readonly key: string; readonly is: 'equal'; readonly value: string | number }
   | { readonly key: string; readonly is: 'in'; readonly values: readonly (string | number)[] }
-  /** Both ends included; null: open. */
+  /** Both ends included; null for an open end. */
   | { readonly key: string; readonly is: 'range'; readonly min: number | null; readonly max: number | null }
   | { readonly key: string; readonly is: 'exists'; readonly exists: boolean };
 
 export interface LobbySearch {
   readonly applicationId: ApplicationId;
-  /** All of these. */
+  /** All of these must match. */
   readonly filters: readonly LobbyFilter[];
   readonly game: string | null;
-  /** Only what everyone may join now, with the password where there is one. */
+  /** Only lobbies that anyone may join now, possibly with a password. */
   readonly openOnly: boolean;
   readonly sort:
     | { readonly by: 'created' | 'members'; readonly descending: boolean }
@@ -29,16 +29,16 @@ export interface LobbySearch {
   readonly limit: number;
 }
 
-/** Lobbies with their members, and how they are found. */
+/** Stores lobbies with their members, and looks them up. */
 export interface LobbyStore {
-  /** Members in the order of joining; their users as they are now. Members whose account is gone are left out. */
+  /** Members are in the order of joining, with their current users. Members whose account was deleted are omitted. */
   load(id: ChannelId): Promise<{ readonly lobby: Lobby; readonly members: readonly LobbyMember[] } | null>;
-  /** The lobbies that secrets name at `nowMs`; those that name none, or whose time is over, are not in the answer. */
+  /** The lobbies that belong to these secrets at `nowMs`; unknown and expired secrets are omitted. */
   bySecret(
     secrets: readonly SecretKey[],
     nowMs: number,
   ): Promise<(SecretKey & { readonly lobbyId: ChannelId; readonly expiresMs: number })[]>;
-  /** Users, and in how many lobbies of the application each is; unknown ones are not in the answer. */
+  /** Users with the number of their lobbies in the application; unknown users are omitted. */
   persons(
     asked: readonly { readonly userId: UserId; readonly applicationId: ApplicationId }[],
   ): Promise<{ readonly applicationId: ApplicationId; readonly user: APIUser; readonly lobbies: number }[]>;
@@ -46,24 +46,24 @@ export interface LobbyStore {
   ofUser(userId: UserId, applicationId: ApplicationId): Promise<ChannelId[]>;
   /** Lobbies of a user in all applications. */
   all(userId: UserId): Promise<ChannelId[]>;
-  /** Lobbies of an application that come after `after`, ascending. */
+  /** Lobbies of an application with ids above `after`, ascending. */
   ofApplication(applicationId: ApplicationId, after: ChannelId | null, limit: number): Promise<ChannelId[]>;
-  /** Listed lobbies that match. Of more than ten thousand that no equality narrows down, the newest are looked at. */
+  /** Listed lobbies that match. Without an equality filter only the newest ten thousand are examined. */
   search(search: LobbySearch): Promise<Listing[]>;
-  /** Newest first, none older than `sinceId`. */
+  /** Messages with ids of at least `sinceId`, newest first. */
   messages(id: ChannelId, sinceId: MessageId, limit: number): Promise<LobbyMessage[]>;
   message(id: ChannelId, messageId: MessageId): Promise<LobbyMessage | null>;
   /** The lobby that a channel is linked to. */
   linkedTo(channelId: ChannelId): Promise<ChannelId | null>;
-  /** Idle lobbies whose time is over at `nowMs`, the longest over first. */
+  /** Lobbies whose idle timeout has passed at `nowMs`, longest overdue first. */
   due(nowMs: number, limit: number): Promise<ChannelId[]>;
-  /** When the next idle lobby is over, Unix milliseconds; null when none is idle. */
+  /** When the next idle lobby expires, Unix milliseconds; null if none is idle. */
   nextDueMs(): Promise<number | null>;
-  /** Lobbies, ascending, that were in use when they were last written, without being linked. */
+  /** Lobbies that were in use and not linked when last written, ascending by id. */
   inUse(after: ChannelId | null, limit: number): Promise<ChannelId[]>;
   /**
-   * Deletes old messages of up to `lobbies` lobbies that come after `after`, at most `limit` of them, and secrets that
-   * are over. Answers where to go on (`after` null: at the end) and how many lobbies it looked at.
+   * Deletes old messages of up to `lobbies` lobbies with ids above `after`, at most `limit` messages, and expired secrets.
+   * @returns where to continue (`after` null at the end) and how many lobbies were examined.
    */
   sweep(sweep: {
     readonly after: ChannelId | null;

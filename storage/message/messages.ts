@@ -10,8 +10,8 @@ const KEY = { owner_id: 'bigint', channel_id: 'bigint', id: 'bigint' };
 const SAME = 't.owner_id = r.owner_id AND t.channel_id = r.channel_id AND t.id = r.id';
 
 /**
- * Not an upsert: an id that is given out twice must fail, or the second message would replace an acknowledged one.
- * The last message of a channel is the greatest id, in whatever order they come.
+ * Not an upsert: a duplicate id must fail, or the second message would replace an acknowledged one. The last message of a
+ * channel is the one with the greatest id, whatever their order of arrival.
  */
 const CREATE = `
 WITH r AS (SELECT * FROM ${rows({ ...KEY, author_id: 'bigint', pinned_ms: 'bigint', data: 'jsonb' })}),
@@ -22,7 +22,7 @@ SELECT owner_id, channel_id, max(id) FROM r GROUP BY owner_id, channel_id ORDER 
 ON CONFLICT (owner_id, channel_id) DO UPDATE
 SET last_message_id = greatest(a.last_message_id, EXCLUDED.last_message_id)`;
 
-/** Answers `FilesRow`s, as deleting does: the same row is joined once more for what it was before. */
+/** Returns `FilesRow`s, as deleting does; joins the same row again for its files before the update. */
 const UPDATE = `UPDATE messages t SET data = r.data
 FROM ${lastRows({ ...KEY, data: 'jsonb' }, 'owner_id, channel_id, id')}
 JOIN messages o ON o.owner_id = r.owner_id AND o.channel_id = r.channel_id AND o.id = r.id
@@ -34,7 +34,7 @@ WITH r AS (SELECT * FROM ${rows(KEY)}),
   u AS (DELETE FROM reactions t USING r WHERE t.owner_id = r.owner_id AND t.message_id = r.id)
 DELETE FROM messages t USING r WHERE ${SAME} RETURNING t.channel_id, t.data->'files' AS files`;
 
-/** Sets or clears pins, and with them the channel's newest pin: what the last row of a channel says. */
+/** Sets or clears pins, and updates the channel's latest pin from the last row of the channel. */
 const PIN = `
 WITH r AS (SELECT * FROM ${rows({ ...KEY, pinned_ms: 'bigint', last_pin_ms: 'bigint' })}),
   m AS (UPDATE messages t SET pinned_ms = r.pinned_ms
@@ -45,7 +45,7 @@ SELECT DISTINCT ON (owner_id, channel_id) owner_id, channel_id, last_pin_ms FROM
 ON CONFLICT (owner_id, channel_id) DO UPDATE SET last_pin_ms = EXCLUDED.last_pin_ms`;
 
 function written(sql: string, ownerId: string, message: StoredMessage): Statement {
-  // Reactions have tables of their own; `pinned` follows from `pinned_ms`.
+  // Reactions have their own tables; `pinned` is derived from `pinned_ms`.
   const { reactions: _, pinned: __, pinned_ms, ...data } = message;
   const { channel_id, id, author } = message;
   return { sql, row: { owner_id: ownerId, channel_id, id, author_id: author.id, pinned_ms, data } };
@@ -76,8 +76,8 @@ interface Row {
 }
 
 /**
- * Leaves out components that client libraries cannot read: earlier versions stored them as they were sent, and one such
- * message ends every bot that reads it.
+ * Omits components that client libraries cannot parse: earlier versions stored them unchecked, and one such message crashes
+ * every bot that reads it.
  */
 function readable<M extends Pick<StoredMessage, 'components' | 'message_snapshots'>>(data: M): M {
   const { components, message_snapshots: snapshots } = data;
@@ -91,7 +91,7 @@ function readable<M extends Pick<StoredMessage, 'components' | 'message_snapshot
   };
 }
 
-/** Counts are read by their key, a handful of index entries for a message however many users reacted. */
+/** Reads messages with their reaction counts: a few index entries per message, however many users reacted. */
 async function select(
   sql: Sql,
   from: string,
@@ -109,7 +109,7 @@ async function select(
   }));
 }
 
-/** Above every id and every time; a bound that is always there lets a prepared plan use it in the index. */
+/** Above every id and time. With a bound that is always present, a prepared plan can use the index. */
 const NO_BOUND = '9223372036854775807';
 
 const OF_CHANNEL = 'SELECT * FROM messages WHERE owner_id = $1 AND channel_id = $2';
@@ -119,7 +119,7 @@ const AROUND = `((${OF_CHANNEL} AND id <= $3 ORDER BY id DESC LIMIT $4) UNION AL
   (${OF_CHANNEL} AND id > $3 ORDER BY id LIMIT $5)) m`;
 const NEWEST_FIRST = 'm.id DESC';
 
-/** Of several bounds `around` counts before `before` before `after`. `around` has its own message in the middle. */
+/** Lists messages. `around` takes precedence over `before`, and `before` over `after`; `around` includes its own message. */
 export function listMessages(
   sql: Sql,
   ownerId: string,
@@ -170,7 +170,7 @@ export async function pinTimes(
   return new Map(found.map(({ id, pinned_ms }) => [id, Number(pinned_ms)]));
 }
 
-/** The newest `limit` of them, grouped by channel. Messages of deleted channels that still await the purge are left out. */
+/** The newest `limit` messages, grouped by channel. Messages of deleted channels that await the purge are omitted. */
 export async function authoredSince(
   sql: Sql,
   ownerId: string,

@@ -9,15 +9,15 @@ export interface MessagePage {
   readonly limit: number;
 }
 
-/** Messages of a guild (`ownerId` is the guild) or of a private channel (`ownerId` is the channel). */
+/** Stores messages of guilds (`ownerId` is the guild) and of private channels (`ownerId` is the channel). */
 export interface MessageStore {
-  /** Newest first; `around` and `after` pages too, as the platform answers them. */
+  /** Messages newest first, also for `around` and `after`, as on the platform. */
   list(ownerId: string, channelId: ChannelId, page: MessagePage): Promise<StoredMessage[]>;
   get(
     ownerId: string,
     ids: readonly { readonly channelId: ChannelId; readonly id: MessageId }[],
   ): Promise<StoredMessage[]>;
-  /** Which of `messageIds` carry a reaction of `userId`: `messageId` to reaction keys. For `me`. */
+  /** The reaction keys of `userId` on each of `messageIds` that has any; for the wire's `me`. */
   reactionsOf(
     ownerId: string,
     userId: UserId,
@@ -30,14 +30,14 @@ export interface MessageStore {
     key: string,
     page: { after?: UserId; limit: number },
   ): Promise<APIUser[]>;
-  /** Pinned messages, newest pin first, pinned before `beforeMs`. */
+  /** Pinned messages, pinned before `beforeMs`, latest pin first. */
   pins(
     ownerId: string,
     channelId: ChannelId,
     beforeMs: number | null,
     limit: number,
   ): Promise<StoredMessage[]>;
-  /** All pinned messages of a channel, and when each was pinned, Unix milliseconds. */
+  /** Ids of a channel's pinned messages, with the time of pinning in Unix milliseconds. */
   pinTimes(ownerId: string, channelId: ChannelId): Promise<ReadonlyMap<MessageId, number>>;
   /** Ids of an author's messages not older than `sinceId`, by channel; at most `limit`. */
   authoredSince(

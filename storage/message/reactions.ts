@@ -10,7 +10,7 @@ const OF_USER = { ...OF_KEY, user_id: 'bigint' };
 const SAME_MESSAGE = 't.owner_id = r.owner_id AND t.message_id = r.message_id';
 const SAME_KEY = `${SAME_MESSAGE} AND t.key = r.key`;
 
-/** The counts follow the rows that were really written: who reacts a second time with a key counts once. */
+/** Counts only rows that were inserted: a user who repeats a reaction counts once. */
 const ADD = `
 WITH r AS (SELECT * FROM ${rows({ ...OF_USER, emoji: 'jsonb' })}),
   added AS (INSERT INTO reactions (owner_id, message_id, key, user_id)
@@ -22,7 +22,7 @@ SELECT n.owner_id, n.message_id, n.key, first.emoji, n.count FROM n JOIN first U
 ORDER BY first.ord
 ON CONFLICT (owner_id, message_id, key) DO UPDATE SET count = t.count + EXCLUDED.count`;
 
-/** A count that falls to zero goes, so that the same emoji, used again, stands last. */
+/** Deletes a count of zero, so that the emoji, when used again, sorts last. */
 const REMOVE = `
 WITH r AS (SELECT * FROM ${rows(OF_USER)}),
   gone AS (DELETE FROM reactions t USING r WHERE ${SAME_KEY} AND t.user_id = r.user_id

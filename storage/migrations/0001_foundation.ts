@@ -1,7 +1,7 @@
 /**
- * Every table's primary key begins with the id of the aggregate that owns the row. Entities are kept in the wire's
- * own shape as `data`; a column stands beside it only where a read or a set-based write needs it. No foreign keys:
- * the rules keep references whole, and a distributed database could not check them.
+ * Every table's primary key begins with the id of the aggregate that owns the row. Entities are stored in the wire's format
+ * as `data`; other columns exist only where a read or a set-based write needs them. There are no foreign keys: the rules
+ * keep references intact, and a distributed database could not check them.
  */
 export const foundation = `
 CREATE TABLE guilds (id bigint PRIMARY KEY, data jsonb NOT NULL);

@@ -1,4 +1,4 @@
-/** What is on in the stage channels; a channel has one at most. */
+/** Stage instances, at most one per stage channel. */
 export const stages = `
 CREATE TABLE stage_instances (
   guild_id bigint NOT NULL, channel_id bigint NOT NULL, data jsonb NOT NULL,

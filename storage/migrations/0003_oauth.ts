@@ -1,4 +1,4 @@
-/** What people have let applications do: only hashes of tokens and codes are here. */
+/** OAuth2 grants of users. Tokens and codes are stored as hashes only. */
 export const oauth = `
 CREATE TABLE oauth_grants (
   user_id bigint NOT NULL, application_id bigint NOT NULL, data jsonb NOT NULL,

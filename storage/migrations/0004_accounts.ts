@@ -1,4 +1,4 @@
-/** How people sign in: credentials, the names they are found by, and browsers that are signed in. */
+/** Accounts: credentials, logins, and signed-in browsers. */
 export const accounts = `
 CREATE TABLE accounts (user_id bigint PRIMARY KEY, data jsonb NOT NULL);
 

@@ -1,6 +1,6 @@
 /**
- * Who players are at other providers. `key` is a digest of provider and player, since both may be longer than an
- * index takes. Usernames are looked up to keep those of new accounts apart.
+ * Identities of players at external providers. `key` is a digest of provider and player, since both may be too long for an
+ * index. Usernames are indexed to keep those of new accounts unique.
  */
 export const identities = `
 CREATE TABLE identities (

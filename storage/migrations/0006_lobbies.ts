@@ -1,4 +1,4 @@
-/** Lobbies of applications. What is said in them is in `messages`, of which the lobby is owner and channel. */
+/** Lobbies of applications. Their messages are in `messages`, with the lobby as owner and channel. */
 export const lobbies = `
 -- idle_at_ms: when it ends unless somebody comes; null while somebody is there, or it is linked.
 CREATE TABLE lobbies (

@@ -1,4 +1,4 @@
-/** What people are to each other: one row for each side. `application_id` is 0 for what is of the platform. */
+/** Relationships between users: one row for each side. `application_id` is 0 for those of the platform. */
 export const relationships = `
 CREATE TABLE relationships (
   user_id bigint NOT NULL, peer_id bigint NOT NULL, application_id bigint NOT NULL,

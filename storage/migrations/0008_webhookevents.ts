@@ -1,4 +1,4 @@
-/** Events that wait to be sent to applications. */
+/** Events queued for applications. */
 export const webhookEvents = `
 CREATE TABLE webhook_events (
   application_id bigint NOT NULL, id bigint NOT NULL, data jsonb NOT NULL,

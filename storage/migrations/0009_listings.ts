@@ -1,4 +1,4 @@
-/** Lobbies that search finds: a row each, written whenever what it says changes. */
+/** Lobbies that search can find: one row each, rewritten when the listing changes. */
 export const listings = `
 -- numbers: the values of metadata that are numbers.
 CREATE TABLE lobby_listings (

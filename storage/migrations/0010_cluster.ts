@@ -1,4 +1,4 @@
-/** Who may write, and what passes from one owner of an aggregate to the next. */
+/** Ownership of partitions, and data for the next owner of an aggregate. */
 export const cluster = `
 CREATE TABLE partition_epochs (partition integer PRIMARY KEY, epoch bigint NOT NULL, shard text NOT NULL);
 

@@ -1,4 +1,4 @@
-/** Where it stands what people were told directly, for those whose owner died before it told them. */
+/** Pointers to direct notifications in records, for users whose owner crashed before it sent them. */
 export const told = `
 -- Lasts as long as the records that it points into.
 CREATE TABLE told_users (

@@ -1,6 +1,6 @@
 /**
- * How far ids are, by the worker that makes them: none that was written bears a later time. A database from before
- * begins with the newest id it holds.
+ * Upper bounds of the ids in use, by worker number: no stored id has a later time. An existing database starts with the
+ * newest id it contains.
  */
 export const idMarks = `
 -- ms: Unix milliseconds; the platform's epoch is the first of 2015.

@@ -1,4 +1,4 @@
-/** Temporary membership: it ends with the last session of the user, unless a role was given meanwhile. */
+/** Temporary membership: it ends with the user's last session, unless the member was given a role meanwhile. */
 export const temporary = `
 -- The member's joined_at, so that a membership that came later is not taken for the temporary one. Null: permanent.
 ALTER TABLE user_guilds ADD COLUMN temporary_since text;

@@ -1,4 +1,4 @@
-/** Usernames of people are theirs alone; bots are told apart by their ids and have no row. */
+/** Unique usernames of users; bots are identified by their ids and have no row. */
 export const usernames = `
 -- Keys of protocol/usernames.ts: what a name looks like. The key keeps two people from having one.
 CREATE TABLE usernames (key text COLLATE "C" PRIMARY KEY, user_id bigint NOT NULL);

@@ -2,16 +2,16 @@ import { usernameKeys } from '../../protocol/usernames.ts';
 import type { Sql } from '../database/driver.ts';
 import { folded } from '../guild/members.ts';
 
-/** The keys of usernames by the rule of this version, which finds more look-alikes; version 15 may have stored others. */
+/** Recomputes the keys of usernames: this version's rule detects more look-alikes than version 15 did. */
 export const usernameKeysAgain = `
 DELETE FROM usernames;
 `;
 
-/** People who are read at one time. */
+/** Users read at a time. */
 const PAGE = 1000;
 const CHARACTERS_MAX = 32;
 
-/** Who keeps a name: first those who sign in by it, then whoever is there longest. */
+/** Users in the order in which they keep a name: those with sign-in first, then the oldest. */
 const PEOPLE = `
 SELECT u.id, u.data->>'username' AS username FROM users u
 WHERE u.data->>'bot' IS DISTINCT FROM 'true' AND u.id > $1
@@ -23,7 +23,7 @@ INSERT INTO usernames (key, user_id) SELECT key, id FROM unnest($1::text[], $2::
 const RENAME = `
 UPDATE users SET data = jsonb_set(data, '{username}', to_jsonb($2::text)), username_search = $3 WHERE id = $1`;
 const RENAME_MEMBER = 'UPDATE members SET username_search = $2 WHERE user_id = $1';
-/** Who was renamed before is listed with the name that they had first. */
+/** A user who is renamed again keeps the first name in the report. */
 const REPORT = `
 INSERT INTO username_renames (user_id, earlier, username) VALUES ($1, $2, $3)
 ON CONFLICT (user_id) DO UPDATE SET username = EXCLUDED.username`;
@@ -34,10 +34,10 @@ interface Person {
 }
 
 /**
- * Gives every person a name of their own: a double gets the first free number behind it. Who signs in goes on doing so by
- * the name they had; only what is shown changes. The same database gives the same names.
+ * Gives every user a unique name: a duplicate gets the lowest free number as a suffix. Users keep their login; only the
+ * displayed name changes. The result is deterministic.
  *
- * @returns a line for each person who was renamed.
+ * @returns a line for each renamed user.
  */
 export async function nameEverybody(sql: Sql): Promise<readonly string[]> {
   const doubles: Person[] = [];
@@ -49,7 +49,7 @@ export async function nameEverybody(sql: Sql): Promise<readonly string[]> {
       after = people.at(-1)!.id;
     }
   const lines: string[] = [];
-  /** By name, the number that comes next. */
+  /** The next number to try, by name. */
   const numbers = new Map<string, number>();
   for (const person of doubles) {
     const { id, username } = person;
@@ -61,7 +61,7 @@ export async function nameEverybody(sql: Sql): Promise<readonly string[]> {
       await sql.query(RENAME_MEMBER, [id, folded(name)]);
       await sql.query(REPORT, [id, username, name]);
       lines.push(
-        `The user ${id} is ${JSON.stringify(name)} now: ${JSON.stringify(username)} is somebody else's.`,
+        `User ${id} was renamed to ${JSON.stringify(name)}: another user has the name ${JSON.stringify(username)}.`,
       );
       break;
     }
@@ -69,7 +69,7 @@ export async function nameEverybody(sql: Sql): Promise<readonly string[]> {
   return lines;
 }
 
-/** Gives people their names, the first come first; answers those whose name is taken. */
+/** Assigns names in order. @returns the users whose name is taken. */
 async function takeAll(sql: Sql, people: readonly Person[]): Promise<readonly Person[]> {
   const wanted = people.map((person) => ({ person, keys: usernameKeys(person.username) }));
   const found = await sql.query<{ key: string }>(TAKEN, [wanted.flatMap(({ keys }) => keys)]);

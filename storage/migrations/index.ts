@@ -16,13 +16,13 @@ import { temporary } from './0014_temporary.ts';
 import { usernames } from './0015_usernames.ts';
 import { nameEverybody, usernameKeysAgain } from './0016_usernamekeys.ts';
 
-/** One step of the schema. A step that was released is never edited: its checksum is in every database. */
+/** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
-  /** 1, 2, 3, … without a gap. */
+  /** Consecutive numbers from 1. */
   readonly version: number;
   readonly name: string;
   readonly sql: string;
-  /** What SQL cannot say, in the same transaction; answers a line for each thing that its operator should know. */
+  /** Runs in the same transaction what SQL cannot express. @returns lines for the operator. */
   readonly after?: (sql: Sql) => Promise<readonly string[]>;
 }
 

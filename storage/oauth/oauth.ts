@@ -52,7 +52,7 @@ export const oauthStatements: StatementTable<OAuthFacts> = {
   deviceRequestEnded: (_, { id }) => [{ sql: END_DEVICE, row: { id } }],
 };
 
-/** One look-up for all three, as every token check of a user who is not at hand needs them. */
+/** Reads all three kinds at once, because a token check of a user who is not cached needs them all. */
 const HOLDINGS = `
 SELECT 'grant' AS kind, data FROM oauth_grants WHERE user_id = $1
 UNION ALL SELECT 'chain', data FROM oauth_chains WHERE user_id = $1
@@ -77,7 +77,7 @@ export const oauthStore = (sql: Sql): OAuthStore => {
         codes: held.flatMap((row) => (row.kind === 'code' ? [row.data] : [])),
       };
     },
-    // Rare, when an application comes under another, and it ends with the first ones found: it has no index of its own.
+    // No index for this: it is rarely needed, when an application gets a parent, and stops after the first rows.
     grantors: async (applicationId, limit) => {
       const text = 'SELECT user_id FROM oauth_grants WHERE application_id = $1 LIMIT $2';
       const found = await sql.query<{ user_id: UserId }>(text, [applicationId, limit]);

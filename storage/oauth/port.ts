@@ -3,11 +3,11 @@ import type { Holdings } from '../../engine/oauth/holdings.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 
 export interface OAuthStore {
-  /** All that a person has let applications do; empty lists for nobody. */
+  /** All grants of a user, with tokens and codes; empty lists without any. */
   holdings(userId: UserId): Promise<Holdings>;
-  /** Some who let the application act, at most `limit`. */
+  /** Any users who authorized the application, at most `limit`. */
   grantors(applicationId: ApplicationId, limit: number): Promise<UserId[]>;
-  /** By the hash of the device code. */
+  /** Looks up a device request by the hash of its device code. */
   deviceRequest(id: string): Promise<DeviceRequest | null>;
   deviceRequestOf(userCodeHash: string): Promise<DeviceRequest | null>;
 }

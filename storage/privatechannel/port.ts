@@ -3,7 +3,7 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 
 export interface PrivateChannelStore {
   get(id: ChannelId): Promise<PrivateChannel | null>;
-  /** The channel between two users, in any order. */
+  /** The channel of two users, in either order. */
   between(a: UserId, b: UserId): Promise<PrivateChannel | null>;
   of(userId: UserId, limit: number): Promise<PrivateChannel[]>;
 }

@@ -7,7 +7,7 @@ import { messageStatements } from '../message/messages.ts';
 import { reactionStatements } from '../message/reactions.ts';
 import type { PrivateChannelStore } from './port.ts';
 
-/** Not an upsert: the second of two channels between the same users must fail. */
+/** Not an upsert: a second channel of the same users must fail. */
 const OPEN = `
 WITH r AS (SELECT * FROM ${rows({ channel_id: 'bigint', low_id: 'bigint', high_id: 'bigint' })}),
   d AS (INSERT INTO channel_directory (channel_id) SELECT channel_id FROM r),

@@ -36,7 +36,7 @@ const SETTINGS = upsert('user_settings', { user_id: 'bigint', data: 'jsonb' }, '
 const WRITTEN = `UPDATE private_channel_members t SET has_written = true
   FROM ${rows({ user_id: 'bigint', peer_id: 'bigint' })} WHERE t.user_id = r.user_id AND t.peer_id = r.peer_id`;
 
-/** What stands between $1, who writes, and $2. */
+/** What decides whether the user $1 may write to the user $2. */
 const ACQUAINTANCE = `
 SELECT (SELECT data->>'directMessagesFrom' FROM user_settings WHERE user_id = $2) AS policy,
   EXISTS (SELECT 1 FROM user_guilds a JOIN user_guilds b ON b.guild_id = a.guild_id AND b.user_id = $2
@@ -57,7 +57,7 @@ const REPLACE = [
     FROM ${rows(REPLACED)} WHERE t.channel_id = r.channel_id AND r.from_id IN (t.low_id, t.high_id)`,
 ];
 
-/** In the key of what is of the platform; no application has it. */
+/** Stands for the platform in keys; no application has this id. */
 const PLATFORM = '0';
 
 export const socialStatements: StatementTable<SocialFacts> = {

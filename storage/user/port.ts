@@ -8,16 +8,16 @@ export interface TemporaryMembership {
 }
 
 export interface UserStore {
-  /** Whether a person other than `userId` has this username, or one that is taken for it. Always false for a bot. */
+  /** Whether a user other than `userId` has this username or a look-alike. Always false for a bot. */
   usernameTaken(username: string, userId: UserId | null): Promise<boolean>;
   get(userIds: readonly UserId[]): Promise<APIUser[]>;
-  /** Guilds the user is a member of, ascending. */
+  /** Guilds of which the user is a member, ascending. */
   guildIds(userId: UserId): Promise<GuildId[]>;
   /** Memberships that end with the user's last session, with the `joined_at` of each. */
   temporaryGuilds(userId: UserId): Promise<TemporaryMembership[]>;
   /** How many guilds the user owns. */
   ownedGuildCount(userId: UserId): Promise<number>;
   tokens(userId: UserId): Promise<StoredToken[]>;
-  /** All users (for the operator's listing), ascending by id. */
+  /** All users, ascending by id, for the operator's listing. */
   list(after: UserId | null, limit: number): Promise<APIUser[]>;
 }

@@ -16,7 +16,7 @@ import type { TemporaryMembership, UserStore } from './port.ts';
 
 const COLUMNS = { id: 'bigint', username_search: 'text', name_search: 'text', data: 'jsonb' };
 const WRITE = upsert('users', COLUMNS, 'id');
-/** The members of a renamed user repeat the names for their search. */
+/** Updates the copies of a renamed user's names in their members, which the search uses. */
 const RENAME = `
 UPDATE members t SET username_search = r.username_search, name_search = r.name_search
 FROM ${lastRows(COLUMNS, 'id')} JOIN user_guilds g ON g.user_id = r.id
@@ -24,7 +24,7 @@ WHERE t.guild_id = g.guild_id AND t.user_id = g.user_id
   AND (t.username_search, t.name_search) IS DISTINCT FROM (r.username_search, r.name_search)`;
 
 const NAME = { key: 'text', user_id: 'bigint' };
-/** Not an upsert: of two people who take one name at the same time, the second must fail. */
+/** Not an upsert: when two users take one name at the same time, the second commit must fail. */
 const TAKE_NAME = `INSERT INTO usernames (key, user_id) SELECT DISTINCT r.key, r.user_id FROM ${rows(NAME)}
 WHERE NOT EXISTS (SELECT 1 FROM usernames u WHERE u.key = r.key AND u.user_id = r.user_id)`;
 const RELEASE_NAMES = `DELETE FROM usernames t USING ${rows({ user_id: 'bigint', kept: 'text[]' })}
@@ -44,7 +44,7 @@ const written = (sql: string, user: APIUser): Statement => ({
   },
 });
 
-/** People's names are theirs alone; bots share theirs with whoever likes. */
+/** Reserves the names of users, which are unique; bots' names are not. */
 const named = (user: APIUser): Statement[] =>
   user.bot
     ? []
@@ -64,7 +64,7 @@ export const userStatements: StatementTable<UserFacts> = {
   tokenRevoked: (ownerId, { tokenId }) => [{ sql: REVOKE, row: { user_id: ownerId, id: tokenId } }],
 };
 
-/** An owner is always a member, so that only the user's own guilds are looked at. */
+/** An owner is always a member, so only the user's own guilds are examined. */
 const OWNED = `SELECT count(*) AS count FROM user_guilds u JOIN guilds g ON g.id = u.guild_id
 WHERE u.user_id = $1 AND g.data->>'owner_id' = $1::bigint::text`;
 
@@ -72,7 +72,7 @@ interface Row {
   readonly data: APIUser;
 }
 
-/** Whether somebody else has a name that is the same or taken for it. A bot's own name is nobody's. */
+/** Whether another user has the same name or a look-alike. The name of a bot is never reserved. */
 const TAKEN = `SELECT 1 FROM usernames WHERE key = ANY ($1::text[]) AND user_id IS DISTINCT FROM $2::bigint
 AND NOT EXISTS (SELECT 1 FROM users WHERE id = $2::bigint AND data->>'bot' = 'true') LIMIT 1`;
 

@@ -187,7 +187,7 @@ describe('the commands of a cluster', () => {
         const refused = await run(['drain', 'shard-9'], { env });
         expect([refused.exitCode, refused.err.join()]).toEqual([
           1,
-          expect.stringContaining('There is no shard shard-9'),
+          expect.stringContaining('Unknown shard: shard-9'),
         ]);
         const json = await run(['cluster', 'status', '--json'], { env });
         expect(JSON.parse(json.out[0] as string).shards).toHaveLength(2);
@@ -197,7 +197,7 @@ describe('the commands of a cluster', () => {
     expect(said[0]).toMatch(/shard-0 +5001 +serving +2 +3 +█{20} +0 +1 min/);
     expect(said[1]).toContain('shard-1 is empty and down');
     expect(said[2]).toContain('shard-1 serves');
-    expect(said[4]).toContain('All shards run anew');
+    expect(said[4]).toContain('All shards were restarted');
     expect(pids).toEqual([
       [5001, 5002],
       [5001, null],

@@ -132,7 +132,7 @@ describe.runIf(database !== null)('three shards', () => {
     const env = { ...process.env, GUILDHALL_ADMIN_URL: url, GUILDHALL_ADMIN_TOKEN: token };
     const restart = promisify(execFile)(process.execPath, [CLI, 'cluster', 'restart'], { env });
     const answered = write(100, 'again');
-    expect((await restart).stdout).toContain('All shards run anew.');
+    expect((await restart).stdout).toContain('All shards were restarted.');
     const after = (await statusOf(server)).shards;
     for (const [index, { pid }] of after.entries()) expect(pid).not.toBe(before[index]?.pid);
     const ids = await answered;

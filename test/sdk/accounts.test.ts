@@ -266,7 +266,7 @@ describe('tokens', () => {
       expect([type, message]).toEqual([ErrorType.ValidationError, expect.stringContaining(expected)]);
     }
     const long = client.getProvisionalToken(APPLICATION, external.OIDC, 'x'.repeat(10_241));
-    expect((await refusal(long)).message).toContain('10240 are the most');
+    expect((await refusal(long)).message).toContain('at most 10240 are allowed');
     expect(server.asked).toEqual([]);
   });
 

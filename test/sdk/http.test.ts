@@ -84,7 +84,7 @@ describe('a call', () => {
       },
     });
     const { http: client } = http(async () => new Response(endless));
-    expect((await refusal(client.call(get))).message).toBe('The answer is too long.');
+    expect((await refusal(client.call(get))).message).toBe('The response is too large.');
     expect(pulled).toBeLessThan(30);
   });
 

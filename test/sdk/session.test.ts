@@ -210,7 +210,7 @@ describe('the token', () => {
     ['of two words', 'two words', /^The token has a space/],
     ['of two lines', 'line\nbreak', /^The token has a space, a line break/],
     ['with an umlaut', 'ü', /^The token has a space.+ not of ASCII/],
-    ['too long', 'x'.repeat(10_241), /^The token has 10241 characters; 10240 are the most/],
+    ['too long', 'x'.repeat(10_241), /^The token has 10241 characters; at most 10240 are allowed/],
   ])('is refused with the reason when it is %s', async (_, value, expected) => {
     const { client } = scriptedClient();
     const calls = [

@@ -200,7 +200,7 @@ describe('group commit', () => {
     commit('3', 'c');
     groups[0]?.settle(lost());
     await settleAll();
-    const fault = 'The database was lost while it committed: Connection terminated';
+    const fault = 'The connection to the database was lost during a commit: Connection terminated';
     expect(answers).toEqual([`a: ${fault}`, `b: ${fault}`]);
     expect(groups[1]?.rows).toEqual(['c']);
     groups[1]?.settle();
@@ -221,8 +221,8 @@ describe('group commit', () => {
     await writer.flush();
     expect(answers.map((answer) => answer.slice(0, 24))).toEqual([
       'a',
-      'b: The database was lost',
-      'c: The database was lost',
+      'b: The connection to the',
+      'c: The connection to the',
     ]);
     expect(groups.map(({ rows }) => rows.join(''))).toEqual(['abc', 'a', 'b']);
   });
@@ -275,8 +275,10 @@ describe('group commit', () => {
     commit('2', 'b', undefined, [{ type: 'noSuchFact' } as never]);
     commit('3', 'c');
     await writer.flush();
-    expect(answers[0]).toContain('a: A commit cannot be written: ');
-    expect(answers[1]).toContain('b: A commit cannot be written: no table for the fact noSuchFact');
+    expect(answers[0]).toContain("a: The commit's rows cannot be serialized: ");
+    expect(answers[1]).toContain(
+      "b: The commit's rows cannot be serialized: no table for the fact noSuchFact",
+    );
     expect(answers[2]).toBe('c');
   });
 

@@ -114,8 +114,8 @@ test('a disk that takes nothing more is told to whoever commits, from then on', 
     .mockImplementationOnce(((_: number, done: (error: Error) => void) =>
       done(new Error('EIO: i/o error'))) as never);
   const commit = (n: number) => driver.query("INSERT INTO said VALUES ($1, 'x')", [n]);
-  await expect(commit(1)).rejects.toThrow('The disk did not take the log of the embedded database: EIO');
+  await expect(commit(1)).rejects.toThrow('Syncing the log of the embedded database failed: EIO');
   broken.mockRestore();
-  await expect(driver.query('SELECT 1')).rejects.toThrow('Stop the server, and see to the disk.');
+  await expect(driver.query('SELECT 1')).rejects.toThrow('Stop the server and check the disk.');
   await driver.close().catch(() => undefined);
 });

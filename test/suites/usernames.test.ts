@@ -119,7 +119,7 @@ describe.each(databases())('an upgrade on $name', (kind) => {
       ]);
       expect(await named('2100')).toMatch(/^crowd\.0_2$/);
       expect(report).toHaveLength(4 + 40);
-      expect(report).toContain('The user 11 is "Anna_3" now: "Anna" is somebody else\'s.');
+      expect(report).toContain('User 11 was renamed to "Anna_3": another user has the name "Anna".');
       const kept = 'SELECT count(*)::integer AS count FROM username_renames';
       expect(await driver.query(kept)).toEqual([{ count: report.length }]);
       expect(await storage.accounts.byLogin('name:anna')).toBe('12');
@@ -159,9 +159,9 @@ describe.each(databases())('an upgrade on $name', (kind) => {
       ...['25', 'Mike', 'mike'],
     ]);
     expect(await migrate(driver)).toEqual([
-      'The user 22 is "JUNIP\u0395R_2" now: "JUNIP\u0395R" is somebody else\'s.',
-      'The user 23 is "juni\u0307per_3" now: "juni\u0307per" is somebody else\'s.',
-      'The user 25 is "mike_2" now: "mike" is somebody else\'s.',
+      'User 22 was renamed to "JUNIP\u0395R_2": another user has the name "JUNIP\u0395R".',
+      'User 23 was renamed to "juni\u0307per_3": another user has the name "juni\u0307per".',
+      'User 25 was renamed to "mike_2": another user has the name "mike".',
     ]);
     expect(await driver.query('SELECT earlier, username FROM username_renames ORDER BY user_id')).toEqual([
       { earlier: 'JUNIP\u0395R', username: 'JUNIP\u0395R_2' },

@@ -89,7 +89,7 @@ describe.each(databases())('writer on $name', (kind) => {
         await sql.query(`SELECT pg_terminate_backend(pid, 10000) ${waiting}`);
         return written;
       });
-      expect(answer).toContain('The database was lost while it committed');
+      expect(answer).toContain('The connection to the database was lost during a commit');
       await commit(writer, GUILD, created(message(CHANNEL, '5002')));
       expect(await newest(1)).toEqual(['5002']);
       expect(await fresh.storage.unready()).toBeNull();

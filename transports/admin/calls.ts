@@ -3,14 +3,14 @@ import { compareIds } from '../../protocol/ids.ts';
 
 type Listed<Key extends string, From> = Readonly<Record<Key, From>>;
 
-/** A member of a call as the admin API shows it; times in milliseconds, loss from 0 to 1. */
+/** A member of a call in the admin API; times in milliseconds, loss from 0 to 1. */
 export interface ListedMember
   extends Listed<'user_id', string>,
     Listed<'attached' | 'connected' | 'silenced' | 'deafened' | 'speaking', boolean> {
   /** Null while the user is not connected to the voice gateway. */
   readonly ssrc: number | null;
   readonly transport: 'none' | 'udp' | 'webrtc';
-  /** Since the member connected; `in` is what it sends. */
+  /** Counted since the member connected; `in` is what the member sends. */
   readonly media: Listed<
     'packets_in' | 'packets_out' | 'bytes_in' | 'bytes_out' | 'loss' | 'jitter_ms',
     number
@@ -25,17 +25,17 @@ export interface ListedCall extends Listed<'call_id' | 'server_id', string> {
   readonly members: readonly ListedMember[];
 }
 
-/** What `GET /calls` answers. */
+/** The answer of `GET /calls`. */
 export interface CallPage {
-  /** False when this server serves no calls. */
+  /** False when this server does not serve calls. */
   readonly voice: boolean;
-  /** Calls there are, on this page or not. */
+  /** Number of all calls, on this page or not. */
   readonly total: number;
-  /** By ascending id, which is that of their channel. */
+  /** Ascending by id, which is the id of the call's channel. */
   readonly calls: readonly ListedCall[];
 }
 
-/** A page of the calls that are on now. */
+/** A page of the calls in progress. */
 export async function callPage(
   { calls, config }: Pick<Engine, 'calls' | 'config'>,
   after: string | null,

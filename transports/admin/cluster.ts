@@ -3,7 +3,7 @@ import type { Engine } from '../../embedding.ts';
 import type { AdminRequest } from './port.ts';
 import { type AdminAnswer, AdminError } from './route.ts';
 
-/** What `POST /cluster/shards/<id>/drain` answers: it has begun, in that process. */
+/** The answer of `POST /cluster/shards/<id>/drain`: draining has started in this process. */
 interface DrainBegun {
   readonly id: string;
   readonly pid: number | null;
@@ -12,18 +12,18 @@ interface DrainBegun {
 const SHARD_PATH = /^\/cluster\/shards\/([a-z0-9][a-z0-9-]{0,62})\/(drain|start)$/;
 const FORWARD_TIMEOUT_MS = 5_000;
 
-/** The shard that a path names, and what is to be done with it; null when it is another path. */
+/** The shard and the action that a path names; null for another path. */
 export function shardPath(path: string): { readonly id: string; readonly verb: 'drain' | 'start' } | null {
   const [, id, verb] = SHARD_PATH.exec(path) ?? [];
   return id === undefined ? null : { id, verb: verb as 'drain' | 'start' };
 }
 
 export const unknownShard = (id: string): AdminError =>
-  new AdminError(404, 'unknown_shard', `There is no shard ${id}; GET /cluster lists those there are.`);
+  new AdminError(404, 'unknown_shard', `Unknown shard: ${id}. GET /cluster lists the shards.`);
 
 /**
- * Empties a shard and ends its process; on whichever shard it is asked, it is done on the one that is meant. Null when
- * the request is for something else.
+ * Drains a shard and ends its process. A request for another shard is forwarded to that shard. @returns null for other
+ * requests.
  */
 export async function drainRoute(
   request: AdminRequest,
@@ -36,7 +36,7 @@ export async function drainRoute(
   const shard = shards.find(({ id }) => id === named.id);
   if (!shard) throw unknownShard(named.id);
   if (clusterId === null || !drain) {
-    const message = 'This server is one process and there is nobody to take over from it: stop it instead.';
+    const message = 'This server is a single process, so no other shard can take over: stop it instead.';
     throw new AdminError(409, 'alone', message);
   }
   const { id, pid, host, admin_url: url } = shard;
@@ -45,13 +45,14 @@ export async function drainRoute(
   return { status: 202, body: { id, pid } satisfies DrainBegun };
 }
 
-/** Asks the shard itself, with the token of who asked. */
+/** Forwards the request to the shard, with the caller's token. */
 async function forwarded(
   { target, authorization }: AdminRequest,
   id: string,
   url: string | null,
 ): Promise<AdminAnswer> {
-  if (url === null) throw new AdminError(409, 'no_admin_url', `${id} serves no admin API to be asked at.`);
+  if (url === null)
+    throw new AdminError(409, 'no_admin_url', `${id} serves no admin API to forward the request to.`);
   const response = await fetch(url + target, {
     method: 'POST',
     headers: { authorization, 'content-type': 'application/json' },
@@ -59,6 +60,6 @@ async function forwarded(
     signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
   }).catch(() => null);
   const body: unknown = await response?.json().catch(() => null);
-  if (!response || !body) throw new AdminError(503, 'unreachable', `${id} does not answer at ${url}.`);
+  if (!response || !body) throw new AdminError(503, 'unreachable', `${id} did not answer at ${url}.`);
   return { status: response.status, body };
 }

@@ -1,4 +1,4 @@
-/** What one process has to say at `/metrics`. */
+/** The `/metrics` output of one process. */
 interface ShardMetrics {
   readonly shard: string;
   readonly text: string;
@@ -9,18 +9,18 @@ interface Family {
   readonly samples: string[];
 }
 
-/** A sample: its name, its labels if it has any, and the rest. */
+/** A sample: its name, optional labels, and the rest. */
 const SAMPLE = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})?( .*)$/;
 const COMMENT = /^# (?:HELP|TYPE) (\S+)/;
-/** What the samples of histograms and summaries add to the name of their family. */
+/** Suffixes that the samples of histograms and summaries add to the name of their family. */
 const PARTS = /_(?:bucket|sum|count)$/;
 
 /**
- * One exposition of several processes: every sample gets the label `shard`, and all samples of a name stand together, as
- * the format asks. What is no exposition is left out.
+ * Merges the metrics of several processes: each sample gets the label `shard`, and all samples of a family are grouped, as
+ * the format requires. Lines that are not valid are omitted.
  *
- * @param own of who asks: without the label, first.
- * @source the text-based format of Prometheus, "Comments, help text, and type information"
+ * @param own Metrics of the merging process; first, without the label.
+ * @source https://prometheus.io/docs/instrumenting/exposition_formats/, "Comments, help text, and type information"
  */
 export function mergedMetrics(own: string, shards: readonly ShardMetrics[]): string {
   const families = new Map<string, Family>();

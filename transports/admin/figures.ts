@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Figure } from '../../protocol/metrics.ts';
 
-/** Actors of one kind: how many are in memory, and how many a bug has ended. */
+/** Metrics of one kind of actor: the number in memory, and the number ended by a bug. */
 export const residentFigures = (
   kind: string,
   registry: { readonly size: number; readonly bugs: number },
@@ -14,13 +14,13 @@ export const residentFigures = (
   },
   {
     name: 'guildhall_actor_bugs',
-    help: 'Actors that a bug has ended, by kind.',
+    help: 'Actors ended by a bug, by kind.',
     labels: { kind },
     read: () => registry.bugs,
   },
 ];
 
-/** Shows figures, and the bounds of those that have one in a metric of their own. */
+/** Registers metrics. The bounds of those that have one are a metric of their own. */
 export function addFigures(register: Registry, figures: readonly Figure[]): void {
   const byName = new Map<string, Figure[]>();
   for (const figure of figures) byName.set(figure.name, [...(byName.get(figure.name) ?? []), figure]);
@@ -31,7 +31,7 @@ export function addFigures(register: Registry, figures: readonly Figure[]): void
   if (bounds.length === 0) return;
   const gauge = new Gauge({
     name: 'guildhall_bounds',
-    help: 'How high a figure may get, over all its labels, by its name.',
+    help: 'Upper bound of a metric, summed over all its labels, by the name of the metric.',
     labelNames: ['figure'],
     registers: [register],
   });
@@ -50,7 +50,7 @@ function addGauge(register: Registry, rows: readonly Figure[]): void {
         try {
           this.set(own, await read());
         } catch {
-          // A database that does not answer must not take the other figures along; why is told by /readyz.
+          // A failing database must not hide the other metrics; /readyz reports the reason.
           this.remove(own);
         }
     },

@@ -16,11 +16,11 @@ export interface SupervisedShard {
   readonly id: string;
   /** Null while it has no process. */
   readonly pid: number | null;
-  /** Of its own admin API; null until it serves. */
+  /** URL of its own admin API; null until it serves. */
   readonly adminUrl: string | null;
-  /** `silent`: not heard of; `down`: to be started again; `stopped`: to be left so. */
+  /** `silent`: it sends nothing; `down`: it will be restarted; `stopped`: it will not. */
   readonly state: 'starting' | 'serving' | 'silent' | 'draining' | 'down' | 'stopped';
-  /** How often it was started again. */
+  /** Number of restarts. */
   readonly restarts: number;
 }
 
@@ -28,17 +28,17 @@ interface FrontOptions
   extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'tokens' | 'names' | 'security'> {
   readonly logger: Pick<Logger, 'error'>;
   readonly version: string;
-  /** By number. */
+  /** In the order of their numbers. */
   readonly shards: () => readonly SupervisedShard[];
-  /** Empties a shard and ends it; then it is started again, unless it is to stay away. */
+  /** Drains a shard and ends its process; it is restarted unless `stays` is set. */
   readonly drain: (id: string, stays: boolean) => void;
-  /** Starts a shard that was stopped. */
+  /** Starts a stopped shard. */
   readonly start: (id: string) => void;
-  /** Figures of the supervisor itself, as Prometheus text. */
+  /** Metrics of the supervisor itself, as Prometheus text. */
   readonly metrics: () => string;
 }
 
-/** A row of `GET /cluster` under a supervisor: also of shards that are not there. */
+/** A row of `GET /cluster` under a supervisor, which also lists shards without a process. */
 export type FrontRow = Omit<ShardStatus, 'pid' | 'state'> & {
   readonly pid: number | null;
   readonly state: ShardStatus['state'] | SupervisedShard['state'];
@@ -46,7 +46,7 @@ export type FrontRow = Omit<ShardStatus, 'pid' | 'state'> & {
 };
 
 export interface FrontStatus extends Omit<ClusterStatus, 'shards'> {
-  /** Process of the supervisor. */
+  /** Process id of the supervisor. */
   readonly supervisor_pid: number;
   readonly shards: readonly FrontRow[];
 }
@@ -59,10 +59,10 @@ const DrainBody = Compile(
 );
 
 /**
- * The admin port of a supervisor: one address for all its shards, which is there whatever becomes of any of them.
- * `/cluster`, health and metrics are of all shards; everything else is asked of one that answers.
+ * The admin port of a supervisor: one address for all its shards, available whatever their state. `/cluster`, health and
+ * metrics cover all shards; every other request is forwarded to a shard that answers.
  *
- * @throws Error when the port cannot be had.
+ * @throws Error when the port cannot be bound.
  */
 export const openFront = (options: FrontOptions): Promise<AdminServer> =>
   openAdminPort({
@@ -83,10 +83,10 @@ async function healthOf(path: string, options: FrontOptions): Promise<AdminAnswe
   const told = await ofAll(options, path, (response) => response.json() as Promise<Readiness>);
   const ready = told.some(({ value }) => value?.ready === true);
   const reasonOf = (value: Readiness | null) =>
-    value === null ? 'It does not answer.' : Object.values(value.reasons).join(' ');
+    value === null ? 'The shard did not answer.' : Object.values(value.reasons).join(' ');
   const unready = told.filter(({ value }) => value?.ready !== true);
   const reasons = Object.fromEntries(unready.map(({ id, value }) => [id, reasonOf(value)]));
-  // One shard is enough to serve; what the others lack is told all the same.
+  // One ready shard is enough to serve; the reasons of the others are reported all the same.
   return { status: ready ? 200 : 503, body: { ready, reasons } };
 }
 
@@ -122,11 +122,11 @@ async function commanded(
 
 interface Told<Value> {
   readonly id: string;
-  /** Null when it did not answer. */
+  /** Null when the shard did not answer. */
   readonly value: Value | null;
 }
 
-/** What every shard answers, whatever the status. */
+/** Requests `target` from every shard and reads the answers, whatever their status. */
 function ofAll<Value>(
   { shards }: FrontOptions,
   target: string,
@@ -147,15 +147,15 @@ function ofAll<Value>(
   );
 }
 
-/** The word of the first shard that answers, and of the supervisor for those that none knows of. */
+/** The cluster status of the first shard that answers, with the supervisor's state of shards missing from it. */
 async function statusOf({ authorization }: AdminRequest, options: FrontOptions): Promise<FrontStatus> {
   const asked = options.shards().map(async ({ adminUrl }): Promise<ClusterStatus> => {
-    if (adminUrl === null) throw new Error('It does not serve yet.');
+    if (adminUrl === null) throw new Error('The shard does not serve yet.');
     const response = await fetch(`${adminUrl}/cluster`, {
       headers: { authorization },
       signal: AbortSignal.timeout(STATUS_TIMEOUT_MS),
     });
-    if (!response.ok) throw new Error(`It answered ${response.status}.`);
+    if (!response.ok) throw new Error(`The shard answered ${response.status}.`);
     return (await response.json()) as ClusterStatus;
   });
   const known = await Promise.any(asked).catch(() => null);
@@ -177,13 +177,13 @@ async function statusOf({ authorization }: AdminRequest, options: FrontOptions):
 
 const absent = ({ id, pid, state }: SupervisedShard, version: string): Omit<FrontRow, 'restarts'> => ({
   ...{ id, pid, host: hostname(), address: null, admin_url: null, version },
-  // It serves, but no shard that answers has it in its view.
+  // It serves, but is missing from the view of the shard that answered.
   state: state === 'serving' ? 'joining' : state,
   ...{ sessions: null, partitions: 0, epoch_lag_ms: null, journal_bytes: null, link_bytes: null },
   ...{ residents: null, uptime_ms: 0 },
 });
 
-/** The calls of all shards, each of which knows its own. */
+/** The calls of all shards; each shard lists its own. */
 async function callsOf(
   { target, query, authorization }: AdminRequest,
   options: FrontOptions,
@@ -200,7 +200,7 @@ async function callsOf(
   };
 }
 
-/** Asks the shards in turn until one can be reached. */
+/** Forwards the request to the shards in turn until one can be reached. */
 async function passed(request: AdminRequest, { shards }: FrontOptions): Promise<AdminAnswer> {
   const { method, target, authorization, contentType } = request;
   const body = method === 'GET' ? null : await request.readBody();
@@ -214,13 +214,13 @@ async function passed(request: AdminRequest, { shards }: FrontOptions): Promise<
     }).catch((error: Error) => error);
     if (response instanceof Error) {
       if (method === 'GET' || isUnsent(response)) continue;
-      const message = 'The shard that was asked did not answer; whether it is done is not known.';
+      const message = 'The shard did not answer; whether it executed the request is unknown.';
       throw new AdminError(503, 'shard_lost', message);
     }
     const text = await response.text();
     return { status: response.status, ...(text !== '' && { body: JSON.parse(text) as unknown }) };
   }
-  throw new AdminError(503, 'no_shard', 'No shard answers now: try again in a moment.');
+  throw new AdminError(503, 'no_shard', 'No shard is answering; try again in a moment.');
 }
 
 const isUnsent = ({ cause }: Error): boolean =>

@@ -8,11 +8,11 @@ import { addVoiceMetrics, type WatchedVoice } from './voicemetrics.ts';
 interface MetricSources {
   readonly residents: Readonly<Record<string, { readonly size: number; readonly bugs: number }>>;
   readonly storage: Storage;
-  /** What the parts of the house show of themselves. */
+  /** Metrics of the engine's parts. */
   readonly figures: readonly Figure[];
   /** Null before the server listens. */
   readonly gateway: () => GatewayStats | null;
-  /** Where something failed that nobody waited for, and how often. */
+  /** Number of background faults, which no caller waits for, by place. */
   readonly faults: ReadonlyMap<string, number>;
   /** Null when calls are not served. */
   readonly voice: WatchedVoice | null;
@@ -23,18 +23,18 @@ const cpuSeconds = (): number => {
   return (user + system) / 1_000_000;
 };
 
-/** Webhook events are counted up to here: a reading of metrics must not walk through a long queue. */
+/** Bound for counting webhook events: reading metrics must not scan a long queue. */
 const EVENTS_COUNTED_MAX = 100_000;
 
 function levelsOf({ storage, gateway }: MetricSources): readonly Figure[] {
   const levels: Readonly<Record<string, readonly [string, () => number | Promise<number>]>> = {
-    // Read when asked for: the library's own collectors leave observers behind in a process of many engines.
+    // Read on request: the library's own collectors leave observers behind in a process with many engines.
     process_resident_memory_bytes: ['Resident memory.', () => process.memoryUsage.rss()],
     process_cpu_seconds_total: ['Processor time used.', cpuSeconds],
     nodejs_heap_size_used_bytes: ['Heap in use.', () => process.memoryUsage().heapUsed],
-    guildhall_commits_waiting: ['Commits that wait for the database.', () => storage.writer.depth],
+    guildhall_commits_waiting: ['Commits waiting for the database.', () => storage.writer.depth],
     guildhall_webhook_events_waiting: [
-      `Webhook events that wait to be sent, counted up to ${EVENTS_COUNTED_MAX}.`,
+      `Webhook events waiting to be sent, counted up to ${EVENTS_COUNTED_MAX}.`,
       () => storage.webhookEvents.count(EVENTS_COUNTED_MAX),
     ],
     guildhall_gateway_sockets: ['Open gateway sockets.', () => gateway()?.sockets ?? 0],
@@ -45,7 +45,7 @@ function levelsOf({ storage, gateway }: MetricSources): readonly Figure[] {
   return Object.entries(levels).map(([name, [help, read]]) => ({ name, help, read }));
 }
 
-/** Figures of one engine, in a registry of its own: many engines fit in one process. */
+/** Metrics of one engine, in a registry of its own, so that several engines can run in one process. */
 export function createMetrics(sources: MetricSources) {
   const register = new Registry();
   const registers = [register];
@@ -61,14 +61,14 @@ export function createMetrics(sources: MetricSources) {
   addFigures(register, [
     {
       name: 'guildhall_http_unavailable',
-      help: 'Requests answered 503: nobody served them, or what is behind failed.',
+      help: 'Requests answered 503: no shard served them, or a fault occurred.',
       read: () => unavailable,
     },
     ...Object.entries(residents).flatMap((each) => residentFigures(...each)),
     ...levelsOf(sources),
     ...sources.figures,
   ]);
-  labelled('guildhall_faults', 'Failures that nobody waited for, by place.', 'where', () => [...faults]);
+  labelled('guildhall_faults', 'Background faults, by place.', 'where', () => [...faults]);
   labelled('guildhall_gateway_closes', 'Gateway sockets closed by the server, by code.', 'code', () => [
     ...(gateway()?.closes ?? []),
   ]);
@@ -84,7 +84,7 @@ export function createMetrics(sources: MetricSources) {
     text: () => register.metrics(),
   };
 
-  /** A gauge per label, read when it is asked for. */
+  /** Registers a gauge with a value per label, read on request. */
   function labelled(
     name: string,
     help: string,

@@ -7,7 +7,7 @@ const Snowflake = Type.String({ pattern: '^[0-9]{1,20}$' });
 const Text = Type.String({ minLength: 1, maxLength: 2048 });
 const closed = { additionalProperties: false } as const;
 
-/** The ways to set a provider up, as `ProviderSettings` has them, in the wire's spelling. */
+/** Identity providers as in `ProviderSettings`, in the spelling of the wire. */
 const Provider = Type.Union([
   Type.Object({ type: Type.Literal('OIDC'), issuer: Text, client_id: Text }, closed),
   Type.Object({ type: Type.Literal('STEAM'), app_id: Text, web_api_key: Text }, closed),
@@ -24,7 +24,7 @@ const SETTING_NAMES: Readonly<Record<string, string>> = {
   project_id: 'projectId',
 };
 
-/** Who vouches for players, whose games are one publisher's, and who is banned from the server. */
+/** Routes for identity providers, a publisher's applications, and bans of users. */
 export const playerRoutes: readonly AdminRoute[] = [
   post('/applications/:id/identity-providers', Provider, async (admin, body, id) => {
     const renamed = Object.entries(body).map(([key, value]) => [SETTING_NAMES[key] ?? key, value]);

@@ -8,23 +8,23 @@ import type { SecurityTrail } from '../../protocol/security.ts';
 import { isOwnHost } from './host.ts';
 import { type AdminAnswer, AdminError } from './route.ts';
 
-/** A request to an admin port, once its target can be read. */
+/** A request to an admin port, with a valid target. */
 export interface AdminRequest {
   /** `GET` for HEAD too. */
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Path and query as they came. */
+  /** Path and query, unparsed. */
   readonly target: string;
   readonly contentType: string;
   readonly authorization: string;
-  /** The name of the token that was given; empty before one was needed. */
+  /** Name of the caller's token; empty for requests that need none. */
   readonly tokenName: string;
-  /** The whole body. @throws AdminError when it is too large. */
+  /** Reads the whole body. @throws AdminError when it is too large. */
   readBody(): Promise<Buffer>;
 }
 
-/** A token of the admin API, and what the security trail calls it. */
+/** A token of the admin API, and its name in the security trail. */
 export interface AdminToken {
   readonly name: string;
   readonly secret: string;
@@ -32,43 +32,43 @@ export interface AdminToken {
 
 export interface AdminPortOptions {
   readonly host: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
-  /** Called `admin_token` in the trail. Without any token only what is open to everyone is served. */
+  /** Named `admin_token` in the trail. Without any token only the public paths are served. */
   readonly token: string | null;
-  /** More tokens, each with a name of its own. */
+  /** More tokens, each with a name. */
   readonly tokens?: readonly AdminToken[];
-  /** Names that it is reached by, besides `localhost` and addresses. */
+  /** Names of this server, besides `localhost` and addresses. */
   readonly names?: readonly string[];
   readonly logger?: Pick<Logger, 'error'>;
   readonly security?: SecurityTrail;
-  /** What everyone may ask; null when the path is none of that. */
+  /** Answers requests to public paths; null for another path. */
   readonly open: (request: AdminRequest) => Promise<AdminAnswer | null>;
-  /** The rest, asked by the bearer of the token. */
+  /** Answers all other requests, which carry a valid token. */
   readonly answer: (request: AdminRequest) => Promise<AdminAnswer>;
 }
 
 export interface AdminServer {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string;
   close(): Promise<void>;
 }
 
 const BODY_BYTES_MAX = 64 << 10;
-/** Of the rest of a body that is refused. */
+/** Bound for discarding the rest of a refused body. */
 const DRAIN_BYTES_MAX = 8 << 20;
 const DRAIN_MS = 2_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 const CONNECTIONS_MAX = 256;
-/** Only there to read a path as a URL. */
+/** Base for parsing a path as a URL. */
 const BASE = 'http://admin';
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /**
- * Opens an admin port. An error is always `{"error":{"code","message"}}`; refused fields are in `message`, and in `errors`
- * as the HTTP API has them.
+ * Opens an admin port. Errors have the form `{"error":{"code","message"}}`; refused fields are listed in `message`, and in
+ * `errors` with the structure of the HTTP API.
  *
- * @throws Error when the port cannot be had.
+ * @throws Error when the port cannot be bound.
  */
 export async function openAdminPort(options: AdminPortOptions): Promise<AdminServer> {
   const server = createServer((request, response) => {
@@ -103,11 +103,12 @@ export async function openAdminPort(options: AdminPortOptions): Promise<AdminSer
 
 async function answer(request: IncomingMessage, options: AdminPortOptions): Promise<AdminAnswer> {
   const target = request.url ?? '/';
-  if (!URL.canParse(target, BASE)) throw new AdminError(400, 'invalid_target', 'The path cannot be read.');
+  if (!URL.canParse(target, BASE)) throw new AdminError(400, 'invalid_target', 'The path is malformed.');
   const { pathname, search, searchParams } = new URL(target, BASE);
   if (!isOwnHost(request.headers.host, pathname, [options.host, ...(options.names ?? [])])) {
     options.security?.('admin_refused', { reason: 'host', network: request.socket.remoteAddress ?? null });
-    const message = 'The Host is no name of this server: ask by address, or add the name to admin_hosts.';
+    const message =
+      'The Host header does not name this server: use its address, or add the name to admin_hosts.';
     throw new AdminError(421, 'unknown_host', message);
   }
   const { authorization = '', 'content-type': contentType = '' } = request.headers;
@@ -140,8 +141,8 @@ async function answer(request: IncomingMessage, options: AdminPortOptions): Prom
 }
 
 /**
- * The name of the token in the header. Digests of all tokens are compared, so that neither length nor content of any
- * token shows in the time it takes, nor which one it was.
+ * The name of the token in the header. Digests of all tokens are compared, so that the time taken reveals neither a token's
+ * length or content, nor which token it was.
  */
 function bearerOf(header: string, tokens: readonly AdminToken[]): string | null {
   const digest = (text: string) => createHash('sha256').update(text).digest();
@@ -163,7 +164,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Drops the rest of a body that is refused, within bounds: a client that is still sending would be reset instead of answered. */
+/** Discards the rest of a refused body, within bounds; otherwise a client that is still sending would get a reset, no answer. */
 function drained(request: IncomingMessage): Promise<void> {
   if (request.complete || request.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
@@ -182,7 +183,7 @@ function drained(request: IncomingMessage): Promise<void> {
   });
 }
 
-/** The body of a request as JSON; integers beyond 2^53 are bigints. Asking for the content type keeps forms of other sites out. */
+/** The body as JSON; integers beyond 2^53 are bigints. Requiring the content type refuses forms posted by other sites. */
 export async function jsonOf(request: AdminRequest): Promise<unknown> {
   if (!/^application\/json\b/.test(request.contentType)) {
     throw new AdminError(415, 'not_json', 'Send the body as application/json.');
@@ -197,7 +198,7 @@ export async function jsonOf(request: AdminRequest): Promise<unknown> {
   }
 }
 
-/** An error in the API's shape. A refusal of the engine keeps its status and code; anything else is a fault of ours. */
+/** Converts an error to the API's format. A refusal of the engine keeps its status and code; any other error is a fault. */
 function explained(error: unknown, logger: AdminPortOptions['logger']): AdminAnswer {
   const refused = refusalOf(error);
   if (refused !== null) {
@@ -205,21 +206,21 @@ function explained(error: unknown, logger: AdminPortOptions['logger']): AdminAns
     const told = { code: String(code), message: refusalText(refused), ...(errors && { errors }) };
     return { status, body: { error: told } };
   }
-  logger?.error({ err: error }, 'The admin API failed to answer.');
+  logger?.error({ err: error }, 'An admin request failed.');
   return { status: 500, body: { error: { code: 'fault', message: 'The server failed; its log says why.' } } };
 }
 
-/** The status that `explained` answers the error with. */
+/** The status of the answer that `explained` gives for the error. */
 export const errorStatus = (error: unknown): number => refusalOf(error)?.status ?? 500;
 
 type AdminRefusal = Pick<Refusal, 'status' | 'message' | 'errors'> & { readonly code: string | number };
 
-/** An engine refuses with an error that carries the refusal. */
+/** The refusal in an error, if it has one. */
 function refusalOf(error: unknown): AdminRefusal | null {
   if (error instanceof AdminError) return { status: error.status, code: error.code, message: error.message };
   if (!(error instanceof Error)) return null;
   if (error.name === 'NotServed')
-    return { status: 503, code: 'not_served', message: 'Nobody serves this now: try again in a moment.' };
+    return { status: 503, code: 'not_served', message: 'No shard serves this now; try again in a moment.' };
   return 'refusal' in error ? (error.refusal as Refusal) : null;
 }
 
@@ -232,7 +233,7 @@ function send(response: ServerResponse, { status, body }: AdminAnswer): void {
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
   };
-  // A body that was refused half-read leaves the connection in no state to be used again.
+  // The unread part of a refused body makes the connection unusable.
   if (status >= 400) response.setHeader('connection', 'close');
   if (status === 204) response.writeHead(204, { 'cache-control': 'no-store' }).end();
   else response.writeHead(status, headers).end(text);

@@ -1,13 +1,13 @@
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Admin, Engine } from '../../embedding.ts';
-/** What a route answers; without a body it is 204. */
+/** The answer of a route; without a body its status is 204. */
 export interface AdminAnswer {
   readonly status: number;
   readonly body?: unknown;
 }
 
-/** A request that cannot be answered as asked: the message says what was wrong. */
+/** A refused request; the message says why. */
 export class AdminError extends Error {
   override readonly name = 'AdminError';
   readonly status: number;
@@ -21,13 +21,13 @@ export class AdminError extends Error {
 }
 
 export interface AdminCall {
-  /** The id in the path; empty where the path has none. */
+  /** The id in the path; empty for a path without one. */
   readonly id: string;
   readonly query: URLSearchParams;
   readonly body: unknown;
 }
 
-/** What the routes cover. */
+/** The parts of the engine that the routes use. */
 export type Operated = Pick<Engine, 'admin' | 'calls' | 'cluster' | 'config'>;
 
 export interface AdminRoute {
@@ -37,7 +37,7 @@ export interface AdminRoute {
   handle(engine: Operated, call: AdminCall): Promise<AdminAnswer>;
 }
 
-/** Ids may be integers, with all their digits. What is no id is refused as text too. */
+/** Converts integer ids to text, with all their digits. Values that are not ids fail validation as text. */
 function withTextIds(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
   const isInteger = (value: unknown) => typeof value === 'bigint' || Number.isSafeInteger(value);
@@ -49,7 +49,7 @@ function withTextIds(body: unknown): unknown {
   );
 }
 
-/** A POST route: its body is checked against `schema` before `run` sees it. */
+/** Declares a POST route whose body is validated against `schema` before `run`. */
 export function post<Schema extends TSchema>(
   path: string,
   schema: Schema,

@@ -20,7 +20,7 @@ function get(path: string, run: (engine: Operated, query: URLSearchParams) => Pr
 const PAGE_DEFAULT = 100;
 const PAGE_MAX = 1000;
 
-/** `after` and `limit` of a listing. */
+/** Parses `after` and `limit` of a listing. */
 export function pageOf(query: URLSearchParams): { after: string | null; limit: number } {
   const after = query.get('after');
   if (after !== null && !isSnowflake(after))
@@ -32,7 +32,7 @@ export function pageOf(query: URLSearchParams): { after: string | null; limit: n
   return { after, limit };
 }
 
-/** Every operation of the admin API; a cover of the engine without rules of its own. */
+/** All operations of the admin API. They call the engine's admin interface and contain no rules. */
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
   post(
     '/applications',
@@ -160,7 +160,7 @@ interface Found {
   readonly id: string;
 }
 
-/** The route of a method and path; the methods it has when the path exists with others only. */
+/** The route of a method and path, or the allowed methods of the path (empty if the path is unknown). */
 export function findRoute(method: string, path: string): Found | { readonly methods: string[] } {
   const methods: string[] = [];
   for (const route of ADMIN_ROUTES) {
@@ -172,7 +172,7 @@ export function findRoute(method: string, path: string): Found | { readonly meth
   return { methods };
 }
 
-/** The `:id` of a path that fits the pattern, empty when the pattern has none; null when it does not fit. */
+/** The `:id` of a path that matches the pattern, empty for a pattern without one; null when it does not match. */
 function match(pattern: string, path: string): string | null {
   const wanted = pattern.split('/');
   const given = path.split('/');

@@ -7,7 +7,7 @@ import {
   type SecurityTrail,
 } from '../../protocol/security.ts';
 
-/** The trail of security events: at info in the log, as `security.<event>`, and counted in metrics. */
+/** The trail of security events: logged at info as `security.<event>`, and counted in metrics. */
 export function loggedTrail(
   logger: Pick<Logger, 'info'>,
   figures: Figure[],

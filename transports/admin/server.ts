@@ -16,15 +16,14 @@ export type { AdminServer } from './port.ts';
 interface AdminServerOptions
   extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'tokens' | 'names' | 'logger'> {
   readonly engine: Operated & Pick<Engine, 'metrics' | 'unready'> & Partial<Pick<Engine, 'security'>>;
-  /** Begins the end of this process, as SIGTERM does: how a shard is drained. Absent where nobody can. */
+  /** Starts the shutdown of this process, as SIGTERM does; drains a shard. Absent when it cannot be drained. */
   readonly drain?: () => void;
 }
 
 /**
- * Opens the admin port: `/livez`, `/readyz` and `/metrics` for everyone who reaches it, the rest for the bearer of
- * the admin token.
+ * Opens the admin port: `/livez`, `/readyz` and `/metrics` are public, all other paths need the admin token.
  *
- * @throws Error when the port cannot be had.
+ * @throws Error when the port cannot be bound.
  */
 export const openAdminServer = (options: AdminServerOptions): Promise<AdminServer> =>
   openAdminPort({
@@ -42,8 +41,8 @@ async function answer(request: AdminRequest, options: AdminServerOptions): Promi
   if (drained !== null) return drained;
   const found = findRoute(method, path);
   if ('methods' in found) {
-    if (found.methods.length === 0) throw new AdminError(404, 'not_found', `There is no ${path} here.`);
-    throw new AdminError(405, 'method_not_allowed', `${path} answers ${found.methods.join(' and ')} only.`);
+    if (found.methods.length === 0) throw new AdminError(404, 'not_found', `Unknown path: ${path}.`);
+    throw new AdminError(405, 'method_not_allowed', `${path} supports only ${found.methods.join(' and ')}.`);
   }
   const body = method === 'POST' ? await jsonOf(request) : undefined;
   const { route, id } = found;
@@ -61,7 +60,7 @@ async function answer(request: AdminRequest, options: AdminServerOptions): Promi
   }
 }
 
-/** The shard that is drained notes it, whichever shard was asked. */
+/** Lets the drained shard itself record the event, whichever shard got the request. */
 function notedDrain(
   { path }: AdminRequest,
   { drain }: AdminServerOptions,
@@ -75,7 +74,7 @@ function notedDrain(
   return { drain: noted };
 }
 
-/** What a probe or a scraper asks for; null when the path is none of theirs. */
+/** Answers probes and scrapers; null for any other path. */
 async function healthOf(path: string, engine: AdminServerOptions['engine']): Promise<AdminAnswer | null> {
   if (path === '/livez') return { status: 200, body: { alive: true } };
   if (path === '/metrics') return { status: 200, body: await engine.metrics() };

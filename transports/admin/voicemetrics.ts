@@ -10,7 +10,7 @@ interface WorkerFigures {
   readonly bytesOut: number;
   readonly restarts: number;
   readonly drops: Readonly<Record<string, number>>;
-  /** From a packet's arrival to its last send. */
+  /** Time from a packet's arrival to its last send. */
   readonly latency: {
     readonly boundsUs: readonly number[];
     readonly counts: readonly number[];
@@ -24,13 +24,13 @@ interface MemberFigures {
   readonly jitterMs: number;
 }
 
-/** What media count; null before they are opened. */
+/** Figures of the media plane; null before it is open. */
 type Figures = {
   readonly workers: readonly WorkerFigures[];
   readonly calls: ReadonlyMap<string, readonly MemberFigures[]>;
 } | null;
 
-/** Calls, and the sockets and media they run over. */
+/** Calls, with their sockets and media. */
 export interface WatchedVoice {
   readonly calls: Pick<Calls, 'size' | 'members' | 'refused' | 'bugs' | 'daveCounts'>;
   readonly streams: Pick<Streams, 'size'>;
@@ -38,7 +38,7 @@ export interface WatchedVoice {
   readonly figures: () => Promise<Figures>;
 }
 
-/** Members that have series of their own. All would be too many: everyone is in `guildhall calls`. */
+/** Members with a series of their own: those with the worst values. `guildhall calls` lists all members. */
 const WORST_MAX = 10;
 const OF_MEMBERS = [
   {
@@ -48,12 +48,12 @@ const OF_MEMBERS = [
   },
   {
     name: 'jitter_ms',
-    help: 'Jitter of what comes from a member.',
+    help: 'Jitter of the audio received from a member.',
     read: ({ jitterMs }: MemberFigures) => jitterMs,
   },
 ] as const;
 
-/** Adds what is to be known of calls. Media are asked once per reading, whatever number of metrics it has. */
+/** Registers the metrics of calls. The media plane is queried once per reading, for all metrics together. */
 export function addVoiceMetrics(register: Registry, voice: WatchedVoice): void {
   const { calls, streams, routes } = voice;
   const labelled = labelledIn(register);
@@ -63,8 +63,8 @@ export function addVoiceMetrics(register: Registry, voice: WatchedVoice): void {
   const levels: Record<string, readonly [string, () => number | Promise<number>]> = {
     guildhall_calls: ['Calls.', () => calls.size],
     guildhall_call_members: ['Users connected to calls.', () => calls.members],
-    guildhall_calls_refused: ['Users not let into a call because of a bound.', () => calls.refused],
-    guildhall_call_bugs: ['Calls that a bug has ended.', () => calls.bugs],
+    guildhall_calls_refused: ['Users refused from a call because of a bound.', () => calls.refused],
+    guildhall_call_bugs: ['Calls ended by a bug.', () => calls.bugs],
     guildhall_streams: ['Go Live streams, which are calls too.', () => streams.size],
     guildhall_voice_sockets: ['Open voice sockets.', () => routes.stats().sockets],
     guildhall_voice_frames_sent: ['Frames sent to voice sockets.', () => routes.stats().framesSent],
@@ -88,8 +88,11 @@ export function addVoiceMetrics(register: Registry, voice: WatchedVoice): void {
   labelled('guildhall_media_drops', 'Packets dropped, by reason.', ['reason'], async () =>
     [...dropsOf(await figures())].map(([reason, count]) => [{ reason }, count]),
   );
-  labelled('guildhall_dave', 'What came to an end in DAVE, and how.', ['what', 'result'], () =>
-    [...calls.daveCounts].map(daveRow),
+  labelled(
+    'guildhall_dave',
+    'Ended DAVE transitions, commits and recoveries, by result.',
+    ['what', 'result'],
+    () => [...calls.daveCounts].map(daveRow),
   );
   labelled('guildhall_voice_closes', 'Voice sockets closed by the server, by code.', ['code'], () =>
     [...routes.stats().closes].map(([code, count]) => [{ code: String(code) }, count]),
@@ -113,7 +116,7 @@ function daveRow([key, count]: readonly [string, number]) {
   return [{ what, result }, count] as const;
 }
 
-/** Makes gauges with a value for each set of labels, read when they are asked for. */
+/** Registers gauges with a value for each set of labels, read on request. */
 const labelledIn =
   (register: Registry) =>
   <L extends string>(
@@ -133,7 +136,7 @@ const labelledIn =
       },
     });
 
-/** Askers of the same moment share one answer. */
+/** Callers of the same moment share one query. */
 function shared(ask: () => Promise<Figures>): () => Promise<Figures> {
   let asked: Promise<Figures> | null = null;
   return () => {
@@ -160,7 +163,7 @@ interface Placed {
 const membersOf = (figures: Figures): Placed[] =>
   [...(figures?.calls ?? [])].flatMap(([callId, members]) => members.map((member) => ({ callId, member })));
 
-/** Who has nothing to complain of is left out. */
+/** The members with the highest values; members with 0 are omitted. */
 function worst(members: readonly Placed[], read: (member: MemberFigures) => number): Rows<'call' | 'user'> {
   return members
     .map(({ callId, member }) => [{ call: callId, user: member.userId }, read(member)] as const)
@@ -182,7 +185,7 @@ const FORWARD = {
   help: 'Time from the arrival of a packet to its last send, of one packet in sixteen.',
 };
 
-/** The time from a packet's arrival to its last send, counted where it happens and only shown here. */
+/** Shows the latency histogram that media workers count. */
 class ForwardLatency extends Histogram<'le'> {
   readonly #figures: () => Promise<Figures>;
 
@@ -191,7 +194,7 @@ class ForwardLatency extends Histogram<'le'> {
     this.#figures = figures;
   }
 
-  /** What the registry reads. */
+  /** Called by the registry. */
   async getForPromString() {
     const workers = (await this.#figures())?.workers ?? [];
     const boundsUs = workers[0]?.latency.boundsUs ?? [];

@@ -1,14 +1,14 @@
-/** Two processes of one machine, or two ends in one: values that JSON carries arrive in order, or not at all. */
+/** A channel between two processes of one machine, or within one process. Delivers JSON values in order, or not at all. */
 export interface Channel {
-  /** Never throws: what is sent into a closed channel is gone. */
+  /** Sends a message. Never throws: after the channel is closed, messages are dropped. */
   send(message: object): void;
-  /** Answers how to stop hearing. */
+  /** Registers a receiver. @returns a function that removes it. */
   onMessage(run: (message: object) => void): () => void;
-  /** Called once, at once when the channel is closed already. */
+  /** Calls back once when the channel closes, immediately if it is already closed. */
   onClosed(run: () => void): void;
 }
 
-/** What a process, or a child of it, has of node:child_process for this. */
+/** The IPC methods of a process or a child process (node:child_process) that a channel uses. */
 export interface MessagePort {
   readonly connected: boolean;
   send?(message: object, done: (error: Error | null) => void): boolean;
@@ -17,10 +17,10 @@ export interface MessagePort {
   once(event: 'disconnect', run: () => void): unknown;
 }
 
-/** The channel that a process was forked with, seen from either end. */
+/** The channel to a forked process, from the parent's or the child's end. */
 export function processChannel(port: MessagePort): Channel {
   return {
-    // An error tells of a closed channel, which `disconnect` says as well.
+    // The error of a send reports a closed channel, which `disconnect` reports as well.
     send: (message) => void (port.connected && port.send?.(message, () => undefined)),
     onMessage(run) {
       const hear = (message: unknown) => {
@@ -41,7 +41,7 @@ interface Wrapped {
   readonly message?: object;
 }
 
-/** One of several conversations over a channel, by name. */
+/** One of several named channels that share a channel. */
 export const laneOf = (channel: Channel, lane: string): Channel => ({
   send: (message) => channel.send({ lane, message } satisfies Wrapped),
   onMessage: (run) =>

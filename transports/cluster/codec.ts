@@ -7,7 +7,7 @@ import { bytesOf, countOf, listOf, littleEndian, numbersOf, textOf } from './rea
 import { checkShape } from './shape.ts';
 import { Values } from './values.ts';
 
-/** A question as it travels. `token` says whose it is. */
+/** A request frame. `token` identifies the sender. */
 export interface Question {
   readonly token: Buffer;
   readonly method: string;
@@ -18,17 +18,17 @@ export interface Question {
   readonly args: readonly unknown[];
 }
 
-/** A frame that waits to be sent. What is told is packed at once, since its arguments may change later. */
+/** An encoded frame that waits to be sent. Frames are encoded at once, because their arguments may change later. */
 export interface Parcel {
-  /** As it stands in a batch. */
+  /** The frame's elements in a batch. */
   readonly parts: readonly unknown[];
-  /** At least what it takes there. */
+  /** Upper bound of its encoded size. */
   readonly bytes: number;
 }
 
-/** Values and frames as packets, and back. What comes from the network is checked: all that can happen is a DecodeFault. */
+/** Encodes values and frames as packets, and decodes them. Decoding validates its input and throws only DecodeFault. */
 export interface Codec {
-  /** @throws TypeError for what does not travel; RangeError beyond `PACKET_BYTES_MAX`. */
+  /** @throws TypeError for a value that cannot be encoded; RangeError above `PACKET_BYTES_MAX`. */
   pack(value: unknown): Buffer;
   /** @throws DecodeFault */
   unpack(payload: Buffer): unknown;
@@ -37,16 +37,16 @@ export interface Codec {
   unpackQuestion(payload: Buffer): Question;
   packAnswer(value: unknown): Buffer;
   packFault(fault: unknown): Buffer;
-  /** The answer. @throws what the other side has thrown, or DecodeFault */
+  /** Returns the reply. @throws the fault that the other shard reported, or DecodeFault */
   unpackAnswer(payload: Buffer): unknown;
-  /** @throws TypeError for what does not travel. */
+  /** @throws TypeError for a value that cannot be encoded. */
   parcel(frame: LinkFrame): Parcel;
   packBatch(sequence: number, parcels: readonly Parcel[]): Buffer;
   /** @throws DecodeFault */
   unpackBatch(payload: Buffer): { readonly sequence: number; readonly frames: LinkFrame[] };
 }
 
-/** `variableMapSize`: maps of any size. Records are off: a peer's bytes must not make code here. */
+/** `variableMapSize`: maps of any size. Records are off, because msgpackr compiles code from a peer's record definitions. */
 const packr = new Packr({
   useRecords: false,
   mapsAsObjects: true,
@@ -55,10 +55,10 @@ const packr = new Packr({
   useToJSON: false,
 });
 
-/** Of the library's own buffer; one that grew beyond is let go. */
+/** Size of msgpackr's own buffer; a buffer that grew beyond it is replaced. */
 const SCRATCH_BYTES = 1 << 14;
 
-/** Lays a value out with room for the head of a packet. */
+/** Encodes a value with room for the head of a packet. */
 function packed(value: unknown): Buffer {
   const bytes: Buffer = packr.pack(value, RESET);
   const packet = Buffer.allocUnsafe(HEAD_BYTES_MAX + bytes.length);
@@ -67,10 +67,10 @@ function packed(value: unknown): Buffer {
   return headed(packet, HEAD_BYTES_MAX);
 }
 
-/** Options of `pack`: use the buffer again; leave room in front. @source msgpackr's pack.js */
+/** Options of `pack`: reset the buffer; reserve room in front. @source msgpackr's pack.js */
 const RESET = 1024;
 const RESERVE = 2048;
-/** The library begins a new buffer when less is left of one. */
+/** msgpackr starts a new buffer when fewer bytes than this are left of one. */
 const SLACK_BYTES = 2200;
 
 function parsed(payload: Buffer): unknown {
@@ -78,7 +78,7 @@ function parsed(payload: Buffer): unknown {
   try {
     return packr.unpack(payload);
   } catch (error) {
-    throw new DecodeFault('A value cannot be read.', { cause: error });
+    throw new DecodeFault('Malformed MessagePack value.', { cause: error });
   }
 }
 
@@ -120,7 +120,7 @@ export function createCodec(extensions: readonly LinkExtension[] = []): Codec {
   };
 }
 
-/** One copy of what the frames hold, into a buffer of their size. */
+/** Encodes a batch with one copy of its frames, into a buffer of sufficient size. */
 function packBatch(sequence: number, parcels: readonly Parcel[]): Buffer {
   let bytes = HEAD_BYTES_MAX + SLACK_BYTES;
   for (const parcel of parcels) bytes += parcel.bytes;
@@ -134,7 +134,7 @@ function packBatch(sequence: number, parcels: readonly Parcel[]): Buffer {
 }
 
 const KINDS = { dispatch: 0, following: 1, tell: 2 } as const;
-/** What the numbers, lengths and tokens of a frame take at most. */
+/** Upper bound of the numbers, lengths and tokens of a frame. */
 const FRAME_BYTES = 64;
 
 function parcelOf(frame: LinkFrame, pack: (args: readonly unknown[]) => Buffer): Parcel {
@@ -179,7 +179,7 @@ function frameOf(parts: readonly unknown[], unpackArgs: (bytes: Buffer) => unkno
       n: countOf(n),
     };
   }
-  if (parts[0] !== KINDS.tell) throw new DecodeFault('A frame of an unknown kind.');
+  if (parts[0] !== KINDS.tell) throw new DecodeFault('Unknown kind of frame.');
   const [, method, key, args, hops] = parts;
   return {
     kind: 'tell',
@@ -199,7 +199,7 @@ const LINK_FAULTS: Readonly<Record<LinkFaultKind, true>> = {
   failed: true,
 };
 
-/** Faults of another shard's storage, which mean to the asker what they mean there. They are told by their names. */
+/** Faults of another shard's storage that keep their meaning for the sender of a request; they are sent by name. */
 const KEPT_NAMES = new Set(['StorageFault', 'StaleEpoch']);
 const MESSAGE_LENGTH_MAX = 1000;
 
@@ -223,5 +223,5 @@ function faultOf([kind, text, retryAfterSec, isMidway]: readonly unknown[]): Err
   }
   if (Object.hasOwn(LINK_FAULTS, name)) return new LinkFault(name as LinkFaultKind, message);
   if (KEPT_NAMES.has(name)) return Object.assign(new Error(message), { name });
-  return new DecodeFault('A fault of an unknown kind.');
+  return new DecodeFault('Unknown kind of fault.');
 }

@@ -10,40 +10,40 @@ interface EtcdSettings {
   readonly urls: readonly string[];
   readonly username: string | null;
   readonly password: string | null;
-  /** Certificates that etcd is trusted by, PEM; null: those of the system. */
+  /** CA certificates for etcd, PEM; null uses those of the system. */
   readonly ca: Buffer | null;
   readonly clusterId: string;
   readonly partitions: number;
-  /** Rounded up to whole seconds, as etcd counts them. */
+  /** Rounded up to whole seconds, etcd's unit. */
   readonly leaseTtlMs: number;
 }
 
 interface EtcdDeps {
   readonly clock: Clock;
-  /** How leases are reckoned. */
+  /** The arithmetic of leases. */
   readonly lease: Pick<typeof Lease, 'safeUntilMs' | 'renewalEveryMs'>;
-  /** 0 to 1: parts the worker numbers of shards that begin together. */
+  /** Returns 0 to 1; spreads the worker numbers of shards that start together. */
   readonly random: () => number;
-  /** Told of what is tried again. */
+  /** Called with faults of operations that are retried. */
   readonly onFault: (error: unknown, what: string) => void;
 }
 
 const WORKERS = 1024;
-/** Operations of one transaction: etcd takes 128 by default, those inside others counted with them. */
+/** Most operations of one transaction: etcd allows 128 by default, nested ones included. */
 const OPERATIONS_MAX = 100;
 const CALL_MS = 3_000;
 const RETRY_MS = 250;
-/** Values of 65,536 partitions are 10 MB. */
+/** Bound of a message; the values of 65,536 partitions take 10 MB. */
 const MESSAGE_BYTES_MAX = 64 << 20;
 
-/** Nothing is tried again under this: who asks knows better whether it may be. */
+/** Disables the client's retries: the callers know whether an operation may be repeated. */
 const PLAIN = { execute: async (run: (context: never) => unknown) => run({} as never) };
 
 /**
- * The directory of shards on many machines, in etcd: members, owners and worker numbers are keys under one lease per
- * shard, written by transactions. Everything that is asked is bounded by a deadline.
+ * The directory of shards on many machines, in etcd. Members, owners and worker numbers are keys under one lease per shard,
+ * written by transactions. Every request has a deadline.
  *
- * @source etcd's API reference, v3.4; a lease is renewed from when etcd takes the renewal on
+ * @source etcd's API reference, v3.4; a lease's time starts when etcd receives the renewal
  */
 export const etcdDirectory = (settings: EtcdSettings, deps: EtcdDeps): Directory =>
   new EtcdDirectory(settings, deps);
@@ -57,7 +57,7 @@ function clientOf({ urls, username, password, ca }: EtcdSettings): Etcd3 {
     faultHandling: { global: plain, host: () => plain },
     defaultCallOptions: ({ isStream }) => (isStream ? {} : { deadline: Date.now() + CALL_MS }),
     grpcOptions: {
-      // etcd takes pings that come more often than every five seconds for an attack.
+      // etcd treats pings more often than every five seconds as an attack.
       'grpc.keepalive_time_ms': 6_000,
       'grpc.keepalive_timeout_ms': 3_000,
       'grpc.initial_reconnect_backoff_ms': 100,
@@ -87,9 +87,9 @@ class EtcdDirectory implements Directory {
   #self: ShardInfo | null = null;
   #listener: DirectoryListener | null = null;
   #unwatch: (() => void) | null = null;
-  /** Rises when what watches is to stop. */
+  /** Incremented to stop the current watch. */
   #watching = 0;
-  /** Who waits for the watch to come as far as a revision. */
+  /** Promises that wait until the watch has reached a revision. */
   readonly #waiting = new Set<{ readonly revision: number; settle(error: Error | null): void }>();
   readonly #timers = new Set<Timer>();
   #closed = false;
@@ -123,7 +123,7 @@ class EtcdDirectory implements Directory {
       this.#worker = { number, lease: id };
       return number;
     }
-    throw new Error(`All ${WORKERS} worker numbers are taken.`);
+    throw new Error(`All ${WORKERS} worker numbers are in use.`);
   }
 
   async enter(self: ShardInfo, listener: DirectoryListener): Promise<void> {
@@ -131,7 +131,9 @@ class EtcdDirectory implements Directory {
     const { id: lease } = this.#lease ?? (await this.#grant());
     const [entered] = await this.#commit([ifAbsent({ ...this.#member(self), lease })]);
     if (!entered && !(await this.#isEntered(self, lease)))
-      throw new Error(`Another run of ${self.id} is a member until it leaves, or its lease is over.`);
+      throw new Error(
+        `Another run of ${self.id} is still a member; it must leave or its lease must expire first.`,
+      );
     this.#self = self;
     try {
       await this.#sync();
@@ -139,7 +141,8 @@ class EtcdDirectory implements Directory {
       this.#revoke();
       throw error;
     }
-    if (this.#lease?.id !== lease) throw new Error('The lease was over before the shard had entered.');
+    if (this.#lease?.id !== lease)
+      throw new Error('The lease expired before the shard had joined the cluster.');
     this.#listener = listener;
     this.#follow(this.#watching);
     listener.changed(this.#model.view);
@@ -171,7 +174,7 @@ class EtcdDirectory implements Directory {
     });
     const done = await this.#commit(operations);
     if (ours.length < epochs.size || done.includes(false))
-      throw new Error('What was to be published is not ours any more.');
+      throw new Error('Cannot publish epochs: this shard no longer owns all of the partitions.');
   }
 
   async release(partitions: readonly number[]): Promise<void> {
@@ -195,7 +198,7 @@ class EtcdDirectory implements Directory {
     this.#etcd.close();
   }
 
-  // The lease
+  // Lease
 
   async #grant(): Promise<Held> {
     const { clock, lease } = this.#deps;
@@ -223,7 +226,7 @@ class EtcdDirectory implements Directory {
     try {
       const ttlSec = await this.#renewals.renew(held.id, everyMs);
       if (this.#lease !== held) return;
-      if (!(ttlSec > 0)) return this.#lose('The lease is over.');
+      if (!(ttlSec > 0)) return this.#lose('The lease has expired.');
       this.#safeUntilMs = Math.max(this.#safeUntilMs, lease.safeUntilMs(sentMs, ttlSec * 1000));
       this.#renewLater(held, everyMs);
     } catch (error) {
@@ -239,7 +242,7 @@ class EtcdDirectory implements Directory {
     listener?.lost(reason);
   }
 
-  /** Lets go of a lease under which the shard has not entered after all. */
+  /** Revokes the lease of a shard that did not join after all. */
   #revoke(): void {
     this.leave().catch((error) => this.#deps.onFault(error, 'revoking the lease'));
   }
@@ -255,7 +258,7 @@ class EtcdDirectory implements Directory {
     this.#renewals.close();
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();
-    for (const { settle } of [...this.#waiting]) settle(new Error('The membership is over.'));
+    for (const { settle } of [...this.#waiting]) settle(new Error('The membership has ended.'));
   }
 
   #after(delayMs: number, run: () => void): void {
@@ -266,7 +269,7 @@ class EtcdDirectory implements Directory {
     this.#timers.add(timer);
   }
 
-  // What etcd tells
+  // Responses of etcd
 
   async #sync(): Promise<void> {
     const range = { key: Buffer.from(this.#keys.prefix), range_end: endOf(this.#keys.prefix) };
@@ -275,7 +278,7 @@ class EtcdDirectory implements Directory {
     this.#settle();
   }
 
-  /** Watches from where the model stands. When the watch ends, all is read again: etcd may have forgotten what came between. */
+  /** Watches from the model's revision. When the watch ends, all keys are read again: etcd may have compacted the changes since. */
   #follow(watching: number): void {
     const range = { key: Buffer.from(this.#keys.prefix), range_end: endOf(this.#keys.prefix) };
     const again = (error: unknown): void => {
@@ -310,7 +313,7 @@ class EtcdDirectory implements Directory {
     const { view } = this.#model;
     const isMember = view.shards.some(({ instance }) => instance === this.#self?.instance);
     if (!isMember) {
-      this.#lose('etcd does not list this shard any more.');
+      this.#lose('etcd no longer lists this shard as a member.');
       return;
     }
     if (changed) this.#listener?.changed(view);
@@ -322,7 +325,7 @@ class EtcdDirectory implements Directory {
       if (waiting.revision <= this.#model.revision) waiting.settle(null);
   }
 
-  /** Until the view has what stands in this revision. */
+  /** Resolves when the view includes this revision. */
   #seen(revision: number): Promise<void> {
     if (revision <= this.#model.revision || !this.#listener) return Promise.resolve();
     return new Promise((resolve, reject) => {
@@ -336,23 +339,23 @@ class EtcdDirectory implements Directory {
         },
       };
       const timer = this.#deps.clock.setTimer(
-        () => waiting.settle(new Error('etcd does not tell of what was done.')),
+        () => waiting.settle(new Error('The etcd watch did not report the committed revision in time.')),
         CALL_MS,
       );
       this.#waiting.add(waiting);
     });
   }
 
-  // What is asked of etcd
+  // Requests to etcd
 
-  /** Runs the operations in as many transactions as it takes; answers which of them were done. */
+  /** Runs the operations in as many transactions as needed. @returns for each operation whether it was done. */
   async #commit(operations: readonly IRequestOp[]): Promise<readonly boolean[]> {
     const done: boolean[] = [];
     let revision = 0;
     for (let at = 0; at < operations.length; at += OPERATIONS_MAX) {
       const success = operations.slice(at, at + OPERATIONS_MAX);
       const { header, responses } = await this.#etcd.kv.txn({ success }).catch((error) => {
-        if (isLeaseOver(error)) this.#lose('The lease is over.');
+        if (isLeaseOver(error)) this.#lose('The lease has expired.');
         throw error;
       });
       const each = responses.map(({ response_txn }) => response_txn?.succeeded ?? true);
@@ -363,7 +366,7 @@ class EtcdDirectory implements Directory {
     return done;
   }
 
-  /** All shards of a cluster have one count of partitions. @throws RangeError when ours is another. */
+  /** Checks that all shards of the cluster use one partition count. @throws RangeError when this shard's count differs. */
   async #agree(): Promise<void> {
     const key = Buffer.from(this.#keys.count);
     await this.#commit([ifAbsent({ key, value: Buffer.from(String(this.partitions)) })]);
@@ -382,14 +385,14 @@ class EtcdDirectory implements Directory {
     return kvs.map(({ key }) => Number(key.toString().slice(workers.length)));
   }
 
-  /** Whether an earlier answer to our entering was lost. */
+  /** Whether the shard joined although the response was lost. */
   async #isEntered(self: ShardInfo, lease: string): Promise<boolean> {
     const { kvs } = await this.#etcd.kv.range({ key: this.#bytes(this.#keys.members, self.id) });
     return kvs[0]?.lease === lease;
   }
 
   #membership(): { readonly self: ShardInfo; readonly lease: string } {
-    if (!this.#self || !this.#lease) throw new Error('This shard is no member of the cluster.');
+    if (!this.#self || !this.#lease) throw new Error('This shard is not a member of the cluster.');
     return { self: this.#self, lease: this.#lease.id };
   }
 

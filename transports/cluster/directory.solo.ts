@@ -2,8 +2,8 @@ import type { Directory, DirectoryListener } from '../../actors/cluster/ports.ts
 import type { ClusterView, Owner, ShardInfo } from '../../actors/placement/ports.ts';
 
 /**
- * The directory of a cluster of one process: for what only shards do, as going on after a restart with the sessions of
- * the run before.
+ * The directory of a cluster with a single process, for features that only clusters have, such as resuming the sessions of
+ * the run before a restart.
  */
 export class SoloDirectory implements Directory {
   readonly partitions: number;

@@ -13,24 +13,24 @@ type Asked = HubQuestion extends infer Each ? (Each extends HubQuestion ? Omit<E
 
 interface Waiting {
   readonly sentMs: number;
-  /** It is renewed by everything that a member asks, as the hub does. */
+  /** Whether the answer renews the lease, as every request of a member does at the hub. */
   readonly renews: boolean;
-  /** Ends the wait: an answer that is as late as that nobody would trust. */
+  /** Deadline of the answer; a later answer would not be trusted. */
   readonly timer: Timer;
   resolve(value: number | readonly number[] | null): void;
   reject(error: Error): void;
 }
 
-/** Renewals within one length of the lease: three may be lost or late. */
+/** Renewals per lease duration: up to three may be lost or late. */
 const RENEWALS = 4;
-/** Part of the lease that is not relied on: the two clocks are one, but for how they are read. */
+/** Part of the lease that is not used. Supervisor and shard share one clock but read it at different times. */
 const MARGIN = 0.1;
-/** Questions that may wait for the hub. */
+/** Requests that may wait for the hub. */
 const WAITING_MAX = 64;
 
 /**
- * The directory of a shard whose supervisor keeps membership and ownership: see `Hub`. When the supervisor is gone
- * nothing is renewed any more, and `safeUntilMs` passes.
+ * The directory of a shard whose supervisor keeps membership and ownership (see `Hub`). After the supervisor exits, the lease
+ * is no longer renewed and `safeUntilMs` passes.
  */
 export const supervisedDirectory = (
   channel: Channel,
@@ -48,7 +48,7 @@ class SupervisedDirectory implements Directory {
   #asked = 0;
   #closed = false;
   #listener: DirectoryListener | null = null;
-  /** Null while this shard is no member. */
+  /** Null while this shard is not a member. */
   #view: ClusterView | null = null;
   #safeUntilMs = Number.NEGATIVE_INFINITY;
   #timer: Timer | null = null;
@@ -69,7 +69,7 @@ class SupervisedDirectory implements Directory {
   }
 
   async enter(self: ShardInfo, listener: DirectoryListener): Promise<void> {
-    // Whoever enters has nothing, as the hub sees it too.
+    // A shard that joins owns nothing; the hub assumes the same.
     this.#end();
     this.#listener = listener;
     await this.#ask({ kind: 'enter', self }).catch((error) => {
@@ -113,7 +113,8 @@ class SupervisedDirectory implements Directory {
   #ask(question: Asked): Promise<number | readonly number[] | null> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(new Error('The channel to the supervisor is closed.'));
-      if (this.#waiting.size >= WAITING_MAX) return reject(new Error('The supervisor does not answer.'));
+      if (this.#waiting.size >= WAITING_MAX)
+        return reject(new Error(`The supervisor is not answering: ${WAITING_MAX} requests are waiting.`));
       this.#asked += 1;
       const n = this.#asked;
       const renews = question.kind !== 'worker';
@@ -126,12 +127,12 @@ class SupervisedDirectory implements Directory {
   #renew(): void {
     this.#timer?.cancel();
     this.#timer = this.#clock.setTimer(() => this.#renew(), this.#leaseTtlMs / RENEWALS);
-    // What a renewal is refused with, `lost` says too.
+    // If the hub refuses the renewal, it also sends `lost`.
     this.#ask({ kind: 'renew' }).catch(() => undefined);
   }
 
   #expire(n: number): void {
-    const late = new Error(`The supervisor has not answered for ${this.#leaseTtlMs} ms.`);
+    const late = new Error(`The supervisor did not answer within ${this.#leaseTtlMs} ms.`);
     this.#settle(n, ({ reject }) => reject(late));
   }
 
@@ -177,7 +178,7 @@ class SupervisedDirectory implements Directory {
     listener?.lost(reason);
   }
 
-  /** We are no member any more. */
+  /** Clears the state of the membership, which has ended. */
   #end(): void {
     this.#timer?.cancel();
     this.#timer = null;
@@ -188,7 +189,7 @@ class SupervisedDirectory implements Directory {
   #shut(): void {
     this.#closed = true;
     this.#timer?.cancel();
-    const gone = new Error('The supervisor is gone.');
+    const gone = new Error('The supervisor has exited.');
     for (const n of [...this.#waiting.keys()]) this.#settle(n, ({ reject }) => reject(gone));
   }
 }

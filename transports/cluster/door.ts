@@ -25,7 +25,7 @@ import {
 import { DecodeFault, LINK_SERVICE } from './packets.ts';
 import { Porch } from './porch.ts';
 
-/** Certificates of links, PEM. With them both ends of a link show one, signed by `ca`. */
+/** Certificates for links, PEM. Both ends of a link must present one signed by `ca`. */
 export interface LinkTls {
   readonly ca: Buffer;
   readonly cert: Buffer;
@@ -43,24 +43,24 @@ interface DoorDeps {
   readonly onFault: (where: string, fault: unknown, details?: object) => void;
 }
 
-/** One run of another shard, as it has said hello. */
+/** One run of another shard that has completed its handshake. */
 interface Guest {
   readonly shardId: string;
   readonly instance: string;
   readonly token: Buffer;
-  /** Questions of it that are being worked on. */
+  /** Its requests in progress. */
   asks: number;
   stream: ServerDuplexStream<Buffer, Buffer> | null;
-  /** Of the stream that it tells. */
+  /** Generation of the stream that it sends. */
   generation: number;
-  /** Batches of that generation that were taken. */
+  /** Batches of that generation that were received. */
   taken: number;
   acknowledges: boolean;
 }
 
 const GUESTS_MAX = 4096;
 const CONNECTIONS_MAX = 8192;
-/** A certificate is demanded, and looked at by us, since only so can be said who has shown a wrong one. */
+/** Certificates are requested but checked in code, so that a rejected one can be logged with its reason. */
 const TLS_OPTIONS = {
   requestCert: true,
   rejectUnauthorized: false,
@@ -68,19 +68,19 @@ const TLS_OPTIONS = {
   ALPNProtocols: ['h2'],
   handshakeTimeout: 10_000,
 } as const;
-/** Complaints of one kind that are written down, once each: who makes up one of a kind silences no other. */
+/** Distinct complaints of one kind that are logged, once each; the bound is per kind, so one kind cannot hide another. */
 const COMPLAINTS_MAX = 250;
 
-/** Where other shards come in. */
+/** The server that accepts links from other shards. */
 export class Door {
   readonly #deps: DoorDeps;
   readonly #server: Server;
   readonly #porch: Porch;
   readonly #sockets = new Set<Socket>();
   readonly #guests = new Map<string, Guest>();
-  /** By kind. */
+  /** Logged complaints by kind. */
   readonly #complaints = new Map<string, Set<string>>();
-  /** The run of each shard that is a member, as far as is known. */
+  /** The current run of each member shard, as far as known. */
   #members: ReadonlyMap<string, string> = new Map();
   #listener: NetServer | null = null;
   #handler: LinkHandler | null = null;
@@ -99,22 +99,22 @@ export class Door {
     });
   }
 
-  /** Refused or mistrusted shards, streams of others that were broken, questions that are being worked on. */
+  /** Handshakes refused, incoming streams broken, requests in progress. */
   get figures(): { readonly refusals: number; readonly breaks: number; readonly asksUnderWay: number } {
     return { refusals: this.#refusals, breaks: this.#breaks, asksUnderWay: this.#asks };
   }
 
-  /** Says which runs are members: another of the same shard does not take their place. */
+  /** Sets the runs that are members; another run of the same shard cannot replace them. */
   follow(shards: readonly Pick<ShardInfo, 'id' | 'instance'>[]): void {
     this.#members = new Map(shards.map(({ id, instance }) => [id, instance]));
   }
 
-  /** From here on others are welcome. */
+  /** Accepts other shards from now on. */
   serve(handler: LinkHandler): void {
     this.#handler = handler;
   }
 
-  /** @throws what listening throws, such as EADDRINUSE. */
+  /** @throws the error of listening, such as EADDRINUSE. */
   async listen(host: string, port: number): Promise<AddressInfo> {
     const { tls } = this.#deps;
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
@@ -129,7 +129,7 @@ export class Door {
       this.#refusals += 1;
       this.#complain('certificate', `${address} ${reason}`, { address, reason });
     };
-    // A listener of our own: it is the only way to hear of certificates that are not trusted.
+    // A listener of our own, since it is the only way to see certificates that were not trusted.
     const listener = tls
       ? createTlsServer({ ...tls, ...TLS_OPTIONS }, (socket) => {
           if (socket.authorized) return welcome(socket);
@@ -198,15 +198,15 @@ export class Door {
       return this.#refusal(wrong.why, ours, { ...other, reason: wrong.message }, key);
     }
     if (this.#handler === null)
-      return this.#refusal('notReady', 'It is about to begin.', { shard: other.shardId }, key);
+      return this.#refusal('notReady', 'The shard is still starting.', { shard: other.shardId }, key);
     if (this.#wouldDisplace(other))
-      return this.#refusal('instance', 'Another run of it is a member.', { ...other }, key);
+      return this.#refusal('instance', 'Another run of this shard is a member.', { ...other }, key);
     const guest = this.#guestOf(other);
-    if (guest === null) return this.#refusal('full', 'It knows too many shards.', { ...other }, key);
+    if (guest === null) return this.#refusal('full', 'The shard has too many links.', { ...other }, key);
     return { ok: true, token: guest.token, greeting };
   }
 
-  /** Whether it is a run that is over, or that is not known yet, while the one that is a member is here. */
+  /** Whether this is an old or unknown run of a shard whose member run is linked. */
   #wouldDisplace({ shardId, instance }: Greeting): boolean {
     const member = this.#members.get(shardId);
     if (member === undefined || member === instance) return false;
@@ -217,7 +217,7 @@ export class Door {
     for (const [key, guest] of this.#guests) {
       if (guest.shardId !== shardId) continue;
       if (guest.instance === instance) return guest;
-      // The run before is over, whatever it has told.
+      // The earlier run has ended, whatever it has sent.
       this.#guests.delete(key);
       guest.stream?.end();
       guest.stream = null;
@@ -254,22 +254,30 @@ export class Door {
       question = codec.unpackQuestion(call.request);
     } catch (fault) {
       this.#deps.onFault('ask', fault);
-      return done(null, codec.packFault(new LinkFault('failed', 'The question cannot be read.')));
+      return done(null, codec.packFault(new LinkFault('failed', 'Malformed request frame.')));
     }
     const guest = this.#known(question.token);
     if (!guest || this.#handler === null)
-      return done(null, codec.packFault(new LinkFault('unreachable', 'Who asks has not said hello here.')));
+      return done(
+        null,
+        codec.packFault(
+          new LinkFault(
+            'unreachable',
+            'The sender of the request has completed no handshake with this shard.',
+          ),
+        ),
+      );
     if (guest.asks >= asksMax)
-      return done(null, codec.packFault(new LinkFault('overloaded', 'Too much is being asked.')));
+      return done(null, codec.packFault(new LinkFault('overloaded', 'Too many requests are in progress.')));
     const release = this.#occupied(guest);
-    // Its time is over, or who asked is gone: nobody waits for the answer.
+    // Released early on cancellation: after the deadline, or when the sender is gone, no answer is needed.
     call.on('cancelled', release);
     const answer = await this.#answer(this.#handler, guest.shardId, question);
     release();
     done(null, answer);
   }
 
-  /** Counts a question, until what it answers is called. */
+  /** Counts a request in progress until the returned function is called. */
   #occupied(guest: Guest): () => void {
     guest.asks += 1;
     this.#asks += 1;
@@ -309,7 +317,7 @@ export class Door {
     stream.on('error', end);
   }
 
-  /** The first packet of a stream says whose it is, and whether it goes on where the one before ended. */
+  /** Handles the first packet of a stream: it names the sender, and its generation tells whether the stream continues. */
   #begun(stream: ServerDuplexStream<Buffer, Buffer>, payload: Buffer): Guest | null {
     const { codec } = this.#deps;
     const [token, generation] = firstOf(codec, payload);
@@ -339,7 +347,7 @@ export class Door {
       this.#handler?.told(guest.shardId, frames);
     } catch (fault) {
       onFault('told', fault);
-      // It counts as taken: sent again it would be no better. What was in it is missing.
+      // A malformed batch counts as received, since resending would not help; its content is reported as missing.
       if (fault instanceof DecodeFault) {
         guest.taken += 1;
         this.#broken(guest);

@@ -1,14 +1,14 @@
 import type { IEvent, IKeyValue } from 'etcd3';
 import type { ClusterView, Owner, ShardInfo } from '../../actors/placement/ports.ts';
 
-/** The keys of one cluster, and what stands under them. Values are JSON, but for the two that are a plain text. */
+/** The keys of one cluster in etcd. Values are JSON, except two that are plain text. */
 export class EtcdKeys {
-  /** All keys begin with it, and nothing else does. */
+  /** Prefix of all keys of this cluster and of no other keys. */
   readonly prefix: string;
   readonly members: string;
   readonly owners: string;
   readonly workers: string;
-  /** How many partitions there are; stays when nobody is there any more. */
+  /** The partition count; kept when the cluster has no members. */
   readonly count: string;
 
   constructor(clusterId: string) {
@@ -20,19 +20,19 @@ export class EtcdKeys {
   }
 }
 
-/** What comes after all keys that begin so. */
+/** The end of the key range with this prefix. */
 export function endOf(prefix: string): Buffer {
   const end = Buffer.from(prefix);
   end.writeUInt8(end.readUInt8(end.length - 1) + 1, end.length - 1);
   return end;
 }
 
-/** The cluster as etcd has told it so far. What does not read as one of ours is left out. */
+/** The cluster's state as read from etcd so far. Keys and values that do not parse are ignored. */
 export class EtcdModel {
   readonly #keys: EtcdKeys;
   readonly #shards = new Map<string, ShardInfo>();
   readonly #owners: (Owner | null)[];
-  /** Revision in which each partition was written last. */
+  /** Revision of the latest write of each partition. */
   readonly #written: string[];
   #revision = 0;
   #view: ClusterView | null = null;
@@ -56,7 +56,7 @@ export class EtcdModel {
     return this.#view;
   }
 
-  /** In which revision the partition was claimed or published; '0' when nobody has it. */
+  /** Revision in which the partition was claimed or published; '0' without an owner. */
   writtenIn(partition: number): string {
     return this.#written[partition] ?? '0';
   }

@@ -11,8 +11,8 @@ interface Waiting {
 }
 
 /**
- * Renews a lease over one stream, one renewal at a time, so that an answer is known to be to what was sent last. A
- * renewal that fails ends the stream: no late answer is taken for one to the next.
+ * Renews a lease over one stream, one renewal at a time, so that each answer belongs to the latest request. A renewal that
+ * fails closes the stream, so that a late answer is never taken for the next one's.
  */
 export class Renewals {
   readonly #etcd: Etcd3;
@@ -26,8 +26,8 @@ export class Renewals {
   }
 
   /**
-   * @returns Seconds that the lease has from when etcd took the renewal; 0 when it is over.
-   * @throws when there is no answer in time: it may have been renewed or not.
+   * @returns Seconds that the lease lasts from when etcd received the renewal; 0 when it has expired.
+   * @throws when there is no answer in time; the lease may or may not have been renewed.
    */
   renew(lease: string, timeoutMs: number): Promise<number> {
     return new Promise((resolve, reject) => {
@@ -41,14 +41,14 @@ export class Renewals {
           resolve(ttlSec);
         },
         reject: (error) => {
-          // The stream is another renewal's by now, when this one was given up with the lease before.
+          // If this renewal was abandoned with its lease, the stream may already belong to another renewal.
           if (this.#waiting === waiting) this.close();
           settle();
           reject(error);
         },
       };
       const timer = this.#clock.setTimer(
-        () => waiting.reject(new Error(`etcd has not renewed the lease in ${timeoutMs} ms.`)),
+        () => waiting.reject(new Error(`etcd did not renew the lease within ${timeoutMs} ms.`)),
         timeoutMs,
       );
       this.#waiting = waiting;
@@ -65,7 +65,7 @@ export class Renewals {
   #open(lease: string, waiting: Waiting): void {
     this.#etcd.leaseClient.leaseKeepAlive().then((stream) => {
       const isOurs = () => this.#stream === stream;
-      // What is cancelled tells of it by an error, which somebody must hear.
+      // A cancelled stream emits an error, which needs a listener.
       stream.on('error', (error) => isOurs() && this.#ended(error));
       stream.on('end', () => isOurs() && this.#ended(new Error('etcd has ended the stream.')));
       if (this.#waiting !== waiting) return stream.cancel();
@@ -81,7 +81,7 @@ export class Renewals {
   }
 }
 
-/** A member of etcd that is cut off from the others would go on with a watch, and say nothing: so it ends it. */
+/** Makes etcd end the watch when its member loses the leader; otherwise the watch would stay open without events. */
 const askingForLeader: Interceptor = (options, next) =>
   new InterceptingCall(next(options), {
     start(metadata, listener, begin) {
@@ -90,7 +90,7 @@ const askingForLeader: Interceptor = (options, next) =>
     },
   });
 
-/** Hears of every change of the keys from a revision on, until it ends, which it says once. */
+/** Reports every change of the keys from a revision on; calls `ended` once when the watch ends. */
 export function watchKeys(
   etcd: Etcd3,
   range: { readonly key: Buffer; readonly range_end: Buffer },
@@ -108,7 +108,7 @@ export function watchKeys(
   };
   etcd.watchClient.watch({ interceptors: [askingForLeader] }).then((opened) => {
     stream = opened;
-    // What is cancelled tells of it by an error, which somebody must hear.
+    // A cancelled stream emits an error, which needs a listener.
     opened.on('error', end);
     opened.on('end', () => end(new Error('etcd has ended the watch.')));
     if (over) return opened.cancel();
@@ -116,7 +116,7 @@ export function watchKeys(
       if (over) return;
       if (response.canceled)
         end(new Error(`The watch was cancelled: ${response.cancel_reason || 'compacted'}.`));
-      // That it is made says where etcd stands, and not that the changes up to there have come.
+      // The creation response carries etcd's current revision, although the changes up to it have not been sent.
       else if (!response.created) hear(response);
     });
     opened.write({ create_request: { ...range, start_revision: fromRevision, progress_notify: true } });

@@ -2,20 +2,20 @@ import type { ShardInfo } from '../../actors/placement/ports.ts';
 import type { Codec } from './codec.ts';
 import { DecodeFault } from './packets.ts';
 
-/** Versions of the link that a shard speaks: the newest, and the oldest that it still understands. */
+/** Link versions that a shard supports: the newest, and the oldest. */
 export interface LinkVersions {
   readonly newest: number;
   readonly oldest: number;
 }
 
 /**
- * Of this program. Within a version methods, their arguments and kinds of dispatches may be added: who does not know a
- * method answers with a fault, and what is not known in an object is passed over. The layout of packets, and what a value
- * looks like in one, may not change: for that the version rises, and the program must understand the one before.
+ * Link versions of this program. Within a version, methods, arguments and kinds of dispatches may be added: a shard answers
+ * an unknown method with a fault and ignores unknown object keys. The layout of packets and the encoding of values may not
+ * change within a version; a new version is needed, and the program must support the previous one too.
  */
 export const LINK_VERSIONS: LinkVersions = { newest: 1, oldest: 1 };
 
-/** Who says hello, or answers it. */
+/** What each shard says about itself in the handshake. */
 export interface Greeting {
   readonly clusterId: string;
   readonly versions: LinkVersions;
@@ -27,8 +27,8 @@ export interface Greeting {
 
 const REFUSALS = ['cluster', 'version', 'certificate', 'instance', 'notReady', 'full'] as const;
 /**
- * Why a shard is refused. `cluster`, `version` and `certificate` stay as they are until someone does something; the
- * others pass: the shard at this address is another one by now, is not ready to answer, or knows too many others.
+ * Why a handshake is refused. `cluster`, `version` and `certificate` persist until an operator acts; the others are
+ * temporary: another run of the shard has this address, the shard is not ready to answer, or it has too many links.
  */
 export type HelloRefusal = (typeof REFUSALS)[number];
 
@@ -36,16 +36,22 @@ export type HelloAnswer =
   | { readonly ok: true; readonly token: Buffer; readonly greeting: Greeting }
   | { readonly ok: false; readonly why: HelloRefusal; readonly message: string };
 
-/** What is wrong with the other side, or null. */
+/** Why the other shard cannot be linked, or null if it can. */
 export function mismatch(
   own: Pick<Greeting, 'clusterId' | 'versions'>,
   other: Greeting,
 ): { readonly why: HelloRefusal; readonly message: string } | null {
   if (own.clusterId !== other.clusterId)
-    return { why: 'cluster', message: `It is of the cluster "${other.clusterId}".` };
+    return {
+      why: 'cluster',
+      message: `The other shard belongs to the cluster "${other.clusterId}", not "${own.clusterId}".`,
+    };
   const { newest, oldest } = other.versions;
   if (newest < own.versions.oldest || oldest > own.versions.newest)
-    return { why: 'version', message: `It speaks versions ${oldest} to ${newest} of the link.` };
+    return {
+      why: 'version',
+      message: `The other shard supports link versions ${oldest} to ${newest}, this one ${own.versions.oldest} to ${own.versions.newest}.`,
+    };
   return null;
 }
 
@@ -72,7 +78,7 @@ function greetingFrom(value: unknown): Greeting {
     [clusterId, shardId, instance, program].every(
       (each) => typeof each === 'string' && each.length <= NAME_LENGTH_MAX,
     ) && [newest, oldest].every((each) => Number.isSafeInteger(each) && each >= 0);
-  if (!isGreeting) throw new DecodeFault('A greeting was expected.');
+  if (!isGreeting) throw new DecodeFault('Malformed handshake.');
   return { clusterId, versions: { newest, oldest }, shardId, instance, program };
 }
 
@@ -91,6 +97,6 @@ export function unpackHelloAnswer(codec: Codec, payload: Buffer): HelloAnswer {
   if (ok === true && Buffer.isBuffer(first)) return { ok, token: first, greeting: greetingFrom(second) };
   const why = REFUSALS.find((each) => each === first);
   if (ok !== false || why === undefined || typeof second !== 'string')
-    throw new DecodeFault('An answer to a greeting was expected.');
+    throw new DecodeFault('Malformed handshake answer.');
   return { ok, why, message: second.slice(0, NAME_LENGTH_MAX) };
 }

@@ -2,7 +2,7 @@ import type { ClusterView, Owner, ShardInfo } from '../../actors/placement/ports
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Channel } from './channel.ts';
 
-/** What a shard asks of the hub; `n` names the question, ascending. */
+/** A request of a shard to the hub; `n` numbers the requests, ascending. */
 export type HubQuestion = { readonly n: number } & (
   | { readonly kind: 'worker' | 'renew' | 'leave' }
   | { readonly kind: 'enter'; readonly self: ShardInfo }
@@ -13,13 +13,13 @@ export type HubQuestion = { readonly n: number } & (
 
 type Moved = readonly [partition: number, owner: Owner | null];
 
-/** What the hub says. */
+/** A message of the hub to a shard. */
 export type HubWord =
   | { readonly kind: 'answer'; readonly n: number; readonly value: number | readonly number[] | null }
   | { readonly kind: 'refused'; readonly n: number; readonly reason: string }
-  /** To who enters: all there is. */
+  /** To a shard that joins: the whole view. */
   | { readonly kind: 'view'; readonly view: ClusterView }
-  /** To all members: who is there now, and the partitions that have changed hands. */
+  /** To all members: the current members, and the partitions whose owner changed. */
   | {
       readonly kind: 'moved';
       readonly revision: number;
@@ -28,7 +28,7 @@ export type HubWord =
     }
   | { readonly kind: 'lost'; readonly reason: string };
 
-/** A word and the connection it is for. */
+/** A message and the connection it is sent to. */
 interface Outgoing {
   readonly to: number;
   readonly word: HubWord;
@@ -36,28 +36,28 @@ interface Outgoing {
 
 interface HubSettings {
   readonly partitions: number;
-  /** How long a member that is not heard of stays one. */
+  /** How long a member that sends nothing stays a member, milliseconds. */
   readonly leaseTtlMs: number;
-  /** Where the worker numbers begin: a supervisor that follows another one at once should begin elsewhere. */
+  /** First worker number; a supervisor that directly replaces another one should start elsewhere. */
   readonly firstWorker?: number;
 }
 
 interface Connection {
   worker: number | null;
-  /** Null while it is no member. */
+  /** Null while it is not a member. */
   self: ShardInfo | null;
   heardMs: number;
 }
 
-/** Snowflakes have ten bits for it. */
+/** A snowflake has ten bits for the worker number. */
 const WORKERS = 1024;
 
 /**
- * Membership and ownership of the shards of one machine, as their supervisor keeps them. It does nothing by itself:
- * what it is told, with the time, changes it, and it answers what is to be said to whom.
+ * Membership and ownership of the shards of one machine, kept by their supervisor. Sans-IO: every input, with the time,
+ * changes its state and returns the messages to send.
  *
- * A member is one for as long as its lease: it is renewed by whatever is heard of it, and ends at once when its process
- * does. What it owned is then nobody's. Times are monotonic milliseconds.
+ * A shard is a member while its lease lasts. Every request renews the lease, which ends at once when the shard's process
+ * does; the shard's partitions then have no owner. Times are monotonic milliseconds.
  */
 class Hub {
   readonly #settings: HubSettings;
@@ -76,7 +76,7 @@ class Hub {
     return { revision: this.#revision, shards: this.#shards(), owners: [...this.#owners] };
   }
 
-  /** A question of a connection; the first makes it known. */
+  /** Handles a request of a connection; the first request registers the connection. */
   asked(from: number, question: HubQuestion, nowMs: number): Outgoing[] {
     const connection = this.#connections.get(from) ?? { worker: null, self: null, heardMs: nowMs };
     this.#connections.set(from, connection);
@@ -90,12 +90,12 @@ class Hub {
     if (question.kind === 'worker') {
       connection.worker ??= this.#freeWorker();
       return connection.worker === null
-        ? refused('There is no worker number left.')
+        ? refused('All worker numbers are in use.')
         : [answer(connection.worker)];
     }
     if (question.kind === 'enter') return this.#enter(from, connection, question.self, answer(), refused);
     const { self } = connection;
-    if (!self) return refused('This shard is no member: its lease is over, or it has not entered.');
+    if (!self) return refused('This shard is not a member: its lease has expired, or it has not joined.');
     switch (question.kind) {
       case 'renew':
         return [answer()];
@@ -120,19 +120,19 @@ class Hub {
     }
   }
 
-  /** The process behind a connection has ended. */
+  /** Handles the end of the process behind a connection. */
   gone(from: number): Outgoing[] {
     const connection = this.#connections.get(from);
     this.#connections.delete(from);
     return connection?.self ? this.#told(this.#freed(connection.self)) : [];
   }
 
-  /** Puts the ends of leases off: for so long nobody could be heard here. Holders count on no more than they did. */
+  /** Extends all leases by the time during which the hub could not read. The shards themselves do not rely on the extension. */
   grant(ms: number): void {
     for (const connection of this.#connections.values()) connection.heardMs += ms;
   }
 
-  /** Ends leases that are over. */
+  /** Ends expired leases. */
   tick(nowMs: number): Outgoing[] {
     const out: Outgoing[] = [];
     const freed: Moved[] = [];
@@ -141,7 +141,7 @@ class Hub {
       if (!self || nowMs - heardMs < this.#settings.leaseTtlMs) continue;
       connection.self = null;
       freed.push(...this.#freed(self));
-      const reason = `Nothing was heard of ${self.id} for ${this.#settings.leaseTtlMs} ms.`;
+      const reason = `${self.id} sent nothing for ${this.#settings.leaseTtlMs} ms.`;
       out.push({ to, word: { kind: 'lost', reason } });
     }
     return out.length === 0 ? out : [...out, ...this.#told(freed)];
@@ -156,15 +156,15 @@ class Hub {
   ): Outgoing[] {
     for (const [other, { self: there }] of this.#connections)
       if (other !== from && there?.id === self.id)
-        return refused(`There is a shard ${self.id} already: process ${there.pid}.`);
-    // Who enters again begins with nothing.
+        return refused(`Shard ${self.id} already exists: process ${there.pid}.`);
+    // A shard that joins again starts without partitions.
     const freed = connection.self ? this.#freed(connection.self) : [];
     connection.self = self;
     const told = this.#told(freed).filter(({ to }) => to !== from);
     return [...told, { to: from, word: { kind: 'view', view: this.view } }, answered];
   }
 
-  /** Makes the changes and tells the members of them, and of each other. */
+  /** Applies the changes and sends them to all members, with the list of members. */
   #told(owners: readonly Moved[]): Outgoing[] {
     for (const [partition, owner] of owners) this.#owners[partition] = owner;
     this.#revision += 1;
@@ -187,7 +187,7 @@ class Hub {
     return members.sort((one, other) => (one.id < other.id ? -1 : 1));
   }
 
-  /** Not the one that was free last: a shard that begins again makes no id that it has made before. */
+  /** The next free number in a cycle, so that a restarted shard does not reuse its number and generate the same ids again. */
   #freeWorker(): number | null {
     const taken = new Set([...this.#connections.values()].map(({ worker }) => worker));
     for (let tried = 0; tried < WORKERS; tried += 1) {
@@ -202,23 +202,23 @@ class Hub {
 const ownerOf = ({ id, instance }: ShardInfo, epoch: number): Owner => ({ shardId: id, instance, epoch });
 const distinct = (partitions: readonly number[]): number[] => [...new Set(partitions)];
 
-/** Leases are looked at so many times within their length. */
+/** How often leases are checked per lease duration. */
 const LOOKS = 10;
 
 export interface RunningHub {
   readonly view: ClusterView;
-  /** Lets a shard in. */
+  /** Connects a shard. */
   attach(channel: Channel): HubSeat;
   close(): void;
 }
 
-/** A shard's place at the hub. */
+/** A shard's connection to the hub. */
 export interface HubSeat {
-  /** Its process has ended: what it owned is nobody's now. */
+  /** Its process has ended: its partitions lose their owner. */
   gone(): void;
 }
 
-/** Runs a hub over channels. */
+/** Runs a hub on channels. */
 export function runHub(settings: HubSettings, clock: Clock): RunningHub {
   const hub = new Hub(settings);
   const channels = new Map<number, Channel>();
@@ -230,7 +230,7 @@ export function runHub(settings: HubSettings, clock: Clock): RunningHub {
   let dueMs = clock.monotonic() + everyMs;
   const look = (): void => {
     const nowMs = clock.monotonic();
-    // Stopped or suspended: what shards said meanwhile has not been read yet, and their leases are not over for it.
+    // The process was stopped or suspended: requests sent meanwhile are still unread, so leases are extended by that time.
     if (nowMs - dueMs > everyMs) hub.grant(nowMs - dueMs);
     say(hub.tick(nowMs));
     dueMs = nowMs + everyMs;

@@ -16,47 +16,47 @@ export interface LinksOptions {
   readonly clusterId: string;
   /** The setting `link_host`. */
   readonly host: string;
-  /** The setting `link_port`; 0 picks a free one. */
+  /** The setting `link_port`; 0 picks a free port. */
   readonly port: number;
-  /** The setting `link_address`: how others reach this shard. Null: where it listens, or by the machine's name where that is everywhere. */
+  /** The setting `link_address`: how others reach this shard. Null: where it listens, or the machine's name if it listens on all addresses. */
   readonly address?: string | null;
-  /** Null: links are in the clear. */
+  /** Null for links without TLS. */
   readonly tls: LinkTls | null;
   /** The setting `link_bytes_max`. */
   readonly bytesMax: number;
-  /** Questions that may be under way to one shard, or from one. */
+  /** Most requests in progress to one shard, and from one shard. */
   readonly asksMax?: number;
   readonly extensions?: readonly LinkExtension[];
   readonly versions?: LinkVersions;
   readonly clock: Clock;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly random?: () => number;
-  /** Told of what nobody waits for; `details` are for the log. */
+  /** Called with faults that no caller waits for; `details` are for the log. */
   readonly onFault: (where: string, fault: unknown, details?: object) => void;
 }
 
-/** Of all links of this shard since it began, besides those of the peers that are there now. */
+/** Totals of all links since this shard started; `peers` lists only current ones. */
 interface LinkFigures {
-  /** One for each other shard that is in the view. */
+  /** One entry for each other shard in the view. */
   readonly peers: readonly PeerFigures[];
   readonly asks: number;
   readonly tells: number;
-  /** Streams, ours and others', that were broken off: something is missing. */
+  /** Streams in either direction that were broken, so that frames were lost. */
   readonly breaks: number;
-  /** Times that a shard was refused, here or there: of another cluster or version, or with a certificate that is not trusted. */
+  /** Handshakes refused by either side: another cluster or version, or an untrusted certificate. */
   readonly refusals: number;
-  /** Questions of others that are being worked on. */
+  /** Requests of other shards in progress. */
   readonly asksUnderWay: number;
-  /** Frames told to shards that are not in the view. */
+  /** Frames to shards that are not in the view. */
   readonly strays: number;
 }
 
-/** Links over gRPC. */
+/** Links to other shards over gRPC. */
 export interface GrpcLinks extends Links {
-  /** `host:port`, how others reach this shard. */
+  /** `host:port` at which others reach this shard. */
   readonly address: string;
   readonly port: number;
-  /** Says who answers. Until then every other shard is told to come again. */
+  /** Sets the handler of requests. Until then, handshakes of other shards are refused as `notReady`. */
   serve(handler: LinkHandler): void;
   figures(): LinkFigures;
 }
@@ -64,8 +64,8 @@ export interface GrpcLinks extends Links {
 const ASKS_MAX = 8192;
 
 /**
- * A peer that vanishes is missed within five seconds. No proxy of the environment is used: shards are neighbours.
- * A window of 4 MiB lets a batch pass without a round trip.
+ * Detects a vanished peer within five seconds. Proxies of the environment are not used: shards are in one network. A window
+ * of 4 MiB lets a batch pass without waiting for a round trip.
  */
 const CHANNEL_OPTIONS = {
   'grpc.keepalive_time_ms': 2000,
@@ -83,9 +83,9 @@ const CHANNEL_OPTIONS = {
 } as const;
 
 /**
- * Opens this shard's door, and links it to others as `follow` names them.
+ * Listens for links of other shards, and connects to the shards that `follow` names.
  *
- * @throws what listening throws, and what reading the certificates throws.
+ * @throws the error of listening, or of reading the certificates.
  */
 export async function createLinks(options: LinksOptions): Promise<GrpcLinks> {
   const { self, clusterId, clock, logger, tls, onFault, versions = LINK_VERSIONS } = options;
@@ -112,7 +112,7 @@ export async function createLinks(options: LinksOptions): Promise<GrpcLinks> {
   });
 }
 
-/** The door of this shard, and its ways to others. */
+/** This shard's link server, and its connections to other shards. */
 class ShardLinks implements GrpcLinks {
   readonly address: string;
   readonly port: number;
@@ -121,7 +121,7 @@ class ShardLinks implements GrpcLinks {
   readonly #deps: PeerDeps;
   readonly #listeners: ((shardId: string) => void)[] = [];
   readonly #peers = new Map<string, Peer>();
-  /** Of peers that are gone. */
+  /** Totals of peers that no longer exist. */
   readonly #past = { asks: 0, tells: 0, breaks: 0, refusals: 0 };
   #strays = 0;
 
@@ -156,7 +156,7 @@ class ShardLinks implements GrpcLinks {
     context: AskContext,
   ): Promise<unknown> {
     const peer = this.#peers.get(shardId);
-    if (!peer) throw new LinkFault('unreachable', `There is no shard ${shardId}.`);
+    if (!peer) throw new LinkFault('unreachable', `Unknown shard: ${shardId}.`);
     return peer.ask(method, args, context);
   }
 
@@ -205,16 +205,16 @@ function addTo(sums: Sums, more: Readonly<Sums>): void {
   sums.refusals += more.refusals;
 }
 
-/** The name that a shard asks for in TLS: addresses are none. */
+/** Server name for TLS, which does not accept addresses as names. */
 const TLS_NAME = 'guildhall.link';
 
-/** The authority for links signs shards only, so being signed by it is enough: addresses of shards come and go. */
+/** Trusts every certificate of the links' own CA, without checking names, since addresses of shards change. */
 function credentialsOf(tls: LinkTls | null): ChannelCredentials {
   if (tls === null) return credentials.createInsecure();
   return credentials.createSsl(tls.ca, tls.key, tls.cert, { checkServerIdentity: () => undefined });
 }
 
-/** Addresses that are listened on, and that nobody can be reached at. */
+/** Addresses to listen on at which nobody can connect. */
 const WILDCARDS = new Set(['0.0.0.0', '::']);
 
 function hostPort(host: string, port: number): string {

@@ -1,8 +1,8 @@
 import type { Parcel } from './codec.ts';
 
-/** Frames of a tick leave in batches of about this size. */
+/** The frames of a tick are sent in batches of about this size. */
 const BATCH_BYTES = 1 << 20;
-/** What may be on its way without having been taken. */
+/** Most bytes that may be sent without acknowledgement. */
 const WINDOW_BYTES = 8 << 20;
 
 interface Batch {
@@ -11,25 +11,25 @@ interface Batch {
 }
 
 interface OutletOptions {
-  /** What may wait, sent or not, until the peer has taken it. */
+  /** Most bytes that are queued, sent or not, until the peer acknowledges them. */
   readonly bytesMax: number;
   readonly pack: (sequence: number, parcels: readonly Parcel[]) => Buffer;
 }
 
 /**
- * What is told to one peer, in order, until the peer has taken it: frames, then batches, numbered from 1 within a
- * generation. A stream that fails takes nothing with it: the next one goes on behind what the peer has. What is too
- * much is dropped altogether, and the next generation begins, by which the peer knows that something is missing.
+ * The send queue to one peer. Keeps frames and then batches, numbered from 1 within a generation, in order until the peer
+ * acknowledges them. After a failed stream the next one continues with the first batch the peer has not received. On
+ * overflow the whole queue is dropped and a new generation starts, from which the peer knows that frames are missing.
  */
 export class Outlet {
   readonly #options: OutletOptions;
   #generation = 0;
   #frames: Parcel[] = [];
   #framesBytes = 0;
-  /** Not taken by the peer, ascending. */
+  /** Unacknowledged batches, ascending. */
   #batches: Batch[] = [];
   #batchesBytes = 0;
-  /** Of `#batches`, how many are on their way. */
+  /** How many of `#batches` were sent. */
   #sent = 0;
   #sentBytes = 0;
   #lastSequence = 0;
@@ -42,12 +42,12 @@ export class Outlet {
     return this.#generation;
   }
 
-  /** Bytes that the peer has not taken. */
+  /** Bytes that the peer has not acknowledged. */
   get waitingBytes(): number {
     return this.#framesBytes + this.#batchesBytes;
   }
 
-  /** False when it would be too much; then nothing is kept of it, and the generation is to be ended. */
+  /** Queues a frame. @returns false on overflow: the frame is not kept, and the caller must end the generation. */
   add(parcel: Parcel): boolean {
     if (this.waitingBytes + parcel.bytes > this.#options.bytesMax) return false;
     this.#frames.push(parcel);
@@ -55,7 +55,7 @@ export class Outlet {
     return true;
   }
 
-  /** Drops everything. */
+  /** Drops the queue and starts the next generation. */
   endGeneration(): void {
     this.#generation += 1;
     this.#frames = [];
@@ -65,8 +65,8 @@ export class Outlet {
   }
 
   /**
-   * A stream begins, at whose other end this much of the generation is known. False when that is not so: something is
-   * missing there, and the generation is to be ended.
+   * Starts a stream; `taken` is the last batch of the generation that the peer has. @returns false if that cannot be: frames
+   * are missing at the peer, and the caller must end the generation.
    */
   begin(taken: number): boolean {
     if (taken < this.#lastSequence - this.#batches.length || taken > this.#lastSequence) return false;
@@ -75,7 +75,7 @@ export class Outlet {
     return true;
   }
 
-  /** The peer has taken the batches up to this one. False when it cannot have. */
+  /** Handles an acknowledgement of the batches up to this one. @returns false when they were not all sent. */
   taken(sequence: number): boolean {
     const first = this.#batches[0]?.sequence ?? this.#lastSequence + 1;
     if (sequence >= first + this.#sent) return false;
@@ -83,7 +83,7 @@ export class Outlet {
     return true;
   }
 
-  /** The next packet to be sent; null when there is none, or enough is on its way. */
+  /** The next packet to send; null when there is none, or when the window is full. */
   next(): Buffer | null {
     if (this.#sentBytes >= WINDOW_BYTES) return null;
     if (this.#sent === this.#batches.length) this.#seal();

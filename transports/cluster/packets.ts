@@ -1,12 +1,12 @@
 import type { MethodDefinition } from '@grpc/grpc-js';
 
-/** Largest packet of a link, in bytes: a question, its answer, or a batch. */
+/** Largest packet of a link, in bytes: a request, its reply, or a batch. */
 export const PACKET_BYTES_MAX = 32 << 20;
 
-/** Bytes at the start of a packet that its head may take. */
+/** Most bytes of the head of a packet. */
 export const HEAD_BYTES_MAX = 6;
 
-/** What came over a link is not what a shard sends. */
+/** Bytes received over a link are not valid. */
 export class DecodeFault extends Error {
   override readonly name = 'DecodeFault';
 }
@@ -15,8 +15,8 @@ export class DecodeFault extends Error {
 const PAYLOAD_TAG = 0x0a;
 
 /**
- * Writes the head of a packet in front of its payload, which begins at `start` of `bytes` and goes to their end. There
- * must be room for `HEAD_BYTES_MAX` bytes.
+ * Writes the head of a packet in front of its payload, which extends from `start` to the end of `bytes`. There must be room
+ * for `HEAD_BYTES_MAX` bytes before it.
  *
  * @returns The packet: a view of the same bytes.
  */
@@ -30,7 +30,7 @@ export function headed(bytes: Buffer, start: number): Buffer {
   return bytes.subarray(start - head.length);
 }
 
-/** The payload of a packet as it came: a view of its bytes. @throws DecodeFault */
+/** The payload of a received packet: a view of its bytes. @throws DecodeFault */
 export function payloadOf(packet: Buffer): Buffer {
   if (packet.length === 0) return packet;
   let length = 0;
@@ -42,13 +42,13 @@ export function payloadOf(packet: Buffer): Buffer {
   }
   at += 1;
   if (packet[0] !== PAYLOAD_TAG || at + length !== packet.length)
-    throw new DecodeFault('A packet is not framed as one.');
+    throw new DecodeFault('Malformed packet: wrong tag or length.');
   return packet.subarray(at);
 }
 
 type Method = MethodDefinition<Buffer, Buffer>;
 
-/** Packets are laid out by the codec, so nothing is left to serialize. */
+/** No serialization: the codec produces finished packets. */
 const asIs = (packet: Buffer): Buffer => packet;
 
 const method = (name: string, streams: boolean): Method => ({
@@ -61,7 +61,7 @@ const method = (name: string, streams: boolean): Method => ({
   responseDeserialize: payloadOf,
 });
 
-/** The service `Link` of `protocol/cluster.proto`, by hand: a test holds that they agree. */
+/** The service `Link` of `protocol/cluster.proto`, written by hand; a test checks that they agree. */
 export const LINK_SERVICE = {
   Hello: method('Hello', false),
   Ask: method('Ask', false),

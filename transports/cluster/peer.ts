@@ -20,19 +20,19 @@ export interface PeerDeps {
   readonly codec: Codec;
   readonly credentials: ChannelCredentials;
   readonly channelOptions: Readonly<Record<string, string | number>>;
-  /** What may wait for the peer: frames that it has not taken, and questions that it has not answered, each. */
+  /** Most bytes queued for the peer: unacknowledged frames and unanswered requests, counted separately. */
   readonly bytesMax: number;
   readonly asksMax: number;
   readonly clock: Clock;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  /** From 0 to 1. */
+  /** Returns 0 to 1. */
   readonly random: () => number;
   readonly onFault: (where: string, fault: unknown) => void;
-  /** What was told to the peer may be missing there. */
+  /** Called when frames to the peer may have been lost. */
   readonly onBroken: (shardId: string) => void;
 }
 
-/** Of the way to one shard. */
+/** Figures of the link to one shard. */
 export interface PeerFigures {
   readonly shardId: string;
   readonly connected: boolean;
@@ -42,22 +42,22 @@ export interface PeerFigures {
   readonly asks: number;
   readonly tells: number;
   readonly breaks: number;
-  /** How often we were not welcome, or the peer was not who it should be. */
+  /** Handshakes that were refused, by the peer or because another shard answered. */
   readonly refusals: number;
 }
 
-/** How long a peer may take to say who it is, and to take up a stream. */
+/** How long a peer may take to answer a handshake, and to acknowledge a stream. */
 const HELLO_MS = 5000;
 const RETRY_MS = { first: 50, most: 2000 };
-/** No setting helps before someone has done something. */
+/** Retry delay after a refusal that lasts until an operator acts. */
 const REFUSED_RETRY_MS = 10_000;
 
-/** Failures in a row that are written down. */
+/** Consecutive failures after which the problem is logged. */
 const COMPLAINT_ATTEMPTS = 4;
 
 const UNTRUSTED = /certificate|\bssl\b|\btls\b|alert|self.signed|altname/i;
 
-/** The way to one run of another shard: one connection, on which questions and the stream of what is told travel. */
+/** The link to one run of another shard: one connection for requests and the stream of frames. */
 export class Peer {
   readonly shard: ShardInfo;
   readonly #deps: PeerDeps;
@@ -66,12 +66,12 @@ export class Peer {
   readonly #calls = new Set<{ cancel(): void }>();
   #token: Buffer | null = null;
   #stream: ClientDuplexStream<Buffer, Buffer> | null = null;
-  /** The peer has taken the stream up: questions are welcome too. */
+  /** Whether the peer has acknowledged the stream; requests may be sent then too. */
   #ready = false;
   #isFull = false;
   #flushes = false;
   #timer: Timer | null = null;
-  /** In vain, in a row. */
+  /** Consecutive failed attempts. */
   #attempts = 0;
   #closed = false;
   #askBytes = 0;
@@ -103,14 +103,14 @@ export class Peer {
     };
   }
 
-  /** @throws LinkFault, and what the peer has thrown. */
+  /** Sends a request. @throws LinkFault, and the fault that the peer reports. */
   async ask(method: string, args: readonly unknown[], context: AskContext): Promise<unknown> {
     const { codec, asksMax, bytesMax, clock } = this.#deps;
     if (!this.#ready || this.#token === null)
-      throw new LinkFault('unreachable', `There is no way to ${this.shard.id} now.`);
+      throw new LinkFault('unreachable', `Not connected to ${this.shard.id}.`);
     const packet = codec.packQuestion({ ...context, token: this.#token, method, args });
     if (this.#calls.size >= asksMax || this.#askBytes + packet.length > bytesMax)
-      throw new LinkFault('overloaded', `Too much is being asked of ${this.shard.id}.`);
+      throw new LinkFault('overloaded', `Too many requests to ${this.shard.id} are in progress.`);
     this.#asks += 1;
     this.#askBytes += packet.length;
     const { path, requestSerialize, responseDeserialize } = LINK_SERVICE.Ask;
@@ -137,7 +137,7 @@ export class Peer {
     }
   }
 
-  /** @throws TypeError for what does not travel. */
+  /** Queues a frame. @throws TypeError for a value that cannot be encoded. */
   tell(frame: LinkFrame): void {
     const parcel = this.#deps.codec.parcel(frame);
     this.#tells += 1;
@@ -146,7 +146,7 @@ export class Peer {
       this.#deps.onFault(what, new RangeError(`A frame of ${parcel.bytes} bytes is too large for a link.`));
       return;
     }
-    if (!this.#outlet.add(parcel)) this.#break('It is too far behind.');
+    if (!this.#outlet.add(parcel)) this.#break('The send queue overflowed: the peer is too slow.');
     else if (this.#ready && !this.#flushes) {
       this.#flushes = true;
       this.#deps.clock.defer(() => {
@@ -170,11 +170,11 @@ export class Peer {
     if (isMissing) this.#tellBroken();
   }
 
-  /** Whether the peer has begun with it is not known, whatever the reason: only it says that it has not. */
+  /** The fault of a request without a reply. Whether the peer has executed it is unknown, whatever the status code. */
   #lostAnswer(method: string, { code, details }: { code: number; details: string }): LinkFault {
     if (code === status.DEADLINE_EXCEEDED)
-      return new LinkFault('timeout', `${this.shard.id} has not answered ${method} in time.`);
-    return new LinkFault('lost', `The answer of ${this.shard.id} to ${method} is lost: ${details}`);
+      return new LinkFault('timeout', `${this.shard.id} did not answer ${method} in time.`);
+    return new LinkFault('lost', `The reply of ${this.shard.id} to ${method} was lost: ${details}`);
   }
 
   #greet(): void {
@@ -201,19 +201,23 @@ export class Peer {
     try {
       answer = unpackHelloAnswer(codec, payload);
     } catch (fault) {
-      this.#refused('version', `It answers in words that are not known here: ${(fault as Error).message}`);
+      this.#refused('version', `Cannot decode the handshake answer: ${(fault as Error).message}`);
       return;
     }
     const wrong = answer.ok ? this.#objection(answer.greeting) : answer;
-    if (wrong) this.#refused(wrong.why, answer.ok ? wrong.message : `It refuses us: ${wrong.message}`);
+    if (wrong)
+      this.#refused(
+        wrong.why,
+        answer.ok ? wrong.message : `The shard refused the handshake: ${wrong.message}`,
+      );
     else if (answer.ok) this.#begin(answer.token);
   }
 
-  /** Why whoever answers is not who we look for, or null. */
+  /** Why the answering shard is not the expected one, or null if it is. */
   #objection(other: Greeting): { readonly why: HelloRefusal; readonly message: string } | null {
     const { id, instance } = this.shard;
     if (other.shardId !== id || other.instance !== instance)
-      return { why: 'instance', message: `It is ${other.shardId} by now, run ${other.instance}.` };
+      return { why: 'instance', message: `Another shard answered: ${other.shardId}, run ${other.instance}.` };
     return mismatch(this.#deps.greeting, other);
   }
 
@@ -235,25 +239,25 @@ export class Peer {
       this.#flush();
     });
     stream.on('error', ({ message }: Error) => lost(message));
-    stream.on('end', () => lost('It has ended the stream.'));
+    stream.on('end', () => lost('The peer ended the stream.'));
     stream.write(this.#deps.codec.pack([token, this.#outlet.generation]));
     this.#timer = this.#deps.clock.setTimer(() => {
-      if (!this.#ready) lost('It does not take the stream up.');
+      if (!this.#ready) lost('The peer did not acknowledge the stream in time.');
     }, HELLO_MS);
   }
 
-  /** The first answer says up to where the peer knows the stream; further ones what it has taken of it. */
+  /** Handles a packet of the peer: the first is the last batch the peer has, further ones are acknowledgements. */
   #heard(payload: Buffer): void {
     const sequence = numberIn(this.#deps.codec, payload);
-    if (sequence === null) this.#lost('It says what no shard says.');
+    if (sequence === null) this.#lost('The peer sent a malformed acknowledgement.');
     else if (!this.#ready) this.#takenUp(sequence);
     else if (this.#outlet.taken(sequence)) this.#flush();
-    else this.#lost('It has taken what was not sent.');
+    else this.#lost('The peer acknowledged batches that were not sent.');
   }
 
   #takenUp(sequence: number): void {
     if (!this.#outlet.begin(sequence)) {
-      this.#break('It does not know what it had taken.');
+      this.#break('The peer lost its position in the stream.');
       return;
     }
     this.#ready = true;
@@ -273,7 +277,7 @@ export class Peer {
     }
   }
 
-  /** The stream is over; the next one goes on where it ended. */
+  /** Handles the end of the stream; the next stream continues where it ended. */
   #lost(reason: string): void {
     const wasReady = this.#ready;
     this.#dropStream();
@@ -282,18 +286,21 @@ export class Peer {
     this.#again(RETRY_MS.first * 2 ** Math.min(this.#attempts, 8));
   }
 
-  /** What waits is given up, and the peer will know it. */
+  /** Drops the queue and starts a new generation, which tells the peer that frames are missing. */
   #break(reason: string): void {
     this.#breaks += 1;
     this.#outlet.endGeneration();
-    this.#deps.logger.warn({ shard: this.shard.id, reason }, 'The stream to a shard was broken off.');
+    this.#deps.logger.warn(
+      { shard: this.shard.id, reason },
+      'The stream to a shard was broken: queued frames were dropped.',
+    );
     this.#tellBroken();
     if (this.#stream === null) return;
     this.#dropStream();
     this.#again(0);
   }
 
-  /** Whoever hears of it may tell more: not in the midst of what is being told now. */
+  /** Reports the break later, because the callback may send frames while the current one is being queued. */
   #tellBroken(): void {
     this.#deps.clock.defer(() => this.#deps.onBroken(this.shard.id));
   }
@@ -307,7 +314,7 @@ export class Peer {
   }
 
   #notReached(details: string): void {
-    // A certificate that is not trusted is no fault of the network: it stays until someone has done something.
+    // An untrusted certificate is not a network fault: it persists until an operator acts.
     if (UNTRUSTED.test(details)) this.#refused('certificate', details);
     else {
       if (this.#attempts === COMPLAINT_ATTEMPTS) this.#complain('unreachable', details);
@@ -322,15 +329,15 @@ export class Peer {
     this.#again(passes ? RETRY_MS.first * 2 ** Math.min(this.#attempts, 8) : REFUSED_RETRY_MS);
   }
 
-  /** Once for each reason, until there is a link again. */
+  /** Logs each reason once, until the link is connected again. */
   #complain(why: string, reason: string): void {
     if (this.#lastComplaint === why) return;
     this.#lastComplaint = why;
     const { id, address } = this.shard;
-    this.#deps.logger.warn({ shard: id, address, why, reason }, 'There is no link to a shard.');
+    this.#deps.logger.warn({ shard: id, address, why, reason }, 'Cannot link to a shard.');
   }
 
-  /** Half of it is chance, so that many shards do not come back at one moment. */
+  /** Retries after a delay of which half is random, so that many shards do not retry at the same moment. */
   #again(delayMs: number): void {
     if (this.#closed) return;
     this.#attempts += 1;

@@ -5,9 +5,9 @@ import type { Codec } from './codec.ts';
 import { packHelloAnswer } from './hello.ts';
 import { LINK_SERVICE } from './packets.ts';
 
-/** Of whom nothing is known at once; more are hung up on. */
+/** Most untrusted connections at a time; further ones are closed. */
 const SOCKETS_MAX = 32;
-/** Long enough to say hello and to be answered. */
+/** How long a connection is kept: long enough for a handshake and its answer. */
 const STAY_MS = 5000;
 const OPTIONS = {
   'grpc.max_receive_message_length': 4096,
@@ -16,8 +16,8 @@ const OPTIONS = {
 } as const;
 
 /**
- * Where those wait whose certificate is not trusted, until they have been told so: TLS itself tells them nothing, as its
- * handshake is over for them before their certificate is looked at. Nothing of what they say is read.
+ * Answers shards whose certificate is not trusted with that reason. TLS alone does not tell them, because their handshake is
+ * complete before the certificate is checked. Nothing they send is read.
  */
 export class Porch {
   readonly #server = new Server(OPTIONS);

@@ -1,14 +1,14 @@
 import { DecodeFault } from './packets.ts';
 
-/** How deep lists and maps may lie in each other. */
+/** Bound of the nesting of lists and maps. */
 export const DEPTH_MAX = 128;
-/** Of a whole number beyond 64 bits. */
+/** Bound of an integer beyond 64 bits. */
 const BIGINT_BYTES_MAX = 256;
 
 const UNDEFINED_EXT = 0x00;
 const BIGINT_EXT = 0x42;
 
-/** Bytes behind a token of fixed length, from 0xca on. @source the MessagePack specification, "Formats" */
+/** Bytes after a token of fixed length, from 0xca on. @source https://github.com/msgpack/msgpack/blob/master/spec.md, "Formats" */
 const FIXED: Readonly<Record<number, number>> = {
   192: 0,
   194: 0,
@@ -25,7 +25,7 @@ const FIXED: Readonly<Record<number, number>> = {
   211: 8,
 };
 
-/** Bytes of the length that follows a token of text, bytes, a list or a map. */
+/** Size of the length field that follows a token of a string, bytes, a list or a map. */
 const LENGTHS: Readonly<Record<number, 1 | 2 | 4>> = {
   196: 1,
   197: 2,
@@ -40,14 +40,14 @@ const LENGTHS: Readonly<Record<number, 1 | 2 | 4>> = {
 };
 
 /**
- * Checks that bytes are one value of MessagePack as shards write it, before anything is made of them: no length beyond
- * the bytes that are there, no depth that would end the stack, no kind of value that we do not send. One walk over
- * the tokens; what texts and bytes hold is skipped.
+ * Checks before decoding that the bytes are exactly one MessagePack value as shards encode it: no length beyond the end, no
+ * nesting that would overflow the stack, no type that shards do not send. Walks over the tokens once; the content of
+ * strings and bytes is skipped.
  *
  * @throws DecodeFault
  */
 export function checkShape(bytes: Buffer): void {
-  /** Values still to come at each depth. */
+  /** Number of missing values at each depth. */
   const open = new Float64Array(DEPTH_MAX + 1);
   let depth = 0;
   let at = 0;
@@ -67,16 +67,16 @@ export function checkShape(bytes: Buffer): void {
     if (values > 0) {
       if (values > bytes.length - at) missing();
       depth += 1;
-      if (depth > DEPTH_MAX) throw new DecodeFault('A value is too deep.');
+      if (depth > DEPTH_MAX) throw new DecodeFault('A value is nested too deeply.');
       open[depth] = values;
     } else if (!isContainer(token)) at += length >= 0 ? length : extended(bytes, at, token);
     if (at > bytes.length) missing();
   }
-  if (at !== bytes.length) throw new DecodeFault('Something follows a value.');
+  if (at !== bytes.length) throw new DecodeFault('Bytes follow the value.');
 }
 
 function missing(): never {
-  throw new DecodeFault('A value ends too early.');
+  throw new DecodeFault('A value is truncated.');
 }
 
 const isMap = (token: number): boolean => (token >= 0x80 && token < 0x90) || token === 0xde || token === 0xdf;
@@ -84,7 +84,7 @@ const isList = (token: number): boolean =>
   (token >= 0x90 && token < 0xa0) || token === 0xdc || token === 0xdd;
 const isContainer = (token: number): boolean => isMap(token) || isList(token);
 
-/** The length that is part of the token; -1 for an extension. */
+/** The length that the token itself encodes; -1 for an extension. */
 function shortLength(token: number): number {
   if (token < 0x80 || token >= 0xe0) return 0;
   if (token < 0xa0) return token & 0x0f;
@@ -100,15 +100,15 @@ function lengthAt(bytes: Buffer, at: number, size: 1 | 2 | 4): number {
 const valuesOf = (token: number, length: number): number =>
   isMap(token) ? length * 2 : isList(token) ? length : 0;
 
-/** Bytes of an extension behind its token. */
+/** Bytes of an extension after its token. */
 function extended(bytes: Buffer, at: number, token: number): number {
   if (token === 0xd4 && bytes[at] === UNDEFINED_EXT) return 2;
-  // 0xd4 to 0xd8 hold 1, 2, 4, 8 or 16 bytes; 0xc7 and 0xc8 say how many.
+  // 0xd4 to 0xd8 hold 1, 2, 4, 8 or 16 bytes; 0xc7 and 0xc8 are followed by the size.
   const size = token === 0xc7 ? 1 : token === 0xc8 ? 2 : 0;
   const isFixed = token >= 0xd4 && token <= 0xd8;
-  if (!isFixed && size === 0) throw new DecodeFault(`A value of an unknown kind: ${token}.`);
+  if (!isFixed && size === 0) throw new DecodeFault(`Unknown MessagePack token: ${token}.`);
   const length = size === 0 ? 2 ** (token - 0xd4) : lengthAt(bytes, at, size as 1 | 2);
   if (bytes[at + size] !== BIGINT_EXT || length === 0 || length > BIGINT_BYTES_MAX)
-    throw new DecodeFault(`A value of an unknown kind: ${bytes[at + size] ?? token}.`);
+    throw new DecodeFault(`Unsupported MessagePack extension: ${bytes[at + size] ?? token}.`);
   return size + 1 + length;
 }

@@ -3,11 +3,11 @@ import { DecodeFault } from './packets.ts';
 import { bytesOf, listOf, littleEndian, numbersOf, textOf } from './reading.ts';
 import { DEPTH_MAX } from './shape.ts';
 
-/** The key of an object that stands for something that MessagePack does not have: `[tag, what it is made of]`. */
+/** Key of an object that encodes a value without a MessagePack type, as `[tag, content]`. */
 const MARK = '\u0000';
 const TAGS = { entries: 0, map: 1, set: 2, date: 3, numbers: 4 } as const;
 
-/** Values that MessagePack does not have, as values that it has, and back. */
+/** Converts values without a MessagePack type to values with one, and back. */
 export class Values {
   readonly #extensions: readonly LinkExtension[];
   readonly #byTag: ReadonlyMap<unknown, LinkExtension>;
@@ -15,22 +15,22 @@ export class Values {
   constructor(extensions: readonly LinkExtension[]) {
     this.#extensions = extensions;
     this.#byTag = new Map(extensions.map((extension) => [extension.tag, extension]));
-    if (this.#byTag.size < extensions.length) throw new RangeError('Two extensions of a link have one tag.');
+    if (this.#byTag.size < extensions.length) throw new RangeError('Two link extensions have the same tag.');
   }
 
-  /** @throws TypeError for what does not travel: functions, objects of classes that nobody has named, loops. */
+  /** @throws TypeError for a value that cannot be sent: a function, an object of an unregistered class, a cycle. */
   flat(value: unknown, depth: number): unknown {
     if (typeof value === 'function' || typeof value === 'symbol')
-      throw new TypeError(`A ${typeof value} does not travel.`);
+      throw new TypeError(`A ${typeof value} cannot be sent over a link.`);
     if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
-    if (depth >= DEPTH_MAX - 2) throw new TypeError('A value is too deep to travel.');
+    if (depth >= DEPTH_MAX - 2) throw new TypeError('A value is nested too deeply for a link.');
     if (Array.isArray(value)) return value.map((each) => this.flat(each, depth + 1));
     const prototype: unknown = Object.getPrototypeOf(value);
     if (prototype === Object.prototype || prototype === null) return this.#flatObject(value, depth);
     return this.#flatSpecial(value, depth);
   }
 
-  /** In place: what was parsed is nobody else's. @throws DecodeFault */
+  /** Converts in place, because the parsed value has no other user. @throws DecodeFault */
   revive(value: unknown): unknown {
     if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
     if (Array.isArray(value)) {
@@ -50,7 +50,7 @@ export class Values {
   #flatObject(value: object, depth: number): unknown {
     const flattened: Record<string, unknown> = {};
     for (const [key, each] of Object.entries(value)) {
-      // One key is ours, and the other means something to the language.
+      // One key is the mark itself, and `__proto__` has a meaning in JavaScript.
       if (key === MARK || key === '__proto__')
         return this.#marked(TAGS.entries, Object.entries(value), depth);
       flattened[key] = this.flat(each, depth + 1);
@@ -65,7 +65,7 @@ export class Values {
     if (value instanceof Set) return this.#marked(TAGS.set, [...value], depth);
     if (value instanceof Date) return this.#marked(TAGS.date, value.getTime(), depth);
     if (value instanceof Uint32Array) return this.#marked(TAGS.numbers, littleEndian(value), depth);
-    throw new TypeError(`A ${value.constructor?.name} does not travel.`);
+    throw new TypeError(`A ${value.constructor?.name} cannot be sent over a link.`);
   }
 
   #unmarked([tag, packed]: readonly unknown[]): unknown {
@@ -81,11 +81,11 @@ export class Values {
           .map(([key, each]) => [textOf(key), each]),
       );
     const extension = this.#byTag.get(tag);
-    if (!extension) throw new DecodeFault('A value of a class that is not known here.');
+    if (!extension) throw new DecodeFault('Unknown tag of a link extension.');
     try {
       return extension.unpack(value as never);
     } catch (error) {
-      throw new DecodeFault('A value of a class cannot be read.', { cause: error });
+      throw new DecodeFault('A link extension could not decode its value.', { cause: error });
     }
   }
 }

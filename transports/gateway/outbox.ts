@@ -1,27 +1,27 @@
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 
-/** A socket as the outbox sees it: the ends of its chain of waiting frames, and how it is told to write them. */
+/** A socket with queued frames: the ends of its chain of frames, and the method that writes them. */
 export interface Outgoing {
-  /** Position of its first and last waiting frame; -1 when none waits. Written by the outbox. */
+  /** Position of the first and last queued frame; -1 for none. Written by the outbox. */
   head: number;
   tail: number;
   /** Whether the outbox will call `flush`. Written by the outbox. */
   dirty: boolean;
-  /** Writes the chain that began at `head`. Never throws. */
+  /** Writes the chain of frames that starts at `head`. Must not throw. */
   flush(outbox: Outbox, head: number): void;
 }
 
 const FIRST_CAPACITY = 1024;
-/** Frames gathered in one tick before the outbox stops waiting for its end; what bounds its memory. */
+/** Frames queued in one tick after which the outbox writes at once; bounds its memory. */
 const FRAMES_MAX = 1 << 18;
 
 /**
- * Gathers what all sockets are to send and writes it once per tick, so that a socket with several frames makes one
- * system call. Frames lie in three parallel arrays that are reused from tick to tick, chained per socket in order:
- * queueing a delivery allocates nothing.
+ * Collects the frames of all sockets and writes them once per tick, so that a socket with several frames makes one system
+ * call. Frames are kept in three parallel arrays that are reused in every tick, and are chained per socket in order:
+ * queueing a frame allocates nothing.
  */
 export class Outbox {
-  /** A dispatch, to be encoded for the socket, or a whole frame. */
+  /** A dispatch, encoded when the socket writes it, or a complete frame. */
   readonly items: (DispatchBody | Uint8Array | undefined)[] = new Array(FIRST_CAPACITY).fill(undefined);
   seqs = new Int32Array(FIRST_CAPACITY);
   /** Position of the same socket's next frame; -1 at the end. */
@@ -36,14 +36,14 @@ export class Outbox {
 
   /**
    * @param defer       Runs a callback after the current tick's work.
-   * @param beforeFlush Called before anything of a tick is written: what must be kept of it is to be kept by then.
+   * @param beforeFlush Called before frames are written; the journal of sent dispatches must be stored by then.
    */
   constructor(defer: (run: () => void) => void, beforeFlush: (() => void) | null = null) {
     this.#defer = defer;
     this.#beforeFlush = beforeFlush;
   }
 
-  /** Queues a dispatch with its number, or a whole frame. */
+  /** Queues a dispatch with its sequence number, or a complete frame. */
   push(socket: Outgoing, item: DispatchBody | Uint8Array, seq: number): void {
     if (this.#size >= FRAMES_MAX && !this.#flushing) this.flush();
     if (this.#size === this.next.length) this.#grow();
@@ -58,7 +58,7 @@ export class Outbox {
     if (!socket.dirty) this.touch(socket);
   }
 
-  /** Has the socket flushed at the end of the tick even if it sends nothing. */
+  /** Flushes the socket at the end of the tick even if it has no frames. */
   touch(socket: Outgoing): void {
     if (socket.dirty) return;
     socket.dirty = true;
@@ -69,7 +69,7 @@ export class Outbox {
     this.#defer(this.#flushLater);
   }
 
-  /** Writes everything now. What is queued meanwhile is written too. */
+  /** Writes everything now, including frames queued meanwhile. */
   flush(): void {
     if (this.#flushing) return;
     this.#flushing = true;

@@ -20,7 +20,7 @@ export interface GatewaySettings extends SocketLimits, DoorSettings {
 export interface GatewayDeps {
   readonly settings: GatewaySettings;
   readonly port: GatewayPort;
-  /** Makes the count of what one connection may send (`engine/session/allowance.ts`). */
+  /** Creates the rate limit for one connection's payloads (`engine/session/allowance.ts`). */
   readonly newAllowance: () => Allowance;
   readonly wheel: Wheel;
   readonly realTime: RealTime;
@@ -29,9 +29,9 @@ export interface GatewayDeps {
   /** Runs a callback after the current tick's work. */
   readonly defer: (run: () => void) => void;
   readonly onFault: (error: unknown) => void;
-  /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent where limits are off. */
+  /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent when limits are off. */
   readonly watch?: AddressWatch | null;
-  /** Called before the frames of a tick are written, where something must be kept of them first. */
+  /** Called before the frames of a tick are written, to store the journal first. */
   readonly beforeFlush?: (() => void) | null;
 }
 
@@ -41,31 +41,31 @@ export interface GatewayStats {
   readonly framesReceived: number;
   /** Sockets closed because they read too slowly. */
   readonly overflows: number;
-  /** Close code to how often the server has sent it. */
+  /** How often the server has sent each close code. */
   readonly closes: ReadonlyMap<number, number>;
 }
 
 export interface Gateway {
   stats(): GatewayStats;
   /**
-   * Refuses new sockets and asks every client to reconnect (op 7), spread over a part of the time; closes those that
-   * have not left by themselves. Resolves when all are gone, at the latest after `timeoutMs`.
+   * Refuses new sockets and asks every client to reconnect (op 7), spread over part of the timeout; then closes the
+   * remaining sockets. Resolves when all are closed, at the latest after `timeoutMs`.
    */
   drain(timeoutMs: number): Promise<void>;
-  /** Cuts every connection. */
+  /** Drops every connection without a close frame. */
   close(): void;
 }
 
 const VERSIONS: ReadonlySet<string> = new Set(['9', '10']);
 const VERSION_DEFAULT = '10';
-/** Above the 4096 bytes that a payload may have, so that a larger one is answered with 4002 and not cut off. */
+/** Larger than the 4096 bytes allowed for a payload, so that an oversized one gets close code 4002 instead of a reset. */
 const FRAME_BYTES_MAX = LIMITS.gateway_payload_bytes_max * 16;
 
 /**
- * Reads `v`, `encoding` and `compress`, in any order. Absent ones are 10, json and none.
+ * Reads `v`, `encoding` and `compress`, in any order. The defaults are 10, json and no compression.
  *
- * @returns The dialect, or why the connection is to be closed. An unknown version is 4012; the platform has no code for
- * an unknown encoding or compression, and 4002 is nearest.
+ * @returns The dialect, or the reason to close the connection. An unknown version is 4012; the platform has no code for an
+ * unknown encoding or compression, so 4002 is used.
  */
 function readDialect(query: string): { dialect: Dialect; refusal: Attached<GatewaySocket>['refusal'] } {
   const params = new URLSearchParams(query);
@@ -76,7 +76,7 @@ function readDialect(query: string): { dialect: Dialect; refusal: Attached<Gatew
     ? CLOSE.INVALID_VERSION
     : lane
       ? null
-      : { ...CLOSE.DECODE_ERROR, reason: 'This server does not speak that encoding or compression.' };
+      : { ...CLOSE.DECODE_ERROR, reason: 'Unsupported encoding or compression.' };
   const spoken = lane ?? (laneFor('json', '') as Lane);
   return {
     dialect: {
@@ -89,8 +89,8 @@ function readDialect(query: string): { dialect: Dialect; refusal: Attached<Gatew
 }
 
 /**
- * Adds the gateway to an app: WebSockets on `/` and `/gateway`, over the dialects of `codec/`. Everything a client
- * sends is bounded and answered as `docs/gateway.md` says; nothing it sends makes this throw.
+ * Adds the gateway to an app: WebSockets on `/` and `/gateway`, in the dialects of `codec/`. All client input is bounded and
+ * answered as `docs/gateway.md` describes; no client input makes this throw.
  */
 export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gateway {
   const { settings, port, newAllowance, wheel, realTime, nowMs, defer, onFault } = deps;
@@ -130,13 +130,13 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     drain: (timeoutMs) =>
       door.drain(timeoutMs, [
         (socket) => socket.send(OP.RECONNECT, null),
-        (socket) => socket.close(CLOSE.UNKNOWN_ERROR.code, 'The server goes down.'),
+        (socket) => socket.close(CLOSE.UNKNOWN_ERROR.code, 'The server is shutting down.'),
       ]),
     close: () => door.close(),
   };
 }
 
-/** HELLO by lane, made once each. */
+/** The encoded HELLO of each lane, cached. */
 function hellos(heartbeatIntervalMs: number): SocketHost['hello'] {
   const known = new Map<Lane, Uint8Array>();
   return (lane) => {

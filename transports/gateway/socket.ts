@@ -16,15 +16,15 @@ import { opcodeOf } from './opcodes/index.ts';
 import type { Connection, Opcode } from './opcodes/opcode.ts';
 import type { Outbox, Outgoing } from './outbox.ts';
 
-/** What is used of a native WebSocket. Valid until `end`, `close` or the close event. */
+/** The used methods of a native WebSocket. Valid until `end`, `close` or the close event. */
 export interface RawSocket {
-  /** 1: handed to the network; 0: waits behind what the client has not read; 2: dropped. */
+  /** @returns 1: passed to the network; 0: queued behind data the client has not read; 2: dropped. */
   send(frame: Uint8Array, isBinary: boolean, compress: boolean): number;
   cork(write: () => void): unknown;
   getBufferedAmount(): number;
-  /** Sends a close frame behind what waits. */
+  /** Sends a close frame after the queued data. */
   end(code: number, reason: string): void;
-  /** Cuts the connection. */
+  /** Drops the connection. */
   close(): void;
 }
 
@@ -33,7 +33,7 @@ export interface SocketLimits {
   readonly heartbeatGraceMs: number;
   readonly identifyTimeoutMs: number;
   readonly socketBufferBytesMax: number;
-  /** How long a client may take to read what waits for it once it is being closed. */
+  /** How long a client may take to read the queued data after the server started to close. */
   readonly closeGraceMs: number;
 }
 
@@ -42,15 +42,15 @@ export interface SocketCounters {
   framesSent: number;
   framesReceived: number;
   overflows: number;
-  /** Close code to how often the server has sent it. */
+  /** How often the server has sent each close code. */
   readonly closes: Map<number, number>;
 }
 
-/** What all sockets share; one object, so that a socket is small. */
+/** State shared by all sockets; one object, so that each socket is small. */
 export interface SocketHost {
   readonly limits: SocketLimits;
   readonly port: GatewayPort;
-  /** How much one connection may send. */
+  /** Creates the rate limit for one connection. */
   readonly newAllowance: () => Allowance;
   readonly outbox: Outbox;
   readonly counters: SocketCounters;
@@ -58,11 +58,11 @@ export interface SocketHost {
   readonly nowMs: () => number;
   readonly defer: (run: () => void) => void;
   readonly onFault: (error: unknown) => void;
-  /** HELLO with what opens the lane's stream: the first frame of a connection. */
+  /** The first frame of a connection: the start of the lane's stream, and HELLO. */
   readonly hello: (lane: Lane) => Uint8Array;
-  /** Called once for each socket that was opened. */
+  /** Called once for each opened socket, when its connection has ended. */
   readonly onGone: (socket: GatewaySocket) => void;
-  /** Called for each that is closed for what its client did before it had a session. */
+  /** Called when a socket is closed because of what its client sent before it had a session. */
   readonly onRefused?: (socket: GatewaySocket) => void;
 }
 
@@ -81,24 +81,24 @@ const RESUMABLE: ReadonlySet<number> = new Set(
     .filter((row) => row.resumable)
     .map((row) => row.code),
 );
-/** Before a session is open, every other code is for a bad IDENTIFY or RESUME, or for none. */
+/** Close codes before a session is open that do not count as the client's fault; all others mean a bad IDENTIFY or RESUME. */
 const NOT_THE_CLIENTS_DOING: ReadonlySet<number> = new Set([
   CLOSE.UNKNOWN_ERROR.code,
   CLOSE.INVALID_SEQ.code,
   CLOSE.SESSION_TIMED_OUT.code,
 ]);
-/** A heartbeat with measurements, of user clients; answered like any. */
+/** A user client's heartbeat with measurements; answered like any heartbeat. */
 const QOS_HEARTBEAT = 40;
 const SENT = 1;
 
-// What the one callback below corks, so that a flush makes no closure.
+// Arguments of the single callback below, so that a flush creates no closure.
 let corked: GatewaySocket | null = null;
 let corkedHead = -1;
 const writeCorked = (): void => corked?.writeChain(corkedHead);
 
 /**
- * One gateway connection: its place in the protocol (HELLO, IDENTIFY or RESUME, then opcodes), its frames on the way
- * out, and its deadlines, which `sweep` looks after. Has no timer of its own.
+ * One gateway connection: its protocol phase (HELLO, IDENTIFY or RESUME, then opcodes), its outgoing frames, and its
+ * deadlines, which `sweep` checks. It has no timer of its own.
  */
 export class GatewaySocket implements FrameSink, Connection, Outgoing {
   head = -1;
@@ -113,11 +113,11 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
   #ws: RawSocket | null = null;
   #phase: Phase = 'unidentified';
   #session: GatewaySession | null = null;
-  /** Identified by then, heard from by then, or gone by then; by phase. */
+  /** Deadline for IDENTIFY, for the next heartbeat, or for the end of closing, depending on the phase. */
   #deadlineMs = 0;
   #closing: CloseReason | null = null;
   #resumable = true;
-  /** Payloads that came while IDENTIFY was under way. The allowance bounds them. */
+  /** Payloads received while IDENTIFY is being processed; the rate limit bounds them. */
   #held: Payload[] | null = null;
   #late: Late | null = null;
   #waiters: (() => void)[] | null = null;
@@ -135,16 +135,16 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
     return this.#session;
   }
 
-  // From the network
+  // Called by the network.
 
-  /** The connection stands: says HELLO. */
+  /** The connection is open: sends HELLO. */
   opened(ws: RawSocket): void {
     this.#ws = ws;
     this.#deadlineMs = this.#host.nowMs() + this.#host.limits.identifyTimeoutMs;
     this.#write(this.#host.hello(this.#lane));
   }
 
-  /** A frame came. The bytes are not kept. */
+  /** Handles a received frame. The bytes are not kept. */
   received(bytes: Uint8Array, binary: boolean): void {
     if (this.#isShut()) return;
     this.#host.counters.framesReceived += 1;
@@ -154,14 +154,14 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
     else this.#handle(payload);
   }
 
-  /** The client has read what waited for it. */
+  /** The client has read all queued data. */
   drained(): void {
     if (!this.#ws) return;
     if (this.#closing) this.#finish(this.#ws, this.#closing);
     else this.#wake();
   }
 
-  /** The connection is gone; `code` is what the client closed with, if it did. */
+  /** The connection has ended; `code` is the client's close code, if it sent one. */
   closed(code: number): void {
     this.#ws = null;
     const wasOpen = this.#phase !== 'closing';
@@ -171,7 +171,7 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
     this.#wake();
   }
 
-  // From the session
+  // Called by the session.
 
   dispatch(body: DispatchBody, seq: number): void {
     if (!this.#isShut()) this.#host.outbox.push(this, body, seq);
@@ -191,7 +191,7 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
     this.#host.outbox.touch(this);
   }
 
-  /** Closes once what is queued has been written. The session is told at once. */
+  /** Closes after all queued frames are written. The session is detached at once. */
   close(code: number, reason: string): void {
     if (this.#isShut()) return;
     const { counters, limits, nowMs, outbox } = this.#host;
@@ -204,7 +204,7 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
     outbox.touch(this);
   }
 
-  // From the opcodes
+  // Called by the opcodes.
 
   heartbeat(): void {
     if (this.#phase === 'open') this.#expectHeartbeat();
@@ -230,24 +230,24 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
     }
   }
 
-  // From the server
+  // Called by the server.
 
-  /** Cuts the connection, as when its client was never there. The session can be resumed. */
+  /** Drops the connection as if the network had failed. The session can be resumed. */
   cut(): void {
     this.#ws?.close();
   }
 
-  /** Puts the deadline off: for so long nobody could be heard here. */
+  /** Extends the deadline by the time during which the server could not read from clients. */
   grant(ms: number): void {
     this.#deadlineMs += ms;
   }
 
-  /** Looks after deadlines; called about once a second. */
+  /** Checks deadlines; call about once a second. */
   sweep(nowMs: number): void {
     if (this.#late && nowMs >= this.#late.dueMs) this.updatePresence(this.#late.presence);
     if (nowMs < this.#deadlineMs) return;
     if (this.#phase === 'closing') this.#ws?.close();
-    else if (this.#phase === 'open') this.close(CLOSE.UNKNOWN_ERROR.code, 'No heartbeat came.');
+    else if (this.#phase === 'open') this.close(CLOSE.UNKNOWN_ERROR.code, 'Heartbeat timed out.');
     else if (this.#phase === 'unidentified') this.#closeFor(CLOSE.NOT_AUTHENTICATED);
     else this.#closeFor(CLOSE.UNKNOWN_ERROR);
   }
@@ -271,7 +271,7 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
     }
   }
 
-  /** @internal Writes the frames from `head` on. */
+  /** @internal Writes the chain of frames that starts at `head`. */
   writeChain(head: number): void {
     const { items, seqs, next } = this.#host.outbox;
     for (let at = head; at !== -1; at = next[at] as number) {
@@ -281,13 +281,13 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
     }
   }
 
-  // Inside
+  // Private methods.
 
   #isShut(): boolean {
     return this.#phase === 'closing' || this.#phase === 'gone';
   }
 
-  /** False: nothing more can be written. */
+  /** @returns false when nothing more can be written. */
   #write(frame: Uint8Array): boolean {
     const ws = this.#ws;
     if (!ws) return false;
@@ -298,20 +298,20 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
     return false;
   }
 
-  /** Only this socket pays for reading slowly; its session can be resumed. */
+  /** Closes this socket because its client reads too slowly; the session can be resumed. */
   #overflow(): void {
     if (this.#isShut()) return;
     this.#host.counters.overflows += 1;
     this.close(CLOSE.UNKNOWN_ERROR.code, 'The connection reads too slowly.');
   }
 
-  /** The close frame waits for the client to read; the deadline ends the wait. */
+  /** Sends the close frame once the client has read the queued data; the deadline bounds the wait. */
   #finish(ws: RawSocket, { code, reason }: CloseReason): void {
     if (ws.getBufferedAmount() === 0) ws.end(code, reason);
   }
 
   #wakeIfRoom(ws: RawSocket, waiters: (() => void)[]): void {
-    // A tick in between, so that a long replay leaves the others their turn.
+    // Defer by a tick, so that a long replay does not starve other connections.
     if (waiters.length > 0 && ws.getBufferedAmount() <= this.#host.limits.socketBufferBytesMax / 4)
       this.#host.defer(() => this.#wake());
   }

@@ -1,11 +1,11 @@
 import type { InvalidCalls } from '../../engine/ratelimit/invalid.ts';
 import { networkOf } from '../../protocol/addresses.ts';
 
-/** The watch over addresses that keep trying in vain: one count for the REST interface, the gateways and the pages. */
+/** Limits addresses with many failed attempts: one shared count for the REST interface, the gateways and the pages. */
 export interface AddressWatch {
-  /** Milliseconds for which the address is to be turned away; 0 when it is not. */
+  /** Milliseconds for which requests of the address are refused; 0 when it is not blocked. */
   blockedMs(address: string): number;
-  /** Counts one attempt in vain. */
+  /** Counts one failed attempt. */
   count(address: string): void;
 }
 

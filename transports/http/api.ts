@@ -17,13 +17,13 @@ import { readQuery } from './query.ts';
 import { createRouter, type Match } from './router.ts';
 import type { Installer } from './server.ts';
 
-/** How a token is shown; `none` is the token alone, as clients of people send their own. */
+/** Scheme of the Authorization header; `none` is the bare token, as user clients send it. */
 export type Scheme = 'Bot' | 'Bearer' | 'none';
 
 export interface ApiSettings {
-  /** Bytes of any body; operations declare less. */
+  /** Bytes of any body; operations declare lower bounds. */
   readonly bodyBytesMax: number;
-  /** What all bodies under way may take together, and one caller's. */
+  /** Bounds of the memory of all concurrent bodies, and of one caller's. */
   readonly bodies: BodyMemoryBounds;
   readonly fileBytesMax: number;
   readonly requestTimeoutMs: number;
@@ -33,14 +33,14 @@ export interface ApiSettings {
 export interface ApiDeps {
   readonly pipeline: Pipeline;
   readonly catalog: Catalog;
-  /** Who a token belongs to; null when it is nobody's, or not of that scheme. Rejects on a fault. */
+  /** The owner of a token; null when the token is unknown or does not match the scheme. Rejects on a fault. */
   authenticate(scheme: Scheme, token: string): Promise<Caller | null>;
-  /** Base URL of this server as clients should use it, without a slash. */
+  /** Base URL for clients, without a trailing slash. */
   publicUrl(): string;
   readonly settings: ApiSettings;
   readonly clock: { monotonic(): number; setTimer(run: () => void, delayMs: number): { cancel(): void } };
   readonly logger: Pick<Logger, 'error'>;
-  /** Told of every answer, for metrics. `operationId` is null when the path led nowhere. */
+  /** Called with every answer, for metrics. `operationId` is null when no operation matched the path. */
   observe?(operationId: string | null, status: number, elapsedMs: number): void;
 }
 
@@ -50,7 +50,7 @@ const BASIC = /^Basic +([A-Za-z0-9+/_-]{1,1024}={0,2})$/i;
 const AUTHORIZATION = /^(?:(Bot|Bearer) +)?([\x21-\x7e]{1,512})$/i;
 const USER_PATH = /^\/users\/(\d{1,20})(?=\/|$)/;
 
-/** The REST interface over HTTP, under `/api`, `/api/v9` and `/api/v10`. */
+/** Serves the REST interface over HTTP, under `/api`, `/api/v9` and `/api/v10`. */
 export function apiRoutes(deps: ApiDeps): Installer {
   const route = createRouter(deps.catalog.values());
   const memory = new BodyMemory(deps.settings.bodies, () => deps.clock.monotonic());
@@ -71,7 +71,7 @@ export function apiRoutes(deps: ApiDeps): Installer {
           deps.observe?.(entry?.operationId ?? null, result.status, deps.clock.monotonic() - startMs);
         })
         .finally(() => body?.release())
-        .catch((bug: unknown) => deps.logger.error({ err: bug }, 'An answer could not be sent.'));
+        .catch((bug: unknown) => deps.logger.error({ err: bug }, 'Sending an HTTP response failed.'));
       void state.run(answered);
     });
   };
@@ -106,9 +106,9 @@ interface Target {
 }
 
 interface Routed extends Target {
-  /** Where the path leads for the user whose id it has: to what is served under `@me`. */
+  /** If the path contains a user's id, the `@me` operation that it names for that user. */
   readonly own?: Target & { readonly userId: string };
-  /** What everybody else is answered, when the path leads somewhere for that user only. */
+  /** The answer for everybody else, if the path exists only for that user. */
   readonly others?: Refusal;
 }
 
@@ -124,7 +124,7 @@ function bodyOf(
   memory: BodyMemory,
 ): BodyStream {
   const isForm = kindOf(exchange) === 'multipart/form-data';
-  // Which of the two it is for is known when the caller is, and that is later than the body begins.
+  // Which of the two applies is known only after authentication, which ends later than the body begins.
   const entries = 'status' in match ? [] : [match.entry, match.own?.entry ?? match.entry];
   const bounds = entries.map(({ operation }) => bodyBytesMaxOf(operation, isForm));
   const bytesMax = Math.min(settings.bodyBytesMax, Math.max(bodyBytesMaxOf(null, isForm), ...bounds));
@@ -132,11 +132,11 @@ function bodyOf(
   return new BodyStream(exchange, { bytesMax, timeoutMs: settings.requestTimeoutMs }, account, clock);
 }
 
-/** Without parameters, in lower case. */
+/** The media type without parameters, in lower case. */
 const kindOf = ({ headers }: Exchange): string =>
   (headers.get('content-type') ?? '').toLowerCase().split(';', 1)[0]!.trim();
 
-/** A body that came too slowly is not waited for any longer. */
+/** Decides what happens to the connection after the answer. A body that arrived too slowly is not read further. */
 async function afterwards({ status }: Result, body: BodyStream | null): Promise<After> {
   if (body === null) return 'stays';
   if (status === REQUEST_TIMEOUT.status) return 'cut';
@@ -172,7 +172,7 @@ async function serve(
   return pipeline.run(entry.operationId, call, admission.headers);
 }
 
-/** For a peer that has left; nobody receives it. */
+/** Result for a peer that has disconnected; it is only counted. */
 const GONE: Result = { status: 499, headers: {}, body: undefined };
 
 function schemeOf(written: string | undefined): Scheme {
@@ -190,7 +190,7 @@ async function identify(
   return { caller: await authenticate(schemeOf(scheme), token) };
 }
 
-/** Clients of the authorization server show id and secret, form-encoded each. @source RFC 6749, section 2.3.1 */
+/** Reads HTTP Basic credentials of an OAuth 2.0 client: id and secret, each form-encoded. @source RFC 6749, section 2.3.1 */
 function shownBy({ headers }: Exchange): { caller: null; basic: BasicCredentials | null } {
   const [, encoded] = BASIC.exec(headers.get('authorization') ?? '') ?? [];
   if (encoded === undefined) return { caller: null, basic: null };
@@ -209,7 +209,7 @@ function formDecoded(text: string): string {
   }
 }
 
-/** `X-Audit-Log-Reason` is percent-encoded UTF-8; text that does not decode is taken as it stands. */
+/** Reads `X-Audit-Log-Reason`, which is percent-encoded UTF-8; invalid encoding is kept as plain text. */
 function reasonOf({ headers }: Exchange): string | null {
   const header = headers.get('x-audit-log-reason');
   if (header === undefined || header === '') return null;
@@ -234,7 +234,7 @@ async function readContent(
 ): Promise<Content> {
   if (body === null) return NO_CONTENT;
   const kind = kindOf(exchange);
-  // A body nobody asked for (some clients send `{}` with every DELETE) is none of our business.
+  // Ignore a body that the operation does not take: some clients send `{}` with every DELETE.
   if (!operation?.body && !operation?.multipart) return unread(await body.consume(() => {}));
   if (operation.oauth2 && kind === FORM) return readFormBody(body);
   if (kind === 'application/json' && !operation.oauth2) return readJsonBody(body);
@@ -260,7 +260,7 @@ async function readJsonBody(body: BodyStream): Promise<Content> {
   return read.ok ? { ok: true, body: read.value, files: [] } : read;
 }
 
-/** A field that comes twice is a list, which no schema of a form takes. @source RFC 6749, section 3.2 */
+/** Reads a form body. A repeated field becomes a list, which no form schema accepts. @source RFC 6749, section 3.2 */
 async function readFormBody(body: BodyStream): Promise<Content> {
   const whole = await readWhole(body);
   if (!whole.ok) return whole;
@@ -272,7 +272,7 @@ type Whole =
   | { readonly ok: true; readonly bytes: Uint8Array | null }
   | { readonly ok: false; readonly refusal: Refusal };
 
-/** All bytes of a body; null when there are none. */
+/** All bytes of a body; null when it is empty. */
 async function readWhole(body: BodyStream): Promise<Whole> {
   const chunks: Uint8Array[] = [];
   const end = await body.consume((chunk) => chunks.push(chunk));
@@ -284,7 +284,7 @@ async function readWhole(body: BodyStream): Promise<Whole> {
   };
 }
 
-/** Long enough for another body of the caller to end. */
+/** Retry delay for a caller over its share: long enough for another of its bodies to end. */
 const SHARE_RETRY_SEC = 2;
 
 function refusalOf(end: Exclude<BodyEnd, 'complete'>): Refusal {
@@ -305,8 +305,8 @@ function wrongType({ multipart, oauth2 }: AnyOperation): Refusal {
 }
 
 /**
- * A fault of the environment is 503 and worth a retry; a bug is 500 and is not. That nobody serves a call now, or that its
- * owner ended over it, is no news: it is counted, and what is behind it has been written down where it is known.
+ * Answers a fault of the environment with 503, which clients may retry, and a bug with 500. A call that no shard serves now,
+ * or whose owner was lost, is not logged here: the fault behind it was logged where it occurred.
  */
 function faultResult(fault: unknown, entry: Entry | null, { logger }: ApiDeps): Result {
   const operationId = entry?.operationId ?? null;
@@ -316,7 +316,10 @@ function faultResult(fault: unknown, entry: Entry | null, { logger }: ApiDeps): 
     fault instanceof TypeError ||
     fault instanceof RangeError ||
     (fault instanceof Error && fault.name === 'AssertionError');
-  logger.error({ err: fault, operationId }, bug ? 'A bug ended a call.' : 'A fault ended a call.');
+  logger.error(
+    { err: fault, operationId },
+    bug ? 'A REST call failed because of a bug.' : 'A REST call failed because of a fault.',
+  );
   return bug ? resultOf(refusal('INTERNAL_ERROR')) : unavailable(RETRY_AFTER_SEC);
 }
 

@@ -1,17 +1,17 @@
 import type { BodyAccount } from './bodymemory.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Bounds of request bodies. */
+/** Bounds of a request body. */
 interface BodyBounds {
   /** Bytes of one body. */
   readonly bytesMax: number;
-  /** From the first header to the last byte. */
+  /** Time from the first header to the last byte, milliseconds. */
   readonly timeoutMs: number;
 }
 
 /**
- * How a body ended. `share`: the caller's other bodies hold what one caller may; `overloaded`: the bodies of all callers
- * together hold what there is; `timeout`: it came too late or too slowly.
+ * How reading a body ended. `share`: the caller's bodies exceed the memory for one caller; `overloaded`: the bodies of all
+ * callers exceed the memory for bodies; `timeout`: the body was too late or too slow.
  */
 export type BodyEnd = 'complete' | 'tooLarge' | 'timeout' | 'aborted' | 'share' | 'overloaded';
 
@@ -19,18 +19,18 @@ interface BodyClock {
   setTimer(run: () => void, delayMs: number): { cancel(): void };
 }
 
-/** While a body is awaited it must bring this much in each such time. */
+/** A body that the server waits for must bring at least this many bytes in each interval. */
 const PACE_MS = 10_000;
 const PACE_BYTES_MIN = 8_192;
 
-/** Bytes and time for the rest of a body that is refused: enough for a client that reads only after it has sent. */
+/** Bounds for discarding the rest of a refused body: enough for a client that reads only after it has sent. */
 const DRAIN_BYTES_MAX = 1 << 20;
 const DRAIN_MS = 2_000;
 
 /**
- * A request's body as it arrives. The socket is paused until someone consumes it, so that a call which is refused
- * for its token never costs the memory of its upload. Chunks are handed over in order; memory held here is at most
- * what the socket had already received.
+ * A request's body as it arrives. The socket stays paused until the body is consumed, so that a request which is refused
+ * for its token never costs the memory of its upload. Chunks are passed on in order; the memory used here is at most what
+ * the socket had already received.
  */
 export class BodyStream {
   readonly #exchange: Exchange;
@@ -42,19 +42,19 @@ export class BodyStream {
   #leftMs: number;
   #early: Uint8Array[] = [];
   #received = 0;
-  /** As it was when the pace was last looked at. */
+  /** Bytes received at the last check of the pace. */
   #receivedBefore = 0;
   #wasAwaited = false;
   #drainBytesMax = DRAIN_BYTES_MAX;
-  /** Everything has arrived, be it kept or not. */
+  /** Whether all bytes have arrived, kept or not. */
   #isWhole = false;
   #end: BodyEnd | null = null;
   #sink: ((chunk: Uint8Array) => void) | null = null;
   #settle: ((end: BodyEnd) => void) | null = null;
-  /** Set while the rest of a refused body is dropped. */
+  /** Set while the rest of a refused body is discarded. */
   #drain: { left: number; done(isWhole: boolean): void } | null = null;
 
-  /** Must be made in the request's own callback: later is too late for the first bytes. */
+  /** Construct it synchronously in the request's callback, or the first bytes are lost. */
   constructor(exchange: Exchange, bounds: BodyBounds, account: BodyAccount, clock: BodyClock) {
     this.#exchange = exchange;
     this.#bounds = bounds;
@@ -73,13 +73,13 @@ export class BodyStream {
     exchange.res.pause();
   }
 
-  /** From now on the body counts for this user's share of the memory. A user's refused body is read while it may be sent. */
+  /** Charges the body to this user from now on. A user's refused body may be discarded up to its full size. */
   signIn(userId: string): void {
     this.#account.signIn(userId);
     this.#drainBytesMax = Math.max(DRAIN_BYTES_MAX, this.#bounds.bytesMax);
   }
 
-  /** Hands every chunk to `sink` and resolves when there are no more. The sink's faults reject. */
+  /** Passes every chunk to `sink`; resolves when the body has ended. Rejects if the sink throws. */
   consume(sink: (chunk: Uint8Array) => void): Promise<BodyEnd> {
     return new Promise((resolve, reject) => {
       const guarded = (chunk: Uint8Array) => {
@@ -93,8 +93,8 @@ export class BodyStream {
       for (const chunk of this.#early) guarded(chunk);
       this.#early = [];
       if (this.#end !== null) {
-        // A body that came in one piece with its head is whole by now, and its connection paused all the same: without
-        // this nobody would ever read the next request on it.
+        // A body that arrived together with the header is complete by now, but its connection is still paused: without resuming it,
+        // the next request on it would never be read.
         if (this.#isWhole) this.#resume();
         resolve(this.#end);
         return;
@@ -107,10 +107,10 @@ export class BodyStream {
   }
 
   /**
-   * Drops what is left of a body that nobody wants, so that a client which is still sending reads its answer instead of
-   * a reset. Ends the body if it has not ended.
+   * Discards the rest of a refused body, so that a client which is still sending reads its answer instead of a reset. Ends the
+   * body if it has not ended.
    *
-   * @returns Whether the body was read to its end. When not, the socket is paused and nothing that follows can be read.
+   * @returns Whether the body was read to its end. If not, the socket stays paused and nothing after it can be read.
    */
   discard(): Promise<boolean> {
     const bytesMax = this.#drainBytesMax;
@@ -134,7 +134,7 @@ export class BodyStream {
     });
   }
 
-  /** Ends the account of this body: its bytes are free for others. Call it when the request is done. */
+  /** Releases the memory charged to this body. Call it when the request is done. */
   release(): void {
     this.#finish('aborted');
     this.#account.release();
@@ -156,7 +156,7 @@ export class BodyStream {
         this.#finish(taken === 'share' ? 'share' : 'overloaded');
         return;
       }
-      // The native side takes its memory back when this returns.
+      // Copy the chunk: the native server reuses its memory when this returns.
       const copy = new Uint8Array(chunk.slice(0));
       if (this.#sink) this.#sink(copy);
       else this.#early.push(copy);
@@ -178,7 +178,7 @@ export class BodyStream {
     return Math.min(PACE_MS, this.#leftMs);
   }
 
-  /** The time is up, or the body's pace is due to be looked at. A body that nobody awaits yet is not late. */
+  /** Checks the time limit and the pace. A body that is not being consumed yet does not count as slow. */
   #watch(passedMs: number): void {
     this.#leftMs -= passedMs;
     const isLate = this.#wasAwaited && this.#received - this.#receivedBefore < PACE_BYTES_MIN;
@@ -197,7 +197,7 @@ export class BodyStream {
     this.#end = end;
     this.#timer.cancel();
     this.#account.settled();
-    // Nothing more is kept, and nobody reads on before it is decided what becomes of the rest.
+    // Nothing more is kept, and the socket stays paused until it is decided whether the rest is discarded.
     if (end !== 'complete' && !this.#isWhole && !this.#exchange.over) this.#exchange.res.pause();
     this.#settle?.(end);
     this.#sink = null;

@@ -1,54 +1,54 @@
-/** How much memory request bodies may take together, and each caller of it. */
+/** Bounds of the memory for request bodies, in total and per caller. */
 export interface BodyMemoryBounds {
-  /** Bytes of all bodies under way. */
+  /** Bytes of all concurrent bodies. */
   readonly bytesMax: number;
-  /** Part of `bytesMax` that only signed-in callers get. */
+  /** Part of `bytesMax` reserved for authenticated callers. */
   readonly reservedBytes: number;
-  /** Bytes of all bodies of one network address that nobody has signed in for. */
+  /** Bytes of all unauthenticated bodies of one network address. */
   readonly addressBytesMax: number;
-  /** Bytes of all bodies of one signed-in user. */
+  /** Bytes of all bodies of one authenticated user. */
   readonly userBytesMax: number;
 }
 
-/** `share`: the caller's other bodies hold what one caller may. `full`: the bodies of all callers hold too much. */
+/** `share`: the caller's bodies would exceed the caller's share. `full`: the bodies of all callers use the memory. */
 type Taken = 'taken' | 'share' | 'full';
 
-/** One body that is read. */
+/** Memory account of one body that is being read. */
 export interface BodyAccount {
   take(bytes: number): Taken;
-  /** From now on the body counts for this user and no longer for the address. */
+  /** Charges the body to this user instead of the address from now on. */
   signIn(userId: string): void;
-  /** The client is expected to send: from now on the body may be ended when memory is short and it does not. */
+  /** The client is expected to send: from now on the body may be evicted while memory is short. */
   reading(evict: (why: Evicted) => void): void;
-  /** The body is complete or given up; its bytes stay counted. */
+  /** The body is complete or abandoned; its bytes stay charged until `release`. */
   settled(): void;
-  /** Frees the bytes. */
+  /** Releases the bytes. */
   release(): void;
 }
 
-/** When memory is short, a body that brought nothing for this long is ended in favour of one that moves. */
+/** While memory is short, a body that received nothing for this long may be evicted. */
 export const STALLED_MS = 2_000;
 
-/** Why a body was ended in favour of another: it had stopped, or its caller held more than the other does. */
+/** Why a body was evicted: it had stalled, or its caller held more than the caller who needs memory. */
 type Evicted = 'stalled' | 'outweighed';
 
 /**
- * The memory of request bodies under way.
+ * The memory of all concurrent request bodies.
  *
- * - A caller holds at most a share of its own: a user when signed in, else the network address.
- * - Bodies of callers who are not signed in never reach into the reserve.
- * - When there is no room, a body makes it that brought nothing for a while, longest idle first; else one of the caller who
- *   holds most, if that is more than the one who asks would hold. So whoever comes finds room for as much as the others
- *   have each, however many hold what they may.
+ * - A caller holds at most its share; the caller is a user when authenticated, else the network address.
+ * - Unauthenticated bodies never use the reserved part.
+ * - When memory is short, bodies that stalled are evicted, longest idle first; then a body of the caller who holds most, if
+ *   that is more than the asking caller would hold. So every caller gets as much memory as each of the others has, however
+ *   many of them use their full share.
  *
- * Cost: O(1) for each chunk while there is room; a look at every body where there is none.
+ * Cost: O(1) for each chunk while memory is free; O(bodies) when it is short.
  */
 export class BodyMemory {
   readonly #bounds: BodyMemoryBounds;
   readonly #nowMs: () => number;
-  /** Bytes by caller; those that hold none are absent. */
+  /** Bytes by caller; callers without bytes are absent. */
   readonly #held = new Map<string, number>();
-  /** Bodies that are being sent, least recent progress first. */
+  /** Bodies being received, with the time of their latest progress, oldest first. */
   readonly #sending = new Map<Account, number>();
   #bytes = 0;
   #anonymousBytes = 0;
@@ -64,7 +64,7 @@ export class BodyMemory {
     return this.#bytes;
   }
 
-  /** @param network What the caller counts as until it is signed in. */
+  /** @param network Identifies the caller until it is authenticated. */
   open(network: string): BodyAccount {
     return new Account(this, network);
   }
@@ -137,7 +137,7 @@ export class BodyMemory {
     return false;
   }
 
-  /** Where only the bound of strangers is reached, only strangers can make room. */
+  /** If only the bound for unauthenticated bodies is reached, only such bodies are evicted. */
   #evictLargest(asking: Account, bytes: number): boolean {
     const isAnyones = bytes > this.#bounds.bytesMax - this.#bytes;
     let most = this.#heldBy(asking) + bytes;
@@ -192,11 +192,11 @@ class Account implements BodyAccount {
   }
 }
 
-/** All request bodies under way, at least; a larger `request_bytes_max` raises it. */
+/** Least memory for all concurrent request bodies; a large `request_bytes_max` raises it. */
 const BODIES_BYTES_MIN = 256 << 20;
 /**
- * A body of the largest size takes as much memory as is left for the others, so there must be room for several. Callers who
- * are not signed in send small bodies only: an eighth of the memory is theirs at most, and an eighth of that one address's.
+ * The default bounds for a server. One body of the largest size uses much memory, so there must be room for several.
+ * Unauthenticated callers send only small bodies: together they get an eighth of the memory, and one address an eighth of that.
  */
 export function bodyMemoryBounds(requestBytesMax: number): BodyMemoryBounds {
   const bytesMax = Math.max(BODIES_BYTES_MIN, 4 * requestBytesMax);

@@ -38,10 +38,10 @@ const IMAGE_KINDS: ReadonlySet<string> = new Set(ROOTS.slice(1, -2));
 const IMAGE_FILE = /^((?:a_)?[0-9a-f]{32})\.(?:png|jpe?g|webp|gif)$/;
 const FILENAME_LENGTH_MAX = 300;
 
-/** Everything here has its content in its name, so whoever holds a copy may keep it. */
+/** Cache headers: every URL here identifies its content, so copies never become stale. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
-/** Headers of every file: nothing in it may run, whatever a client called it when it was uploaded. */
+/** Headers of every file: no content may run as a script, whatever type its uploader declared. */
 const SAFE: Readonly<Record<string, string>> = {
   ...CORS,
   'Cross-Origin-Resource-Policy': 'cross-origin',
@@ -51,20 +51,20 @@ const SAFE: Readonly<Record<string, string>> = {
   'Cache-Control': FOREVER,
 };
 
-/** What a path names. */
+/** The file that a path names. */
 type Target =
   | { readonly kind: 'image'; readonly key: string }
   | { readonly kind: 'attachment'; readonly key: string; readonly filename: string }
   | { readonly kind: 'default'; readonly avatar: number };
 
-/** Files at the paths the platform's clients build: attachments, avatars, icons and the like. GET and HEAD only. */
+/** Serves files at the paths the platform's clients build: attachments, avatars, icons and similar. GET and HEAD only. */
 export function cdnRoutes(deps: CdnDeps): Installer {
   return (app, state) => {
     for (const root of ROOTS) {
       app.any(`/${root}/*`, (res, req) => {
         const exchange = new Exchange(res, req, state);
         const answering = serve(exchange, deps).catch((fault: unknown) => {
-          deps.logger.error({ err: fault, path: exchange.path }, 'A file could not be served.');
+          deps.logger.error({ err: fault, path: exchange.path }, 'Serving a file failed.');
           exchange.answer(resultOf(refusal('SERVICE_UNAVAILABLE')));
         });
         void state.run(answering);
@@ -118,7 +118,7 @@ async function serveBlob(
     const filename = target.kind === 'attachment' ? target.filename : 'file';
     headers['Content-Disposition'] = attachmentDisposition(filename);
   }
-  // A part of another version would be spliced into the one the client holds.
+  // A part of another version would be appended to the version the client already has.
   const condition = asked.get('if-range');
   const range = readRange(
     condition === undefined || condition === tag ? asked.get('range') : undefined,
@@ -141,7 +141,7 @@ function matches(header: string | undefined, tag: string): boolean {
   return header.split(',').some((each) => each.trim() === '*' || each.trim().replace(/^W\//, '') === tag);
 }
 
-/** Reads a CDN path. Only ids, hashes and digests reach a key, so no path leads out of the store. */
+/** Parses a CDN path. Keys are built only from ids, hashes and digests, so no path leads outside the store. */
 export function targetOf(path: string): Target | null {
   const segments = path.slice(1).split('/', 8);
   const [root = '', first = '', second = '', third = ''] = segments;

@@ -7,26 +7,26 @@ import { resultOf } from '../rest/pipeline.ts';
 import type { AddressWatch } from './addresswatch.ts';
 import { addressOf } from './exchange.ts';
 
-/** A protocol's side of one WebSocket: what the door calls on it. */
+/** The protocol handler of one WebSocket, as the server calls it. */
 export interface DoorSocket {
-  /** The client's, as the door found it; counted for `socketsPerIpMax`. */
+  /** The client's address as `install` determined it; counted for `socketsPerIpMax`. */
   readonly address: string;
-  /** The bytes are valid during the call only. */
+  /** The bytes are valid only during the call. */
   received(bytes: Uint8Array, binary: boolean): void;
   drained(): void;
   closed(code: number): void;
-  /** Looks after deadlines; called about once a second. */
+  /** Checks deadlines; called about once a second. */
   sweep(nowMs: number): void;
-  /** Puts its deadlines off: for so long this process stood still, and could hear nobody. */
+  /** Extends its deadlines by the time during which this process was stopped and could not read. */
   grant(ms: number): void;
-  /** Cuts the connection. */
+  /** Drops the connection without a close frame. */
   cut(): void;
 }
 
-/** Rides on the native socket. */
+/** User data of the native socket. */
 export interface Attached<S extends DoorSocket> {
   readonly socket: S;
-  /** What to close with, when the query asks for what is not spoken here. */
+  /** Close code and reason, if the query asks for an unsupported protocol version or encoding. */
   readonly refusal: { readonly code: number; readonly reason: string } | null;
 }
 
@@ -36,34 +36,34 @@ export interface DoorSettings {
   readonly heartbeatIntervalMs: number;
   readonly heartbeatGraceMs: number;
   readonly identifyTimeoutMs: number;
-  /** How long a client may take to read what waits for it once it is being closed. */
+  /** How long a client may take to read the queued data after the server started to close. */
   readonly closeGraceMs: number;
 }
 
 interface DoorDeps<S extends DoorSocket> {
   readonly settings: DoorSettings;
-  /** Frames may be larger than the protocol allows, so that such a one is answered with a close code and not cut off. */
+  /** Bound of the native frame size, larger than the protocol's, so that an oversized frame gets a close code, not a reset. */
   readonly frameBytesMax: number;
   readonly wheel: Wheel;
   readonly realTime: RealTime;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   readonly onFault: (error: unknown) => void;
-  /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent where limits are off. */
+  /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent when limits are off. */
   readonly watch?: AddressWatch | null;
-  /** Reads the query and makes the socket. */
+  /** Parses the query and creates the socket. */
   admit(address: string, query: string): Attached<S>;
-  /** Sends the server's first frame. Called before anything else is called on the socket, except `closed`. */
+  /** Sends the server's first frame. Called before any other method of the socket except `closed`. */
   opened(ws: WebSocket<Attached<S>>, attached: Attached<S>): void;
 }
 
-/** The machine's own time, which no virtual clock of a test stands for: it is about how the network cuts what is sent. */
+/** The machine's clock, also in tests with a virtual clock, because it concerns how the network splits data. */
 export type RealTime = Pick<Clock, 'monotonic' | 'setTimer'>;
 
 /**
- * How long the first frame waits after the 101. Some client libraries drop bytes that they read together with the response
- * to the upgrade, and then never see HELLO: it must outlast the pause that a busy client makes before it reads. With 5 ms
- * cloudstorm lost every other HELLO on a machine with more to do than it had processors.
+ * Delay of the first frame after the 101 response. Some client libraries drop bytes that they read together with that
+ * response and then never see HELLO, so the delay must outlast the pause that a busy client makes before it reads. With
+ * 5 ms, cloudstorm lost every other HELLO on a machine with more work than processors.
  */
 const FIRST_FRAME_DELAY_MS = 50;
 
@@ -71,16 +71,16 @@ const IDLE_TIMEOUT_MAX_SEC = 960;
 const DRAIN_ROUNDS_MAX = 200;
 
 /**
- * Where WebSockets of one protocol come in and are counted: upgrade, bounds in all and per address, deadlines, and the
- * way out when the server goes down. Nothing that a socket throws gets past it.
+ * Accepts and counts the WebSockets of one protocol: upgrade, bounds in total and per address, deadlines, and draining at
+ * shutdown. Catches everything that a socket throws.
  */
 export class SocketDoor<S extends DoorSocket> {
   readonly #deps: DoorDeps<S>;
   readonly #sockets = new Set<S>();
-  /** Sockets whose first frame still waits, oldest first. */
+  /** Sockets whose first frame is still delayed, oldest first. */
   readonly #unopened = new Map<S, { readonly ws: WebSocket<Attached<S>>; readonly dueMs: number }>();
   #opening: { cancel(): void } | null = null;
-  /** Sockets by network: of IPv6 a /64 is one. */
+  /** Number of sockets by network; for IPv6 a /64 is one network. */
   readonly #perIp = new Map<string, number>();
   readonly #sweepMs: number;
   #sweeping = false;
@@ -104,10 +104,10 @@ export class SocketDoor<S extends DoorSocket> {
     const idleSec = Math.ceil((settings.heartbeatIntervalMs + settings.heartbeatGraceMs) / 1000) + 30;
     const behavior = {
       maxPayloadLength: frameBytesMax,
-      // The heartbeat is looked after here; this one frees sockets whose peer never finishes a closing handshake.
+      // `sweep` checks heartbeats; this timeout frees sockets whose peer never finishes a closing handshake.
       idleTimeout: Math.min(IDLE_TIMEOUT_MAX_SEC, idleSec),
       sendPingsAutomatically: false,
-      // The bound is kept by the socket, where it can be answered with a close code.
+      // The socket enforces the bound, because it can answer with a close code.
       maxBackpressure: 0,
       compression: 0,
       upgrade: (res: HttpResponse, req: HttpRequest, context: us_socket_context_t) =>
@@ -131,11 +131,11 @@ export class SocketDoor<S extends DoorSocket> {
   }
 
   /**
-   * Refuses new sockets and takes the steps to send each of those that are here away, a quarter of the time apart. When
-   * the first step is taken with a socket is chance, within half of the time, so that their clients do not come back all
-   * at once. Resolves when all are gone, at the latest after `timeoutMs`.
+   * Refuses new sockets and applies the steps to every open one, a quarter of the time apart. The first step of each socket
+   * happens at a random time within the first half, so that clients do not all reconnect at once. Resolves when all are
+   * closed, at the latest after `timeoutMs`.
    *
-   * @param patienceMs How much of that clients have to go by themselves first.
+   * @param patienceMs Part of the timeout, at its start, in which clients may leave by themselves.
    */
   async drain(timeoutMs: number, steps: readonly ((socket: S) => void)[], patienceMs = 0): Promise<void> {
     this.#draining = true;
@@ -166,7 +166,7 @@ export class SocketDoor<S extends DoorSocket> {
     });
   }
 
-  /** Cuts every connection, and refuses new ones. */
+  /** Drops every connection, and refuses new ones. */
   close(): void {
     this.#draining = true;
     this.#opening?.cancel();
@@ -178,7 +178,7 @@ export class SocketDoor<S extends DoorSocket> {
       });
   }
 
-  /** To be called once for each socket whose connection is gone. */
+  /** Call once for each socket whose connection has ended. */
   gone(socket: S): void {
     if (!this.#sockets.delete(socket)) return;
     const network = networkOf(socket.address);
@@ -188,7 +188,7 @@ export class SocketDoor<S extends DoorSocket> {
     if (this.#sockets.size === 0) this.#onEmpty?.();
   }
 
-  /** An exception must not reach the native code, which would end the process for it. */
+  /** Catches exceptions: one that reached the native code would end the process. */
   guard(run: () => void): void {
     try {
       run();
@@ -202,7 +202,7 @@ export class SocketDoor<S extends DoorSocket> {
       this.#admit(res, req, context, trustProxy);
     } catch (error) {
       this.#deps.onFault(error);
-      // Guarded too: the response may have been given away before the exception came.
+      // Guarded too: the response may already be used up when the exception occurs.
       this.guard(() => res.writeStatus('500 Internal Server Error').end(undefined, true));
     }
   }
@@ -225,7 +225,7 @@ export class SocketDoor<S extends DoorSocket> {
       this.#deps.admit(address, req.getQuery()),
       req.getHeader('sec-websocket-key'),
       req.getHeader('sec-websocket-protocol'),
-      // Without extensions: what is compressed is compressed by the protocol above, never twice.
+      // No WebSocket extensions: the gateway protocol compresses by itself, and data is never compressed twice.
       '',
       context,
     );
@@ -249,7 +249,7 @@ export class SocketDoor<S extends DoorSocket> {
     this.#deps.opened(waiting.ws, waiting.ws.getUserData());
   }
 
-  /** One timer serves all sockets: those that are due are opened, and the timer is set again for the next one. */
+  /** One timer serves all sockets: opens those that are due, and is set again for the next one. */
   readonly #openDue = (): void => {
     this.#opening = null;
     const { realTime } = this.#deps;
@@ -263,7 +263,7 @@ export class SocketDoor<S extends DoorSocket> {
     }
   };
 
-  /** One wait on the wheel passes over all sockets; none is kept while there are none. */
+  /** One wait on the timer wheel serves all sockets; none is pending while there are no sockets. */
   #sweepLater(): void {
     if (this.#sweeping) return;
     this.#sweeping = true;
@@ -271,7 +271,7 @@ export class SocketDoor<S extends DoorSocket> {
     this.#deps.wheel.after(() => {
       this.#sweeping = false;
       const nowMs = this.#deps.nowMs();
-      // Stopped, suspended or busy: what clients sent meanwhile has not been read yet, and none of them was late.
+      // The process was stopped, suspended or busy: frames received meanwhile are unread, so no client counts as late.
       if (nowMs - dueMs > this.#sweepMs)
         for (const socket of this.#sockets) this.guard(() => socket.grant(nowMs - dueMs));
       for (const socket of this.#sockets)
@@ -281,7 +281,7 @@ export class SocketDoor<S extends DoorSocket> {
   }
 }
 
-/** The answer of the REST interface to a blocked address. There is no socket yet, so it is one of HTTP. */
+/** Answers a blocked address as the REST interface does, with HTTP: there is no WebSocket yet. */
 function turnAway(res: HttpResponse, blockedMs: number): void {
   const retryAfterSec = Math.max(1, Math.ceil(blockedMs / 1000));
   const { headers, body } = resultOf({ ...refusal('RATE_LIMITED'), retryAfterSec });

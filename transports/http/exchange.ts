@@ -5,8 +5,8 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Result } from '../rest/result.ts';
 
 /**
- * Browsers may call from any page: the platform's browser SDK runs on the origins of other people's games, and no
- * cookie means anything to the interface that such a page could misuse. A token is needed either way.
+ * Allows calls from pages of any origin: the platform's browser SDK runs on the origins of games, and the interface uses no
+ * cookies that such a page could misuse. Every call needs a token anyway.
  */
 export const CORS: Readonly<Record<string, string>> = {
   'Access-Control-Allow-Origin': '*',
@@ -46,49 +46,49 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-/** Headers of an answer; several lines of one name, as cookies need, in a list. */
+/** Headers of an answer; a header that is sent in several lines, such as Set-Cookie, is a list. */
 export type AnswerHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 /**
- * What becomes of a connection behind its answer. `unread`: the client may still be sending a body nobody reads. It is
- * asked to close and no more of its bytes are taken; the native idle timeout closes for it. Closing at once would reset the
- * connection, and the client might lose the answer. `cut`: it is closed at once.
+ * What happens to a connection after its answer. `stays`: it stays open. `unread`: the client may still be sending a body
+ * that is not read; it is asked to close, no more bytes are read, and the native idle timeout closes the connection. Closing
+ * at once would reset it, and the client might lose the answer. `cut`: it is closed at once.
  */
 export type After = 'stays' | 'unread' | 'cut';
 
-/** Rests of bodies up to this size are read by the parser behind an answer that did not want them. */
+/** The parser reads and drops unwanted bodies up to this size after the answer. */
 const UNWANTED_BYTES_MAX = 1 << 20;
 
 /** @source RFC 9112, 9.6 */
 const CLOSES = /(?:^|,)\s*close\s*(?:,|$)/i;
 
-/** What routes may ask about the server they are on. */
+/** The state of the server that routes use. */
 export interface ServerState {
-  /** True once it no longer accepts: answers then also close their connection. */
+  /** True once the server no longer accepts connections; answers then close their connection. */
   draining: boolean;
-  /** Has the end of the server wait for a request that is being answered. */
+  /** Makes the server's shutdown wait for a request that is being answered. */
   run<T>(answering: Promise<T>): Promise<T>;
 }
 
-/** One HTTP request and its answer, safe against a peer that goes away at any moment. */
+/** One HTTP request and its answer. Every method is safe after the peer has disconnected. */
 export class Exchange {
   readonly res: HttpResponse;
-  /** As the peer wrote it, which is upper case for every method there is. */
+  /** In upper case. */
   readonly method: string;
-  /** Still percent-encoded. */
+  /** Percent-encoded. */
   readonly path: string;
-  /** Without the question mark; still percent-encoded. */
+  /** Without the question mark; percent-encoded. */
   readonly query: string;
-  /** Names in lower case; of a repeated header the last. */
+  /** Names in lower case; of a repeated header the last value. */
   readonly headers: ReadonlyMap<string, string>;
   readonly #state: ServerState;
   readonly #aborts: (() => void)[] = [];
-  /** The peer has said that it sends nothing more: the connection closes behind the answer, whoever ends it. */
+  /** Whether the request asked to close the connection, which then happens after the answer. */
   readonly #isLast: boolean;
-  /** Length of the body as announced; null when it comes in chunks. */
+  /** The Content-Length; null for a chunked body. */
   readonly announcedBytes: number | null;
   #isBodyRead = false;
-  /** The peer is gone or has its answer: the response must not be touched any more. */
+  /** The peer has disconnected or the answer is complete: the response must not be used any more. */
   #over = false;
 
   constructor(res: HttpResponse, req: HttpRequest, state: ServerState) {
@@ -124,28 +124,26 @@ export class Exchange {
     return this.announcedBytes !== 0;
   }
 
-  /** To be called by who reads the body, and then says what becomes of the connection. */
+  /** Declares that the caller reads the body, and then decides what happens to the connection. */
   bodyIsRead(): void {
     this.#isBodyRead = true;
   }
 
-  /** Called at once when the peer goes away before the answer is complete. */
+  /** Registers a listener that is called when the peer disconnects before the answer is complete. */
   onAbort(listener: () => void): void {
     this.#aborts.push(listener);
   }
 
-  /**
-   * The peer's address; behind a trusted proxy the last entry of `X-Forwarded-For`, which that proxy wrote.
-   */
+  /** The peer's address; behind a trusted proxy the last entry of `X-Forwarded-For`, which that proxy wrote. */
   address(trustProxy: boolean): string {
     return addressOf(this.res, trustProxy ? this.headers.get('x-forwarded-for') : undefined);
   }
 
-  /** Answers with JSON, or with nothing. */
+  /** Answers with JSON, or without a body. */
   answer({ status, headers, body }: Result, after: After = 'stays'): void {
     const all = { ...CORS, ...headers };
     if (body === undefined) this.send(status, all, null, after);
-    // Exactly this type: with a charset behind it several client libraries do not take it for JSON.
+    // Without a charset parameter: several client libraries do not recognize the type with one as JSON.
     else this.send(status, { 'Content-Type': 'application/json', ...all }, JSON.stringify(body), after);
   }
 
@@ -153,7 +151,7 @@ export class Exchange {
     this.send(204, { ...CORS, ...PREFLIGHT }, null);
   }
 
-  /** Status, headers and a whole body, in one write. A HEAD request gets the length of the body instead of it. */
+  /** Sends status, headers and a complete body in one write. For HEAD only the body's length is sent. */
   send(
     status: number,
     headers: AnswerHeaders,
@@ -181,7 +179,7 @@ export class Exchange {
     });
   }
 
-  /** The answer to HEAD: what a GET would have been, without its `size` bytes. */
+  /** Answers HEAD like GET, without the `size` bytes of the body. */
   sendHead(status: number, headers: Readonly<Record<string, string>>, size: number): void {
     if (this.#over) return;
     this.#over = true;
@@ -191,22 +189,22 @@ export class Exchange {
     });
   }
 
-  /** Status and headers of a body that follows in the same cork. */
+  /** Writes status and headers of a body that follows in the same cork. */
   begin(status: number, headers: Readonly<Record<string, string>>): void {
     if (!this.#over) this.#head(status, headers);
   }
 
-  /** Ends the connection in the middle of an answer. */
+  /** Drops the connection in the middle of an answer. */
   cut(): void {
     if (!this.#over) this.res.close();
   }
 
-  /** Marks the answer as complete: `tryEnd` has sent the last of it. */
+  /** Marks the answer as complete, after `tryEnd` has sent the last byte. */
   complete(): void {
     this.#over = true;
   }
 
-  /** A body nobody asked for, longer than the parser should read for nothing. */
+  /** Whether there is an unread body that is too large for the parser to read and drop. */
   #isUnwanted(): boolean {
     return !this.#isBodyRead && (this.announcedBytes === null || this.announcedBytes > UNWANTED_BYTES_MAX);
   }
@@ -219,18 +217,18 @@ export class Exchange {
       if (typeof given === 'string') res.writeHeader(name, given);
       else for (const line of given) res.writeHeader(name, line);
     }
-    // The native side closes behind such a request without saying so, and the peer might keep the connection.
+    // The native server closes the connection after such a request; without this header the peer might try to reuse it.
     if (this.#isLast) res.writeHeader('Connection', 'close');
   }
 }
 
-/** The error of a request whose body never ended. The platform has no code for it. */
+/** The error for a request whose body did not end in time. The platform has no code for it. */
 export const REQUEST_TIMEOUT: Refusal = { status: 408, code: 0, message: '408: Request Timeout' };
 
-/** The request is larger than the server reads. @source 40005 */
+/** The error for a request that is larger than the server reads. @source the platform's error code 40005 */
 export const TOO_LARGE = refusal('PAYLOAD_TOO_LARGE');
 
-/** The peer's address; behind a trusted proxy the last one it has forwarded for, which is the one it has seen itself. */
+/** The peer's address; behind a trusted proxy the last entry of `forwardedFor`, which that proxy wrote. */
 export function addressOf(res: Pick<HttpResponse, 'getRemoteAddressAsText'>, forwardedFor?: string): string {
   const forwarded = forwardedFor?.split(',').at(-1)?.trim() ?? '';
   if (isIP(forwarded) !== 0) return plainAddress(forwarded);

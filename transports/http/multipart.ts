@@ -4,19 +4,19 @@ import { invalidForm } from '../rest/form.ts';
 import type { Upload } from '../rest/operation.ts';
 import { readJson } from './json.ts';
 
-/** Files of one request. @source the platform's limit on attachments of a message */
+/** Most files of one request. @source the platform's limit on attachments of a message */
 const FILES_MAX = 10;
 const FIELDS_MAX = 32;
 const HEADER_BYTES_MAX = 8 << 10;
 const HEADER_PAIRS_MAX = 16;
 const FILENAME_LENGTH_MAX = 260;
 
-/** What a form holds once it is read: the JSON of `payload_json`, or else the plain fields. */
+/** The content of a form: the JSON of `payload_json`, or else the plain fields. */
 type ReadForm =
   | { readonly ok: true; readonly body: unknown; readonly files: readonly Upload[] }
   | { readonly ok: false; readonly refusal: Refusal };
 
-/** A form that is read while it arrives. */
+/** Reads a form while it arrives. */
 interface FormReader {
   write(chunk: Uint8Array): void;
   /** Call once, after the last chunk. Never rejects. */
@@ -27,11 +27,11 @@ const malformed = (message: string): Refusal =>
   invalidForm({ _errors: [{ code: 'MULTIPART_INVALID', message }] });
 
 /**
- * Reads multipart/form-data within bounds: files, bytes of each, fields, and the headers of each part. The first
- * thing that is wrong decides the answer, and what comes after it is not kept.
+ * Reads multipart/form-data with bounds on files, bytes per file, fields, and headers per part. The first error
+ * determines the answer; parts after it are dropped.
  *
  * @param fileBytesMax  Bytes of one file; a larger one is refused with 40005.
- * @param fieldBytesMax Bytes of one field, `payload_json` included; a larger one is refused likewise.
+ * @param fieldBytesMax Bytes of one field, `payload_json` included; a larger one is refused with 40005 too.
  */
 export function createFormReader(
   contentType: string,
@@ -91,7 +91,7 @@ function open(
     boy.on('partsLimit', () => refuse(malformed('The form has too many parts.')));
     return boy;
   } catch {
-    // The parser throws for a Content-Type without a usable boundary, which is the client's doing.
+    // The parser throws for a Content-Type without a usable boundary, which is an error of the client.
     return null;
   }
 }
@@ -139,10 +139,10 @@ function gather(
   stream.on('end', () => done(Buffer.concat(chunks)));
 }
 
-/** A file's name as it is kept: without control characters or lone surrogates, never empty. */
+/** The file name to keep: without control characters or lone surrogates, never empty. */
 function named(filename: string | undefined): string {
   const clean = (filename ?? '')
-    // How the standard for forms escapes a quote in a name.
+    // The HTML standard escapes a quote in a form's file name like this.
     .replaceAll('%22', '"')
     .replace(/[\p{Cc}\p{Cs}]/gu, '')
     .slice(0, FILENAME_LENGTH_MAX);

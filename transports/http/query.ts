@@ -1,9 +1,9 @@
-/** Pairs of a query that are read; a request's own bounds keep the text short. */
+/** Most pairs of a query that are read; the bound on headers limits the length of the text. */
 const PAIRS_MAX = 512;
 
 /**
- * Reads a query string: a key once is text, a key repeated is a list. Broken escapes stay as they are and broken
- * UTF-8 becomes U+FFFD, so every text has an answer. The record has no prototype.
+ * Parses a query string: a single key is a string, a repeated key a list. Invalid escapes are kept and invalid UTF-8
+ * becomes U+FFFD, so it never fails. The record has no prototype.
  */
 export function readQuery(text: string): Record<string, string | string[]> {
   const query: Record<string, string | string[]> = Object.create(null);

@@ -1,4 +1,4 @@
-/** What part of a file is asked for. `end` is exclusive. */
+/** The requested part of a file. `end` is exclusive. */
 type Range =
   | { readonly kind: 'whole' }
   | { readonly kind: 'part'; readonly start: number; readonly end: number }
@@ -9,8 +9,8 @@ const UNSATISFIABLE: Range = { kind: 'unsatisfiable' };
 const SINGLE = /^bytes=(\d{0,15})-(\d{0,15})$/;
 
 /**
- * Reads a `Range` header (RFC 9110, 14.2) for a file of `size` bytes. One range is served; several, or what is no
- * range at all, is as if nothing had been asked.
+ * Parses a `Range` header (RFC 9110, 14.2) for a file of `size` bytes. A single range is supported; several ranges, or a
+ * malformed header, are ignored.
  */
 export function readRange(header: string | undefined, size: number): Range {
   const match = SINGLE.exec(header?.replaceAll(' ', '') ?? '');

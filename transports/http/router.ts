@@ -1,11 +1,11 @@
-/** One route as the router keeps it. Paths are `/a/:name/b`. */
+/** One route of the router. Paths have the form `/a/:name/b`. */
 interface Route {
   readonly operationId: string;
   readonly method: string;
   readonly path: string;
 }
 
-/** Where a path leads. `otherMethods`: the path exists, but not with this method. */
+/** Result of looking up a path. `otherMethods`: the path exists, but not with this method. */
 export type Match =
   | {
       readonly kind: 'found';
@@ -18,7 +18,7 @@ export type Match =
 interface Branch {
   readonly literals: Map<string, Branch>;
   wildcard: Branch | null;
-  /** By method. */
+  /** Operations by method. */
   readonly ends: Map<string, { readonly operationId: string; readonly names: readonly string[] }>;
 }
 
@@ -27,9 +27,9 @@ const UNKNOWN: Match = { kind: 'unknown' };
 const branch = (): Branch => ({ literals: new Map(), wildcard: null, ends: new Map() });
 
 /**
- * Makes the look-up of a path. A literal segment wins over a parameter (`/users/@me` over `/users/:user_id`) unless
- * only the parameter's route has the method. Segments are percent-decoded before they are compared, since some
- * clients escape the `@` of `@me`. Cost: O(segments), twice at most for each literal that has a parameter beside it.
+ * Creates the look-up of paths. A literal segment wins over a parameter (`/users/@me` over `/users/:user_id`) unless only
+ * the parameter's route has the method. Segments are percent-decoded before they are compared, since some clients escape
+ * the `@` of `@me`. Cost: O(segments), at most doubled for each literal that has a parameter at the same place.
  *
  * @throws Error when two routes have the same method and path.
  */
@@ -62,11 +62,12 @@ function plant(root: Branch, { operationId, method, path }: Route): void {
     at.literals.set(segment, next);
     at = next;
   }
-  if (at.ends.has(method)) throw new Error(`Two operations answer ${method} ${path}.`);
+  if (at.ends.has(method))
+    throw new Error(`Duplicate route: two operations are declared for ${method} ${path}.`);
   at.ends.set(method, { operationId, names });
 }
 
-/** Decoded segments of a path; null when it has none of the right form. */
+/** Decoded segments of a path; null when the path is malformed or too long. */
 function segmentsOf(path: string): string[] | null {
   if (!path.startsWith('/')) return null;
   const segments = path.slice(1).split('/', SEGMENTS_MAX + 1);
@@ -79,7 +80,7 @@ function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
-    // Not UTF-8 under its escapes: the raw text names nothing, or is refused by its parameter's form.
+    // The escapes are not UTF-8: keep the raw text, which matches no literal and fails the parameter's check.
     return segment;
   }
 }

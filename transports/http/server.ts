@@ -5,37 +5,37 @@ import type { ServerState } from './exchange.ts';
 import { Exchange } from './exchange.ts';
 import { uWS } from './uws.ts';
 
-/** Adds routes to the app. The REST interface, the CDN, the gateway and the admin interface are one each. */
+/** Adds routes to the app. The REST interface, the CDN, the gateway and the admin interface each have one. */
 export type Installer = (app: TemplatedApp, state: ServerState) => void;
 
 interface ServerOptions {
   readonly host: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
   readonly installers: readonly Installer[];
   readonly tls?: { readonly keyFile: string; readonly certFile: string };
-  /** Whether other processes may listen there too: the kernel then deals the connections out among them. */
+  /** Whether other processes may listen on the port too; the kernel then distributes connections among them. */
   readonly shared?: boolean;
-  /** The lifetime that requests belong to; without it nobody waits for those under way. */
+  /** The lifetime that requests belong to; without it, shutdown does not wait for requests being answered. */
   readonly lifetime?: Pick<ServerState, 'run'>;
 }
 
 export interface HttpServer {
   readonly port: number;
-  /** Accepts no new connection; those that are open stay. */
+  /** Stops accepting connections; open ones stay. */
   stopAccepting(): void;
   /** Closes every connection and the port. */
   close(): void;
 }
 
-// The binary sets SO_REUSEPORT unless told not to: strangers on one port would share its connections at random.
+// The binary sets SO_REUSEPORT by default: another program on the port would then share its connections at random.
 const EXCLUSIVE_PORT = 1;
 const SHARED_PORT = 0;
-/** The typings leave the options out; every build has them. */
+/** The typings omit the options parameter; every build has it. */
 type Listen = (host: string, port: number, options: number, done: (socket: us_listen_socket) => void) => void;
 
 /**
- * Opens one port with the given routes; everything else on it is answered 404 in the platform's shape.
+ * Opens one port with the given routes; every other path is answered 404 in the platform's format.
  *
  * @throws Error when the address cannot be bound.
  */
@@ -53,7 +53,9 @@ export function startServer(options: ServerOptions): Promise<HttpServer> {
     listen(host, port, shared ? SHARED_PORT : EXCLUSIVE_PORT, (socket) => {
       if (socket) resolve(control(app, socket, state));
       else
-        reject(new Error(`Cannot listen on ${host}:${port}: the port is taken or the address is not ours.`));
+        reject(
+          new Error(`Cannot listen on ${host}:${port}: the port is in use or the address is not local.`),
+        );
     });
   });
 }

@@ -1,13 +1,13 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** How long a signed URL is good. @source the platform's reference page, "Signed Attachment CDN URLs" */
+/** How long a signed URL is valid. @source the platform's reference page, "Signed Attachment CDN URLs" */
 const LIFETIME_SEC = 24 * 60 * 60;
 
 /** Signs attachment URLs with `ex` (expiry), `is` (issue; both hexadecimal Unix seconds) and `hm` (HMAC-SHA256). */
 export interface UrlSigner {
-  /** The URL with its signature; a signature that it already carries is replaced. Other URLs come back unchanged. */
+  /** Adds a signature to an attachment URL, or replaces the one it has. Other URLs are returned unchanged. */
   sign(url: string, nowMs: number): string;
-  /** Whether a request's path and query may pass: `bare` has no signature at all. */
+  /** Checks the signature of a request's path and query; `bare` means that it has none. */
   check(path: string, query: string, nowMs: number): 'valid' | 'bare' | 'invalid';
 }
 

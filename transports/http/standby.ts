@@ -7,46 +7,46 @@ import { uWS } from './uws.ts';
 
 export interface StandbyOptions {
   readonly host: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
-  /** Whether one of those that share the port listens on it. */
+  /** Whether at least one shard listens on the port. */
   readonly served: () => boolean;
-  /** Connections at one time, waiting or passed on; more are closed. */
+  /** Connections at one time, waiting or passed on; further ones are closed. */
   readonly connectionsMax?: number;
-  /** How long a connection may wait for somebody to serve it. */
+  /** How long a connection may wait for a shard that listens. */
   readonly waitMs?: number;
 }
 
-/** Holds a port that processes share, for when none of them listens. */
+/** Holds a port shared by processes while none of them listens. */
 export interface Standby {
   readonly port: number;
-  /** Whether a connection finds the port open while nobody serves it. */
+  /** Whether a connection is accepted while no shard listens. */
   readonly accepts: boolean;
-  /** Connections it has now. */
+  /** Number of open connections. */
   readonly connections: number;
-  /** To be called when `served` has changed. */
+  /** Call when the result of `served` has changed. */
   changed(): void;
   close(): Promise<void>;
 }
 
 const CONNECTIONS_MAX = 4096;
 const WAIT_MS = 30_000;
-/** State of a listener in the kernel's list. */
+/** Socket state of a listener in /proc/net/tcp6. */
 const LISTENING = '0A';
 const SHARED_PORT = 0;
 const HELPER_TIMEOUT_MS = 10_000;
-/** How often those who wait are looked at, besides when something has changed. */
+/** How often waiting connections are checked, besides calls of `changed`. */
 const RETRY_MS = 100;
 
 /**
- * Opens the port of shards before any of them does, and keeps it from ever refusing.
+ * Opens the port of the shards before any of them does, so that it never refuses a connection.
  *
- * The kernel prefers a listener of IPv4 to one of IPv6 that is bound to the same IPv4 address. So this one is bound to
- * `::ffff:<address>`: it gets a connection exactly while no shard listens, with no moment in between; the connection is
- * then passed on, byte by byte, to the first shard that does. With an address of IPv6 there is no such preference, and
- * only the port is chosen.
+ * The kernel prefers an IPv4 listener to an IPv6 listener that is bound to the same IPv4 address. This one is bound to
+ * `::ffff:<address>`, so it gets a connection exactly while no shard listens, without a gap; the connection is then
+ * forwarded, byte by byte, to the first shard that listens. For an IPv6 address there is no such preference, and only the
+ * port is chosen.
  *
- * @throws Error when the address cannot be had.
+ * @throws Error when the address cannot be bound.
  * @source Linux, `compute_score` of net/ipv4/inet_hashtables.c
  */
 export async function openStandby(options: StandbyOptions): Promise<Standby> {
@@ -71,8 +71,8 @@ export async function openStandby(options: StandbyOptions): Promise<Standby> {
 }
 
 /**
- * A port of which nobody else has a part: shared ones would let a second server in unnoticed. It is asked for in another
- * way first also because the native library shares none that the system has picked.
+ * A port that no other process uses: a shared one would let a second server in unnoticed. It is chosen with an exclusive
+ * listener first also because the native library cannot share a port that the system picked.
  */
 async function freePort(host: string, wanted: number): Promise<number> {
   const probe = createServer().listen(wanted, host);
@@ -87,19 +87,21 @@ async function freePort(host: string, wanted: number): Promise<number> {
 
 type Listen = (host: string, port: number, options: number, done: (socket: us_listen_socket) => void) => void;
 
-/** Node 20 cannot set SO_REUSEPORT; this binary does. */
+/** Listens with SO_REUSEPORT, which Node 20 cannot set but the native library can. */
 function listenShared(host: string, port: number): Promise<us_listen_socket> {
   const app = uWS.App();
   return new Promise((resolve, reject) => {
     (app.listen.bind(app) as unknown as Listen)(host, port, SHARED_PORT, (socket) => {
       if (socket) resolve(socket);
       else
-        reject(new Error(`Cannot listen on ${host}:${port}: the port is taken or the address is not ours.`));
+        reject(
+          new Error(`Cannot listen on ${host}:${port}: the port is in use or the address is not local.`),
+        );
     });
   });
 }
 
-/** The descriptor of our listener on a port: by its inode, as the kernel lists them. */
+/** The file descriptor of this process's listener on a port, found by its inode in /proc. */
 async function descriptorOf(port: number): Promise<number> {
   const hex = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const inodes = new Set<string>();
@@ -111,29 +113,29 @@ async function descriptorOf(port: number): Promise<number> {
     const target = await readlink(`/proc/self/fd/${name}`).catch(() => '');
     if (inodes.has(target)) return Number(name);
   }
-  throw new Error(`The listener on port ${port} is not among the descriptors of this process.`);
+  throw new Error(`No file descriptor of this process belongs to the listener on port ${port}.`);
 }
 
-/** Takes the descriptor as its fourth, and gives it back as a server: what a process cannot do for itself. */
+/** Program of a helper process that gets the descriptor as fd 4 and returns it as a server, which Node cannot do alone. */
 const HELPER = `const server = require('node:net').createServer();
 process.on('message', () => process.exit());
 server.listen({ fd: 4 }, () => process.send('listening', server));`;
 
-/** A listener of the native library as one of Node's, whose connections can be passed on unread. */
+/** Converts a listener of the native library to a Node server, whose connections can be forwarded. */
 async function asServer(descriptor: number): Promise<Server> {
   const stdio = ['ignore', 'ignore', 'ignore', 'ipc', descriptor] as const;
   const helper = spawn(process.execPath, ['-e', HELPER], { stdio: [...stdio] });
   const timer = setTimeout(() => helper.kill('SIGKILL'), HELPER_TIMEOUT_MS);
   try {
     const failed = once(helper, 'exit').then(() => {
-      throw new Error('The port could not be handed over.');
+      throw new Error('The helper process exited before it returned the listening socket.');
     });
     const [, server] = await Promise.race([once(helper, 'message'), failed]);
-    // It stops listening only with its process.
+    // The helper stops listening only when its process ends.
     helper.send('received');
     await failed.catch(() => undefined);
     if (server instanceof Server) return server;
-    throw new Error('The port could not be handed over.');
+    throw new Error('The helper process did not return a listening socket.');
   } finally {
     clearTimeout(timer);
   }
@@ -146,9 +148,9 @@ class WaitingRoom implements Standby {
   readonly #target: string;
   readonly #options: StandbyOptions;
   readonly #sockets = new Set<Socket>();
-  /** With the time at which they are given up. */
+  /** Waiting connections, with the time at which they are closed. */
   readonly #waiting = new Map<Socket, number>();
-  /** Ports of our own connections to shards: one that comes back found none that listens. */
+  /** Local ports of the forwarding connections to shards; one that arrives here shows that no shard listened. */
   readonly #outgoing = new Set<number>();
   #retry: NodeJS.Timeout | null = null;
 
@@ -209,7 +211,7 @@ class WaitingRoom implements Standby {
     this.#waiting.delete(socket);
     const shard = connect({ host: this.#target, port: this.port, noDelay: true });
     let ownPort: number | undefined;
-    // The system chooses the port when the connection is begun, which is in the tick that was asked for just now.
+    // The system chooses the port when the connection starts, which happens in the tick queued just before.
     process.nextTick(() => {
       ownPort = shard.localPort;
       if (ownPort !== undefined) this.#outgoing.add(ownPort);

@@ -1,10 +1,10 @@
 import type { Exchange } from './exchange.ts';
 
 /**
- * Sends a body of `size` bytes as fast as the peer takes it: the next chunk is asked for when the last has left
- * for the kernel. At most one chunk is held. Ends early, without a fault, when the peer goes away.
+ * Sends a body of `size` bytes as fast as the peer reads it: the next chunk is requested when the last one has been passed
+ * to the kernel. At most one chunk is held. Ends early, without a fault, when the peer disconnects.
  *
- * @throws whatever `chunks` throws; the connection is then cut, since its length was already promised.
+ * @throws whatever `chunks` throws; the connection is then dropped, since its length was already sent.
  */
 export async function streamBody(
   exchange: Exchange,
@@ -22,7 +22,7 @@ export async function streamBody(
       first = false;
     }
   } finally {
-    // Fewer bytes than promised, or a fault: only the end of the connection can say so now.
+    // Fewer bytes than announced, or a fault: dropping the connection is the only way left to signal it.
     if (!exchange.over) exchange.cut();
   }
 }

@@ -2,8 +2,8 @@ import type * as Uws from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 
 /**
- * Loads the native server. Import it from here only: its header limit is read from the environment when the binary
- * is loaded, and its own default (4 KiB) is less than an audit reason of 512 characters takes when it is escaped.
+ * Loads the native server. Import it only from this module: the binary reads its header limit from the environment when it
+ * is loaded, and the default (4 KiB) is too small for a percent-encoded audit reason of 512 characters.
  */
 process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= String(16 * 1024);
 
@@ -22,5 +22,5 @@ function load(): typeof Uws {
 
 export const uWS = load();
 
-// Names the library and its version in every answer unless told not to. Absent from its typings.
+// Disables the header that names the library and its version in every answer. Absent from the typings.
 (uWS as unknown as { _cfg?: (switches: string) => void })._cfg?.('999999990007');

@@ -6,7 +6,7 @@ import { resultOf } from '../rest/pipeline.ts';
 import { Exchange } from './exchange.ts';
 import type { Installer } from './server.ts';
 
-/** Where the page of voice rooms is; `base` of its build says the same. */
+/** Path of the voice-room page; must equal `base` of its build. */
 export const ROOM_PATH = '/voice-room/';
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -19,8 +19,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Nothing is asked of anybody but this server, and nothing runs that was not built into the page. Isolation is what
- * browsers want before WebAssembly may share memory with workers.
+ * The page may contact only this server and run only scripts that were built into it. Cross-origin isolation is required by
+ * browsers before WebAssembly may share memory with workers.
  */
 const SAFE: Readonly<Record<string, string>> = {
   'Content-Security-Policy':
@@ -34,7 +34,7 @@ const SAFE: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-/** Names under `assets/` have a hash of their content. */
+/** Names under `assets/` contain a hash of their content. */
 const FOREVER = 'public, max-age=31536000, immutable';
 const ASK_AGAIN = 'no-cache';
 
@@ -43,15 +43,15 @@ interface Page {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The built page lies beside the built server; when the server runs from its sources, under `dist` all the same. */
+/** Folder of the built page: beside the built server, or under `dist` when the server runs from source. */
 export function builtWebFolder(): string {
   const fromHere = import.meta.url.endsWith('.ts') ? '../../dist/web/' : '../../web/';
   return fileURLToPath(new URL(fromHere, import.meta.url));
 }
 
 /**
- * The page of voice rooms and the one of players below it, from a folder that is read once, now: a few files, together
- * under two megabytes. Without the folder there is no page. GET and HEAD only.
+ * Serves the voice-room page and the players page below it. The folder is read once, now: a few files of less than two
+ * megabytes in total. Without the folder no page is served. GET and HEAD only.
  */
 export function webRoutes(folder: string): Installer {
   const pages = readPages(folder);

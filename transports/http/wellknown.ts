@@ -3,9 +3,9 @@ import { Exchange } from './exchange.ts';
 import type { Installer } from './server.ts';
 
 /**
- * What other programs need to know to sign people in here.
+ * The OpenID Connect discovery document, which clients read to sign users in with this server.
  *
- * @param publicUrl Base URL of this server as clients use it, without a slash: the issuer.
+ * @param publicUrl Base URL of this server for clients, without a trailing slash: the issuer.
  * @source OpenID Connect Discovery 1.0, section 3; RFC 8414, section 2; RFC 8628, section 4
  */
 export const discoveryDocument = (publicUrl: string): object => ({
@@ -36,7 +36,7 @@ export const discoveryDocument = (publicUrl: string): object => ({
   ],
 });
 
-/** Serves the discovery document at its fixed place. */
+/** Serves the discovery document at its well-known path. */
 export const wellKnownRoutes =
   (publicUrl: () => string): Installer =>
   (app, state) => {

@@ -6,7 +6,7 @@ const SPECIAL_IPV4 = [
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
   ['127.0.0.0', 8],
-  ['169.254.0.0', 16], // Link-local, and where clouds answer for a machine's own secrets.
+  ['169.254.0.0', 16], // Link-local; cloud providers serve a machine's own secrets there.
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
   ['192.0.2.0', 24],
@@ -19,9 +19,9 @@ const SPECIAL_IPV4 = [
   ['240.0.0.0', 4],
 ] as const;
 
-/** IPv6 global unicast. What lies outside is loopback, local, multicast, or leads back into IPv4. */
+/** IPv6 global unicast. All other addresses are loopback, local, multicast, or embed IPv4. */
 const GLOBAL_IPV6 = ['2000::', 3] as const;
-/** Within it: protocol assignments with Teredo, documentation, and 6to4, which carries an IPv4 address. */
+/** Exceptions within it: protocol assignments with Teredo, documentation, and 6to4, which embeds an IPv4 address. */
 const SPECIAL_IPV6 = [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -35,13 +35,13 @@ for (const [net, bits] of SPECIAL_IPV6) special.addSubnet(net, bits, 'ipv6');
 const globalIpv6 = new BlockList();
 globalIpv6.addSubnet(...GLOBAL_IPV6, 'ipv6');
 
-/** True for an address of the public Internet: one that a request on a stranger's word may be sent to. */
+/** Whether the address is on the public Internet, so that a request that a user asked for may be sent to it. */
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:
       return !special.check(address, 'ipv4');
     case 6:
-      // An address with a zone is local by its very form.
+      // An address with a zone is always local.
       return !address.includes('%') && globalIpv6.check(address, 'ipv6') && !special.check(address, 'ipv6');
     default:
       return false;

@@ -6,19 +6,19 @@ import type { Outgoing, OutgoingRequest } from '../../services/players/ports.ts'
 import { isPublicAddress } from './address.ts';
 
 export interface OutgoingSettings {
-  /** Origins (`https://host:port`) that are reached although they are private. */
+  /** Origins (`https://host:port`) that may be requested although they are private. */
   readonly privateOrigins: ReadonlySet<string>;
-  /** Certificates, PEM, that are trusted besides the usual ones. */
+  /** CA certificates, PEM, trusted besides the usual ones. */
   readonly extraCa: string | null;
-  /** Of a whole request. */
+  /** Bound of a whole request, milliseconds. */
   readonly timeoutMs: number;
-  /** Of an answer's body. */
+  /** Bound of a response's body. */
   readonly bytesMax: number;
-  /** Requests at one time; beyond it they fail. */
+  /** Most concurrent requests; further ones fail. */
   readonly requestsMax: number;
 }
 
-/** All addresses of a host name. */
+/** Resolves all addresses of a host name. */
 export type Resolve = (
   host: string,
   done: (error: Error | null, addresses: readonly { address: string; family: number }[]) => void,
@@ -26,15 +26,15 @@ export type Resolve = (
 
 const resolveBySystem: Resolve = (host, done) => systemLookup(host, { all: true, verbatim: true }, done);
 
-/** Why a request came to nothing; it quotes neither secrets nor what was answered. */
+/** Why a request failed; the message quotes neither secrets nor the response. */
 class OutgoingFault extends Error {
   override readonly name = 'OutgoingFault';
 }
 
 /**
- * HTTPS to hosts that strangers name. A name is resolved once, all its addresses must be public, and the connection
- * goes to one of these very addresses, so that no second answer of the name's owner can lead it elsewhere. Redirects
- * are not followed. Everything is bounded: time, size, and requests at one time.
+ * HTTPS requests to hosts that users name. A name is resolved once, all its addresses must be public, and the connection
+ * uses one of these addresses, so that a second DNS answer cannot redirect it. HTTP redirects are not followed. Time, size
+ * and concurrent requests are bounded.
  */
 export function createOutgoing(settings: OutgoingSettings, resolve: Resolve = resolveBySystem): Outgoing {
   const ca = settings.extraCa === null ? undefined : [...rootCertificates, settings.extraCa];
@@ -46,12 +46,12 @@ export function createOutgoing(settings: OutgoingSettings, resolve: Resolve = re
   return {
     allowsPrivate,
     async json(order) {
-      if (under >= settings.requestsMax) throw new OutgoingFault('Too many requests are under way.');
+      if (under >= settings.requestsMax) throw new OutgoingFault('Too many requests are in progress.');
       under += 1;
       try {
         return JSON.parse(await textOf(order));
       } catch (error) {
-        throw error instanceof SyntaxError ? new OutgoingFault('The answer is no JSON.') : error;
+        throw error instanceof SyntaxError ? new OutgoingFault('The response is not JSON.') : error;
       } finally {
         under -= 1;
       }
@@ -60,10 +60,10 @@ export function createOutgoing(settings: OutgoingSettings, resolve: Resolve = re
 
   function textOf({ url: text, method = 'GET', headers = {}, body }: OutgoingRequest): Promise<string> {
     const url = new URL(text);
-    if (url.protocol !== 'https:') throw new OutgoingFault('Only https is spoken.');
+    if (url.protocol !== 'https:') throw new OutgoingFault('Only https URLs are allowed.');
     const isPrivate = allowsPrivate(text);
     const host = url.hostname.replace(/^\[|\]$/g, '');
-    // An address is connected to without being resolved.
+    // A connection to an IP address involves no look-up, so it is checked here.
     if (isIP(host) !== 0 && !isPrivate && !isPublicAddress(host)) throw new OutgoingFault(PRIVATE);
     return exchange(url, body, {
       method,
@@ -89,12 +89,12 @@ export function createOutgoing(settings: OutgoingSettings, resolve: Resolve = re
           sent.destroy();
           reject(new OutgoingFault(fault));
         };
-        if (answer.statusCode !== 200) return end(`The answer has status ${answer.statusCode}.`);
+        if (answer.statusCode !== 200) return end(`The response has status ${answer.statusCode}.`);
         const chunks: Buffer[] = [];
         let bytes = 0;
         answer.on('data', (chunk: Buffer) => {
           bytes += chunk.length;
-          if (bytes > settings.bytesMax) return end('The answer is too large.');
+          if (bytes > settings.bytesMax) return end('The response is too large.');
           chunks.push(chunk);
         });
         answer.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
@@ -108,13 +108,13 @@ export function createOutgoing(settings: OutgoingSettings, resolve: Resolve = re
 
 const PRIVATE = 'The host is not public.';
 
-/** A driver's error names addresses and certificates of the inside: only its code goes on. */
+/** Keeps only an error's code, because messages of the network name internal addresses and certificates. */
 function faultOf(error: Error): OutgoingFault {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
   return new OutgoingFault(`The request failed: ${code}.`);
 }
 
-/** Resolves a name for a connection, and refuses it when any of its addresses is private. */
+/** Resolves a name for a connection; fails when any of its addresses is private. */
 function checkedLookup(resolve: Resolve, isPrivate: boolean): LookupFunction {
   return (host, options, done) => {
     resolve(host, (error, addresses) => {

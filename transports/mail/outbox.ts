@@ -5,19 +5,19 @@ import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import type { Mailer } from '../../services/accounts/ports.ts';
 
-/** Letters that are kept; the oldest go. */
+/** E-mails kept in the folder; the oldest are deleted. */
 const KEPT_MAX = 1_000;
 
 interface OutboxPorts {
-  /** Where letters are written; null: a fresh folder among the system's temporary ones. */
+  /** Folder for e-mails; null creates one in the system's temporary folder. */
   readonly folder: string | null;
   readonly from: string;
   nowMs(): number;
-  /** Told where each letter lies. */
+  /** Called with the path of each e-mail. */
   written(path: string): void;
 }
 
-/** Keeps letters as files instead of sending them: for a server without a mail server. Only its own user can read them. */
+/** Writes e-mails to files instead of sending them, for servers without a mail server. Only this user can read them. */
 export function createOutbox({ folder, from, nowMs, written }: OutboxPorts): Mailer {
   const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
   let place: string | null = null;
@@ -42,7 +42,7 @@ export function createOutbox({ folder, from, nowMs, written }: OutboxPorts): Mai
       const at = opened();
       const { message } = await transport.sendMail({ from, to, subject, text, date: new Date(nowMs()) });
       const path = join(at, `${nowMs()}-${String(order++).padStart(6, '0')}.eml`);
-      // Whoever watches the folder sees whole letters only.
+      // Renamed when complete, so that a program that watches the folder never sees a partial file.
       await writeFile(`${path}.part`, message as Buffer, { mode: 0o600 });
       await rename(`${path}.part`, path);
       written(path);

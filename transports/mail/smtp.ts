@@ -3,7 +3,7 @@ import type { Mailer } from '../../services/accounts/ports.ts';
 
 const TIMEOUT_MS = 20_000;
 
-/** Sends letters through a mail server. TLS is demanded by `smtps:`, and used with `smtp:` when the server has it. */
+/** Sends e-mails through a mail server. `smtps:` requires TLS; `smtp:` uses it if the server offers it. */
 export function createSmtpMailer({ url, from }: { readonly url: string; readonly from: string }): Mailer {
   const server = new URL(url);
   const secure = server.protocol === 'smtps:';
@@ -17,7 +17,7 @@ export function createSmtpMailer({ url, from }: { readonly url: string; readonly
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,
     socketTimeout: TIMEOUT_MS,
-    // Letters are text of the program's own: nothing in them may make it read files or fetch pages.
+    // E-mails are plain text of this program; nothing in them may make the library read files or fetch URLs.
     disableFileAccess: true,
     disableUrlAccess: true,
   });

@@ -25,7 +25,7 @@ import { statusOf } from './signing.page.ts';
 
 const VALUE_CHARACTERS_MAX = 4_096;
 
-/** The parameters of the address; null when one is too long, or there twice: then it says two things. */
+/** Parses the query parameters; null when one is too long, or repeated and therefore ambiguous. */
 function queryOf(params: URLSearchParams): AuthorizeQuery | null {
   const found: Partial<Record<keyof AuthorizeQuery, string | null>> = {};
   for (const name of AUTHORIZE_PARAMETERS) {
@@ -36,7 +36,7 @@ function queryOf(params: URLSearchParams): AuthorizeQuery | null {
   return found as AuthorizeQuery;
 }
 
-/** What the application may do, each thing once: a scope that stands for others is told by them. */
+/** What the application may do, without duplicates; a scope that implies others is described by them. */
 function scopeList(scopes: Iterable<Scope>): Html {
   const words = [...expandScopes(scopes)]
     .filter((scope) => (scopeRow(scope).implies ?? []).length === 0)
@@ -68,7 +68,7 @@ ${guilds.map(
 )}</select></div>`;
 }
 
-/** Where the answer goes, in a form that people can judge: a host, or a program's own scheme. */
+/** The redirect's target in a form that users can judge: a host, or a program's own scheme. */
 function destination(uri: string): string {
   const { protocol, host } = new URL(uri);
   return protocol === 'https:' || protocol === 'http:' ? host : `a program on this device (${protocol})`;
@@ -98,7 +98,7 @@ ${form(`/oauth2/authorize?${call.query}`, call.frame, [
 
 function decisionOf({ fields }: OwnCall): Decision {
   const guildId = fields.get('guild_id');
-  // Bits are added once each, however often a field came: what was not asked for is left out behind this.
+  // Each bit is added once, even if a field is repeated; the authorization drops bits that were not requested.
   const bits = new Set(fields.getAll('permission').filter((text) => /^\d{1,20}$/.test(text)));
   const permissions = [...bits].reduce((all, bit) => all | BigInt(bit), 0n);
   return {
@@ -172,7 +172,7 @@ const UNKNOWN_CODE: Messages = new Map([
 ]);
 const TOO_MANY: Messages = new Map([['', 'There were too many codes. Try again in a minute.']]);
 
-/** Consent: who wants to act for you, what they could do, and where you are sent. */
+/** The consent pages: which application asks, what it could do, and where the user is sent. */
 export const consentPages: PageRoutes = {
   '/oauth2/authorize': {
     signedIn: true,
@@ -203,7 +203,7 @@ export const consentPages: PageRoutes = {
       const device = await deps.oauth.devices.look(userCode);
       if (device?.state !== 'pending') return codeEntry(call, UNKNOWN_CODE, 422);
       const decision = fields.get('decision');
-      // A code in a link is never enough: it is shown with who asks, and answered by a second press.
+      // A code in a link is not enough: the page shows who asks, and the user confirms with a second press.
       if (decision === null) return devicePage(call, device, userCode);
       const isGranted = decision === 'approve';
       if (!(await deps.oauth.devices.finish(visit.userId, userCode, isGranted)))

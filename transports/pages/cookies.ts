@@ -1,7 +1,7 @@
-/** Longest cookie header that is looked at. */
+/** Bound of the cookie header. */
 const HEADER_CHARACTERS_MAX = 8_192;
 
-/** The value of a cookie; null when there is none. Of two with one name the first counts, as browsers send the closest first. */
+/** The value of a cookie, or null. Of two with the same name the first counts: browsers send the most specific first. */
 export function readCookie(header: string | undefined, name: string): string | null {
   if (header === undefined || header.length > HEADER_CHARACTERS_MAX) return null;
   for (const pair of header.split(';')) {
@@ -12,18 +12,19 @@ export function readCookie(header: string | undefined, name: string): string | n
 }
 
 export interface CookieJar {
-  /** The browser's sign-in. */
+  /** Cookie of the browser session. */
   readonly session: string;
-  /** Names of the browser for the accounts that have signed in with it. It stays when they sign out. */
+  /** Cookie that identifies the browser to accounts that signed in with it; kept at sign-out. */
   readonly device: string;
-  /** Binds forms of people who are not signed in to their browser. */
+  /** Cookie that binds forms of users who are not signed in to their browser. */
   readonly form: string;
-  /** A `Set-Cookie` header; without a value it is taken back. */
+  /** Formats a `Set-Cookie` header; a null value deletes the cookie. */
   set(name: string, value: string | null, maxAgeSec: number): string;
 }
 
 /**
- * Cookies of this server. Over https their names say that no other host, no other path and no plain http may set them.
+ * The cookies of this server. Over https their names have the `__Host-` prefix, so that no other host, no narrower path and
+ * no plain http can set them.
  *
  * @source RFC 6265bis, 4.1.3.2, "The __Host- Prefix"
  */

@@ -1,15 +1,15 @@
 import type { ErrorTree, Refusal } from '../../protocol/refusal.ts';
 import { type Html, html, type Part } from './html.ts';
 
-/** A whole page before it is bytes. */
+/** A page before serialization. */
 export interface Page {
   readonly kind: 'page';
   readonly status: number;
   readonly title: string;
   readonly body: Html;
-  /** Where else a form of it may lead by redirect: a CSP source expression. */
+  /** Another target that a form of the page may redirect to: a CSP source expression. */
   readonly formTarget?: string | null;
-  /** A path of this server to go to at once. */
+  /** Path of this server to load at once. */
   readonly refresh?: string;
 }
 
@@ -31,10 +31,10 @@ export const page = (title: string, body: Html, status = 200): Page => ({
 });
 export const redirect = (location: string): Redirect => ({ kind: 'redirect', location });
 
-/** What a form says in its hidden field, and who is looking at it. */
+/** The token in the page's forms, and the viewer. */
 export interface Frame {
   readonly csrf: string;
-  /** The name of who is signed in; null for strangers. */
+  /** Username of the signed-in user; null for others. */
   readonly who: string | null;
 }
 
@@ -68,11 +68,11 @@ ${body}
 export const hidden = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`;
 
-/** Messages of a refusal by field; under the empty name what concerns no field. */
+/** Messages of a refusal by field; messages without a field have an empty key. */
 export type Messages = ReadonlyMap<string, string>;
 export const NO_MESSAGES: Messages = new Map();
 
-/** A refusal as a form shows it: the fields it names, or one sentence. */
+/** A refusal's messages for a form: one per field, or one sentence. */
 export function messagesOf(refused: Refusal): Messages {
   const found = new Map<string, string>();
   for (const [field, node] of Object.entries(refused.errors ?? {})) {
@@ -93,7 +93,7 @@ function sentenceOf({ status, message, retryAfterSec }: Refusal): string {
 
 const waitWords = (sec: number): string => (sec < 90 ? `${sec} seconds` : `${Math.ceil(sec / 60)} minutes`);
 
-/** What was wrong, before the form, with the way to each field. It takes the focus, so that it is read out at once. */
+/** Summary of errors above the form, with links to the fields. It gets the focus, so that screen readers read it first. */
 export function errorSummary(messages: Messages): Part {
   if (messages.size === 0) return null;
   return html`<div class="errors" role="alert" id="errors" tabindex="-1" autofocus>
@@ -110,13 +110,13 @@ export interface Field {
   readonly type?: 'text' | 'password' | 'email';
   readonly value?: string;
   readonly hint?: string;
-  /** What password managers and phones fill in. */
+  /** The kind of value, for password managers and phones. */
   readonly autocomplete: string;
   readonly optional?: true;
   readonly numeric?: true;
 }
 
-/** A field with its label, its hint and what was wrong with it, tied together for who does not see them. */
+/** A field with label, hint and error, associated for screen readers. */
 export function field(
   { name, label, type = 'text', value = '', hint, autocomplete, optional, numeric }: Field,
   messages: Messages,
@@ -135,7 +135,7 @@ ${wrong && html`<p class="error" id="${name}-error">${wrong}</p>`}
 </div>`;
 }
 
-/** A form of this server. `next` is where to go afterwards. */
+/** A form of this server. `next` is the page to show afterwards. */
 export function form(action: string, frame: Frame, content: Part, next: string | null = null): Html {
   return html`<form method="post" action="${action}">
 ${hidden('csrf', frame.csrf)}${next !== null && hidden('next', next)}
@@ -143,11 +143,11 @@ ${content}
 </form>`;
 }
 
-/** A page that only says something. */
+/** A page with a message only. */
 export const notice = (title: string, text: string, more: Part = null, status = 200): Page =>
   page(title, html`<p>${text}</p>${more}`, status);
 
-/** A time as text that machines read too. */
+/** A time as text, with a machine-readable value. */
 export function time(ms: number): Html {
   const iso = new Date(ms).toISOString();
   return html`<time datetime="${iso}">${iso.slice(0, 16).replace('T', ' ')} UTC</time>`;

@@ -1,4 +1,4 @@
-/** Text that is markup already. Only `html` makes it, and `trusted` of what the program itself has drawn. */
+/** Text that is already markup. Created only by `html`, and by `trusted` for markup that the program generated. */
 export class Html {
   readonly #text: string;
 
@@ -11,7 +11,7 @@ export class Html {
   }
 }
 
-/** What may stand in a template; absent things leave nothing. */
+/** A value in a template; null, undefined and false render as nothing. */
 export type Part = Html | string | number | null | undefined | false | readonly Part[];
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -22,7 +22,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Safe between tags and in quoted attributes. */
+/** Escapes text for use between tags and in quoted attributes. */
 const escaped = (text: string): string => text.replace(/[&<>"']/g, (one) => ENTITIES[one] ?? one);
 
 function rendered(part: Part): string {
@@ -33,12 +33,12 @@ function rendered(part: Part): string {
 }
 
 /**
- * Markup with values in it, each escaped unless it is markup itself: what people write can only ever be text. Values
- * stand between tags or in quoted attributes; nowhere else is escaping enough.
+ * Markup with values, each escaped unless it is markup itself, so that users' text can never become markup. Values may stand
+ * between tags or in quoted attributes; escaping is not sufficient elsewhere.
  */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(texts.reduce((all, text, index) => all + rendered(parts[index - 1]) + text));
 }
 
-/** Markup of the program's own making. */
+/** Marks markup that the program generated as safe. */
 export const trusted = (markup: string): Html => new Html(markup);

@@ -4,5 +4,5 @@ import type { PageRoutes } from './routes.ts';
 import { settingsPages } from './settings.page.ts';
 import { signingPages } from './signing.page.ts';
 
-/** Every served page by its path. */
+/** All pages by path. */
 export const PAGES: PageRoutes = { ...signingPages, ...mailPages, ...settingsPages, ...consentPages };

@@ -50,7 +50,7 @@ ${form('/reset', call.frame, [
   );
 }
 
-/** Where the links in letters lead. Opening one changes nothing yet: mail programs open links too. */
+/** The pages that e-mail links lead to. Opening one changes nothing, because mail programs open links too. */
 export const mailPages: PageRoutes = {
   '/verify-email': {
     signedIn: false,

@@ -20,15 +20,15 @@ export interface PagesDeps {
   readonly accounts: Accounts;
   readonly oauth: Pick<OAuth, 'consents' | 'devices' | 'grants' | 'deauthorize'>;
   readonly applications: Pick<ApplicationStore, 'get'>;
-  /** Base URL of this server as clients should use it, without a slash. */
+  /** Base URL of this server for clients, without a trailing slash. */
   publicUrl(): string;
-  /** The same when it was set; null when it follows from where the server listens. */
+  /** The configured base URL; null when it is derived from the listening address. */
   readonly fixedUrl: string | null;
   readonly requestTimeoutMs: number;
   readonly trustProxy: boolean;
-  /** Counts forms that are too large, and refuses addresses that sent too many. Null or absent where limits are off. */
+  /** Counts oversized forms, and refuses addresses that sent too many. Null or absent when limits are off. */
   readonly watch?: AddressWatch | null;
-  /** Counts one use of `key`; milliseconds to wait when there were too many. */
+  /** Counts one use of `key`. @returns milliseconds to wait, 0 when allowed. */
   take(what: 'form' | 'device code', key: string): number;
   randomBytes(size: number): Uint8Array;
   readonly clock: { monotonic(): number; setTimer(run: () => void, delayMs: number): { cancel(): void } };
@@ -40,21 +40,21 @@ export interface PageCall {
   readonly deps: PagesDeps;
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Fields of a POST whose origin and token were right; empty for a GET. */
+  /** Fields of a POST with valid origin and token; empty for a GET. */
   readonly fields: URLSearchParams;
   readonly place: ClientInfo;
   readonly frame: Frame;
   readonly cookies: CookieJar;
 }
 
-/** A request of somebody who is signed in. */
+/** A request of a signed-in user. */
 export interface OwnCall extends PageCall {
   readonly visit: BrowserSession;
 }
 
 type Handle<Call> = (call: Call) => Promise<PageAnswer> | PageAnswer;
 
-/** One page. With `signedIn`, strangers are sent to sign in first, and come back. */
+/** One page. With `signedIn`, other users are sent to the sign-in page first, and back afterwards. */
 export type PageRoute =
   | {
       readonly signedIn: false;
@@ -66,7 +66,7 @@ export type PageRoute =
 export type PageRoutes = Readonly<Record<string, PageRoute>>;
 
 const BODY_BYTES_MAX = 32 << 10;
-/** All forms under way, and those of one caller. */
+/** Bounds of the memory of all forms being read, and of one caller's. */
 const BODIES = {
   bytesMax: 8 << 20,
   reservedBytes: 4 << 20,
@@ -78,12 +78,12 @@ const FORM_TYPE = 'application/x-www-form-urlencoded';
 const FORM_COOKIE = /^[\w-]{43}$/;
 const FORM_COOKIE_SEC = 24 * 3600;
 
-/** No opener policy: games open the consent page in a window of their own and wait for it to come back. */
+/** Without an opener policy: games open the consent page in a window and wait for it to return. */
 const SECURITY: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Permissions-Policy': 'microphone=(), camera=(), geolocation=()',
-  // Not `no-referrer`: browsers then hide the origin of a form from its own server too.
+  // Not `no-referrer`, because browsers would then send `Origin: null` with forms to this server too.
   'Referrer-Policy': 'same-origin',
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
@@ -93,7 +93,7 @@ const policy = (formTarget: string | null | undefined): string =>
   `default-src 'none'; style-src 'self'; form-action 'self'${formTarget ? ` ${formTarget}` : ''}; ` +
   "base-uri 'none'; frame-ancestors 'none'";
 
-/** The served pages: whole documents that need no script, and whose forms only they can send. */
+/** Serves the pages: complete documents without scripts, whose forms are accepted only from these pages. */
 export function pageRoutes(deps: PagesDeps, routes: PageRoutes): Installer {
   const memory = new BodyMemory(BODIES, () => deps.clock.monotonic());
   return (app, state) => {
@@ -111,7 +111,7 @@ export function pageRoutes(deps: PagesDeps, routes: PageRoutes): Installer {
         const body = exchange.method === 'POST' && exchange.hasBody ? bodyOf(exchange, deps, memory) : null;
         const answering = serve(exchange, route, body, deps)
           .catch((fault: unknown) => {
-            deps.logger.error({ err: fault, path }, 'A page could not be made.');
+            deps.logger.error({ err: fault, path }, 'Rendering a page failed.');
             return STRANDED;
           })
           .then(async (sent) => {
@@ -119,7 +119,7 @@ export function pageRoutes(deps: PagesDeps, routes: PageRoutes): Installer {
             exchange.send(sent.status, sent.headers, sent.body, await afterwards(sent.status, body));
           })
           .finally(() => body?.release())
-          .catch((bug: unknown) => deps.logger.error({ err: bug }, 'A page could not be sent.'));
+          .catch((bug: unknown) => deps.logger.error({ err: bug }, 'Sending a page failed.'));
         void state.run(answering);
       });
     }
@@ -150,7 +150,7 @@ const STRANDED = sent(notice('Not now', 'Something failed here. Try again in a m
 function sent(answer: PageAnswer, frame: Frame): Sent {
   const cookie: AnswerHeaders = answer.cookie === undefined ? {} : { 'Set-Cookie': answer.cookie };
   if (answer.kind === 'redirect') {
-    // A header is no place for what could begin another; a location comes from a URL parser, so this is a bug.
+    // A line break would start another header. Locations come from a URL parser, so this is a bug.
     if (/[\r\n]/.test(answer.location)) throw new TypeError('A location with a line break.');
     const headers = { ...SECURITY, ...cookie, Location: answer.location };
     return { status: 303, headers, body: '' };
@@ -165,11 +165,11 @@ function sent(answer: PageAnswer, frame: Frame): Sent {
   return { status, headers, body: layout(answer, frame).toString() };
 }
 
-/** Who is looking: the sign-in that their cookie proves, and what binds their forms to them. */
+/** The viewer: the browser session that the cookie proves, and the token that binds forms to the viewer. */
 interface Visitor {
   readonly visit: BrowserSession | null;
   readonly frame: Frame;
-  /** To be set when the browser has none of its own yet. */
+  /** A Set-Cookie header, if the browser needs a form cookie. */
   readonly cookie: string | undefined;
 }
 
@@ -242,7 +242,7 @@ const STALE = notice(
   403,
 );
 
-/** Reads a form once it is known that a page of ours has sent it, and that it was made for this very visitor. */
+/** Reads a form after checking that a page of this server sent it, for this viewer. */
 async function readForm(
   exchange: Exchange,
   body: BodyStream | null,

@@ -23,7 +23,7 @@ import { type Html, html, type Part, trusted } from './html.ts';
 import type { OwnCall, PageRoute, PageRoutes } from './routes.ts';
 import { statusOf } from './signing.page.ts';
 
-/** What was done, by the word in the address: nothing that came in a link is shown. */
+/** Confirmations by the keyword in the URL; text from a link is never shown. */
 const DONE: Readonly<Record<string, string>> = {
   profile: 'Your names are saved.',
   password: 'Your password is saved, and everything else is signed out.',
@@ -42,7 +42,7 @@ const current = (id: string): Field => ({
   autocomplete: 'current-password',
 });
 
-/** One form of the page, and what became of it: its messages are shown at its own fields. */
+/** The outcome of a form of the page: its messages are shown at its own fields. */
 interface Trouble {
   readonly at: string;
   readonly messages: Messages;
@@ -85,7 +85,7 @@ ${form('/settings/email', call.frame, [
 
 function passwordForm(call: OwnCall, { loginName }: Profile, messages: Messages): Html {
   return form('/settings/password', call.frame, [
-    // For password managers: they save what belongs together.
+    // For password managers, which save both fields together.
     html`<input type="hidden" autocomplete="username" value="${loginName}">`,
     field(current('current'), messages),
     field(
@@ -111,10 +111,10 @@ const BROWSERS = [
   ['Chrome', 'Chrome'],
   ['Safari', 'Safari'],
 ] as const;
-/** In this order: what imitates others comes first. */
+/** In this order: systems whose user agents contain another one's name come first. */
 const SYSTEMS = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS X', 'CrOS', 'Linux'] as const;
 
-/** What people would call the browser; what it calls itself when that tells nothing. */
+/** A readable name of the browser; its user agent when that is unknown. */
 function browserName(agent: string): string {
   const browser = BROWSERS.find(([mark]) => agent.includes(`${mark}/`))?.[1];
   const system = SYSTEMS.find((mark) => agent.includes(mark));
@@ -169,8 +169,8 @@ ${section('applications', 'Applications that act for you', await applicationsPar
 }
 
 /**
- * A form of the settings page. Afterwards the page says that it is done, or is shown again with what was wrong; `fields`
- * says how fields of the form are called on the page, where they differ.
+ * A route for a form of the settings page. Afterwards the page shows a confirmation, or the errors; `fields` maps names of
+ * refused fields to those on the page, where they differ.
  */
 function change(
   done: string,
@@ -193,7 +193,7 @@ function change(
 
 const DONE_REPLY = { ok: true, value: null } as const;
 
-/** The label of a picture is in the text beside it: the key can be typed. */
+/** The picture needs no description: the key beside it can be typed. */
 function offerPage(
   call: OwnCall,
   offer: FactorOffer,
@@ -239,7 +239,7 @@ async function offered(
   return reply.ok ? offerPage(call, reply.value, messages, status) : redirect('/settings');
 }
 
-/** What people change about their account. */
+/** The settings page of an account. */
 export const settingsPages: PageRoutes = {
   '/settings': { signedIn: true, get: (call) => settings(call) },
 

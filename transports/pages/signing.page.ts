@@ -19,9 +19,9 @@ import { html } from './html.ts';
 import { safeNext } from './origin.ts';
 import type { PageCall, PageRoutes } from './routes.ts';
 
-/** As long as a sign-in can last; the server ends it earlier. */
+/** The longest duration of a browser session; the server ends it earlier. */
 const COOKIE_SEC = 90 * 24 * 3600;
-/** Random part of the name that the account knows this browser by. */
+/** Random bytes of the browser's identifier. */
 const DEVICE_BYTES = 32;
 const HOME = '/settings';
 
@@ -84,7 +84,7 @@ ${form(
   return page('One more step', body, status);
 }
 
-/** A new sign-in under a new cookie, whatever cookie came: none that somebody has planted is ever good for anything. */
+/** Starts a browser session with a new cookie, so that a cookie planted by an attacker is useless. */
 async function enter(
   call: PageCall & { readonly visit: { readonly userId: UserId; readonly signInId: string } | null },
   userId: UserId,
@@ -103,8 +103,8 @@ async function enter(
 }
 
 /**
- * The consent page may lead to an application at once. Browsers hold a form to its policy through all redirects behind
- * it, and this form's policy names no application; so the way goes on from a page, not from the form.
+ * The consent page may redirect to an application at once. Browsers apply a form's policy to all redirects after it, and this
+ * form's policy names no application; so the browser continues from a page instead of the form.
  */
 function goOn(next: string): Page {
   return { ...page('Signed in', html`<p><a href="${next}">Go on</a></p>`), refresh: next };
@@ -164,7 +164,7 @@ ${form(
   return page('Make an account', body, status);
 }
 
-/** Sign-up, sign-in, sign-out. */
+/** Pages for sign-up, sign-in and sign-out. */
 export const signingPages: PageRoutes = {
   '/login': {
     signedIn: false,

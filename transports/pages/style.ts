@@ -1,4 +1,4 @@
-/** The style of all pages. Colours have a contrast of at least 7:1 to their ground, in both schemes. */
+/** The style sheet of all pages. Text has a contrast of at least 7:1, in both colour schemes. */
 export const STYLE = `:root { color-scheme: light dark; --ground: #fff; --text: #1a1a1a; --quiet: #454545; --line: #767676;
   --action: #1d3f8f; --on-action: #fff; --wrong: #8f0f0f; --panel: #f3f3f5; }
 @media (prefers-color-scheme: dark) { :root { --ground: #16171a; --text: #f0f0f0; --quiet: #c4c4c4; --line: #8c8c8c;

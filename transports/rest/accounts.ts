@@ -4,7 +4,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import type { Scope, Scopes } from '../../protocol/scopes.ts';
 import type { Accounts, Profile } from '../../services/accounts/ports.ts';
 
-/** A user as others see them, with every key the wire's object always has. */
+/** A user as other users see them, with every key that the wire object always has. */
 export function userBody(user: APIUser): object {
   const { flags: _own, ...shown } = user;
   return {
@@ -19,15 +19,15 @@ export function userBody(user: APIUser): object {
   };
 }
 
-/** What of an account only some may see. */
+/** Private fields of an account, and the scopes that decide which of them are shown. */
 interface Seen {
-  /** Of the application that looks on the user's behalf; null for the user themselves. */
+  /** Scopes of the application that acts for the user; null for users themselves and bots. */
   readonly scopes: Scopes | null;
-  /** Null for who does not sign in. */
+  /** Null for accounts without sign-in. */
   readonly profile: Pick<Profile, 'email' | 'claimedEmail' | 'hasFactor'> | null;
 }
 
-/** A user as they see themselves, or as an application that acts for them may see them. */
+/** A user as they see themselves, or as an application that acts for them sees them. */
 function ownUserBody(user: APIUser, { scopes, profile }: Seen): APIUser {
   const sees = (scope: Scope) => scopes === null || scopes.has(scope);
   const email = profile?.email ?? profile?.claimedEmail ?? null;
@@ -37,12 +37,12 @@ function ownUserBody(user: APIUser, { scopes, profile }: Seen): APIUser {
     mfa_enabled: profile?.hasFactor ?? false,
     locale: user.locale ?? 'en-US',
     premium_type: sees('identify.premium') ? (user.premium_type ?? 0) : 0,
-    // An address that nobody has confirmed is not verified; no address leaves nothing to verify.
+    // An unconfirmed address is not verified; without an address, `verified` is true.
     ...(sees('email') ? { email, verified: email === (profile?.email ?? null) } : {}),
   } as APIUser;
 }
 
-/** The same for whoever looks: `scopes` null for bots and for people themselves. */
+/** Loads the profile and returns the user's own view. `scopes` is null for bots and for users themselves. */
 export async function ownUser(
   user: APIUser,
   scopes: Scopes | null,
@@ -51,7 +51,7 @@ export async function ownUser(
   return ownUserBody(user, { scopes, profile: user.bot ? null : await accounts.profile(user.id as UserId) });
 }
 
-/** An application as everybody sees it. */
+/** The public view of an application. */
 export function publicApplicationBody(application: Application, bot: APIUser | null): object {
   const { id, name, icon, description, verify_key, flags, tags, cover_image, max_participants } = application;
   const { bot_public, bot_require_code_grant } = application;
@@ -65,7 +65,7 @@ export function publicApplicationBody(application: Application, bot: APIUser | n
   };
 }
 
-/** An application as its owner sees it. Keys that may be absent on the wire but not null are left out when null. */
+/** The owner's view of an application. Keys that may be absent on the wire but not null are omitted when null. */
 export function applicationBody(
   application: Application,
   owner: APIUser | null,
@@ -99,7 +99,7 @@ export function applicationBody(
   };
 }
 
-/** The owner's account may be gone; the wire's object has an owner all the same. */
+/** Stands in for an owner whose account was deleted; the wire object always has an owner. */
 function unknownOwner(id: string): APIUser {
   return { id, username: 'deleted_user', discriminator: '0', global_name: null, avatar: null };
 }

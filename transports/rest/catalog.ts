@@ -3,21 +3,21 @@ import { compileForm, type Read } from './form.ts';
 import type { AnyOperation } from './operation.ts';
 import { OPERATIONS } from './operations.generated.ts';
 
-/** One operation, ready to be called. */
+/** One operation with its compiled readers. */
 export interface Entry {
   readonly operationId: string;
   readonly method: string;
-  /** Under the API's base, parameters as `:name`. */
+  /** Path below the API's base, with parameters as `:name`. */
   readonly path: string;
-  /** Null for an operation of the platform that is not built here yet. */
+  /** Null for an operation of the platform that this server does not implement yet. */
   readonly operation: AnyOperation | null;
   readonly readQuery: (value: unknown) => Read;
   readonly readBody: (value: unknown) => Read;
-  /** What `X-RateLimit-Bucket` says: opaque, and the same for all operations that share counters. */
+  /** Value of `X-RateLimit-Bucket`: opaque, and equal for all operations that share counters. */
   readonly bucketHash: string;
 }
 
-/** Every operation by operationId: those built; the rest of the platform's are answered 404 by name. */
+/** Every operation by operationId: those implemented, and the rest of the platform's, which are answered with 404. */
 export type Catalog = ReadonlyMap<string, Entry>;
 
 const ignore = (): Read => ({ ok: true, value: {} });
@@ -26,7 +26,7 @@ const hash = (group: string): string => createHash('sha256').update(group).diges
 /**
  * Compiles the declared operations into a catalogue.
  *
- * @throws Error when a schema is outside the vocabulary of `schema.ts`.
+ * @throws Error when a schema uses keywords that `schema.ts` does not produce.
  */
 export function createCatalog(operations: Readonly<Record<string, AnyOperation>>): Catalog {
   const catalog = new Map<string, Entry>();

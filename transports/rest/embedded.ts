@@ -13,15 +13,15 @@ interface EmbeddedPorts {
   readonly publicUrl: () => string;
 }
 
-/** The operations as the embedding program calls them: through the same pipeline as HTTP. */
+/** The operations for the embedding program: they run through the same pipeline as calls over HTTP. */
 export function embeddedCalls(ports: EmbeddedPorts): Engine['api'] {
   const { pipeline } = ports;
 
   async function callerOf(userId: string | null): Promise<Caller | null> {
     if (userId === null) return null;
-    if (!isSnowflake(userId)) throw new RangeError(`"${userId}" is not a user's id.`);
+    if (!isSnowflake(userId)) throw new RangeError(`Expected a user id (a snowflake), got "${userId}".`);
     const [user] = await ports.storage.users.get([userId as UserId]);
-    if (!user) throw new RangeError(`There is no user ${userId}.`);
+    if (!user) throw new RangeError(`Unknown user: ${userId}.`);
     const application = user.bot ? await ports.storage.applications.byBot(userId as UserId) : null;
     return {
       kind: user.bot ? 'bot' : 'user',

@@ -4,12 +4,12 @@ import { type Dictionary, isDictionary, type Node, valuesOf } from './node.ts';
 import { wrongName } from './schema.ts';
 
 const leaf = (code: string, message: string): ErrorTree => ({ _errors: [{ code, message }] });
-/** The 50035 leaf of what is missing. */
+/** The 50035 leaf for a missing required field. */
 export const REQUIRED = leaf('BASE_TYPE_REQUIRED', 'This field is required');
 
 /**
- * Says in the platform's words where and how `value` breaks its schema; undefined when it does not.
- * Cost: O(size of the value within the schema's bounds); only walked after the compiled checker said no.
+ * Explains in the platform's error format where and how `value` violates its schema; undefined when it is valid.
+ * Cost: O(size of the value within the schema's bounds); it runs only after the compiled checker has refused the value.
  */
 export function explain(node: Node, value: unknown): ErrorTree | undefined {
   if (node.anyOf) return explainUnion(node.anyOf, value);
@@ -35,7 +35,7 @@ export function explain(node: Node, value: unknown): ErrorTree | undefined {
   }
 }
 
-/** The text of a value in a message: short, whatever the client sent. */
+/** The text of a value for an error message, shortened. */
 function shown(value: unknown): string {
   if (typeof value === 'string')
     return value.length > 64 ? `${value.slice(0, 64).replace(/[\uD800-\uDBFF]$/, '')}…` : value;
@@ -62,7 +62,7 @@ function explainString(node: Node, value: unknown): ErrorTree | undefined {
   return explainLength(node, value);
 }
 
-/** The 50035 leaf of a text that is not an id. */
+/** The 50035 leaf for text that is not an id. */
 export const notSnowflake = (value: unknown): ErrorTree =>
   leaf('NUMBER_TYPE_COERCE', `Value "${shown(value)}" is not snowflake.`);
 
@@ -104,7 +104,7 @@ function outOfBounds(min: number, max: number | undefined): ErrorTree {
   return leaf('BASE_TYPE_BAD_LENGTH', `Must be between ${min} and ${max} in length.`);
 }
 
-/** Code points of `text`, counted no further than one past `enough`. */
+/** Number of code points of `text`; stops counting at `enough` plus one. */
 function codePoints(text: string, enough: number): number {
   if (text.length > enough * 2) return enough + 1;
   let count = 0;
@@ -172,8 +172,8 @@ function explainUnion(branches: readonly Node[], value: unknown): ErrorTree | un
 }
 
 /**
- * The branch of a union that a value meant: the first that takes it as it is, else the first that takes it once
- * shaped, else the one with the fewest complaints, where a wrong type or a wrong discriminator weighs most.
+ * The branch of a union that a value is closest to: the first that accepts it unchanged, else the first that accepts it
+ * after coercion, else the one with the fewest errors, where a wrong type or discriminator weighs most.
  */
 export function closest(
   branches: readonly Node[],
@@ -196,7 +196,7 @@ export function closest(
   return best;
 }
 
-/** Leaves of a tree; one at the root means that the whole value is of another kind. */
+/** Number of leaves of an error tree; a leaf at the root means that the whole value has another type. */
 function weigh(tree: ErrorTree): number {
   if (tree._errors) return 10_000;
   return Object.values(tree).reduce<number>((sum, child) => sum + countLeaves(child), 0);
@@ -207,7 +207,7 @@ function countLeaves(tree: ErrorTree | FieldError[] | undefined): number {
   return Object.values(tree).reduce<number>((sum, child) => sum + countLeaves(child), 0);
 }
 
-/** A wrong value where the branch has a constant (`type: 2`) says that another branch was meant. */
+/** Counts wrong values of constants (`type: 2`), which show that another branch was meant. */
 function mismatch(branch: Node, value: unknown): number {
   if (!isDictionary(value)) return 0;
   const wrong = Object.entries(branch.properties ?? {}).filter(

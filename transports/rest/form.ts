@@ -6,17 +6,17 @@ import { explain } from './explain.ts';
 import { asNode, type Node } from './node.ts';
 import { shape } from './shape.ts';
 
-/** A request part after its schema: the value with only the known keys, or the platform's 50035. */
+/** A validated part of a request, with only the known keys, or the platform's error 50035. */
 export type Read =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly refusal: Refusal };
 
 /**
- * Compiles a schema into a reader. The reader shapes the value (drops unknown keys, takes the other spellings the
- * platform takes), lets the compiled checker decide, and walks the schema a second time only to explain a "no".
+ * Compiles a schema into a reader. The reader coerces the value (drops unknown keys, accepts the other spellings that the
+ * platform accepts), validates it with the compiled checker, and walks the schema again only to explain a refusal.
  *
- * @param text True for query strings, where everything arrives as text.
- * @throws Error when the schema uses a keyword that `explain` could not put into words; at start-up, not at a request.
+ * @param text True for query strings, in which every value is text.
+ * @throws Error when the schema uses a keyword that `explain` does not support; thrown at start-up, never during a request.
  */
 export function compileForm(schema: TSchema, text = false): (value: unknown) => Read {
   const node = asNode(schema);
@@ -29,12 +29,12 @@ export function compileForm(schema: TSchema, text = false): (value: unknown) => 
   };
 }
 
-/** The 50035 of a whole tree. */
+/** The refusal 50035 with an error tree. */
 export function invalidForm(errors: ErrorTree): Refusal {
   return { ...refusal('INVALID_FORM_BODY'), errors };
 }
 
-/** Never seen while `explain` and the checker agree, which a property test holds them to. */
+/** Fallback for a refusal that `explain` cannot explain. A property test checks that this never happens. */
 const UNEXPLAINED: ErrorTree = {
   _errors: [{ code: 'BASE_TYPE_INVALID', message: 'This value is not valid.' }],
 };

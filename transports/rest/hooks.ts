@@ -7,20 +7,20 @@ import { operations, unlisted } from './resources/index.ts';
 const OPERATION_IDS: ReadonlySet<string> = new Set(Object.keys({ ...operations, ...unlisted }));
 const DISPATCH_NAMES: ReadonlySet<string> = new Set(Object.keys(DISPATCH));
 
-/** The name that a misspelt one is closest to; null when none is close. */
+/** Returns the known name closest to a misspelt one; null when none is close. */
 type Nearest = (name: string, names: Iterable<string>) => string | null;
 
-/** Programs in JavaScript have no compiler to find a misspelt name, and a hook that never runs is found late. */
+/** Refuses misspelt names: JavaScript programs have no compiler to find them, and such a hook would never run. */
 function known(kind: string, name: string, names: ReadonlySet<string>, nearest: Nearest): string {
   if (names.has(name)) return name;
   const near = nearest(name, names);
   const hint = near === null ? '' : ` Did you mean "${near}"?`;
-  throw new RangeError(`There is no ${kind} "${name}".${hint}`);
+  throw new RangeError(`Unknown ${kind}: "${name}".${hint}`);
 }
 
 type Listener = Parameters<Engine['on']>[1];
 
-/** Lists by name; adding answers the way to take it out again. */
+/** Lists by name; `add` returns a function that removes the item again. */
 class Lists<T> {
   readonly #lists = new Map<string, readonly T[]>();
 
@@ -48,7 +48,7 @@ interface HookPorts {
   readonly onBug: (error: unknown) => void;
 }
 
-/** What the embedding program has asked to hear and to decide. */
+/** Keeps the hooks and listeners of the embedding program. */
 export function createHooks({ guildOf, nearest, onBug }: HookPorts) {
   const before = new Lists<BeforeHook>();
   const after = new Lists<AfterHook>();
@@ -62,7 +62,7 @@ export function createHooks({ guildOf, nearest, onBug }: HookPorts) {
         try {
           listener(d, { guildId: guildOf(ownerId) });
         } catch (error) {
-          // What a listener throws is its program's fault, and must not end the guild's actor.
+          // An exception of a listener is the embedding program's bug and must not stop the guild's actor.
           onBug(error);
         }
       }

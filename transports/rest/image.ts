@@ -16,17 +16,17 @@ export type ImageKind =
   | 'guild-events'
   | `guilds/${string}/users/${string}/${'avatars' | 'banners'}`;
 
-/** The types an image may have, and the extension of each. */
+/** The accepted image types and their file extensions. */
 type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
 
-/** Blob key of an image; `ownerId` is empty where the kind already names the owner. */
+/** Blob key of an image; `ownerId` is empty when `kind` already names the owner. */
 export function imageKey(kind: ImageKind, ownerId: string, hash: string): string {
   return ownerId === '' ? `${kind}/${hash}` : `${kind}/${ownerId}/${hash}`;
 }
 
 /**
- * Blob key of an attachment. The file's name is in it as a digest only: keys hold no text of a client, and a URL
- * with another name finds nothing.
+ * Blob key of an attachment. It contains only a digest of the file name: keys hold no text of a client, and a URL with
+ * another name finds nothing.
  */
 export function attachmentKey(channelId: string, attachmentId: string, filename: string): string {
   const name = createHash('sha256').update(filename).digest('hex').slice(0, 16);
@@ -36,7 +36,7 @@ export function attachmentKey(channelId: string, attachmentId: string, filename:
 const startsWith = (bytes: Uint8Array, head: readonly number[], at = 0): boolean =>
   head.every((byte, index) => bytes[at + index] === byte);
 
-/** What an image is by its first bytes, whatever its sender says; null when it is none of the four. */
+/** Detects an image's type from its first bytes, whatever its sender declares; null for other formats. */
 export function sniffImage(bytes: Uint8Array): ImageType | null {
   if (startsWith(bytes, [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])) return 'image/png';
   if (startsWith(bytes, [0xff, 0xd8, 0xff])) return 'image/jpeg';
@@ -46,10 +46,10 @@ export function sniffImage(bytes: Uint8Array): ImageType | null {
 }
 
 /**
- * Stores a data URI's image (checked for form by `ImageData()`) and answers its hash, as the wire's `avatar`,
- * `icon` and the like hold it: 32 hexadecimal digits of the content's SHA-256, after `a_` for a gif.
+ * Stores the image of a data URI (validated by `ImageData()`) and returns its hash in the wire format of `avatar`, `icon`
+ * and similar fields: 32 hexadecimal digits of the content's SHA-256, prefixed by `a_` for a gif.
  *
- * @param field Name of the body's field, for the 50035 of bytes that are no image or are more than 10 MiB.
+ * @param field Name of the body's field, for error 50035 when the bytes are not an image or exceed 10 MiB.
  */
 export async function saveImage(
   blobs: Blobs,

@@ -5,37 +5,37 @@ import type { Entry } from './catalog.ts';
 import type { Caller } from './operation.ts';
 import { type Result, textOf } from './result.ts';
 
-/** The arithmetic, of `engine/ratelimit`. */
+/** The rate limiters, from `engine/ratelimit`. */
 interface LimitRules {
   limiter(attempt: Attempt, nowMs: number): Verdict;
   readonly invalid: InvalidCalls;
 }
 
-/** Where the limits meet the wire: verdicts as headers, refusals as answers. */
+/** Applies the rate limits to REST calls: verdicts become headers, refusals become answers. */
 export interface Limits {
-  /** Counts one call. The headers go on whatever is answered; `refused` is set when the answer is 429. */
+  /** Counts one call. The headers are added to any answer; `refused` is set when the answer is 429. */
   admit(
     entry: Entry,
     params: Readonly<Record<string, string>>,
     caller: Caller | null,
     address: string,
   ): { readonly headers: Readonly<Record<string, string>>; readonly refused?: Result };
-  /** Tells the watch over calls made in vain what an address was answered. */
+  /** Counts failed calls of an address by the status of their answers. */
   observe(address: string, result: Result): void;
 }
 
-/** A body that is too large costs the server more than a wrong token does, and is as easy to send. */
+/** Statuses that count as failed calls. 413 is one: an oversized body costs the server more than a wrong token. */
 const IN_VAIN: ReadonlySet<number> = new Set([401, 403, 413, 429]);
 
-/** Operations that are not built, and routes that do not exist, share this. */
+/** Bucket shared by operations that are not implemented and by unknown routes. */
 const UNBUILT = { per: null, limit: 10, windowMs: 1_000 } as const;
 
-/** One library takes a 429 without `Via` for a ban by an edge proxy, and stops instead of waiting. */
+/** One client library treats a 429 without `Via` as a ban by an edge proxy, and stops instead of waiting. */
 const VIA = { Via: '1.1 guildhall' };
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(3);
 
-/** The bucket of a call and whose it is: the caller's, or the application's where its development limits hold. */
+/** The bucket of a call and its key: the caller, or the application while its development limits apply. */
 function bucketOf({ operation }: Entry, caller: Caller | null, address: string, development: boolean) {
   const bucket = operation?.bucket ?? UNBUILT;
   const principal = caller?.userId ?? networkOf(address);
@@ -49,7 +49,7 @@ function bucketOf({ operation }: Entry, caller: Caller | null, address: string, 
 
 /**
  * @param clock `monotonic` for the windows, `now` (Unix milliseconds) for `X-RateLimit-Reset`.
- * @param development Whether applications are held to what they may do before they are approved.
+ * @param development Whether applications are held to the limits for unapproved applications.
  */
 export function createLimits(
   { limiter, invalid }: LimitRules,
@@ -104,7 +104,7 @@ function tooMany(waitMs: number, scope: Verdict['scope'], headers: Readonly<Reco
       ...(global ? { 'X-RateLimit-Global': 'true' } : {}),
     },
     body: {
-      // The platform's description names a code for every error, and has none of its own for this one.
+      // The platform gives every error a code, but documents none for this one.
       code: 0,
       message: textOf('RATE_LIMITED'),
       retry_after: Math.ceil(waitMs) / 1000,
@@ -113,7 +113,7 @@ function tooMany(waitMs: number, scope: Verdict['scope'], headers: Readonly<Reco
   };
 }
 
-/** Headers of an answer that says when to come back. */
+/** Headers that tell the client when to retry. */
 export function waitHeaders(
   retryAfterSec: number,
   scope: 'user' | 'global' | 'shared',

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { Form } from './schema.ts';
 
-/** A schema as its walkers see it: plain JSON Schema, of the keywords that `schema.ts` makes. */
+/** A schema as the functions that walk it use it: plain JSON Schema with the keywords that `schema.ts` produces. */
 export interface Node {
   readonly type?: string;
   readonly form?: Form;
@@ -22,12 +22,12 @@ export interface Node {
   readonly '~refine'?: readonly { check(value: unknown): boolean }[];
 }
 
-/** A typebox schema is a JSON Schema object; its static type only hides the keywords. */
+/** Views a typebox schema as a node; it is a JSON Schema object, whose static type hides the keywords. */
 export const asNode = (schema: TSchema): Node => schema as unknown as Node;
 
 export type Dictionary = Readonly<Record<string, unknown>>;
 
-/** A JSON object: not null, not a list. */
+/** Whether the value is a JSON object: not null, not an array. */
 export const isDictionary = (value: unknown): value is Dictionary =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 

@@ -16,16 +16,16 @@ import type { Services } from './services.ts';
 import { plainText } from './shape.ts';
 import { signAttachments } from './signing.ts';
 
-/** Who calls and from where. */
+/** The caller of an operation, and the request's context. */
 export interface CallContext {
   readonly caller: Caller | null;
-  /** What a client of the authorization server has shown. */
+  /** The HTTP Basic credentials of a client of the authorization server. */
   readonly basic?: BasicCredentials | null;
   /** `X-Audit-Log-Reason`, decoded. */
   readonly reason?: string | null;
-  /** Base URL of this server as clients should use it, without a slash. */
+  /** Base URL of this server for clients, without a trailing slash. */
   readonly publicUrl: string;
-  /** The peer's address, whose limits apply; null exempts the call from all limits (an embedded call). */
+  /** The peer's address, for rate limits; null exempts the call from all limits (an embedded call). */
   readonly address: string | null;
 }
 
@@ -43,23 +43,23 @@ interface PipelineDeps {
   readonly hooks: Hooks;
   /** Null when rate limits are off. */
   readonly limits: Limits | null;
-  /** Signs the URL of an attachment; see `signature.ts` of the HTTP room. Without it URLs stay bare. */
+  /** Signs attachment URLs; see `transports/http/signature.ts`. Without it URLs stay unsigned. */
   readonly signUrl?: (url: string) => string;
 }
 
-/** A call that may go on, with the headers its answer will carry; or what it is answered instead. */
+/** Headers for the answer of an admitted call, or the answer that refuses the call. */
 type Admission =
   | { readonly ok: true; readonly headers: Readonly<Record<string, string>> }
   | { readonly ok: false; readonly result: Result };
 
-/** One way in for every operation, over HTTP or embedded. Refusals are results; faults are thrown. */
+/** Runs every operation, over HTTP or embedded. Refusals are results; faults are thrown. */
 export interface Pipeline {
   /**
-   * Limits and authentication, for which no body is needed: the transport asks before it reads one.
+   * Applies rate limits and authentication, which need no body, so that the transport can refuse a call before reading one.
    * Counts one call.
    */
   admit(operationId: string, params: Readonly<Record<string, string>>, context: CallContext): Admission;
-  /** What comes after `admit`: the parts are read against their schemas, hooks run, the handler answers. */
+  /** Runs an admitted call: validates its parts against their schemas, runs hooks and the handler. */
   run(operationId: string, call: Invocation, headers: Readonly<Record<string, string>>): Promise<Result>;
   /** The answer to an admitted call whose body could not be read. */
   refuse(
@@ -68,7 +68,7 @@ export interface Pipeline {
     context: Pick<CallContext, 'address'>,
     headers: Readonly<Record<string, string>>,
   ): Result;
-  /** `admit`, then `run`. */
+  /** Calls `admit`, then `run`. */
   invoke(operationId: string, call: Invocation): Promise<Result>;
 }
 
@@ -77,11 +77,11 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
 
   function entryOf(operationId: string): Entry {
     const entry = catalog.get(operationId);
-    if (!entry) throw new RangeError(`There is no operation "${operationId}".`);
+    if (!entry) throw new RangeError(`Unknown operation: "${operationId}".`);
     return entry;
   }
 
-  /** Every answer leaves through here, so that calls made in vain are counted once. */
+  /** Every answer passes through here, so that failed calls are counted once. */
   function seen(address: string | null, result: Result): Result {
     if (address !== null) limits?.observe(address, result);
     return result;
@@ -143,7 +143,7 @@ async function perform(
     const change = await hook({ ...read.parts, ...context });
     if (change === undefined) continue;
     if ('refuse' in change) return resultOf(change.refuse, headers);
-    // What a hook rewrote is read again: a handler only ever sees values of its schemas.
+    // Validate again what a hook changed: a handler only gets values that match its schemas.
     read = readParts(entry, { ...read.parts, ...change });
     if (!read.ok) return refusedBy(operation, read.refusal, headers);
   }
@@ -178,7 +178,7 @@ function readParts(
 ): { readonly ok: true; readonly parts: Parts } | { readonly ok: false; readonly refusal: Refusal } {
   const params: Record<string, string> = {};
   const wrong: ErrorTree = {};
-  // An embedding program may forget a parameter, or give a number for one; over HTTP neither can happen.
+  // Only an embedding program can omit a parameter or pass a number; over HTTP neither happens.
   for (const name of entry.path.match(PARAMETER) ?? []) {
     const value: unknown = call.params?.[name.slice(1)];
     if (typeof value !== 'string' || (isIdParameter(name) && !isSnowflake(value)))
@@ -196,7 +196,7 @@ function readParts(
 
 const PARAMETER = /:\w+/g;
 
-/** Path parameters that hold snowflakes: all of the platform's `…_id` but the one that is a session's name. */
+/** Whether a path parameter is a snowflake: every `…_id` of the platform but `instance_id`, which names a session. */
 const isIdParameter = (name: string): boolean => name.endsWith('_id') && name !== ':instance_id';
 
 function deny({ auth, scope }: AnyOperation, { caller }: CallContext): Refusal | null {
@@ -207,7 +207,7 @@ function deny({ auth, scope }: AnyOperation, { caller }: CallContext): Refusal |
   return caller.authorization ? outOfScope(scope, caller.authorization.scopes) : null;
 }
 
-/** What an application that acts for a user lacks; the answer names it. */
+/** Refuses an application that acts for a user without one of the scopes; the message names them. */
 function outOfScope(scope: AnyOperation['scope'], granted: Scopes): Refusal | null {
   if (scope === 'any') return null;
   const demanded = typeof scope === 'string' ? [scope] : (scope ?? []);
@@ -217,7 +217,7 @@ function outOfScope(scope: AnyOperation['scope'], granted: Scopes): Refusal | nu
   return { ...no, message: `${no.message}: ${demanded.join(' or ')}` };
 }
 
-/** A 4xx, because stock libraries send a request again after any 5xx and some end when that fails too. */
+/** Answered as 4xx, because libraries retry after any 5xx and some exit when the retries fail. */
 const notBuilt = (operationId: string): Refusal => ({
   ...refusal('NOT_BUILT'),
   message: `404: Not Found (this server does not have the operation ${operationId} yet)`,
@@ -253,7 +253,7 @@ const UNCACHED = { 'Cache-Control': 'no-store', Pragma: 'no-cache' };
 /** @source RFC 6749, section 5.2 */
 const CHALLENGE = { 'WWW-Authenticate': 'Basic realm="oauth2"' };
 
-/** What an operation refuses, in the words of its interface. */
+/** Converts an operation's refusal to its error format: the platform's, or that of RFC 6749. */
 function refusedBy(
   { oauth2 }: Pick<AnyOperation, 'oauth2'>,
   no: Refusal,
@@ -265,7 +265,7 @@ function refusedBy(
   return resultOf(spoken, spoken.oauthError === 'invalid_client' ? { ...headers, ...CHALLENGE } : headers);
 }
 
-/** The first leaf of an error tree, with its place. */
+/** The first leaf of an error tree, prefixed with its path. */
 function firstError(tree: ErrorTree, at = ''): string {
   const [leaf] = tree._errors ?? [];
   if (leaf) return at === '' ? leaf.message : `${at}: ${leaf.message}`;
@@ -274,11 +274,11 @@ function firstError(tree: ErrorTree, at = ''): string {
   return 'The request is not well formed.';
 }
 
-/** A refusal as an answer. */
+/** Converts a refusal to an answer. */
 export function resultOf(no: Refusal, headers: Readonly<Record<string, string>> = {}): Result {
   const retryAfterSec = no.retryAfterSec ?? (no.status === 429 ? 1 : undefined);
   if (retryAfterSec === undefined) return { status: no.status, headers, body: errorBody(no) };
-  // A handler's own 429 (slow mode) concerns a place that others write to as well: the scope is shared.
+  // A handler's own 429 (slow mode) concerns a channel that others write to as well: the scope is shared.
   const wait = waitHeaders(retryAfterSec, 'shared');
   return { status: no.status, headers: { ...headers, ...wait }, body: errorBody({ ...no, retryAfterSec }) };
 }

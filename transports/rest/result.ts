@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorName } from '../../protocol/errors.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 
-/** An answer before it is bytes. `body` undefined: no content. */
+/** An answer before serialization. An undefined `body` means no content. */
 export interface Result {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -10,7 +10,7 @@ export interface Result {
 
 export const textOf = (name: ErrorName): string => ERRORS[name].message;
 
-/** The wire's error object of a refusal: the platform's, or the one of RFC 6749. */
+/** The wire's error object of a refusal: the platform's, or that of RFC 6749. */
 export function errorBody({ code, message, errors, status, retryAfterSec, oauthError }: Refusal): object {
   if (oauthError !== undefined) return { error: oauthError, error_description: message };
   return {

@@ -14,35 +14,35 @@ import { readLink } from '../../protocol/links.ts';
 import { nameProblem } from '../../protocol/names.ts';
 
 /**
- * The vocabulary of request schemas. They are JSON Schema (typebox); the annotation `form` tells `form.ts` what the
- * platform also accepts in that place (an id as a number, a permission set as an integer) and which leaf of 50035
- * a wrong value gets. Lengths count code points: 2000 astral characters are 2000.
+ * The vocabulary of request schemas. They are JSON Schema (typebox); the annotation `form` tells `form.ts` which other
+ * spellings the platform accepts (an id as a number, a permission set as an integer) and which leaf of error 50035 an
+ * invalid value gets. Lengths count code points: 2000 astral characters have length 2000.
  */
 export type Form = 'snowflake' | 'permissions' | 'timestamp' | 'image' | 'name' | 'url';
 
 /** Bytes of a decoded image in a data URI. @source the platform's upload limit for avatars and icons */
 export const IMAGE_BYTES_MAX = 10 * 1024 * 1024;
 
-// Only the head: a pattern over megabytes of base64 would fill the matcher's stack. The bytes are sniffed later.
+// Matches only the start: a pattern over megabytes of base64 would overflow the matcher's stack. `image.ts` checks the bytes.
 const DATA_URI = /^data:image\/(?:png|jpe?g|gif|webp);base64,./;
 const IMAGE_TEXT_MAX = Math.ceil((IMAGE_BYTES_MAX * 4) / 3) + 64;
 const TIMESTAMP =
   /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?$/;
 const PERMISSIONS_MAX = (1n << 64n) - 1n;
 
-/** An id, of the kind `Id` says. JSON integers are taken with all their digits. The value is a decimal string below 2^63. */
+/** An id with brand `Id`. JSON integers are accepted with all their digits. The value is a decimal string below 2^63. */
 export const Snowflake = <Id extends string = string>() =>
   Type.Refine(Type.String({ form: 'snowflake' satisfies Form }), isSnowflake) as TSchema as TUnsafe<Id>;
 
 /**
- * A string of `min` to `max` code points. A number is taken as its decimal text, as the platform does, unless it is an
- * integer beyond 64 bits, whose digits are not known.
+ * A string of `min` to `max` code points. A number is accepted as its decimal text, as on the platform, unless it is an
+ * integer beyond 64 bits, whose exact digits are unknown.
  */
 export const Str = (min: number, max: number) => Type.String({ minLength: min, maxLength: max });
 
 /**
- * What people and things are called: `Str` without characters that are not seen, which are refused, never dropped, and
- * of which something is seen. Spaces around a name do not count towards `min`; with a `min` of 0, spaces are no name.
+ * A name: `Str` that refuses invisible characters and must contain a visible one. Surrounding spaces do not count towards
+ * `min`; with a `min` of 0, text of spaces only means no name.
  */
 export const NameText = (min: number, max: number) =>
   Type.Refine(
@@ -50,23 +50,23 @@ export const NameText = (min: number, max: number) =>
     (text) => wrongName(text) === null && !isTooShort(text.trim(), min),
   );
 
-/** An http(s) URL of at most `max` characters, kept as a URI: what browsers leave unescaped is escaped. */
+/** An http(s) URL of at most `max` characters, normalized to a URI: characters that browsers leave unescaped are escaped. */
 export const Url = (max: number) =>
   Type.Refine(Type.String({ form: 'url' satisfies Form, maxLength: max }), (text) => readLink(text, max).ok);
 
-/** What is wrong with the characters of a name, whatever its length: spaces alone are too short, not wrong. */
+/** The problem with a name's characters, whatever its length: text of spaces only is too short, not invalid. */
 export const wrongName = (text: string) => (/^ *$/.test(text) ? null : nameProblem(text));
 
 const isTooShort = (text: string, min: number): boolean =>
   text.length < min || (text.length < min * 2 && [...text].length < min);
 
-/** An integer between `min` and `max`, both included. Decimal text is taken too. */
+/** An integer from `min` to `max`, both included. Decimal text is accepted. */
 export const Int = (min: number, max: number) => Type.Integer({ minimum: min, maximum: max });
 
-/** A finite number between `min` and `max`, both included. */
+/** A finite number from `min` to `max`, both included. */
 export const Num = (min: number, max: number) => Type.Number({ minimum: min, maximum: max });
 
-/** A bit field that fits 31 bits; unknown bits are for the handler to refuse or ignore. */
+/** A bit field of 31 bits; the handler refuses or ignores unknown bits. */
 export const Flags = () => Int(0, 2 ** 31 - 1);
 
 export const Bool = () => Type.Boolean();
@@ -81,41 +81,41 @@ export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Ty
 /** The key may be absent. Combine as `Optional(Nullable(Str(1, 100)))`. */
 export const Optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 
-/** An object; keys that are not named are dropped, as the platform ignores them. */
+/** An object; unknown keys are dropped, as the platform ignores them. */
 export const Obj = <T extends TProperties>(properties: T): TObject<T> => Type.Object(properties);
 
-/** A list of at most `max` elements. */
+/** A list of `min` to `max` elements. */
 export const Arr = <T extends TSchema>(items: T, max: number, min = 0): TArray<T> =>
   Type.Array(items, { minItems: min, maxItems: max });
 
 /**
- * A map from any key to `value`, of at most `max` entries. The pattern is spelt out because that of `Type.String()` does
- * not match a key with a line break, whose value would then not be checked at all.
+ * A map from any key to `value` with at most `max` entries. The pattern is explicit because that of `Type.String()` does not
+ * match a key with a line break, so the value of such a key would not be validated.
  */
 export const Dict = <T extends TSchema>(value: T, max: number) =>
   Type.Record(Type.String({ pattern: '^[\\s\\S]*$' }), value, { maxProperties: max });
 
-/** One of several shapes; errors are those of the closest one. */
+/** One of several schemas; errors are those of the closest one. */
 export const OneOf = <T extends TSchema[]>(...schemas: T): TUnion<T> => Type.Union(schemas) as TUnion<T>;
 
-/** Anything JSON can say (bounded by the body's own bounds); for what the handler reads by itself. */
+/** Any JSON within the bounds of the body; the handler validates it. */
 export const Any = () => Type.Unknown();
 
-/** ISO 8601, with or without an offset. Stays the client's text; `Date.parse` understands it. */
+/** ISO 8601, with or without an offset. Keeps the client's text, which `Date.parse` accepts. */
 export const Timestamp = () =>
   Type.Refine(
     Type.String({ form: 'timestamp' satisfies Form }),
     (text) => TIMESTAMP.test(text) && !Number.isNaN(Date.parse(text)),
   );
 
-/** A data URI of a png, jpeg, gif or webp of at most 10 MiB. The bytes are for `image.ts` to sniff. */
+/** A data URI of a png, jpeg, gif or webp of at most 10 MiB. `image.ts` checks the bytes. */
 export const ImageData = () =>
   Type.Refine(
     Type.String({ form: 'image' satisfies Form }),
     (text) => text.length <= IMAGE_TEXT_MAX && DATA_URI.test(text),
   );
 
-/** A permission set as a decimal string; an integer is taken too. Below 2^64. */
+/** A permission set as a decimal string below 2^64; an integer is accepted too. */
 export const PermissionBits = () =>
   Type.Refine(
     Type.String({ form: 'permissions' satisfies Form }),

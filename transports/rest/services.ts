@@ -25,14 +25,14 @@ import type { UserStore } from '../../storage/user/port.ts';
 type Input<K extends keyof GuildCommands> = GuildCommands[K]['input'];
 type Value<K extends keyof GuildCommands> = GuildCommands[K]['value'];
 
-/** Commands whose input names a channel: those a path with `:channel_id` can reach. */
+/** Guild commands whose input names a channel, so that a path with `:channel_id` can reach them. */
 type ChannelCommand = {
   [K in keyof GuildCommands]: Input<K> extends { readonly channelId: ChannelId } ? K : never;
 }[keyof GuildCommands];
 
 /**
- * What a handler may use. Commands go to the aggregate's owner, who checks the authority; reads that are too
- * large for a command's answer go to the stores, after a command has said that the caller may.
+ * The services that handlers use. Commands are sent to the aggregate's owner, which checks the authority. Reads that are
+ * too large for a command's reply use the stores, after a command has confirmed that the caller may read.
  */
 export interface Services {
   readonly guilds: {
@@ -42,7 +42,7 @@ export interface Services {
       input: Input<K>,
       authority: Authority,
     ): Promise<Reply<Value<K>>>;
-    /** Makes a guild that the user owns. 30001 when the user is in, or owns, as many as a user may. */
+    /** Creates a guild owned by the user. Refused with 30001 when the user is in, or owns, as many guilds as allowed. */
     create(
       ownerId: UserId,
       id: GuildId,
@@ -52,8 +52,8 @@ export interface Services {
   };
   readonly channels: {
     /**
-     * Sends a command to whoever owns the channel: its guild, or the private channel. A command that a private
-     * channel does not know is refused with 50003; an unknown channel with 10003.
+     * Sends a command to the owner of the channel: its guild, or the private channel. A command that private channels do not
+     * have is refused with 50003; an unknown channel with 10003.
      */
     call<K extends ChannelCommand>(
       channelId: ChannelId,
@@ -62,7 +62,7 @@ export interface Services {
       authority: Authority,
     ): Promise<Reply<Value<K>>>;
   };
-  /** Calls of private channels; `userIds` null: everyone who is not in it, or the caller who declines. */
+  /** Calls of private channels. A null `userIds` means every member not in the call, or the caller who declines. */
   readonly calls: {
     ring(channelId: ChannelId, userIds: readonly UserId[] | null, authority: Authority): Promise<Reply<null>>;
     stopRinging(
@@ -73,7 +73,7 @@ export interface Services {
   };
   readonly users: {
     updateUser(userId: UserId, change: UserChange): Promise<Reply<APIUser>>;
-    /** The private channel of two users, opened when there is none. */
+    /** Finds or creates the private channel of two users. */
     openPrivateChannel(a: UserId, b: UserId): Promise<Reply<PrivateChannel>>;
   };
   readonly applications: {
@@ -96,17 +96,17 @@ export interface Services {
     readonly directory: DirectoryStore;
   };
   readonly blobs: Blobs;
-  /** Whose token this is, a bot's or a person's; null when it is nobody's. */
+  /** The owner of a token, a bot or a user; null for an unknown token. */
   readonly authenticate: (
     token: string,
   ) => Promise<Pick<Principal, 'userId' | 'bot' | 'authorization'> | null>;
-  /** Cryptographic randomness. */
+  /** Cryptographically secure random bytes. */
   readonly randomBytes: (size: number) => Uint8Array;
   readonly nextId: () => string;
   readonly nowMs: () => number;
-  /** Unix milliseconds of the day whose dated rules apply; see `protocol/dates.ts`. */
+  /** Unix milliseconds by which dated rules apply; see `protocol/dates.ts`. */
   readonly rulesMs: () => number;
-  /** URL of the gateway (`ws://…`), and what `GET /gateway/bot` answers for a caller. */
+  /** URL of the gateway (`ws://…`), and the content of `GET /gateway/bot` for a caller. */
   readonly gateway: {
     readonly url: string;
     sessionStart(userId: UserId): Promise<{

@@ -9,12 +9,12 @@ const TRUE_TEXT = new Set(['True', 'true', '1']);
 const FALSE_TEXT = new Set(['False', 'false', '0']);
 
 /**
- * Brings a value closer to its schema: drops keys the schema does not name, takes ids and permission sets given
- * as numbers and numbers given as text. A bigint is an integer beyond 2^53 (`protocol/json.ts`): an id or a permission
- * set keeps its digits, a place for integers refuses it, and where anything goes it is its decimal text. What does not
- * fit is left as it is, for the checker to refuse.
+ * Coerces a value towards its schema: drops keys the schema does not name, converts ids and permission sets given as
+ * numbers, and numbers given as text. A bigint is an integer beyond 2^53 (`protocol/json.ts`): an id or a permission set
+ * keeps its digits, an integer schema refuses it, and `Any` gets its decimal text. Values that do not fit are left
+ * unchanged for the checker to refuse.
  *
- * @param text True for query strings: booleans are words and a list of one is a lone value.
+ * @param text True for query strings: booleans are words, and a list may be given as a single value.
  */
 export function shape(node: Node, value: unknown, text: boolean): unknown {
   if (node.anyOf) return shapeUnion(node.anyOf, value, text);
@@ -39,12 +39,12 @@ export function shape(node: Node, value: unknown, text: boolean): unknown {
   }
 }
 
-/** What the database cannot hold, NUL, is dropped; half of a surrogate pair, which JSON cannot carry, is replaced. */
+/** Removes NUL, which the database cannot store, and replaces lone surrogates, which JSON text cannot carry. */
 export const plainText = (text: string): string =>
   text.replaceAll('\u0000', '').replace(/\p{Surrogate}/gu, '\ufffd');
 
 function shapeString(node: Node, value: unknown): unknown {
-  // An image is megabytes, and its own form has no place for either; a name that holds one of them is refused.
+  // Not for images, which are megabytes and whose format excludes both, nor for names, which are refused if they contain either.
   if (typeof value === 'string') {
     if (node.form === 'url') return shapeUrl(value.trim(), node.maxLength ?? 0);
     return node.form === 'image' || node.form === 'name' ? value : plainText(value);
@@ -80,7 +80,7 @@ function shapeObject(node: Node, value: Dictionary, text: boolean): Dictionary {
   const shaped: Record<string, unknown> = {};
   const values = valuesOf(node);
   if (values) {
-    // A map over its bound is refused as it is; shaping it first would only spend time on it.
+    // A map above its bound is refused unchanged; coercing it first would only cost time.
     if (Object.keys(value).length > (node.maxProperties ?? 0)) return value;
     for (const [key, child] of Object.entries(value)) {
       if (key !== '__proto__') shaped[key] = shape(values, child, text);

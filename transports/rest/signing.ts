@@ -1,11 +1,12 @@
 import { type Dictionary, isDictionary } from './node.ts';
 
-/** No answer nests attachments deeper than a gallery in a container of a forwarded message in a page of pins. */
+/** Nesting bound. The deepest answer is a gallery in a container of a forwarded message in a page of pins. */
 const DEPTH_MAX = 20;
 
 /**
- * Puts fresh signatures on the attachment URLs of an answer, those that components show included. Messages keep bare URLs, since a signature ends long
- * before its message does. Copies only what leads to an attachment: the rest is shared with the guild's state.
+ * Signs the attachment URLs of an answer, including those shown by components. Stored messages have unsigned URLs, since a
+ * signature expires long before its message. Copies only the path to each attachment; the rest is shared with the guild's
+ * state.
  */
 export function signAttachments(body: unknown, sign: (url: string) => string, depth = 0): unknown {
   if (depth > DEPTH_MAX) return body;
@@ -25,20 +26,20 @@ export function signAttachments(body: unknown, sign: (url: string) => string, de
   return copy ?? body;
 }
 
-/** Dispatches that show a message. */
+/** Dispatches that contain a message. */
 const WITH_MESSAGE: ReadonlySet<string> = new Set(['MESSAGE_CREATE', 'MESSAGE_UPDATE']);
 
-/** The same of a dispatch, once for all who receive it. One that shows no attachment comes back as it is. */
+/** Signs the attachment URLs of a dispatch, once for all its recipients. Returns the same object if it has none. */
 export const signDispatch = (t: string, d: object, sign: (url: string) => string): object =>
   WITH_MESSAGE.has(t) ? (signAttachments(d, sign) as object) : d;
 
-/** Lists that the server fills. URLs in other places come from clients and are never signed. */
+/** Lists that the server fills. URLs elsewhere come from clients and are never signed. */
 const SIGNED: Readonly<Record<string, (item: unknown, sign: (url: string) => string) => unknown>> = {
   attachments: (item, sign) => signed(item, sign),
   components: (item, sign) => signedComponent(item, sign),
 };
 
-/** Keys of a component that show a file, and keys that hold components which may show one. */
+/** Keys of a component that show a file, and keys that contain further components. */
 const MEDIA_KEYS: ReadonlySet<string> = new Set(['media', 'file']);
 const HOLDER_KEYS: ReadonlySet<string> = new Set(['components', 'items', 'accessory']);
 
@@ -55,7 +56,7 @@ function signedComponent(component: unknown, sign: (url: string) => string): unk
 }
 
 function signedPart(key: string, value: unknown, sign: (url: string) => string): unknown {
-  // Only uploads are signed. A URL that a client sent may point at a file that the client cannot read.
+  // Only uploads are signed: a URL sent by a client may point to a file that the client may not read.
   if (MEDIA_KEYS.has(key))
     return isDictionary(value) && typeof value.attachment_id === 'string' ? signed(value, sign) : value;
   if (!HOLDER_KEYS.has(key)) return value;
@@ -64,7 +65,7 @@ function signedPart(key: string, value: unknown, sign: (url: string) => string):
     : signedComponent(value, sign);
 }
 
-/** The list itself when `change` left every element as it was. */
+/** Returns the same list if `change` left every element unchanged. */
 function sameOr(list: readonly unknown[], change: (item: unknown) => unknown): readonly unknown[] {
   const next = list.map(change);
   return next.every((item, index) => item === list[index]) ? list : next;

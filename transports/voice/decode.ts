@@ -10,27 +10,27 @@ import {
 
 type Row = (typeof VOICE_CLOSE)[keyof typeof VOICE_CLOSE];
 
-/** A client's frame. Of a binary one `d` is the payload, in memory of its own. */
+/** A decoded frame. The `d` of a binary frame is its payload, copied. */
 type Decoded =
   | { readonly op: ClientTextOp; readonly d: unknown }
   | { readonly op: ClientBinaryOp; readonly d: Uint8Array }
   | { readonly refused: Row };
 
-/** Of a text frame; an SDP fragment is the longest. */
+/** Bound of a text frame; an SDP fragment is the longest. */
 const VOICE_TEXT_BYTES_MAX = 64 << 10;
 /**
- * Of a binary frame. A Welcome carries the whole ratchet tree, so a commit grows with the call: by 250 bytes a member,
- * 320 when all are new, as the published implementation writes it. This is more than `call_members_max` needs.
+ * Bound of a binary frame. A Welcome carries the whole ratchet tree, so a commit grows with the call: by 250 bytes a member,
+ * 320 if all are new, in the published implementation's encoding. The bound is more than `call_members_max` needs.
  */
 export const VOICE_BINARY_BYTES_MAX = 512 << 10;
 
-/** No opcode nests as deep. */
+/** Nesting limit of JSON; no opcode needs as many levels. */
 const DEPTH_MAX = 32;
 const UNDECODABLE: Decoded = { refused: VOICE_CLOSE.DECODE_ERROR };
 const UNKNOWN: Decoded = { refused: VOICE_CLOSE.UNKNOWN_OPCODE };
 const OVERSIZED: Decoded = { refused: VOICE_CLOSE.BAD_REQUEST };
 
-/** What a frame says, or what to close with. JSON in a binary frame is undecodable: its first byte is no opcode. */
+/** Decodes a frame, or returns the close code for it. JSON in a binary frame fails: its first byte is not an opcode. */
 export function decodeFrame(bytes: Uint8Array, binary: boolean): Decoded {
   if (bytes.length > (binary ? VOICE_BINARY_BYTES_MAX : VOICE_TEXT_BYTES_MAX)) return OVERSIZED;
   return binary ? decodeBinary(bytes) : decodeText(bytes);
@@ -40,7 +40,7 @@ function decodeBinary(bytes: Uint8Array): Decoded {
   const frame = decodeClientFrame(bytes);
   if (!frame) return UNDECODABLE;
   const { op, payload } = frame;
-  // The native server takes its memory back once the frame is handled.
+  // Copy the payload: the native server reuses its memory once the frame is handled.
   return isClientBinaryOp(op) ? { op, d: payload.slice() } : UNKNOWN;
 }
 

@@ -10,14 +10,14 @@ import { VOICE_BINARY_BYTES_MAX } from './decode.ts';
 import { type VoiceHost, VoiceSocket } from './socket.ts';
 
 interface VoiceRoutesDeps {
-  /** As the gateway's; `heartbeatIntervalMs` is what voice clients are told, and `trustProxy` is for the main port. */
+  /** As for the gateway, but `heartbeatIntervalMs` is sent to voice clients, and `trustProxy` applies to the main port. */
   readonly settings: GatewaySettings;
-  /** Whether a proxy stands before the port of its own too. One that speaks TLS itself is reached by anyone. */
+  /** Whether a proxy also fronts the separate voice port. A port with its own TLS is reached directly and trusts none. */
   readonly trustProxyOnOwnPort: boolean;
   readonly port: VoicePort;
-  /** Makes the count of what one connection may send (`engine/ratelimit/flood.ts`). */
+  /** Creates the rate limit for one connection's frames (`engine/ratelimit/flood.ts`). */
   readonly newAllowance: () => VoiceAllowance;
-  /** What op 16 answers, such as `guildhall 1.2.3`. */
+  /** The version that op 16 answers, such as `guildhall 1.2.3`. */
   readonly version: string;
   readonly wheel: Wheel;
   readonly realTime: RealTime;
@@ -26,33 +26,33 @@ interface VoiceRoutesDeps {
   /** Runs a callback after the current tick's work. */
   readonly defer: (run: () => void) => void;
   readonly onFault: (error: unknown) => void;
-  /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent where limits are off. */
+  /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent when limits are off. */
   readonly watch?: AddressWatch | null;
 }
 
 type VoiceStats = GatewayStats;
 
 export interface VoiceRoutes {
-  /** For the port of its own: sockets on `/`, `/voice` and `/voice/`. */
+  /** Installer for the separate voice port: sockets on `/`, `/voice` and `/voice/`. */
   readonly onOwnPort: Installer;
-  /** For the port that serves everything else too, where `/` is the gateway's. */
+  /** Installer for the main port, where `/` belongs to the gateway. */
   readonly onMainPort: Installer;
   stats(): VoiceStats;
   /**
-   * Refuses new sockets and sends every client away (4015), spread over half of the time. Resolves when all are gone,
-   * at the latest after `timeoutMs`. For `patienceMs` of that, by default none, clients may go by themselves.
+   * Refuses new sockets and closes every connection with 4015, spread over half of the time. Resolves when all are closed, at
+   * the latest after `timeoutMs`. During the first `patienceMs` of it (default 0) clients may leave by themselves.
    */
   drain(timeoutMs: number, patienceMs?: number): Promise<void>;
-  /** Cuts every connection. */
+  /** Drops every connection without a close frame. */
   close(): void;
 }
 
-/** Above what a frame may have, so that a larger one is answered with a close code and not cut off. */
+/** Larger than an allowed frame, so that an oversized one gets a close code instead of a reset. */
 const NATIVE_FRAME_BYTES_MAX = VOICE_BINARY_BYTES_MAX + (64 << 10);
 
 /**
- * Reads `v` and `encoding`. There is no default version: the one that used to be is no longer spoken. All that is not
- * spoken is 4012, "unknown protocol", which libraries take for final instead of resuming for ever.
+ * Reads `v` and `encoding`. There is no default version: the platform's old default is no longer supported. Every
+ * unsupported value is 4012, "unknown protocol", which libraries treat as final; after other codes they would resume forever.
  */
 function readDialect(query: string): Pick<Attached<VoiceSocket>, 'refusal'> & { version: number } {
   const params = new URLSearchParams(query);
@@ -64,8 +64,8 @@ function readDialect(query: string): Pick<Attached<VoiceSocket>, 'refusal'> & { 
 }
 
 /**
- * The voice gateway: WebSockets for calls, on one or more ports. Everything a client sends is bounded and answered with
- * a close code of `protocol/voice.ts`; nothing it sends makes this throw.
+ * The voice gateway: WebSockets for calls, on one or more ports. All client input is bounded and answered with a close code
+ * of `protocol/voice.ts`; no client input makes this throw.
  */
 export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
   const { settings, port, newAllowance, version, wheel, realTime, nowMs, defer, onFault } = deps;

@@ -15,29 +15,29 @@ import { decodeFrame } from './decode.ts';
 import { VOICE_OPCODES } from './opcodes/index.ts';
 import type { Heartbeat, VoiceConnection, VoiceOpcode } from './opcodes/opcode.ts';
 
-/** What is used of a native WebSocket. Valid until `end`, `close` or the close event. */
+/** The used methods of a native WebSocket. Valid until `end`, `close` or the close event. */
 interface RawSocket extends Omit<BinarySocket, 'send' | 'cork'> {
-  /** 1: handed to the network; 0: waits behind what the client has not read; 2: dropped. */
+  /** @returns 1: passed to the network; 0: queued behind data the client has not read; 2: dropped. */
   send(frame: string | Uint8Array, isBinary: boolean, compress: boolean): number;
 }
 
-/** What all sockets share. */
+/** State shared by all sockets. */
 export interface VoiceHost {
   readonly limits: SocketLimits;
   readonly port: VoicePort;
-  /** How much one connection may send. */
+  /** Creates the rate limit for one connection. */
   readonly newAllowance: () => VoiceAllowance;
   readonly counters: SocketCounters;
-  /** What op 16 answers. */
+  /** The version that op 16 answers. */
   readonly version: string;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   /** Runs a callback after the current tick's work. */
   readonly defer: (run: () => void) => void;
   readonly onFault: (error: unknown) => void;
-  /** Called once for each socket that was opened. */
+  /** Called once for each opened socket, when its connection has ended. */
   readonly onGone: (socket: VoiceSocket) => void;
-  /** Called for each that is closed for what its client did before it had a session. */
+  /** Called when a socket is closed because of what its client sent before it had a session. */
   readonly onRefused?: (socket: VoiceSocket) => void;
 }
 
@@ -49,7 +49,7 @@ const RESUMABLE: ReadonlySet<number> = new Set(
     .filter((row) => row.resumable)
     .map((row) => row.code),
 );
-/** Before a session is open, every other code is for a bad IDENTIFY or RESUME, or for none. */
+/** Close codes before a session is open that do not count as the client's fault; all others mean a bad IDENTIFY or RESUME. */
 const NOT_THE_CLIENTS_DOING: ReadonlySet<number> = new Set([
   VOICE_CLOSE.WEBRTC_CRASHED.code,
   VOICE_CLOSE.DISCONNECTED.code,
@@ -58,7 +58,7 @@ const NOT_THE_CLIENTS_DOING: ReadonlySet<number> = new Set([
 ]);
 const SENT = 1;
 
-/** The nonce as it came. Some clients draw one of 64 bits, and compare what comes back with it. */
+/** The nonce as received. Some clients use 64-bit nonces and compare the answer with them. */
 const acknowledged = (d: Heartbeat): string =>
   typeof d === 'bigint'
     ? String(d)
@@ -67,11 +67,11 @@ const acknowledged = (d: Heartbeat): string =>
       : JSON.stringify(d);
 
 /**
- * One connection of the voice gateway: its place in the protocol (HELLO, IDENTIFY or RESUME, then opcodes) and its
- * deadlines, which `sweep` looks after. Has no timer of its own.
+ * One connection of the voice gateway: its protocol phase (HELLO, IDENTIFY or RESUME, then opcodes) and its deadlines, which
+ * `sweep` checks. It has no timer of its own.
  *
- * Its session is told once that it is gone (`detach`), and never from inside a call of the sink: a session that sends
- * or closes is not called back before it has returned.
+ * Calls the session's `detach` once, and never from inside a call of the sink: a session that sends or closes is not called
+ * back before its own call has returned.
  */
 export class VoiceSocket implements VoiceSink, VoiceConnection {
   readonly address: string;
@@ -81,10 +81,10 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
   #ws: RawSocket | null = null;
   #phase: Phase = 'unidentified';
   #session: VoiceSession | null = null;
-  /** Identified by then, heard from by then, or gone by then; by phase. */
+  /** Deadline for IDENTIFY, for the next heartbeat, or for the end of closing, depending on the phase. */
   #deadlineMs = 0;
   #closing: CloseReason | null = null;
-  /** Whether the session may be resumed, once the connection is closing. */
+  /** While the connection is closing: whether the session may be resumed. */
   #resumable = true;
   #overflowing = false;
 
@@ -95,9 +95,9 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     this.#allowance = host.newAllowance();
   }
 
-  // From the network
+  // Called by the network.
 
-  /** The connection stands: says HELLO, or why it is closed. */
+  /** The connection is open: sends HELLO, or closes it with `refusal`. */
   opened(ws: RawSocket, refusal: CloseReason | null): void {
     const { limits, nowMs } = this.#host;
     this.#ws = ws;
@@ -106,7 +106,7 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     else this.send(VOICE_OP.HELLO, { v: this.version, heartbeat_interval: limits.heartbeatIntervalMs }, null);
   }
 
-  /** A frame came. The bytes are not kept. */
+  /** Handles a received frame. The bytes are not kept. */
   received(bytes: Uint8Array, binary: boolean): void {
     if (this.#isShut()) return;
     const { counters, nowMs } = this.#host;
@@ -120,12 +120,12 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     else this.#accept(VOICE_OPCODES[decoded.op], decoded.d);
   }
 
-  /** The client has read what waited for it. */
+  /** The client has read all queued data. */
   drained(): void {
     this.#finish();
   }
 
-  /** The connection is gone; `code` is what the client closed with, if it did. */
+  /** The connection has ended; `code` is the client's close code, if it sent one. */
   closed(code: number): void {
     this.#ws = null;
     if (this.#phase !== 'closing') this.#resumable = !CLIENT_ENDS.has(code);
@@ -134,7 +134,7 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     this.#host.onGone(this);
   }
 
-  // From the session
+  // Called by the session.
 
   send(op: number, d: unknown, seq: number | null): void {
     if (!this.#isShut()) this.#write(JSON.stringify(seq === null ? { op, d } : { op, d, seq }));
@@ -148,7 +148,7 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     this.#shut({ code, reason }, RESUMABLE.has(code));
   }
 
-  // From the opcodes
+  // Called by the opcodes.
 
   heartbeat(d: Heartbeat, seqAck: number | null): void {
     if (this.#phase === 'open') this.#expectHeartbeat();
@@ -173,32 +173,32 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     this.#closeFor(VOICE_CLOSE.UNKNOWN_PROTOCOL);
   }
 
-  // From the server
+  // Called by the server.
 
-  /** Cuts the connection, as when its client was never there. The session can be resumed. */
+  /** Drops the connection as if the network had failed. The session can be resumed. */
   cut(): void {
     this.#ws?.close();
   }
 
-  /** Asks the client to come back: 4015 is the only code after which every library resumes. */
+  /** Asks the client to reconnect: 4015 is the only code after which every library resumes. */
   sendAway(): void {
-    this.#closeFor({ ...VOICE_CLOSE.SERVER_CRASHED, reason: 'The server goes down.' });
+    this.#closeFor({ ...VOICE_CLOSE.SERVER_CRASHED, reason: 'The server is shutting down.' });
   }
 
-  /** Puts the deadline off: for so long nobody could be heard here. */
+  /** Extends the deadline by the time during which the server could not read from clients. */
   grant(ms: number): void {
     this.#deadlineMs += ms;
   }
 
-  /** Looks after deadlines; called about once a second. */
+  /** Checks deadlines; call about once a second. */
   sweep(nowMs: number): void {
     if (nowMs < this.#deadlineMs) return;
     if (this.#phase === 'closing') this.#ws?.close();
-    // A client that hears this joins anew; one whose network is gone hears nothing, and may yet resume.
+    // A client that receives this close joins again; a client whose network failed does not receive it and may resume.
     else if (!this.#isShut()) this.#closeFor(VOICE_CLOSE.SESSION_TIMEOUT, true);
   }
 
-  // Inside
+  // Private methods.
 
   #isShut(): boolean {
     return this.#phase === 'closing' || this.#phase === 'gone';
@@ -212,7 +212,7 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     if (ws.getBufferedAmount() > this.#host.limits.socketBufferBytesMax) this.#overflow();
   }
 
-  /** Only this socket pays for reading slowly; its session can be resumed, and finds there what is no longer sent here. */
+  /** Closes this socket because its client reads too slowly; its session can be resumed and replays what was not sent. */
   #overflow(): void {
     this.#overflowing = true;
     this.#host.counters.overflows += 1;
@@ -252,7 +252,7 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     this.#deadlineMs = nowMs() + limits.heartbeatIntervalMs + limits.heartbeatGraceMs;
   }
 
-  /** Closes for a reason of the socket's own: the session does not know of it yet. */
+  /** Closes for a reason of the socket itself, and detaches the session. */
   #closeFor({ code, reason }: CloseReason, resumable = RESUMABLE.has(code)): void {
     if (this.#isShut()) return;
     this.#shut({ code, reason }, resumable);
@@ -268,11 +268,11 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     this.#resumable = resumable;
     this.#deadlineMs = nowMs() + limits.closeGraceMs;
     counters.closes.set(closing.code, (counters.closes.get(closing.code) ?? 0) + 1);
-    // Later, because the native side reports the end at once, and the session may be the one that closes.
+    // Deferred, because the native socket reports the end synchronously, and the session may be the one that closes.
     defer(() => this.#finish());
   }
 
-  /** The close frame waits for the client to read; the deadline ends the wait. */
+  /** Sends the close frame once the client has read the queued data; the deadline bounds the wait. */
   #finish(): void {
     if (this.#closing && this.#ws?.getBufferedAmount() === 0)
       this.#ws.end(this.#closing.code, this.#closing.reason);

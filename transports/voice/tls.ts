@@ -8,9 +8,9 @@ import type { Config } from '../../config/config.ts';
 import { makeDirectory } from '../../directories.ts';
 
 interface VoiceTls {
-  /** What the port is opened with; null: plain. */
+  /** Files for opening the port with TLS; null for a port without TLS. */
   readonly tls: { readonly keyFile: string; readonly certFile: string } | null;
-  /** Certificate of the development authority, when it is the one in use. */
+  /** Certificate of the development authority while it is used; else null. */
   readonly caFile: string | null;
 }
 
@@ -24,22 +24,22 @@ interface Pair {
 const DAY_MS = 86_400_000;
 const AUTHORITY_DAYS = 3650;
 const LEAF_DAYS = 365;
-/** What is left when a certificate is made anew: a server may run for long after its start. */
+/** Certificates with fewer days left are renewed at start: a server may then run for a long time. */
 const RENEWED_DAYS = 30;
-/** Clocks of clients may be behind. */
+/** Days by which certificates are backdated, for clients whose clocks are slow. */
 const BACKDATED_DAYS = 1;
 const LOCAL_NAMES = ['localhost', '127.0.0.1', '::1'];
-/** Addresses that a server listens on, but no client connects to. */
+/** Addresses to listen on that no client connects to. */
 const UNSPECIFIED = new Set(['', '0.0.0.0', '::']);
 
 /**
- * The certificate of the voice gateway: the one that the settings name, or a development one, made at the first start
- * and kept in `<data_dir>/tls`, or without a folder in the user's cache, so that clients need be told of the authority
- * only once. Its key never leaves its file, which only this user can read.
+ * The certificate of the voice gateway: either the one named in the settings, or a development one. That one is created at the
+ * first start and kept in `<data_dir>/tls`, or without a data folder in the user's cache, so that clients need to trust its
+ * authority only once. Its key stays in a file that only this user can read.
  *
- * @param names What clients connect to, besides localhost: addresses or host names.
- * @param nowMs Unix milliseconds of the real world, in which clients check the certificate.
- * @throws Error when a named file cannot be used, or a development one not be written; it quotes no file.
+ * @param names Addresses or host names that clients connect to, besides localhost.
+ * @param nowMs Unix milliseconds of the real clock, by which clients check the certificate.
+ * @throws Error when a named file cannot be used, or a development one cannot be written; it quotes no file.
  */
 export async function voiceTls(
   settings: VoiceTlsSettings,
@@ -53,7 +53,7 @@ export async function voiceTls(
     return { tls: { keyFile, certFile }, caFile: null };
   }
   if (certFile !== null || keyFile !== null)
-    throw new Error('Of tls_cert_file and tls_key_file only one is set: a certificate needs both.');
+    throw new Error('Set both tls_cert_file and tls_key_file, or neither: only one of them is set.');
   const folder = data_dir === null ? await cacheFolder() : await ownFolder(join(data_dir, 'tls'));
   const authority = await openAuthority(folder, nowMs);
   const caFile = join(folder, 'ca.pem');
@@ -69,7 +69,8 @@ async function checkGiven(certFile: string, keyFile: string): Promise<void> {
     return text;
   };
   const [cert, key] = [await read('tls_cert_file', certFile), await read('tls_key_file', keyFile)];
-  if (certificateOf(cert) === null) throw new Error(`tls_cert_file: ${certFile} has no PEM certificate.`);
+  if (certificateOf(cert) === null)
+    throw new Error(`tls_cert_file: ${certFile} contains no PEM certificate.`);
   if (!belongs({ key, cert }))
     throw new Error(
       `tls_key_file: ${keyFile} is not the private key of ${certFile}, unencrypted and in PEM; the server's own ` +
@@ -82,7 +83,7 @@ async function ownFolder(folder: string): Promise<string> {
   return folder;
 }
 
-/** A home that cannot be written, as in a container, leaves a folder of this run's own. */
+/** The user's cache folder; a temporary folder if it cannot be written, as in a container. */
 async function cacheFolder(): Promise<string> {
   try {
     const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
@@ -93,7 +94,7 @@ async function cacheFolder(): Promise<string> {
 }
 
 async function openAuthority(folder: string, nowMs: number): Promise<Pair> {
-  // Two authorities of one name would be taken for each other by a client that knows the older one.
+  // A unique name: a client that trusts an older authority of the same name would confuse the two.
   const name = () => `Guildhall development CA ${randomBytes(4).toString('hex')}`;
   return keptPair(
     join(folder, 'authority.key.pem'),
@@ -107,8 +108,8 @@ async function openAuthority(folder: string, nowMs: number): Promise<Pair> {
 }
 
 /**
- * The pair of a file, made when there is none that fits. Key and certificate are one file, and the first one stays, so
- * that servers that start at once all use the same pair.
+ * The key pair in a file, created if the file has none that fits. Key and certificate share one file, and the first file
+ * written wins, so that servers that start at the same time use the same pair.
  */
 async function keptPair(
   path: string,
@@ -122,7 +123,8 @@ async function keptPair(
   if (before === null) await putFirst(path, made);
   else if ((await textOf(path)) === before) await replace(path, textOfPair(made), 0o600);
   const settled = pairOf(await textOf(path));
-  if (!settled || !fits(settled)) throw new Error(`${path} is not the pair that was written to it.`);
+  if (!settled || !fits(settled))
+    throw new Error(`${path} does not contain the key pair that was written to it.`);
   return settled;
 }
 
@@ -135,7 +137,7 @@ async function openLeaf(
 ): Promise<string> {
   const given = names.map((name) => name.toLowerCase()).filter((name) => !UNSPECIFIED.has(name));
   const all = [...new Set([...LOCAL_NAMES, ...given])].sort();
-  // Servers with other names, which share the cache, have files of their own.
+  // Servers with other names that share the cache use other files.
   const digest = createHash('sha256').update(all.join(' ')).digest('hex').slice(0, 12);
   const path = join(folder, `server-${digest}.pem`);
   const fits = (pair: Pair) => isCurrent(pair, nowMs) && isIssuedBy(pair, authority);
@@ -163,7 +165,7 @@ async function issue(
   extensions: Extensions,
   authority?: Pair,
 ): Promise<Pair> {
-  // Late: it is large, and at most starts there is nothing to issue.
+  // Imported late: the module is large, and most starts issue no certificate.
   const { generate } = await import('selfsigned');
   const made = await generate([{ name: 'commonName', value: commonName }], {
     keyType: 'ec',
@@ -179,7 +181,7 @@ async function issue(
 
 const textOfPair = ({ key, cert }: Pair): string => key + cert;
 
-/** Null: there is no pair in it. */
+/** The key pair in a PEM text, or null if it has none. */
 function pairOf(text: string | null): Pair | null {
   const block = (label: string) =>
     new RegExp(`-----BEGIN ${label}-----[^-]+-----END ${label}-----`).exec(text ?? '')?.[0];
@@ -215,7 +217,7 @@ function isIssuedBy({ cert }: Pair, authority: Pair): boolean {
   return own.checkIssued(issuer) && own.verify(issuer.publicKey);
 }
 
-/** Null: it cannot be read. */
+/** The content of a file, or null if it cannot be read. */
 async function textOf(path: string): Promise<string | null> {
   try {
     return await readFile(path, 'utf8');
@@ -230,12 +232,12 @@ async function draft(path: string, text: string, mode: number): Promise<string> 
   return name;
 }
 
-/** A reader finds the old file or the new one, whole. */
+/** Replaces a file atomically: a reader sees the old content or the new one. */
 async function replace(path: string, text: string, mode: number): Promise<void> {
   await rename(await draft(path, text, mode), path);
 }
 
-/** Leaves the file alone when another process was first. */
+/** Writes the file unless another process has already written it. */
 async function putFirst(path: string, pair: Pair): Promise<void> {
   const made = await draft(path, textOfPair(pair), 0o600);
   try {

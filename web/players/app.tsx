@@ -3,7 +3,7 @@ import type { Game } from './game.ts';
 import { Lobby } from './lobby.tsx';
 import { JoinForm, SignIn } from './signin.tsx';
 
-/** The page: sign in, meet by a secret, be in a lobby. */
+/** The players page: sign in, meet by a secret, join a lobby. */
 export function App({ game }: { game: Game }) {
   const state = useStore(game.store);
   const { phase, lobbyId, complaint } = state;
@@ -38,7 +38,7 @@ export function App({ game }: { game: Game }) {
   );
 }
 
-/** Every lobby this player is in, when there is a choice. */
+/** Lists the lobbies of this player when there is more than one. */
 function Lobbies({ game, shown }: { game: Game; shown: string | null }) {
   const ids = game.client.getLobbyIds();
   if (ids.length === 0 || (ids.length === 1 && shown === ids[0])) return null;

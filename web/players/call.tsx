@@ -8,7 +8,7 @@ interface CallProps {
   readonly lobby: LobbyHandle;
 }
 
-/** The lobby's call: entering it, and what one can do there. */
+/** Controls of the lobby's call: joining it, and settings while in it. */
 export function CallControls({ game, state, lobby }: CallProps) {
   const { call } = state;
   if (call === null)
@@ -48,7 +48,7 @@ export function CallControls({ game, state, lobby }: CallProps) {
   );
 }
 
-/** How loud each of the others is, here. */
+/** Volume controls of the other members. */
 function Others({ game, call }: { game: Game; call: Call }) {
   const selfId = game.client.getCurrentUserV2()?.id;
   const others = call.getParticipants().filter((userId) => userId !== selfId);
@@ -81,7 +81,7 @@ function Volume({ userId, name, call }: { userId: string; name: string; call: Ca
   );
 }
 
-/** Thirty digits in groups of five, once there are any. */
+/** The privacy code: thirty digits in groups of five, once encryption is established. */
 function Privacy({ call }: { call: Call }) {
   const complaint = call.getComplaint();
   if (complaint !== null)

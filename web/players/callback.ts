@@ -1,4 +1,4 @@
-/** Where a person comes back to after the consent page: it hands the answer to the page that asked. */
+/** The page that the browser returns to after the consent page: passes the result to the page that asked. */
 import { completeAuthorizePage } from '../../sdk/index.ts';
 
 completeAuthorizePage();

@@ -16,9 +16,9 @@ export interface GameState {
   readonly phase: 'out' | 'asking' | 'connecting' | 'ready' | 'reconnecting';
   /** The lobby that is shown. */
   readonly lobbyId: string | null;
-  /** Of that lobby, oldest first. */
+  /** Messages of that lobby, oldest first. */
   readonly messages: readonly MessageHandle[];
-  /** The call of that lobby, when this player is in it. */
+  /** The call of that lobby, while this player is in it. */
   readonly call: Call | null;
   readonly speaking: ReadonlySet<string>;
   readonly complaint: string | null;
@@ -34,8 +34,8 @@ const MESSAGES_MAX = 200;
 const NOBODY: ReadonlySet<string> = new Set();
 
 /**
- * A player at the page: who they are, the lobby that is shown, and its call. All else is read from the client's handles,
- * and read again with everything that the client tells.
+ * State of the players page: the player, the lobby that is shown, and its call. Everything else is read from the client's
+ * handles, again after every event of the client.
  */
 export class Game {
   readonly store = createStore<GameState>({
@@ -46,7 +46,7 @@ export class Game {
     speaking: NOBODY,
     complaint: null,
   });
-  /** The page may ask nobody but the server it came from, wherever that says that it is. */
+  /** The client connects only to the server of this page, whatever addresses the server announces. */
   readonly client = new Client({
     gatewayUrl: socketUrl('/'),
     voiceUrl: () => socketUrl('/voice/'),
@@ -56,7 +56,7 @@ export class Game {
         openWorker: () => new Worker(new URL('../media.worker.ts', import.meta.url), { type: 'module' }),
       }),
   });
-  /** Made before it is needed: a window opens only while a click is handled. */
+  /** Created in advance, because browsers open a window only while a click is being handled. */
   #verifying = this.client.createAuthorizationCodeVerifier();
 
   constructor() {
@@ -65,7 +65,7 @@ export class Game {
     if (token !== null) void this.enter(token);
   }
 
-  /** Asks the person on the server's own pages. Called from a click. */
+  /** Signs in on the server's own pages. Call it from a click handler. */
   async signIn(applicationId: string): Promise<void> {
     this.store.set({ phase: 'asking', complaint: null });
     try {
@@ -85,7 +85,7 @@ export class Game {
     }
   }
 
-  /** Begins with a token of this player. It is kept for this tab only. */
+  /** Connects with a token of this player. It is kept only for this tab. */
   async enter(token: string): Promise<void> {
     this.store.set({ phase: 'connecting', complaint: null });
     try {
@@ -108,7 +108,7 @@ export class Game {
     await this.attempt(async () => this.show(await this.client.createOrJoinLobby(secret)));
   }
 
-  /** Lobbies that the game's server made cannot be left. */
+  /** Leaves a lobby. Lobbies created by the game's server cannot be left. */
   async leave(lobbyId: string): Promise<void> {
     await this.attempt(async () => {
       await this.client.endCall(lobbyId);
@@ -133,7 +133,7 @@ export class Game {
     if (lobbyId !== null) await this.attempt(() => this.client.sendLobbyMessage(lobbyId, content));
   }
 
-  /** Called from a click: browsers start sound only then. */
+  /** Joins the call. Call it from a click handler, because browsers start audio only then. */
   talk(lobbyId: string): void {
     const call = this.client.startCall(lobbyId);
     call.setStatusChangedCallback((status, error) => {
@@ -151,7 +151,7 @@ export class Game {
     this.store.set({ call, speaking: NOBODY, complaint: null });
   }
 
-  /** Whether the browser takes out noise and echo, which is good for speech and bad for music. */
+  /** Sets whether the browser removes noise and echo, which suits speech but not music. */
   clean(wanted: boolean): void {
     this.client.setNoiseSuppression(wanted);
     this.client.setEchoCancellation(wanted);
@@ -171,7 +171,7 @@ export class Game {
     return channels.flat();
   }
 
-  /** What goes wrong is told to the person. */
+  /** Runs an action and shows its error to the player. */
   async attempt(act: () => Promise<unknown>): Promise<void> {
     try {
       await act();
@@ -216,7 +216,7 @@ export class Game {
     const { phase } = this.store.value;
     if (status === Status.Ready) {
       this.store.set({ phase: 'ready' });
-      // A new session is not told what was said before it.
+      // A new session does not receive earlier messages.
       if (phase === 'reconnecting') void this.attempt(() => this.#loadMessages());
     } else if (status === Status.Reconnecting) this.store.set({ phase: 'reconnecting' });
     else if (status === Status.Disconnected && (phase === 'ready' || phase === 'reconnecting'))
@@ -230,7 +230,7 @@ export class Game {
     if (this.store.value.lobbyId === lobbyId) this.#keep(messages);
   }
 
-  /** Ids grow with time. */
+  /** Adds messages, in the order of their ids, which increase with time. */
   #keep(more: readonly MessageHandle[]): void {
     const byId = new Map([...more, ...this.store.value.messages].map((message) => [message.id, message]));
     const messages = [...byId.values()]

@@ -10,7 +10,7 @@ interface LobbyProps {
   readonly lobby: LobbyHandle;
 }
 
-/** A lobby: who is in it, what is said, and its call. */
+/** A lobby: its members, its messages, and its call. */
 export function Lobby({ game, state, lobby }: LobbyProps) {
   const self = lobby.getLobbyMemberHandle(game.client.getCurrentUserV2()?.id ?? '');
   const status = state.call === null ? null : callStatusToString(state.call.getStatus());
@@ -94,7 +94,7 @@ function Chat({ game, state }: { game: Game; state: GameState }) {
   );
 }
 
-/** For those whom the game's server lets link the lobby: a channel in which the same is said. */
+/** Links the lobby to a channel, for players allowed to do so by the game's server; messages are then shared. */
 function Link({ game, lobby }: Pick<LobbyProps, 'game' | 'lobby'>) {
   const [places, setPlaces] = useState<readonly Place[]>([]);
   const [chosen, setChosen] = useState('');

@@ -73,7 +73,8 @@ class BrowserAudio implements CallAudio {
     const worker = this.#loaded;
     const context = this.#context;
     if (worker === null || context === null) throw unable('Calls are not loaded yet.');
-    if (options.callbacks !== null) throw unable('Audio callbacks are of Node: a page has its own devices.');
+    if (options.callbacks !== null)
+      throw unable('Audio callbacks are supported only in Node: a page uses its own devices.');
     this.#lastSessionNumber += 1;
     const session = this.#lastSessionNumber;
     const media = new BrowserCallMedia(options, {
@@ -174,8 +175,7 @@ class BrowserAudio implements CallAudio {
     const { openWorker } = this.#options;
     if (openWorker === undefined)
       throw unable('Calls in a page need a worker: give createBrowserAudio({ openWorker }) to the client.');
-    if (!isSecureContext)
-      throw unable('Voice needs https, or this machine itself: browsers allow it nowhere else.');
+    if (!isSecureContext) throw unable('Voice needs a secure context: https, or a page on localhost.');
     if (!crossOriginIsolated)
       throw unable('This page is not isolated: it must be served with the headers COOP and COEP.');
     if (Transform === undefined)

@@ -143,4 +143,4 @@ const captured = (): CapturedAudio => ({
 });
 
 const noDevice = (): ClientError =>
-  new ClientError(ErrorType.ValidationError, 'Node has no devices but the application itself.');
+  new ClientError(ErrorType.ValidationError, 'In Node the application is the only audio device.');

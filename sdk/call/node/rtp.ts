@@ -20,7 +20,7 @@ export class TransportCipher {
 
   /** @param key 32 bytes. @throws RangeError for another length. */
   constructor(key: Uint8Array) {
-    if (key.length !== KEY_BYTES) throw new RangeError('A transport key has 32 bytes.');
+    if (key.length !== KEY_BYTES) throw new RangeError('A transport key must have 32 bytes.');
     this.#key = createSecretKey(key);
   }
 

@@ -68,7 +68,7 @@ describe.runIf(process.platform === 'linux')('a page to sign in', () => {
   });
 
   test('is a page of the web', () => {
-    expect(() => nodeHost().openUrl('file:///etc/passwd')).toThrow('Only web pages are opened.');
+    expect(() => nodeHost().openUrl('file:///etc/passwd')).toThrow('Only http and https URLs can be opened.');
   });
 });
 

@@ -39,14 +39,14 @@ const write = (text: string) => (path: string) => writeFile(path, text);
 const LOG = 'pg_wal/000000010000000000000001';
 const CASES: readonly (readonly [string, string, (path: string) => Promise<void>, string])[] = [
   ['PG_VERSION', 'emptied', cutTo(0), 'PG_VERSION is empty'],
-  ['PG_VERSION', 'overwritten', write('junk'), 'PG_VERSION holds no version'],
+  ['PG_VERSION', 'overwritten', write('junk'), 'PG_VERSION contains no version number'],
   ['PG_VERSION', 'of another version', write('12\n'), 'PG_VERSION says 12 and base/5/PG_VERSION says 18'],
   ['global/pg_control', 'cut off', cutTo(100), 'global/pg_control has 100 bytes of 8192'],
   ['global/pg_control', 'filled with zeros', zero, 'global/pg_control has a wrong checksum'],
   ['global/pg_control', 'changed in one bit', flip(60), 'global/pg_control has a wrong checksum'],
   ['global/pg_filenode.map', 'emptied', cutTo(0), 'global/pg_filenode.map is empty of 524'],
   ['global/pg_filenode.map', 'changed in one bit', flip(12), 'global/pg_filenode.map has a wrong checksum'],
-  ['base/5/pg_filenode.map', 'filled with zeros', zero, 'base/5/pg_filenode.map is no map of files'],
+  ['base/5/pg_filenode.map', 'filled with zeros', zero, 'base/5/pg_filenode.map is not a valid map of files'],
   ['base/5/1259', 'cut off', cutTo(5000), 'base/5/1259 has 5000 bytes'],
   [
     'base/5/1249',
@@ -55,10 +55,10 @@ const CASES: readonly (readonly [string, string, (path: string) => Promise<void>
     'base/5/1249 has no page at 0',
   ],
   [LOG, 'cut off', cutTo(5000), `${LOG} has 5000 bytes of 16777216`],
-  [LOG, 'filled with zeros', zero, `${LOG} does not begin like a segment of the log`],
-  [LOG, 'of another database', flip(24), `${LOG} is of another database`],
+  [LOG, 'filled with zeros', zero, `${LOG} has no valid header of a log segment`],
+  [LOG, 'of another database', flip(24), `${LOG} belongs to another database`],
   ['pg_xact/0000', 'emptied', cutTo(0), 'pg_xact/0000 is empty'],
-  ['postgresql.conf', 'overwritten', write('\0\0'), 'postgresql.conf is no text'],
+  ['postgresql.conf', 'overwritten', write('\0\0'), 'postgresql.conf is not a text file'],
   ['pg_hba.conf', 'emptied', cutTo(0), 'pg_hba.conf is empty'],
 ];
 

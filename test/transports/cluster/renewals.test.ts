@@ -50,7 +50,7 @@ describe('a renewal', () => {
     const first = renewals.renew('7', 1000).catch(({ message }: Error) => message);
     await settled();
     clock.advance(1000);
-    expect(await first).toBe('etcd has not renewed the lease in 1000 ms.');
+    expect(await first).toBe('etcd did not renew the lease within 1000 ms.');
     const second = renewals.renew('7', 1000);
     await settled();
     streams[0]?.emit('data', { TTL: '10' });

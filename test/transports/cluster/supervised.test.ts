@@ -105,7 +105,7 @@ describe('a shard under a supervisor', () => {
     await a.directory.leave();
     expect(b.owners()).toEqual(new Array(PARTITIONS).fill(null));
     expect(b.views.at(-1)?.shards.map(({ id }) => id)).toEqual(['shard-1']);
-    await expect(a.directory.claim([0])).rejects.toThrow('no member');
+    await expect(a.directory.claim([0])).rejects.toThrow('not a member');
   });
 
   test('loses everything at once when its process ends', async () => {
@@ -138,8 +138,8 @@ describe('a shard under a supervisor', () => {
     clock.advance(TTL_MS);
     expect(b.owners()[0]).toBe(null);
     a.pair.hold(false);
-    expect(a.lost).toEqual([expect.stringContaining('Nothing was heard of shard-0')]);
-    await expect(a.directory.claim([1])).rejects.toThrow('no member');
+    expect(a.lost).toEqual([expect.stringContaining('shard-0 sent nothing for')]);
+    await expect(a.directory.claim([1])).rejects.toThrow('not a member');
     await a.enter();
     expect(await a.directory.claim([0])).toEqual([0]);
   });
@@ -147,7 +147,7 @@ describe('a shard under a supervisor', () => {
   test('is refused while another process is that shard', async () => {
     const { join } = arrange();
     await join('shard-0').enter();
-    await expect(join('shard-0', 2).enter()).rejects.toThrow('There is a shard shard-0 already: process 1.');
+    await expect(join('shard-0', 2).enter()).rejects.toThrow('Shard shard-0 already exists: process 1.');
   });
 
   test('hears of a supervisor that is gone, and is not sure for longer than its lease', async () => {
@@ -155,10 +155,10 @@ describe('a shard under a supervisor', () => {
     const a = join('shard-0');
     await a.enter();
     a.pair.hold(true);
-    const unanswered = expect(a.directory.claim([0])).rejects.toThrow('has not answered');
+    const unanswered = expect(a.directory.claim([0])).rejects.toThrow('did not answer');
     clock.advance(2 * TTL_MS);
     await unanswered;
-    const cut = expect(a.directory.claim([0])).rejects.toThrow('supervisor is gone');
+    const cut = expect(a.directory.claim([0])).rejects.toThrow('supervisor has exited');
     a.pair.close();
     await cut;
     await expect(a.directory.claim([0])).rejects.toThrow('closed');

@@ -84,7 +84,12 @@ describe('with certificates', () => {
     const intruder = await meet({ tls: { ca: ours.ca, ...foreign } }, { tls: good });
     expect(intruder.isLinked).toBe(false);
     expect(intruder.a.warnings).toMatchObject([
-      { details: { why: 'certificate', reason: 'It refuses us: The certificate is not trusted.' } },
+      {
+        details: {
+          why: 'certificate',
+          reason: 'The shard refused the handshake: The certificate is not trusted.',
+        },
+      },
     ]);
     expect(intruder.b.warnings).toMatchObject([{ details: { why: 'certificate', address: '127.0.0.1' } }]);
     expect(intruder.b.links.figures().refusals).toBeGreaterThan(0);

@@ -133,7 +133,7 @@ describe('a path', () => {
       method: 'GET',
       path: `/x/:${operationId}`,
     }));
-    expect(() => createRouter(twice)).toThrow(/Two operations/);
+    expect(() => createRouter(twice)).toThrow(/two operations/);
   });
 });
 

@@ -84,7 +84,7 @@ describe('a request', () => {
 
   test('speaks https only', async () => {
     const url = issuer.issuer.replace('https', 'http');
-    await expect(outgoing().json({ url })).rejects.toThrow('Only https is spoken.');
+    await expect(outgoing().json({ url })).rejects.toThrow('Only https URLs are allowed.');
   });
 
   test('does not follow a redirect, and takes no other status for an answer', async () => {
@@ -99,7 +99,7 @@ describe('a request', () => {
     issuer.override('/large', { body: JSON.stringify('x'.repeat(2_000)) });
     await expect(outgoing().json({ url: `${issuer.issuer}/large` })).rejects.toThrow('too large');
     issuer.override('/text', { body: 'hello' });
-    await expect(outgoing().json({ url: `${issuer.issuer}/text` })).rejects.toThrow('no JSON');
+    await expect(outgoing().json({ url: `${issuer.issuer}/text` })).rejects.toThrow('not JSON');
     issuer.override('/hang', { hang: true });
     const slow = outgoing({ timeoutMs: 100 }).json({ url: `${issuer.issuer}/hang` });
     await expect(slow).rejects.toThrow('The request failed');

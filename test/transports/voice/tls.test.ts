@@ -220,9 +220,9 @@ describe('the settings', () => {
         () => 'accepted',
         (error: Error) => error.message,
       );
-    expect(await refused(mine, null)).toContain('only one is set');
+    expect(await refused(mine, null)).toContain('only one of them is set');
     expect(await refused(join(folder, 'none'), mine)).toMatch(/tls_cert_file: .*cannot be read/);
-    expect(await refused(words, mine)).toContain('has no PEM certificate');
+    expect(await refused(words, mine)).toContain('contains no PEM certificate');
     expect(await refused(mine, words)).toContain('is not the private key');
     const mismatch = await refused(mine, foreign);
     expect(mismatch).toContain('is not the private key');

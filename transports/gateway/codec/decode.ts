@@ -3,7 +3,7 @@ import { MalformedJson, parseJson } from '../../../protocol/json.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { decodeEtf, EtfError } from './etf.decode.ts';
 
-/** A client's payload: `op` is a whole number, `d` anything; integers beyond 2^53 in it are bigints. */
+/** A client's payload: `op` is an integer, `d` any value, in which integers beyond 2^53 are bigints. */
 export interface Payload {
   readonly op: number;
   readonly d: unknown;
@@ -11,14 +11,14 @@ export interface Payload {
 
 const ZLIB_FIRST_BYTE = 0x78;
 const INFLATE = { maxOutputLength: LIMITS.gateway_payload_bytes_max };
-/** Faults that malformed input causes in `zlib`; others are the server's own. */
+/** Whether `zlib` failed because of malformed input; any other error is the server's own. */
 const isZlibInputError = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^(Z_|ERR_BUFFER_TOO_LARGE)/.test(String(error.code));
 
-/** As many as the ETF decoder follows; no opcode takes as many. */
+/** Nesting limit, the same as the ETF decoder's; no opcode needs as many levels. */
 const DEPTH_MAX = 32;
 
-/** In a binary frame JSON may be deflated, which is how old libraries answer payload compression. */
+/** Decodes JSON. In a binary frame it may be deflated: old libraries do so when payload compression is on. */
 function decodeJson(bytes: Uint8Array, binary: boolean): unknown {
   const plain = binary && bytes[0] === ZLIB_FIRST_BYTE ? zlib.inflateSync(bytes, INFLATE) : bytes;
   return parseJson(plain, DEPTH_MAX);
@@ -27,7 +27,7 @@ function decodeJson(bytes: Uint8Array, binary: boolean): unknown {
 const isMalformed = (error: unknown): boolean =>
   error instanceof MalformedJson || error instanceof EtfError || isZlibInputError(error);
 
-/** Decodes one frame of a client. Null: it cannot be read as a payload, which is close code 4002. */
+/** Decodes one frame of a client. @returns null when it is not a payload, which the socket answers with close code 4002. */
 export function decodePayload(bytes: Uint8Array, binary: boolean, encoding: 'json' | 'etf'): Payload | null {
   if (bytes.length > LIMITS.gateway_payload_bytes_max || (encoding === 'etf' && !binary)) return null;
   try {

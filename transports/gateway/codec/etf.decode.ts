@@ -1,9 +1,9 @@
 /**
- * Decoder of Erlang's external term format, for what clients send: strict and bounded. Keys must be strings (binaries);
- * of atoms only `nil`, `null`, `undefined`, `true` and `false` are values. Integers beyond what a double holds exactly
- * are bigints, as `protocol/json.ts` makes them of JSON.
+ * Decoder of Erlang's external term format, for what clients send: strict and bounded. Keys must be strings (binaries); the
+ * only atoms accepted as values are `nil`, `null`, `undefined`, `true` and `false`. Integers that a double cannot hold
+ * exactly become bigints, as `protocol/json.ts` does for JSON.
  *
- * @source the Erlang/OTP documentation, "External Term Format"; the platform's gateway documentation, "ETF/JSON"
+ * @source https://www.erlang.org/doc/apps/erts/erl_ext_dist; the platform's gateway documentation, "ETF/JSON"
  */
 export class EtfError extends Error {}
 
@@ -31,9 +31,9 @@ class Reader {
     return this.#bytes.length - this.#at;
   }
 
-  /** Steps over `count` bytes and returns where they begin. */
+  /** Skips `count` bytes. @returns the offset of the first of them. */
   skip(count: number): number {
-    if (count > this.left) throw new EtfError('The term is cut short.');
+    if (count > this.left) throw new EtfError('The term is truncated.');
     const from = this.#at;
     this.#at += count;
     return from;
@@ -58,10 +58,10 @@ class Reader {
     }
   }
 
-  /** A count of elements, each of which takes at least `bytesEach`: no count is believed that the input cannot hold. */
+  /** Reads a count of elements of at least `bytesEach` bytes. Rejects a count that the rest of the input cannot hold. */
   count(bytesEach: number): number {
     const count = this.uint32();
-    if (count * bytesEach > this.left) throw new EtfError('A count is beyond the input.');
+    if (count * bytesEach > this.left) throw new EtfError('An element count exceeds the input.');
     return count;
   }
 }
@@ -69,7 +69,8 @@ class Reader {
 function readAtom(reader: Reader, length: number): null | boolean {
   const name = reader.text(length);
   const value = Object.hasOwn(ATOMS, name) ? ATOMS[name] : undefined;
-  if (value === undefined) throw new EtfError('An atom stands where a string should.');
+  if (value === undefined)
+    throw new EtfError('Unexpected atom: only nil, null, undefined, true and false are values.');
   return value;
 }
 
@@ -84,7 +85,7 @@ function readBig(reader: Reader): number | bigint {
   return Number.isSafeInteger(number) ? number : value;
 }
 
-/** The text form of a float that old libraries still send: 31 bytes, zero-padded. */
+/** Reads the text form of a float that old libraries still send: 31 bytes, zero-padded. */
 function readOldFloat(reader: Reader): number {
   const text = reader.text(31).replace(/\0+$/, '');
   const value = Number(text);
@@ -101,17 +102,17 @@ function readFloat(reader: Reader): number {
 function readList(reader: Reader, depth: number): unknown[] {
   const list: unknown[] = [];
   for (let left = reader.count(1); left > 0; left -= 1) list.push(read(reader, depth));
-  if (reader.uint8() !== 106) throw new EtfError('A list has a tail.');
+  if (reader.uint8() !== 106) throw new EtfError('Improper list: the tail is not nil.');
   return list;
 }
 
 function readKey(reader: Reader): string {
-  if (reader.uint8() !== 109) throw new EtfError('A key is not a string.');
+  if (reader.uint8() !== 109) throw new EtfError('A map key is not a binary.');
   return reader.text(reader.count(1));
 }
 
 function readMap(reader: Reader, depth: number): Record<string, unknown> {
-  // Without a prototype no key a client chooses can mean anything to JavaScript.
+  // Without a prototype, no key that a client chooses can reach a property of Object.
   const map: Record<string, unknown> = Object.create(null);
   for (let left = reader.count(6); left > 0; left -= 1) map[readKey(reader)] = read(reader, depth);
   return map;
@@ -137,14 +138,14 @@ const TERMS: Readonly<Record<number, (reader: Reader, depth: number) => unknown>
 function read(reader: Reader, depth: number): unknown {
   if (depth > DEPTH_MAX) throw new EtfError('The term is nested too deeply.');
   const term = TERMS[reader.uint8()];
-  if (!term) throw new EtfError('A term of a kind that is not taken.');
+  if (!term) throw new EtfError('Unsupported term tag.');
   return term(reader, depth + 1);
 }
 
 /**
  * Decodes one term with its version byte.
  *
- * @throws EtfError on anything that is not exactly one well-formed term. Cost and memory are linear in the input.
+ * @throws EtfError unless the input is exactly one well-formed term. Cost and memory are linear in the input.
  */
 export function decodeEtf(bytes: Uint8Array): unknown {
   const reader = new Reader(bytes);

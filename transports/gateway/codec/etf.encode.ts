@@ -1,10 +1,10 @@
 /**
  * Encoder of Erlang's external term format, for what the server sends.
  *
- * Values follow JSON: absent properties are left out, what JSON writes as `null` is the atom `nil`. Keys that read as
- * identifiers are atoms, as the platform's clients expect of its own shapes; other keys, and all strings, are binaries.
+ * Values follow JSON: undefined properties are omitted, and what JSON writes as `null` is the atom `nil`. Keys that have the
+ * form of identifiers are atoms, as the platform's clients expect; other keys, and all strings, are binaries.
  *
- * @source the Erlang/OTP documentation, "External Term Format"
+ * @source https://www.erlang.org/doc/apps/erts/erl_ext_dist
  */
 const VERSION = 131;
 const NEW_FLOAT = 70;
@@ -22,14 +22,14 @@ const NIL_ATOM = atom('nil');
 const TRUE_ATOM = atom('true');
 const FALSE_ATOM = atom('false');
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
-/** Encoded keys. Those of the server's shapes are few; the bound is for keys that users choose. */
+/** Cache of encoded keys. The server's own shapes have few keys; the bound is for keys that users choose. */
 const atoms = new Map<string, Uint8Array>();
 const ATOMS_MAX = 4096;
 
-/** The one output buffer, reused by every call; encoding is synchronous. */
+/** Output buffer, reused by every call; encoding is synchronous. */
 let out = Buffer.allocUnsafeSlow(16 << 10);
 let at = 0;
-/** Beyond it the buffer is given back after use. */
+/** A buffer larger than this is released after use. */
 const RETAINED_BYTES_MAX = 1 << 20;
 
 function room(bytes: number): void {
@@ -128,7 +128,7 @@ function write(value: unknown): void {
   else if (value === null || isAbsent(value)) writeBytes(NIL_ATOM);
   else if (Array.isArray(value)) writeList(value);
   else if (typeof value === 'object') writeMap(value as Record<string, unknown>);
-  else throw new TypeError(`A ${typeof value} cannot be sent.`);
+  else throw new TypeError(`Cannot encode a ${typeof value} as a term.`);
 }
 
 function take(fill: () => void): Uint8Array {
@@ -143,10 +143,10 @@ function take(fill: () => void): Uint8Array {
   return taken;
 }
 
-/** One term with its version byte. Throws on what JSON could not carry either (a bigint, a cycle). */
+/** Encodes one term with its version byte. Throws on what JSON could not carry either (a bigint, a cycle). */
 export const encodeEtf = (value: unknown): Uint8Array => take(() => write(value));
 
-/** A dispatch up to and including the tag of `s`, whose four bytes (big-endian) are to follow. */
+/** Encodes a dispatch up to and including the tag of `s`; the four bytes of `s` (big-endian) follow in the tail. */
 export const encodeEtfDispatch = (t: string, d: unknown): Uint8Array =>
   take(() => {
     writeHead(MAP, 4);

@@ -2,17 +2,17 @@ import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import { encodeEtf, encodeEtfDispatch } from './etf.encode.ts';
 
 /**
- * A payload encoding (`encoding=json|etf`). A dispatch is its shared prefix followed by a tail of constant width that
- * carries the recipient's sequence number, so that a number is stamped into the encoded frame without touching the rest.
+ * A payload encoding (`encoding=json|etf`). A dispatch is a prefix shared by all recipients, followed by a tail of constant
+ * width with the recipient's sequence number, so that the number can be written into the encoded frame in place.
  */
 export interface Format {
   readonly name: 'json' | 'etf';
-  /** What follows the prefix, with room for any number up to 2^31 - 1. */
+  /** The bytes after the prefix, with room for any number up to 2^31 - 1. */
   readonly tail: Uint8Array;
   prefix(body: DispatchBody): Uint8Array;
-  /** Writes `seq` into the tail that begins at `tailAt`. */
+  /** Writes `seq` into the tail that starts at `tailAt`. */
   stamp(frame: Uint8Array, tailAt: number, seq: number): void;
-  /** A payload other than a dispatch, whole. */
+  /** Encodes a complete payload that is not a dispatch. */
   control(op: number, d: unknown): Uint8Array;
 }
 
@@ -20,7 +20,7 @@ const SEQ_DIGITS = 10;
 const SPACE = 0x20;
 const ZERO = 0x30;
 
-/** Right-aligned digits after spaces: white space before a number is JSON, zeros before it are not. */
+/** Writes digits right-aligned after spaces: JSON allows white space before a number, but no zeros. */
 function stampDigits(frame: Uint8Array, tailAt: number, seq: number): void {
   let at = tailAt + SEQ_DIGITS;
   let rest = seq;
@@ -30,7 +30,7 @@ function stampDigits(frame: Uint8Array, tailAt: number, seq: number): void {
     frame[at] = ZERO + rest - tenth * 10;
     rest = tenth;
   } while (rest > 0);
-  // What a longer number left behind; the first space ends it.
+  // Clear the digits left from a longer number; the first space ends them.
   while (at > tailAt && frame[at - 1] !== SPACE) {
     at -= 1;
     frame[at] = SPACE;

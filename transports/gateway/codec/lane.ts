@@ -6,16 +6,16 @@ import { ZSTD_STREAM, ZSTD_STREAM_STORED } from './zstd.ts';
 
 /** One encoding variant of everything the server sends. A dispatch is encoded at most once per lane. */
 export interface Lane {
-  /** The frame of a dispatch for one recipient. The bytes are shared: valid until the next call for this body. */
+  /** Encodes a dispatch for one recipient. The bytes are shared: they stay valid until the next call for this body. */
   dispatch(body: DispatchBody, seq: number): Uint8Array;
-  /** A payload other than a dispatch. */
+  /** Encodes a payload that is not a dispatch. */
   control(op: number, d: unknown): Uint8Array;
-  /** Opens the stream of a connection: goes before its first frame. */
+  /** Start of a connection's compressed stream; sent before its first frame. */
   readonly header: Uint8Array;
-  /** Answer to a heartbeat. */
+  /** The encoded heartbeat acknowledgement (op 11). */
   readonly ack: Uint8Array;
   isBinary(frame: Uint8Array): boolean;
-  /** The lane of this connection once its IDENTIFY asked for payload compression. */
+  /** The lane for this connection after its IDENTIFY asked for payload compression. */
   withPayloadCompression(): Lane;
 }
 
@@ -70,11 +70,11 @@ class StreamLane implements Lane {
   }
 }
 
-/** Frames from this size on are worth a client's inflate; the platform does not say which ones it compresses. */
+/** Dispatches of at least this size are compressed. The platform does not document its threshold. */
 export const PAYLOAD_COMPRESSION_BYTES_MIN = 4096;
 const ZLIB_FIRST_BYTE = 0x78;
 
-/** JSON where large dispatches are zlib streams of their own (IDENTIFY's `compress`). */
+/** JSON in which each large dispatch is a complete zlib stream (IDENTIFY's `compress`). */
 class PayloadLane implements Lane {
   readonly header = JSON_LANE.header;
   readonly ack = JSON_LANE.ack;
@@ -101,7 +101,7 @@ class PayloadLane implements Lane {
     return JSON_LANE.control(op, d);
   }
 
-  /** Plain frames begin with a brace. */
+  /** Uncompressed frames start with a brace and are text. */
   isBinary(frame: Uint8Array): boolean {
     return frame[0] === ZLIB_FIRST_BYTE;
   }
@@ -130,7 +130,7 @@ const LANES: Readonly<Record<string, Lane | null>> = {
 };
 
 /**
- * The lane of a connection by its query parameters. Null: this server does not speak it (zstd needs Node 22.15).
+ * The lane for a connection's query parameters. @returns null when this server does not support them (zstd needs Node 22.15).
  */
 export function laneFor(encoding: string, compress: string): Lane | null {
   const key = `${encoding}/${compress}`;

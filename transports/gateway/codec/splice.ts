@@ -1,17 +1,17 @@
 import zlib from 'node:zlib';
 
 /**
- * How a frame's prefix and tail become bytes of a connection's compressed stream, independent of what that stream has
- * carried before, so that one compression serves every recipient and an idle connection keeps no compressor.
+ * Turns a frame's prefix and tail into bytes of a connection's compressed stream, independent of what the stream carried
+ * before. So one compression serves every recipient, and an idle connection needs no compressor.
  */
 export interface Splice {
   readonly binary: boolean;
-  /** Opens a connection's stream: put before its first frame. */
+  /** Start of a connection's stream; sent before its first frame. */
   readonly header: Uint8Array;
-  /** Bytes of a spliced frame behind its tail. */
+  /** Bytes of a spliced frame after its tail. */
   readonly trailerBytes: number;
   splice(prefix: Uint8Array, tail: Uint8Array): Uint8Array;
-  /** A frame without a tail. */
+  /** Encodes a frame without a tail. */
   whole(payload: Uint8Array): Uint8Array;
 }
 
@@ -26,8 +26,8 @@ export const PLAIN: Splice = {
 };
 
 /**
- * The copy owns its memory: a slice of a shared pool would make every send hand over the whole pool, and pin it for as
- * long as a replay buffer keeps the frame.
+ * Concatenates into memory of its own. With a slice of a shared pool, every send would transfer the whole pool, and a
+ * replay buffer that keeps the frame would keep the pool alive.
  */
 export function concat(...parts: readonly Uint8Array[]): Uint8Array {
   let length = 0;
@@ -43,12 +43,12 @@ export function concat(...parts: readonly Uint8Array[]): Uint8Array {
 
 const LEVEL = 6;
 const SYNC = { level: LEVEL, finishFlush: zlib.constants.Z_SYNC_FLUSH };
-/** A stored block without content, not the last: what a sync flush ends with, and what clients wait for. */
+/** An empty stored block that is not the last: a sync flush ends with it, and clients wait for it. */
 const SYNC_MARK = Uint8Array.of(0x00, 0x00, 0x00, 0xff, 0xff);
 
 /**
- * `compress=zlib-stream`. A raw deflate that starts afresh refers to nothing before it, and ends on a byte boundary
- * after a sync flush. The tail follows in a stored block, whose bytes are the plain ones.
+ * `compress=zlib-stream`. Raw deflate with a new state refers to nothing before it, and ends on a byte boundary after a sync
+ * flush. The tail follows in a stored block, whose bytes are uncompressed.
  *
  * @source RFC 1950, RFC 1951 sections 3.2.3 and 3.2.4
  */
@@ -67,7 +67,7 @@ export const ZLIB_STREAM: Splice = {
 };
 
 const ADLER_MODULUS = 65_521;
-/** So many bytes can be summed before the sums could pass 2^32. @source RFC 1950 section 9 */
+/** Bytes that can be added up before the sums could exceed 2^32. @source RFC 1950 section 9 */
 const ADLER_RUN_BYTES = 5552;
 
 function writeAdler32(of: Uint8Array, into: Uint8Array, intoAt: number): void {
@@ -88,7 +88,7 @@ function writeAdler32(of: Uint8Array, into: Uint8Array, intoAt: number): void {
   into[intoAt + 3] = a;
 }
 
-/** A whole zlib stream whose last bytes of plain text are stored, with its checksum still to be sealed. */
+/** A complete zlib stream with its tail in a stored block; `sealStandalone` writes the checksum. */
 export function standalone(prefix: Uint8Array, tail: Uint8Array): Uint8Array {
   return concat(
     ZLIB_STREAM.header,
@@ -99,10 +99,10 @@ export function standalone(prefix: Uint8Array, tail: Uint8Array): Uint8Array {
   );
 }
 
-/** Bytes of a standalone frame behind its tail: the checksum. */
+/** Bytes of a standalone frame after its tail: the checksum. */
 const STANDALONE_TRAILER_BYTES = 4;
 
-/** Copies the tail of `plain` into a standalone frame of it, and seals the frame. */
+/** Copies the tail of `plain` into the standalone frame made from it, and writes the checksum. */
 export function sealStandalone(frame: Uint8Array, plain: Uint8Array, tailBytes: number): void {
   const tailAt = frame.length - STANDALONE_TRAILER_BYTES - tailBytes;
   frame.set(plain.subarray(plain.length - tailBytes), tailAt);

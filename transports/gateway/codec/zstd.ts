@@ -3,7 +3,7 @@ import { concat, type Splice } from './splice.ts';
 
 type Compress = (bytes: Uint8Array, options: { readonly params: Record<number, number> }) => Uint8Array;
 
-/** The runtime's zstd, which came with Node 22.15; null before it. */
+/** The runtime's zstd, available since Node 22.15; else undefined. */
 const runtime = zlib as unknown as { readonly zstdCompressSync?: Compress };
 
 // Parameter numbers of zstd.h.
@@ -18,9 +18,9 @@ const MAGIC = Uint8Array.of(0x28, 0xb5, 0x2f, 0xfd);
 const HEADER = concat(MAGIC, Uint8Array.of(0x00, 7 << 3));
 
 /**
- * Two compressed blocks that set the decoder's three repeated offsets to what a frame begins with (1, 4, 8): blocks
- * of another frame may refer to those. They do it by copying spaces from 8, then 4, then 1 bytes back, and so decode
- * to 17 spaces before the payload, which JSON allows.
+ * Two compressed blocks that set the decoder's three repeated offsets to their values at the start of a frame (1, 4, 8),
+ * because blocks taken from another frame may refer to those. The blocks copy spaces from 8, then 4, then 1 bytes back, and
+ * so decode to 17 spaces before the payload, which JSON allows.
  *
  * First block: literals are eight times a space (RLE); one sequence, its three tables of one symbol each: literal
  * length code 8, offset code 3, match length code 0 (3 bytes); the bit stream is the offset's 3 bits (8 + 3 = value 11,
@@ -36,7 +36,7 @@ const RESET_OFFSETS = Uint8Array.of(
 const LAST_BLOCK = 0x01;
 const RLE_BLOCK = 1;
 
-/** The blocks of a frame of our own making, none of them the last of its stream. */
+/** The blocks of a frame that this module compressed, with the last-block flag cleared. */
 function blocksOf(frame: Uint8Array): Uint8Array {
   const blocks = frame.slice(HEADER.length);
   for (let at = 0, last = false; !last; ) {
@@ -72,12 +72,12 @@ const stream = (blocks: (payload: Uint8Array) => Uint8Array): Splice => ({
 const { zstdCompressSync: compress } = runtime;
 
 /**
- * `compress=zstd-stream` for JSON: each message ends on a block boundary of one frame that never ends. Null where the
- * runtime has no zstd.
+ * `compress=zstd-stream` for JSON: each message ends on a block boundary of one frame that never ends. Null if the runtime
+ * has no zstd.
  */
 export const ZSTD_STREAM: Splice | null = compress
   ? stream((payload) => concat(RESET_OFFSETS, blocksOf(compress(payload, { params: PARAMS }))))
   : null;
 
-/** The same for ETF, which has no room for spaces: its blocks are stored, so it is correct but no smaller. */
+/** `compress=zstd-stream` for ETF, which cannot contain padding spaces: its blocks are stored, so nothing is compressed. */
 export const ZSTD_STREAM_STORED: Splice | null = compress ? stream(stored) : null;

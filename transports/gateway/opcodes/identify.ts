@@ -3,7 +3,7 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { connectionOpcode, Nullish } from './opcode.ts';
 import { Presence, presenceOf } from './presenceupdate.ts';
 
-/** `properties` says what the client is; nothing depends on it, so it may have any form, `$os` included. */
+/** `properties` describes the client. The server does not use it, so any value is accepted. */
 const Identify = Type.Object({
   token: Type.String(),
   compress: Nullish(Type.Boolean()),
@@ -14,15 +14,15 @@ const Identify = Type.Object({
   capabilities: Nullish(Type.Number()),
 });
 
-/** Libraries send the bare token, the Social SDK one with its scheme. */
+/** Removes an authorization scheme. Libraries send the bare token; the Social SDK sends it with its scheme. */
 export const bareToken = (token: string): string => token.replace(/^(?:Bot|Bearer) +/i, '');
 
 const clamp = (value: number, min: number, max: number): number => Math.min(max, Math.max(min, value));
 
-/** Op 2. Intents and shard are judged by the rules, which know whose token it is. */
+/** Op 2. The session rules check intents and shard, because they depend on the token's owner. */
 export const identify = connectionOpcode('unidentified', Identify, (connection, d) => {
   const { large_threshold_min: min, large_threshold_max: max, large_threshold_default: normal } = LIMITS;
-  // What is not a pair is not a shard: the rules then refuse it as they refuse [1, 1].
+  // An array that is not a pair becomes an invalid shard, which the rules refuse.
   const shard = d.shard == null ? [0, 1] : d.shard.length === 2 ? d.shard : [-1, 0];
   connection.identify(
     {

@@ -12,7 +12,7 @@ const LobbyVoiceStates = Type.Array(
   { maxItems: LIMITS.lobbies_per_user_max },
 );
 
-/** Op 17. The list is the whole of where the session is in lobby voice; a lobby that it does not name is left. */
+/** Op 17. The list names all lobbies whose calls the session is in; it leaves the call of any other lobby. */
 export const lobbyVoiceStates = sessionOpcode(LobbyVoiceStates, (session, d) => {
   session.ask({
     name: 'lobbyVoice',

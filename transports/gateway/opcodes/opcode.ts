@@ -4,22 +4,22 @@ import { Compile } from 'typebox/compile';
 import type { GatewaySession, Identify } from '../../../actors/session/ports.ts';
 import { isSnowflake } from '../../../protocol/ids.ts';
 
-/** The connection as a handler sees it. */
+/** The connection's methods for opcode handlers. */
 export interface Connection {
   heartbeat(): void;
   identify(identify: Omit<Identify, 'version'>, compress: boolean): void;
   resume(resume: { readonly token: string; readonly sessionId: string; readonly seq: number }): void;
-  /** Passes a presence on as often as the limit allows; of those beyond it the last one, later. */
+  /** Passes on a presence, rate-limited: of the presences beyond the limit only the last one is passed on, later. */
   updatePresence(presence: GatewayPresenceUpdateData): void;
 }
 
-/** When an opcode may come. */
+/** The phase of a connection in which an opcode is allowed. */
 export type Moment = 'always' | 'unidentified' | 'identified';
 
-/** One client opcode: when it may come, what its `d` must be, and what it does. */
+/** One client opcode: when it is allowed, the schema of `d`, and its handler. */
 export interface Opcode {
   readonly moment: Moment;
-  /** False: `d` is not what the opcode takes (close code 4001). `session` is there when `moment` is `identified`. */
+  /** @returns false if `d` is invalid (close code 4001). `session` is not null when `moment` is `identified`. */
   accept(connection: Connection, d: unknown, session: GatewaySession | null): boolean;
 }
 
@@ -56,16 +56,16 @@ export function connectionOpcode<S extends TSchema>(
 export const Nullish = <S extends TSchema>(schema: S) => Type.Optional(Type.Union([schema, Type.Null()]));
 
 /**
- * An id as clients send it: a decimal string, or an integer. Beyond 2^53 that is a bigint with all its digits
- * (`protocol/json.ts`); a double as large was no integer of 64 bits, or no integer.
+ * An id as clients send it: a decimal string or an integer. An integer beyond 2^53 arrives as a bigint with all its digits
+ * (`protocol/json.ts`), so a double of that size was not a valid id and is rejected.
  */
 export const Snowflake = Type.Refine(
   Type.Union([Type.String(), Type.Integer(), Type.BigInt()]),
   (value) => (typeof value !== 'number' || Number.isSafeInteger(value)) && isSnowflake(String(value)),
 );
 
-/** A stream's name, as `engine/call/stream.ts` makes it: three ids and a word. */
+/** A stream key, as `engine/call/stream.ts` formats it: a word and three ids at most. */
 export const StreamKey = Type.String({ maxLength: 128 });
 
-/** The id in the form it has inside. */
+/** The canonical string form of an id. */
 export const idOf = <Id extends string>(value: string | number | bigint): Id => String(BigInt(value)) as Id;

@@ -2,7 +2,7 @@ import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import { type Static, Type } from 'typebox';
 import { Nullish, sessionOpcode } from './opcode.ts';
 
-/** What an activity may say is for `engine/presence`, which leaves out what is malformed. */
+/** Activities are not validated here: `engine/presence` drops malformed ones. */
 export const Presence = Type.Object({
   since: Nullish(Type.Number()),
   activities: Nullish(Type.Array(Type.Object({}))),
@@ -10,7 +10,7 @@ export const Presence = Type.Object({
   afk: Nullish(Type.Boolean()),
 });
 
-/** The presence with its defaults. */
+/** Fills in the defaults of a presence. */
 export function presenceOf(given: Static<typeof Presence>): GatewayPresenceUpdateData {
   return {
     since: given.since ?? null,

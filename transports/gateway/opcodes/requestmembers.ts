@@ -7,7 +7,7 @@ import { idOf, Nullish, Snowflake, sessionOpcode } from './opcode.ts';
 const One = <S extends typeof Snowflake>(schema: S) =>
   Type.Union([schema, Type.Array(schema, { minItems: 1, maxItems: 1 })]);
 
-/** Older libraries send the guild as a list of one, and a single user without a list. */
+/** Older libraries send the guild as an array of one, and a single user without an array. */
 const RequestMembers = Type.Object({
   guild_id: One(Snowflake),
   query: Nullish(Type.String()),
@@ -18,14 +18,14 @@ const RequestMembers = Type.Object({
 });
 type Given = Static<typeof RequestMembers>;
 
-/** An oversized nonce is ignored: the chunks come without one. */
+/** The nonce as a string; null if it is too long, and the chunks then carry no nonce. */
 function nonceOf(given: Given['nonce']): string | null {
   if (given == null) return null;
   const nonce = String(given);
   return Buffer.byteLength(nonce) <= LIMITS.member_request_nonce_bytes_max ? nonce : null;
 }
 
-/** Ids win over a query. A query is answered with 100 members at most, unless it asks for all. */
+/** User ids take precedence over a query. A query returns 100 members at most, unless it asks for all. */
 function wanted(d: Given): Pick<MembersRequest, 'query' | 'userIds' | 'limit'> | null {
   if (d.user_ids != null) {
     const given = Array.isArray(d.user_ids) ? d.user_ids : [d.user_ids];

@@ -8,7 +8,7 @@ const Resume = Type.Object({
   seq: Nullish(Type.Number()),
 });
 
-/** Op 6. A client that has seen nothing yet sends null. */
+/** Op 6. A client that has received no dispatch yet sends null. */
 export const resume = connectionOpcode('unidentified', Resume, (connection, d) =>
   connection.resume({ token: bareToken(d.token), sessionId: d.session_id, seq: d.seq ?? 0 }),
 );

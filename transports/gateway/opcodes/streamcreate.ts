@@ -8,7 +8,7 @@ const StreamCreate = Type.Object({
   channel_id: Snowflake,
 });
 
-/** Op 18. There is one region, whichever is preferred. */
+/** Op 18. The preferred region is ignored: there is only one. */
 export const streamCreate = sessionOpcode(StreamCreate, (session, d) => {
   const isGuild = d.type === 'guild';
   if (isGuild && d.guild_id == null) return false;

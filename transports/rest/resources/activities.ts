@@ -4,15 +4,15 @@ import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 import { Any, Arr, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
-// The platform publishes no numbers for these; they are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READ = { per: null, limit: 20, windowMs: 10_000, group: 'activities' } as const;
-// As often as presence may change over the gateway.
+// The same rate as for presence updates over the gateway.
 const HEADLESS = { per: null, limit: 5, windowMs: 20_000, group: 'headless sessions' } as const;
 
 const ACTIVITY = '/users/:user_id/sessions/:session/activities/:application_id';
 
 /**
- * What people do and let others join. The published interface does not list these.
+ * Users' activities and requests to join them. The platform's public OpenAPI does not list these routes.
  *
  * @source the user documentation's "Presence"
  */
@@ -85,7 +85,7 @@ export const activities = resource({
     handle: ({ caller, body }, { social }) => social.activities.endHeadless(caller, body.token),
   }),
 
-  // Friends' activities are sent to whoever may see them, asked for or not.
+  // Accepted without effect: friends' activities are sent to every user who may see them anyway.
   subscribe_activities: op({
     method: 'POST',
     path: '/users/@me/activities/subscribe',

@@ -24,7 +24,7 @@ import {
 } from '../schema.ts';
 import type { Services } from '../services.ts';
 
-/** Privileged intents of an unverified application: the only flags its owner switches. */
+/** Flags that an owner may change: the privileged intents of an unverified application. */
 const OWN_FLAGS = (1 << 13) | (1 << 15) | (1 << 19);
 const BUCKET = { per: null, limit: 10, windowMs: 10_000, group: 'applications' } as const;
 
@@ -50,7 +50,7 @@ const WebhookEvent = Choice(
 );
 
 const UpdateApplication = Obj({
-  // The platform's file has the localised form; its client libraries send the plain text.
+  // The platform's OpenAPI has the localized form; its client libraries send plain text.
   description: Optional(
     Nullable(
       OneOf(
@@ -146,7 +146,7 @@ async function rendered(application: Application, { read }: Services): Promise<o
   return applicationBody(application, find(owner_id), find(bot_id));
 }
 
-/** What a request changes, in the shape the application is kept in. Null puts a field back to its beginning. */
+/** Converts a request to changes of the stored application. Null resets a field to its default. */
 async function changeOf(
   { id, flags }: Application,
   draft: Draft,

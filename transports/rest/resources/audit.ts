@@ -25,7 +25,7 @@ export const audit = resource({
     path: '/guilds/:guild_id/audit-logs',
     auth: 'any',
     permission: P.VIEW_AUDIT_LOG,
-    // The platform publishes no limit for this route: the bucket is ours.
+    // The platform publishes no limit for this route; the value is this server's own.
     bucket: { per: 'guild_id', limit: 10, windowMs: 10_000 },
     query: Obj({
       user_id: Optional(Snowflake<UserId>()),
@@ -55,7 +55,7 @@ export const audit = resource({
   }),
 });
 
-/** Objects that entries may speak of and that are not built yet; clients require the lists. */
+/** Lists of object types that this server does not have; clients require the keys. */
 const NOTHING_ELSE = {
   application_commands: [],
   auto_moderation_rules: [],
@@ -65,7 +65,7 @@ const NOTHING_ELSE = {
   webhooks: [],
 };
 
-/** Everyone the entries name, once. */
+/** All users that the entries name, without duplicates. */
 function usersOf(entries: readonly APIAuditLogEntry[]): UserId[] {
   const ids = new Set<string>();
   for (const { user_id: userId, target_id: targetId, action_type: actionType } of entries) {

@@ -5,7 +5,7 @@ import { type Answer, op, resource } from '../operation.ts';
 import { NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
 
-/** Guesses are counted by login and address besides; this bounds the hashing that one address causes. */
+/** Password guesses are also limited by login and address; this bucket bounds the hashing that one address causes. */
 const SLOW = { per: null, limit: 20, windowMs: 60_000, group: 'auth' } as const;
 const PASSWORD_CHARACTERS_MAX = 1024;
 
@@ -30,8 +30,8 @@ async function signedIn({ accounts }: Services, userId: UserId): Promise<Answer>
 }
 
 /**
- * Sign-up and sign-in for programs: a token of the platform's own clients for a name and a password. No cookie is set
- * and none is read. @source the user documentation of the platform, "Authentication"
+ * Sign-up and sign-in for programs: returns a token, as the platform's own clients use, for a login and a password. No
+ * cookie is set or read. @source the user documentation of the platform, "Authentication"
  */
 export const auth = resource({
   register: op({
@@ -113,7 +113,7 @@ export const auth = resource({
       const reply = await services.accounts.reset(body.token, body.password, placeOf(address));
       if (!reply.ok) return reply;
       const profile = await services.accounts.profile(reply.value);
-      // A new password is not the second factor.
+      // Resetting the password does not replace the second factor.
       if (profile?.hasFactor) return { ok: true, body: { user_id: reply.value, mfa: true } };
       return signedIn(services, reply.value);
     },

@@ -7,19 +7,19 @@ import type { Services } from '../services.ts';
 
 const bucket = { per: null, limit: 20, windowMs: 10_000, group: 'authorize requests' } as const;
 
-/** A session says of itself whether it wants to hear; of another's the caller learns nothing. */
+/** Sets whether one of the caller's own sessions wants authorization requests; another user's session is unknown to it. */
 async function want(
   caller: Caller,
   sessionId: string,
   wanted: boolean,
   { authorizeRequests }: Services,
 ): Promise<Answer> {
-  // Only sessions of OAuth2 tokens can be in a game.
+  // Only sessions of OAuth2 tokens belong to a game.
   const known = caller.authorization && (await authorizeRequests.want(caller, sessionId, wanted));
   return known ? { ok: true } : { ok: false, refusal: refusal('UNKNOWN_SESSION') };
 }
 
-/** Whom a request is for: people ask for themselves, a bot for a user of its application. */
+/** The user that a request concerns: users ask for themselves, a bot for a user of its application. */
 function subjectOf(caller: Caller, applicationId: string, userId: string | undefined): UserId | Refusal {
   if (caller.kind === 'user')
     return userId === undefined || userId === caller.userId ? caller.userId : refusal('MISSING_ACCESS');
@@ -29,9 +29,9 @@ function subjectOf(caller: Caller, applicationId: string, userId: string | undef
 }
 
 /**
- * Requests to link an account with a game that runs already, made outside of it: the sessions of the game that have asked
- * for it are told by AUTHORIZE_REQUEST, and begin the authorization themselves. The platform's own routes are not
- * published; these are ours.
+ * Requests to link an account with a game that is already running, made outside the game: the game's sessions that have
+ * asked for them receive AUTHORIZE_REQUEST and start the authorization themselves. The platform's own routes are not
+ * public; these are this server's own.
  */
 export const authorizeRequests = resource({
   want_authorize_requests: op({

@@ -6,11 +6,11 @@ import { op, resource } from '../operation.ts';
 import { Arr, Int, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
 import type { Services } from '../services.ts';
 
-// The platform publishes no limits per route: these buckets are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 const WRITES = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 
-/** Messages read and deleted in one go. */
+/** Messages read and deleted at a time. */
 const PURGE_PAGE = 1_000;
 const DAY_SEC = 86_400;
 
@@ -64,7 +64,7 @@ export const bans = resource({
     bucket: WRITES,
     body: Obj({
       delete_message_seconds: DeleteSeconds(),
-      // Deprecated by the platform, and still sent by older clients.
+      // Deprecated by the platform, but older clients still send it.
       delete_message_days: Optional(Nullable(Int(0, LIMITS.ban_delete_message_days_max))),
     }),
     status: 204,
@@ -117,9 +117,9 @@ export const bans = resource({
 });
 
 /**
- * Deletes what banned users wrote in the last `ageSec` seconds, newest first and at most
- * `LIMITS.ban_delete_messages_max` in all. It follows the ban, after which nothing new can appear; when the server
- * falls between the two, the ban stands and asking again deletes the rest.
+ * Deletes the messages that banned users wrote in the last `ageSec` seconds, newest first and at most
+ * `LIMITS.ban_delete_messages_max` in total. It runs after the ban, so no new messages can appear. If the server crashes
+ * between the two, the ban is kept and repeating the request deletes the rest.
  */
 async function purge(
   guildId: GuildId,
@@ -136,7 +136,7 @@ async function purge(
       const messages = await read.messages.authoredSince(guildId, userId, since, Math.min(left, PURGE_PAGE));
       if (messages.length === 0) break;
       const reply = await guilds.call(guildId, 'purgeBanned', { userId, messages }, authority);
-      // Someone has lifted the ban meanwhile, or the caller is no longer allowed: what is left stays.
+      // The ban was lifted meanwhile, or the caller lost the permission: keep the remaining messages.
       if (!reply.ok) return;
       left -= messages.length;
     }

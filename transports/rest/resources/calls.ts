@@ -3,14 +3,14 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { op, resource } from '../operation.ts';
 import { Arr, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
 
-// The platform publishes no numbers for these; they are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const bucket = { per: 'channel_id', limit: 5, windowMs: 5_000, group: 'call ringing' } as const;
 const Ringing = Obj({
   recipients: Optional(Nullable(Arr(Snowflake<UserId>(), LIMITS.group_dm_recipients_max))),
 });
 
 /**
- * Ringing in calls of private channels. Only clients of people use these; the published interface does not list them.
+ * Ringing in calls of private channels. Only user clients use these routes; the platform's OpenAPI does not list them.
  *
  * @source the user documentation's "Ring Channel Recipients" and "Stop Ringing Channel Recipients"
  */

@@ -42,7 +42,7 @@ const Tag = Obj({
   ...emoji,
 });
 
-/** Everything a request can say of a channel but its name. What a type has no use for is ignored, as upstream. */
+/** All fields of a channel in a request but its name. Fields that a channel type does not have are ignored, as upstream. */
 const fields = {
   type: Optional(
     Nullable(
@@ -90,12 +90,12 @@ const MoveChannels = Arr(
   LIMITS.channels_per_guild_max,
 );
 
-// The platform publishes no numbers for these; they are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READ: Bucket = { per: 'channel_id', limit: 20, windowMs: 5_000 };
 const WRITE: Bucket = { per: 'channel_id', limit: 10, windowMs: 10_000 };
 const LAYOUT: Bucket = { per: 'guild_id', limit: 10, windowMs: 5_000 };
 
-/** Channels of guilds; reading and deleting reach private channels too. */
+/** Operations on a guild's channels; reading and deleting also work for private channels. */
 export const channels = resource({
   get_channel: op({
     method: 'GET',
@@ -167,7 +167,7 @@ export const channels = resource({
     auth: 'any',
     scope: 'guilds.channels.read',
     bucket: LAYOUT,
-    // For games that look for a channel to link their lobby to. @source the user documentation's "Get Guild Channels"
+    // For games that choose a channel to link a lobby to. @source the user documentation's "Get Guild Channels"
     query: Obj({ with_can_link_lobby: Optional(Bool()) }),
     status: 200,
     handle: async ({ params, query, authority }, { guilds }) => {
@@ -175,7 +175,7 @@ export const channels = resource({
       return answer(await guilds.call(params.guild_id, 'listChannels', input, authority));
     },
   }),
-  // No permission here: it is asked for in the category the channel goes to, and only there.
+  // No permission here: the command checks it in the category that the channel is created in.
   create_guild_channel: op({
     method: 'POST',
     path: '/guilds/:guild_id/channels',
@@ -194,7 +194,7 @@ export const channels = resource({
         ),
       ),
   }),
-  // Nor here: each channel asks where it is and where it goes.
+  // No permission here: the command checks it for each channel, in its old and its new category.
   bulk_update_guild_channels: op({
     method: 'PATCH',
     path: '/guilds/:guild_id/channels',

@@ -20,11 +20,11 @@ import {
 } from '../schema.ts';
 import { activities } from './activities.ts';
 
-// The platform publishes no numbers for these; they are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READ = { per: null, limit: 20, windowMs: 10_000, group: 'user messages' } as const;
 const WRITE = { per: null, limit: 10, windowMs: 10_000, group: 'user message changes' } as const;
 
-/** @source the platform's "Communication Features" guide, for what an application may do before it is approved */
+/** Limits of unapproved applications. @source the platform's "Communication Features" guide */
 const DEVELOPMENT = { limit: 100, windowMs: 7_200_000 } as const;
 const SEND: Bucket = { ...WRITE, group: 'user messages sent', development: DEVELOPMENT };
 
@@ -50,7 +50,7 @@ const SendMessage = Obj({
 
 const EditMessage = Obj({ content: Optional(Nullable(Str(0, CONTENT_CHARS_MAX))) });
 
-/** Keys are not in the schema's words: a map's values are bounded there, its keys here. */
+/** Checks the length of a map's keys; the schema bounds only its values. */
 function longKey(map: Readonly<Record<string, unknown>>, at: string | null, max: number): Refusal | null {
   const key = Object.keys(map).find((name) => [...name].length > max);
   if (key === undefined) return null;
@@ -64,7 +64,7 @@ function draftOf({ activity, application_id: _own, ...said }: Static<typeof Send
   return { ...said, activity: { type, sessionId, partyId } };
 }
 
-/** What the published interface lists of direct messages. */
+/** The direct-message operations of the platform's OpenAPI. */
 export const directMessages = resource({
   update_user_message_external_moderation_metadata: op({
     method: 'PUT',
@@ -76,7 +76,7 @@ export const directMessages = resource({
     status: 204,
     handle: async ({ caller, params, body }, { social }) => {
       const { user_id_1: a, user_id_2: b, message_id } = params;
-      // Their names do not end like an id's, so nobody has looked at them yet.
+      // These parameters are not named like ids, so the pipeline has not validated them.
       if (!isSnowflake(a) || !isSnowflake(b)) return { ok: false, refusal: refusal('UNKNOWN_USER') };
       if (caller.applicationId === null) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
       const long = longKey(body, null, MODERATION.keyChars);
@@ -88,8 +88,8 @@ export const directMessages = resource({
 });
 
 /**
- * Messages between two people by each other's ids, and what they do meanwhile. The published interface does not list
- * these.
+ * Direct messages addressed by user id, and moderation metadata. The platform's OpenAPI does not list these
+ * routes.
  *
  * @source the user documentation's "Message", the platform's Social SDK guide
  */

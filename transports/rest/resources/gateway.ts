@@ -14,12 +14,12 @@ export const gateway = resource({
     method: 'GET',
     path: '/gateway/bot',
     auth: 'any',
-    // Many shards of one bot ask at the same time when it starts.
+    // All shards of a bot ask at the same time when it starts.
     bucket: { per: null, limit: 30, windowMs: 10_000 },
     status: 200,
     handle: async ({ caller }, { gateway }) => ({
       ok: true,
-      // The url has no query: clients append their own.
+      // The URL has no query: clients append their own.
       body: { url: gateway.url, session_start_limit: await gateway.sessionStart(caller.userId), shards: 1 },
     }),
   }),

@@ -91,7 +91,7 @@ const UpdateGuild = Obj({
   features: Optional(Nullable(Arr(Nullable(Str(0, 100)), 200))),
 });
 
-/** Where each image of a guild is kept. */
+/** Blob collections of a guild's images. */
 const IMAGES = {
   icon: 'icons',
   splash: 'splashes',
@@ -101,13 +101,13 @@ const IMAGES = {
 } as const satisfies Partial<Record<keyof GuildDraft, ImageKind>>;
 type ImageField = keyof typeof IMAGES;
 
-// The platform publishes no numbers for these; they are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READ: Bucket = { per: 'guild_id', limit: 10, windowMs: 5_000 };
 const WRITE: Bucket = { per: 'guild_id', limit: 10, windowMs: 10_000 };
 
 /**
- * The draft with its images stored and named by their hashes. Who may not manage the guild is told so before
- * anything is kept: to get the guild with this authority asks for the same permission.
+ * Stores the draft's images and replaces them by their hashes. A caller who may not manage the guild is refused before
+ * anything is stored: reading the guild with this authority requires the same permission.
  */
 async function drafted(
   body: Static<typeof UpdateGuild>,
@@ -128,7 +128,7 @@ async function drafted(
   return { ok: true, value: { ...body, ...hashes } as GuildDraft };
 }
 
-/** The guild itself. */
+/** Operations on a guild itself. */
 export const guilds = resource({
   get_guild: op({
     method: 'GET',
@@ -182,7 +182,7 @@ const CreateGuild = Obj({
 /** Members whose ids are read at a time before a guild is deleted. */
 const MEMBERS_PER_READ = 1_000;
 
-/** Beside the published interface, as clients of people use it. */
+/** Operations on guilds that user clients use and the platform's OpenAPI does not list. */
 export const guildsUnlisted = resource({
   create_guild: op({
     method: 'POST',

@@ -61,7 +61,7 @@ const UpdateProfile = Obj({
   ),
 });
 
-/** Who players are at other providers, and what their games tell of them. */
+/** Players' identities at external providers, and the profiles that games publish for them. */
 export const identities = resource({
   list_user_application_identities: op({
     method: 'GET',
@@ -151,7 +151,7 @@ export const identities = resource({
     },
   }),
 
-  /** The external names of users in one's own application. */
+  /** The external names of users in the caller's own application. */
   list_application_identities: op({
     method: 'POST',
     path: '/application-identities',
@@ -164,7 +164,7 @@ export const identities = resource({
       if (caller.applicationId === null)
         return { ok: false, refusal: refusal('INVALID_OAUTH2_ACCESS_TOKEN') };
       const userIds = body.user_ids as UserId[];
-      // The token of a person lets the game know who that person is, and nobody else.
+      // A user's token reveals only that user's identity to the game.
       if (caller.kind !== 'bot' && userIds.some((id) => id !== caller.userId))
         return { ok: false, refusal: refusal('MISSING_ACCESS') };
       const found = await provisional.identities(caller.applicationId, userIds);
@@ -185,8 +185,8 @@ const listed = (found: readonly Identity[]) => ({
 const profileBody = ({ username, metadata, data }: IdentityProfile): object => ({ username, metadata, data });
 
 /**
- * What a path asks about, when the caller may know: an application about its players, an application that acts for a
- * user about that user, and people about themselves.
+ * Resolves the identity that a path names, if the caller may read it: an application may for its players, an application
+ * that acts for a user for that user, and users for themselves.
  */
 async function about(
   caller: Caller,
@@ -209,7 +209,7 @@ async function about(
 const notSnowflake = (field: string, value: string): Refusal =>
   invalidField([field], 'NUMBER_TYPE_COERCE', `Value "${value.slice(0, 100)}" is not snowflake.`);
 
-/** The identity that a path names. */
+/** The external identity that a path names. */
 function externalOf(
   providerType: string,
   externalUserId: string,

@@ -27,7 +27,7 @@ import { userSettings } from './usersettings.ts';
 import { voice } from './voice.ts';
 import { voiceChannels } from './voicechannels.ts';
 
-/** Every operation that is built, by OpenAPI operationId. */
+/** Every implemented operation of the platform's OpenAPI, by operationId. */
 export const operations = {
   ...gateway,
   ...applications,
@@ -52,7 +52,7 @@ export const operations = {
   ...roleConnections,
 };
 
-/** Operations beside them that are built, and that the published interface does not list. */
+/** Implemented operations that the platform's OpenAPI does not list. */
 export const unlisted = {
   ...guildsUnlisted,
   ...invitesUnlisted,

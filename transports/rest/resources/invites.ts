@@ -10,17 +10,17 @@ import { Arr, Bool, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const CODE_CHARS = 8;
-/** Longer than any code, shorter than anything that would burden the database. */
+/** Longer than any code, short enough for a database look-up. */
 const CODE_CHARS_MAX = 100;
 const ROLE_LIST_CHARS_MAX = 5_500;
-/** Invites whose time is over that go with the making of a new one: more than one, so that none pile up. */
+/** Expired invites deleted when a new one is created: more than one, so that they do not accumulate. */
 const EXPIRED_CLEARED_MAX = 25;
 
-// The platform publishes no limits per route: these buckets are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: null, limit: 20, windowMs: 10_000 } as const;
 const WRITES = { per: 'channel_id', limit: 5, windowMs: 15_000 } as const;
 
-/** Who resolves an invite needs no rights, and may be nobody: the code itself is the right. */
+/** Authority for resolving an invite: the code itself is the permission, and the caller may be unauthenticated. */
 const SERVER: By = {
   userId: '0' as UserId,
   bot: false,
@@ -35,7 +35,7 @@ const CreateInvite = Obj({
   max_uses: Optional(Nullable(Int(0, LIMITS.invite_uses_max))),
   temporary: Optional(Nullable(Bool())),
   unique: Optional(Nullable(Bool())),
-  // A list, or its text with commas as a form's field carries it.
+  // A list, or comma-separated text as in a form field.
   role_ids: Optional(
     Nullable(OneOf(Arr(Snowflake(), LIMITS.roles_per_guild_max), Str(0, ROLE_LIST_CHARS_MAX))),
   ),
@@ -104,7 +104,7 @@ export const invites = resource({
         guildId,
         'presentInvites',
         { invites: found },
-        // The bit was checked in the channel; in the guild as a whole it need not be held.
+        // The permission was checked in the channel and is not needed in the whole guild.
         { by: authority.by, requires: 0n },
       );
       return reply.ok ? { ok: true, body: reply.value } : reply;
@@ -158,14 +158,14 @@ export const invites = resource({
   }),
 });
 
-/** Beside the published interface, as clients of people use it. */
+/** Operations on invites that user clients use and the platform's OpenAPI does not list. */
 export const invitesUnlisted = resource({
   accept_invite: op({
     method: 'POST',
     path: '/invites/:code',
     auth: 'user',
     bucket: { per: null, limit: 10, windowMs: 60_000 },
-    // Clients send the id of their session; the guild is shown to every session of the user.
+    // Clients send their session id; it is ignored, because every session of the user receives the guild.
     body: Obj({ session_id: Optional(Nullable(Str(0, 100))) }),
     status: 200,
     handle: async ({ params: { code }, caller: { userId } }, { guilds, read }) => {
@@ -182,13 +182,13 @@ export const invitesUnlisted = resource({
   }),
 });
 
-/** Invites that serve and those whose time is over. */
+/** Splits invites into valid and expired ones. */
 function parted(invites: readonly Invite[], nowMs: number) {
   const over = ({ expires_at }: Invite) => expires_at !== null && Date.parse(expires_at) <= nowMs;
   return { live: invites.filter((invite) => !over(invite)), expired: invites.filter(over) };
 }
 
-/** Eight letters and digits. Bytes beyond the last whole multiple of the alphabet are dropped, so none is likelier. */
+/** A random code of eight letters and digits. Bytes above the largest multiple of the alphabet are dropped, for uniformity. */
 export function inviteCode(random: (size: number) => Uint8Array): string {
   const fair = 256 - (256 % ALPHABET.length);
   let code = '';

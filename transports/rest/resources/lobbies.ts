@@ -27,12 +27,12 @@ import {
 } from '../schema.ts';
 
 const TWO_HOURS_MS = 7_200_000;
-/** What an application that is not approved yet may do. @source the platform's lobby page, "Rate limits" */
+/** Limits of unapproved applications. @source the platform's lobby page, "Rate limits" */
 const DEVELOPMENT = { limit: 100, windowMs: TWO_HOURS_MS };
 const DEVELOPMENT_LINKS = { limit: 20, windowMs: TWO_HOURS_MS };
 
-// Beyond development the platform publishes no limits per route: these buckets are ours.
-/** Also of what is written without a limit in development. */
+// Without development limits the platform publishes no limits; these values are this server's own.
+/** Also for writes that have no development limit. */
 const READS = { per: null, limit: 50, windowMs: 1_000 } as const;
 const WRITES: Bucket = { per: null, limit: 50, windowMs: 1_000, development: DEVELOPMENT };
 const MESSAGES: Bucket = { per: null, limit: 10, windowMs: 2_000, development: DEVELOPMENT };
@@ -43,7 +43,7 @@ const KEYS_MAX = 25;
 const VALUE_CHARS_MAX = 1_024;
 const MODERATION_KEYS_MAX = 5;
 const MODERATION_CHARS_MAX = 2_000;
-/** The only flag there is, of lobbies as of members. */
+/** A flags field of lobbies or members: only one flag exists. */
 const OneFlag = () => Optional(Nullable(Choice(0, 1)));
 const Meta = () => Optional(Nullable(Dict(Str(0, VALUE_CHARS_MAX), KEYS_MAX)));
 const IdleTimeout = () => Optional(Nullable(Int(LIMITS.lobby_idle_sec_min, LIMITS.lobby_idle_sec_max)));
@@ -81,7 +81,7 @@ const SendMessage = Obj({
   flags: Optional(Nullable(Flags())),
 });
 
-/** Of what a body names, and nothing more: a key that is absent leaves what stands there. */
+/** Copies only the keys that the body has, because an absent key leaves the stored value unchanged. */
 function draftOf({ metadata, flags, additional_name }: MemberDraft): MemberDraft {
   return {
     ...(metadata !== undefined ? { metadata } : {}),
@@ -97,13 +97,13 @@ const entryOf = ({ id, ...draft }: { readonly id: string } & MemberDraft) => ({
 
 const no = (reason: ReturnType<typeof refusal>): Answer => ({ ok: false, refusal: reason });
 
-/** Who acts for no application has no lobbies. */
+/** Refuses callers that act for no application: lobbies belong to an application. */
 function owned(authority: Authority, run: () => Promise<Reply<unknown>>): Promise<Answer> | Answer {
   if (!authority.by.applicationId) return no(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
   return run().then(answer);
 }
 
-/** Deleting what is not there is no mistake. */
+/** Deleting a lobby that does not exist succeeds. */
 const gone = (reply: Reply<unknown>): Answer =>
   reply.ok || reply.refusal.code === refusal('UNKNOWN_LOBBY').code ? { ok: true } : reply;
 
@@ -312,7 +312,7 @@ export const lobbies = resource({
   }),
 });
 
-/** Known to the platform's own clients, and not listed. */
+/** Lobby operations that the platform's clients use and its OpenAPI does not list. */
 export const lobbiesBeyond = resource({
   unlink_channel_from_lobby: op({
     method: 'DELETE',

@@ -24,12 +24,12 @@ import {
   Str,
 } from '../schema.ts';
 
-// All bounds and limits here are ours: the platform has none of this.
+// All bounds and limits here are this server's own: the platform has none of these routes.
 const BASE = '/guildhall/v1';
 const WRITES: Bucket = { per: null, limit: 20, windowMs: 1_000 };
 const READS: Bucket = { per: null, limit: 50, windowMs: 1_000 };
 const SEARCHES: Bucket = { per: null, limit: 5, windowMs: 1_000 };
-/** Guesses at a password. */
+/** Joins, which may be guesses at a password. */
 const ENTRIES: Bucket = { per: null, limit: 10, windowMs: 10_000 };
 const MESSAGES: Bucket = { per: null, limit: 40, windowMs: 1_000 };
 const TICKETS: Bucket = { per: null, limit: 10, windowMs: 10_000 };
@@ -82,16 +82,16 @@ const no = (name: 'INVALID_OAUTH2_ACCESS_TOKEN' | 'INVALID_FORM_BODY'): Answer =
   refusal: refusal(name),
 });
 
-/** One field of the request is not what it must be. */
+/** Refuses the request because of one invalid field. */
 function wrong(path: readonly (string | number)[], message: string): Answer {
   return { ok: false, refusal: invalidField(path, 'BASE_TYPE_REQUIRED', message) };
 }
 
-/** Who acts for no application has no lobbies. */
+/** Refuses callers that act for no application: lobbies belong to an application. */
 const owned = (authority: Authority, run: () => Promise<Reply<unknown>>): Promise<Answer> | Answer =>
   authority.by.applicationId ? run().then(answer) : no('INVALID_OAUTH2_ACCESS_TOKEN');
 
-/** Of what a body names, and nothing more: a key that is absent leaves what stands there. */
+/** Copies only the keys that the body has, because an absent key leaves the stored value unchanged. */
 function changeOf({ password, ...body }: Static<typeof SettingsBody>) {
   const named = Object.entries(body).filter(([, value]) => value !== undefined);
   return { change: Object.fromEntries(named) as object, password };
@@ -123,7 +123,7 @@ const isSmall = (data: unknown): boolean =>
 
 const scoped = { auth: 'any', scope: 'lobbies.write' } as const;
 
-/** Lobbies and matches beyond the platform. */
+/** Lobby and matchmaking operations that extend the platform's. */
 export const beyondLobbies = resource({
   search_lobbies: op({
     ...scoped,
@@ -323,5 +323,5 @@ export const beyondLobbies = resource({
   }),
 });
 
-/** What search shows: not the copy of the numbers. */
+/** A listing in search results: without the internal copy of its numbers. */
 const listed = ({ numbers: _, ...listing }: { readonly numbers: object }) => listing;

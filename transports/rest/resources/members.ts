@@ -23,7 +23,7 @@ import {
 } from '../schema.ts';
 import type { Services } from '../services.ts';
 
-// The platform publishes no limits per route: these buckets are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 const WRITES = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 
@@ -55,7 +55,7 @@ const UpdateMe = Obj({
   bio: Optional(Nullable(Str(0, LIMITS.bio_chars_max))),
 });
 
-/** Why the token does not let the caller's application add the user, or null. */
+/** Why the token does not allow the caller's application to add the user, or null if it does. */
 async function mayJoin(
   token: string,
   userId: UserId,
@@ -64,7 +64,7 @@ async function mayJoin(
 ): Promise<Refusal | null> {
   const owner = await authenticate(token);
   if (!owner || owner.bot || owner.userId !== userId) return refusal('INVALID_OAUTH2_ACCESS_TOKEN');
-  // A person's own token lets everything, as it does elsewhere.
+  // A user's own token allows everything, here as elsewhere.
   const { authorization } = owner;
   if (!authorization) return null;
   if (authorization.applicationId !== applicationId) return refusal('INVALID_OAUTH2_ACCESS_TOKEN');
@@ -168,7 +168,7 @@ export const members = resource({
     handle: async ({ params, body, caller, authority }, { guilds, blobs }) => {
       const folder = `guilds/${params.guild_id}/users/${caller.userId}` as const;
       const hashes: { avatar?: string | null; banner?: string | null } = {};
-      // Stored before it is known whether the change is allowed: an image nobody names is harmless, and small.
+      // Stored before the command decides: an image that nothing refers to is small and harmless.
       for (const field of ['avatar', 'banner'] as const) {
         const image = body[field];
         if (image === undefined) continue;
@@ -230,7 +230,7 @@ function memberChange(body: Static<typeof UpdateMember>): MemberChange {
   });
 }
 
-/** Without the keys that were not given: in a change, absent and undefined must not be two things. */
+/** Removes undefined values: in a change, absent and undefined must mean the same. */
 function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;

@@ -12,7 +12,7 @@ import type { Upload } from '../operation.ts';
 import { plainText } from '../shape.ts';
 import { imageSize } from './messages.imagesize.ts';
 
-/** An element of `attachments` in a request: about a file of the request, or about one the message has. */
+/** An element of `attachments` in a request; it describes a new file of the request or one the message already has. */
 export interface AttachmentNote {
   readonly id: string;
   readonly filename?: string | null;
@@ -29,16 +29,16 @@ const NAME_CHARS_MAX = 200;
 const EXTENSION_CHARS_MAX = 16;
 const MIME = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,62}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}$/;
 
-/** Files that were paired with what the request says about them. */
+/** Uploaded files with the notes of the request that describe them. */
 export interface Paired {
   readonly files: readonly { readonly upload: Upload; readonly note: AttachmentNote | undefined }[];
-  /** Notes that no file of the request goes with, in order. */
+  /** Notes without an uploaded file, in order. */
   readonly rest: readonly KeptAttachment[];
 }
 
 /**
- * Pairs files and notes: the note with id n is about the field `files[n]`; a file under another name is about
- * itself. More files than a message holds are refused before anything is stored.
+ * Pairs uploads and notes: the note with id n describes the field `files[n]`; a file under another field name has no note.
+ * Refuses more files than a message may have, before anything is stored.
  */
 export function pairFiles(
   uploads: readonly Upload[],
@@ -57,7 +57,7 @@ export function pairFiles(
   return { ok: true, value: { files, rest: [...unclaimed.values()] } };
 }
 
-/** Where and as what the files of one message are kept. */
+/** Where the files of one message are stored, and how their URLs are made. */
 export interface Shelf {
   readonly blobs: Blobs;
   readonly channelId: ChannelId;
@@ -65,7 +65,7 @@ export interface Shelf {
   nextId(): string;
 }
 
-/** Stores files and answers their attachment objects, in order. */
+/** Stores files and returns their attachment objects, in order. */
 export async function storeFiles(shelf: Shelf, { files }: Paired): Promise<APIAttachment[]> {
   const attachments: APIAttachment[] = [];
   for (const { upload, note } of files) {
@@ -77,7 +77,7 @@ export async function storeFiles(shelf: Shelf, { files }: Paired): Promise<APIAt
   return attachments;
 }
 
-/** Takes back what a refused message had stored. */
+/** Deletes stored files that no message uses. */
 export async function discardFiles(shelf: Shelf, attachments: readonly StoredFile[]): Promise<void> {
   for (const { id, filename } of attachments) {
     await shelf.blobs.delete(attachmentKey(shelf.channelId, id, filename));
@@ -85,8 +85,8 @@ export async function discardFiles(shelf: Shelf, attachments: readonly StoredFil
 }
 
 /**
- * Copies the files of a message that is forwarded: the forward keeps its own when the message goes. One that is no
- * longer there is carried as it is.
+ * Copies the files of a forwarded message, so that the forward keeps them when that message is deleted. A file that no
+ * longer exists is forwarded without a copy.
  */
 export async function copyFiles(shelf: Shelf, source: ForwardSource): Promise<ForwardSource> {
   const { message } = source;
@@ -114,7 +114,7 @@ type Showing = {
   readonly components?: readonly object[];
 };
 
-/** What shows files, with the copies' names. The parts of these paths are safe in JSON as they are. */
+/** Replaces file ids and URLs in the parts of a message that show files. The paths contain nothing that JSON escapes. */
 function relinked(
   shelf: Shelf,
   from: { channel_id: string },
@@ -127,7 +127,7 @@ function relinked(
     const path = (channelId: string, fileId: string) =>
       `/attachments/${channelId}/${fileId}/${copy.filename}`;
     text = text.replaceAll(path(from.channel_id, id), path(shelf.channelId, copy.id));
-    // Media of components name the upload. No text of a client can hold these: its quotes are escaped.
+    // Media of components name the upload's id. Text of a client cannot match these patterns: its quotes are escaped.
     text = text.replaceAll(`"id":"${id}"`, `"id":"${copy.id}"`);
     text = text.replaceAll(`"attachment_id":"${id}"`, `"attachment_id":"${copy.id}"`);
   }
@@ -173,8 +173,8 @@ function attachmentOf(shelf: Shelf, upload: Upload, note: AttachmentNote | undef
 const withoutExtension = (name: string): string => name.replace(/\.[^.]*$/, '');
 
 /**
- * A name that is the same in a URL, on a disk and in a header: the last part of a path, of letters, digits, `_`, `-`
- * and `.`, with one dot at a time. Never empty.
+ * A file name that is valid in URLs, on disks and in headers: the last path segment, with only letters, digits, `_`, `-`
+ * and single dots. Never empty.
  */
 export function safeFilename(name: string): string {
   const plain = name
@@ -189,7 +189,7 @@ export function safeFilename(name: string): string {
   return `${stem || 'unknown'}${extension === '.' ? '' : extension}`;
 }
 
-/** An image is what its bytes say. Anything else keeps its claim, but cannot claim to be an image browsers run. */
+/** An image's type is detected from its bytes. Other files keep the declared type unless it claims another image type. */
 function contentTypeOf({ bytes, contentType }: Upload): string {
   const sniffed = sniffImage(bytes);
   if (sniffed) return sniffed;

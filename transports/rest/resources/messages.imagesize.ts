@@ -1,18 +1,18 @@
-/** Width and height of an image in pixels, as its own header says. */
+/** Width and height of an image in pixels, from its header. */
 interface ImageSize {
   readonly width: number;
   readonly height: number;
 }
 
 const SIDE_MAX = 65_535;
-/** Segments of a JPEG looked at before its frame; real files have a dozen. */
+/** Segments of a JPEG that are read before its frame header; real files have about a dozen. */
 const SEGMENTS_MAX = 512;
 
 /**
- * Reads the size of a PNG, JPEG, GIF or WebP from its header. Trusts nothing: any bytes are answered, in time
- * bounded by the number of segments, and never by an exception.
+ * Reads the size of a PNG, JPEG, GIF or WebP from its header. The bytes are untrusted: it never throws, and its time is
+ * bounded by the number of segments.
  *
- * @returns null for other formats, cut or contradictory headers, and sides of nothing or more than 65,535.
+ * @returns null for other formats, truncated or contradictory headers, and sides of 0 or more than 65,535.
  */
 export function imageSize(bytes: Uint8Array): ImageSize | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -34,7 +34,7 @@ function sizeOfGif(view: DataView): ImageSize | null {
   return { width: view.getUint16(6, true), height: view.getUint16(8, true) };
 }
 
-/** The three kinds of first chunk: lossy, lossless, and extended. @source RFC 9649 */
+/** Reads the three kinds of first chunk: lossy, lossless, and extended. @source RFC 9649 */
 function sizeOfWebp(view: DataView): ImageSize | null {
   if (view.byteLength < 30 || view.getUint32(0) !== 0x52494646 || view.getUint32(8) !== 0x57454250)
     return null;
@@ -58,7 +58,7 @@ function sizeOfWebp(view: DataView): ImageSize | null {
 const uint24 = (view: DataView, at: number): number =>
   view.getUint8(at) | (view.getUint8(at + 1) << 8) | (view.getUint8(at + 2) << 16);
 
-/** Walks the segments to the frame header (SOF). @source ITU-T T.81, B.1 and B.2 */
+/** Reads the segments up to the frame header (SOF). @source ITU-T T.81, B.1 and B.2 */
 function sizeOfJpeg(view: DataView): ImageSize | null {
   if (view.byteLength < 4 || view.getUint16(0) !== 0xffd8) return null;
   let at = 2;

@@ -5,8 +5,8 @@ import type { AuthKind, Call } from '../operation.ts';
 import type { Services } from '../services.ts';
 
 /**
- * Why a person may not write in a channel that is linked to a lobby: the lobby asks that whoever writes there has let
- * its application act. Null: nothing is in the way. Of bots, who let nobody act, it is not asked.
+ * Why a user may not write in a channel that is linked to a lobby: the lobby may require that authors have authorized its
+ * application. Null when writing is allowed. Bots cannot authorize applications and are exempt.
  *
  * @source the user documentation's lobby flag REQUIRE_APPLICATION_AUTHORIZATION
  */
@@ -23,7 +23,7 @@ export async function linkRefusal(
 ): Promise<Refusal | null> {
   if (caller.kind !== 'user') return null;
   const channel = await services.channels.call(params.channel_id, 'getChannel', {}, authority);
-  // Whether the channel is there, and the caller's to write in, is for the message to find out.
+  // The message command itself checks whether the channel exists and the caller may write in it.
   if (!channel.ok) return null;
   const { linked_lobby: link } = channel.value as { readonly linked_lobby?: LinkedLobby };
   if (!link?.require_application_authorization) return null;

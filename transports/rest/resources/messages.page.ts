@@ -2,7 +2,7 @@ import type { MessageId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import type { MessagePage } from '../../../storage/message/port.ts';
 
-/** One direction of paging: `around` before `before` before `after`, as only one of them can hold. */
+/** Selects one direction of paging: `around` takes precedence over `before`, and `before` over `after`. */
 export function pageOf(query: {
   readonly around?: string;
   readonly before?: string;

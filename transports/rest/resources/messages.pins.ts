@@ -7,14 +7,14 @@ import type { Services } from '../services.ts';
 import { presentMessages, type Viewing, viewing } from './messages.present.ts';
 import { PinsPage } from './messages.schema.ts';
 
-// The platform publishes no limits per route; these are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READ: Bucket = { per: 'channel_id', limit: 5, windowMs: 5_000, group: 'pins' };
 const WRITE: Bucket = { per: 'channel_id', limit: 5, windowMs: 4_000, group: 'pin' };
 
 type Params = { readonly channel_id: ChannelId; readonly message_id: MessageId };
 type PinCall = Pick<Call<Params, unknown, unknown, 'any'>, 'params' | 'authority'>;
 
-/** A page of a channel's pins, newest first. Those who may not read history see none. */
+/** A page of a channel's pins, newest first; empty for callers who may not read the history. */
 async function pinsOf(
   call: Pick<
     Call<{ readonly channel_id: ChannelId }, unknown, unknown, 'any'>,
@@ -42,7 +42,7 @@ const pinnedAt = (ms: number | null): string => `${new Date(ms ?? 0).toISOString
 
 const permission = P.VIEW_CHANNEL | P.PIN_MESSAGES;
 
-/** Pinned messages; the three older routes do the same under their first names. */
+/** Operations on pinned messages; the three older routes are aliases. */
 export const messagePins = resource({
   list_pins: op({
     method: 'GET',
@@ -55,7 +55,7 @@ export const messagePins = resource({
     handle: (call, services) => {
       const { before, limit = LIMITS.pins_page_default } = call.query;
       const beforeMs = before === undefined ? null : Date.parse(before);
-      // One more than asked for tells whether there is more.
+      // Read one more than the limit to know whether there is a next page.
       return pinsOf(call, services, beforeMs, limit + 1, async (view, found) => {
         const page = found.slice(0, limit);
         const shown = await presentMessages(services.read.messages, view, page);

@@ -11,16 +11,16 @@ const SUPPRESS_EMBEDS = 1 << 2;
 const REPLY = 19;
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** Where messages were read, and for whom. */
+/** The channel that messages are read from, and the caller that reads them. */
 export interface Viewing {
   readonly caller: Caller;
   readonly ownerId: string;
-  /** Null in a private channel, where everyone reads everything. */
+  /** Null for a private channel, in which every member reads everything. */
   readonly guildId: string | null;
   readonly channelId: ChannelId;
 }
 
-/** Who may read what in a channel; everything that reads the store asks this first. */
+/** Checks that the caller may read a channel's history; every read of stored messages calls this first. */
 export async function viewing(
   call: {
     readonly params: { readonly channel_id: ChannelId };
@@ -35,10 +35,10 @@ export async function viewing(
 }
 
 /**
- * Messages as the caller sees them: reactions with `me`, replies with what they answer. At most two reads for the
- * whole list, none when there is neither reaction nor reply.
+ * Converts messages to the caller's view: reactions with `me`, replies with the referenced message. At most two reads for
+ * the whole list, none without reactions and replies.
  *
- * @param known Messages already at hand that replies may answer.
+ * @param known Loaded messages that replies may refer to.
  */
 export async function presentMessages(
   store: Pick<MessageStore, 'get' | 'reactionsOf'>,
@@ -72,7 +72,7 @@ export async function presentMessages(
   });
 }
 
-/** The message a reply answers; null for what is no reply. */
+/** The id of the message that a reply refers to; null for other messages. */
 function answeredId(message: StoredMessage): MessageId | null {
   if (message.type !== REPLY) return null;
   return (message.message_reference?.message_id as MessageId | undefined) ?? null;
@@ -101,7 +101,7 @@ const presentReaction = (
   me: mine.has(key),
 });
 
-/** A message as a bot without the message content intent sees it. */
+/** A message as seen by a bot without the message content intent. */
 function withoutContent<M extends Pick<StoredMessage, 'poll' | 'message_snapshots'>>(message: M) {
   const { poll: _poll, message_snapshots: _snapshots, ...rest } = message;
   return { ...rest, content: '', embeds: [], attachments: [], components: [] };

@@ -20,8 +20,8 @@ import {
 const INT32_MAX = 2 ** 31 - 1;
 
 /**
- * Text that the rules trim before they count: the form only keeps it finite, the rules name the bound of each
- * field.
+ * Text that the rules trim before they check its length. The schema only bounds its size; the rules apply the bound of
+ * each field.
  */
 const Text = () => Str(0, 16_384);
 const Maybe = <T extends Parameters<typeof Nullable>[0]>(schema: T) => Optional(Nullable(schema));

@@ -35,7 +35,7 @@ import { messagePins } from './messages.pins.ts';
 import { presentMessages, type Viewing, viewing } from './messages.present.ts';
 import { BulkDelete, CreateMessage, EditMessage, MessagesPage } from './messages.schema.ts';
 
-// The platform publishes no limits per route; these are ours, of the size that its headers have shown.
+// The platform publishes no limits for these routes; the values follow its observed headers.
 const READ: Bucket = { per: 'channel_id', limit: 10, windowMs: 5_000 };
 const WRITE: Bucket = { per: 'channel_id', limit: 5, windowMs: 5_000 };
 const DELETE: Bucket = { per: 'channel_id', limit: 5, windowMs: 1_000 };
@@ -46,7 +46,7 @@ type ChannelCall = Pick<
   'params' | 'caller' | 'authority' | 'publicUrl' | 'files'
 >;
 
-/** The message that a forward names, read as the caller may; null when nothing is forwarded. */
+/** The message that a forward refers to, if the caller may read it; null for a message that is not a forward. */
 async function forwarded(
   { caller, authority }: ChannelCall,
   draft: MessageDraft,
@@ -73,7 +73,7 @@ async function forwarded(
   return { ok: true, value: { message, guildId: guildId as ForwardSource['guildId'] } };
 }
 
-/** Stores files for a command, and copies of those that it forwards, and takes back what no message has. */
+/** Stores the files of a command, copies those of a forwarded message, and deletes files that no message uses. */
 async function withFiles(
   call: ChannelCall,
   services: Services,
@@ -97,11 +97,11 @@ async function withFiles(
   const { blobs, nextId } = services;
   const shelf: Shelf = { blobs, channelId, publicUrl: call.publicUrl, nextId };
   const attachments = await storeFiles(shelf, paired);
-  // After a fault it is unknown whether the message was committed: a file without a message is waste, a message
-  // without its file is loss, so only a refusal takes the files back.
+  // After a fault it is unknown whether the message was committed. A file without a message wastes space, but a message
+  // without its file loses data, so only a refusal deletes the files.
   const copied = forward && (await copyFiles(shelf, forward));
   const reply = await run(attachments, copied);
-  // A message that repeats an earlier one, or an edit that shows less than it sends, has no use for them either.
+  // Files are also unused when the message repeats an earlier one, or when an edit shows fewer files than it sent.
   const taken = new Set(reply.ok ? reply.value.message.files?.map(({ id }) => id) : []);
   const stored = [...attachments, ...(copied?.files ?? [])];
   await discardFiles(
@@ -124,14 +124,14 @@ async function written(call: ChannelCall, services: Services, reply: Reply<Writt
 
 type Body = { readonly attachments?: readonly AttachmentNote[] | null };
 
-/** What an edit keeps: all files when it does not speak of them; none when it says null. */
+/** Attachments that an edit keeps: null means all, if the edit omits the field; null in the edit means none. */
 function keptBy({ attachments }: Body, { rest }: Paired): readonly KeptAttachment[] | null {
   return attachments === undefined ? null : rest;
 }
 
 const paired = (files: readonly Upload[], body: Body): Reply<Paired> => pairFiles(files, body.attachments);
 
-/** Messages of any channel that has them. */
+/** Operations on messages of every channel type that has them. */
 export const messages = resource({
   ...messagePins,
   list_messages: op({

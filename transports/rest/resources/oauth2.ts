@@ -22,19 +22,19 @@ import {
 } from '../schema.ts';
 import type { Services } from '../services.ts';
 
-// The platform publishes no numbers for these; they are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READ = { per: null, limit: 30, windowMs: 10_000 } as const;
 /** Game servers exchange the codes of all their players from one address. */
 const TOKENS = { per: null, limit: 100, windowMs: 10_000 } as const;
 const DECISIONS = { per: null, limit: 20, windowMs: 60_000 } as const;
-/** A user code has 34 bits and lives five minutes: nobody guesses one at this pace. */
+/** A user code has 34 bits and expires after five minutes, so it cannot be guessed at this rate. */
 const GUESSES = { per: null, limit: 10, windowMs: 60_000, group: 'device codes' } as const;
 
 const PARAMETER_CHARACTERS_MAX = 2_048;
 const SECRET_CHARACTERS_MAX = 512;
 const Text = (max: number) => Optional(Nullable(Str(0, max)));
 
-/** What a client shows of itself in the form; by Basic authentication it shows it there. */
+/** Credentials of a client in the form; a client may use HTTP Basic instead. */
 const CLIENT = { client_id: Text(64), client_secret: Text(SECRET_CHARACTERS_MAX) };
 
 const TokenForm = Obj({
@@ -71,7 +71,7 @@ type Credentials =
   | { readonly ok: true; readonly id: string; readonly secret: string | null }
   | { readonly ok: false; readonly refusal: ReturnType<typeof oauthRefusal> };
 
-/** The one way in which the client shows itself. @source RFC 6749, section 2.3 */
+/** The client's credentials; a client must use only one method. @source RFC 6749, section 2.3 */
 function credentialsOf(
   basic: BasicCredentials | null,
   { client_id: id, client_secret: secret }: { client_id?: string | null; client_secret?: string | null },
@@ -86,7 +86,7 @@ function credentialsOf(
   return { ok: true, id, secret: secret || null };
 }
 
-/** What RFC 6749 names of issued tokens. */
+/** The token response of RFC 6749, section 5.1. */
 const tokenBody = ({ accessToken, refreshToken, idToken, guild, ...tokens }: TokenAnswer): object => ({
   token_type: 'Bearer',
   access_token: accessToken.reveal(),
@@ -112,13 +112,13 @@ const unknownCode = (): Answer => ({
   refusal: { ...refusal('NOT_FOUND'), message: 'Unknown code' },
 });
 
-/** The application of an answer, with its bot. */
+/** The public view of an application, with its bot. */
 async function shownApplication(application: Application, { read }: Services): Promise<object> {
   const [bot] = application.bot_id === null ? [] : await read.users.get([application.bot_id]);
   return publicApplicationBody(application, bot ?? null);
 }
 
-/** What the consent page shows. @source the user documentation of the platform, "Get OAuth2 Authorization" */
+/** Content of the consent page. @source the user documentation of the platform, "Get OAuth2 Authorization" */
 async function consentBody({ request, agreed, guilds }: Consent, services: Services): Promise<object> {
   const { application, scopes, redirectUri, integrationType, permissions, guildId } = request;
   return {

@@ -9,7 +9,7 @@ import { type Answer, op, resource } from '../operation.ts';
 import { errorBody } from '../result.ts';
 import { Choice, NameText, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
-/** Game servers sign all their players in from one address. */
+/** Game servers sign in all their players from one address. */
 const SIGN_INS = { per: null, limit: 100, windowMs: 10_000 } as const;
 const PARTINGS = { per: null, limit: 20, windowMs: 10_000 } as const;
 
@@ -17,7 +17,7 @@ const CLIENT_SECRET_CHARACTERS_MAX = 1024;
 const ClientSecret = () => Optional(Nullable(Str(0, CLIENT_SECRET_CHARACTERS_MAX)));
 const Token = () => Str(1, L.external_auth_token_characters_max);
 
-/** A client by its credentials, and what it shows for a player. */
+/** A client's credentials, and the external proof for a player. */
 const ExternalAuth = Obj({
   client_id: Snowflake<ApplicationId>(),
   client_secret: ClientSecret(),
@@ -115,9 +115,7 @@ export const provisionalUnlisted = resource({
     },
   }),
 
-  /**
-   * The display name of a provisional account is its game's to change; that of anybody else needs the scope.
-   */
+  /** Changes the display name. A game may change that of its provisional accounts; for other accounts it needs the scope. */
   update_my_account: op({
     method: 'PATCH',
     path: '/users/@me/account',
@@ -140,7 +138,7 @@ export const provisionalUnlisted = resource({
   }),
 });
 
-/** Tokens, or whom the identity is linked to: the platform adds these keys to its error 530010. */
+/** Returns tokens, or the existing account of a linked identity: the platform adds these keys to its error 530010. */
 function signedIn(reply: Reply<SignedIn>): Answer {
   if (!reply.ok) return reply;
   if (reply.value.kind === 'tokens') return { ok: true, body: tokenBody(reply.value.tokens) };

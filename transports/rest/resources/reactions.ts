@@ -5,20 +5,20 @@ import { type Bucket, type Call, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 import { ReactionsPage } from './messages.schema.ts';
 
-// The platform publishes no limits per route; these are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READ: Bucket = { per: 'channel_id', limit: 10, windowMs: 5_000 };
 const WRITE: Bucket = { per: 'channel_id', limit: 5, windowMs: 2_000, group: 'reaction' };
 
 type Params = { readonly channel_id: ChannelId; readonly message_id: MessageId; readonly emoji_name: string };
 type EmojiCall = Pick<Call<Params, unknown, unknown, 'any'>, 'params' | 'authority'>;
 
-/** The message and the emoji of a path, as the rules take them. */
+/** The message and emoji in a path, as the command takes them. */
 const targetOf = ({ message_id, emoji_name }: Params) => ({ messageId: message_id, emoji: emoji_name });
 
 const removeReaction = ({ params, authority }: EmojiCall, userId: UserId, { channels }: Services) =>
   channels.call(params.channel_id, 'removeReaction', { ...targetOf(params), userId }, authority);
 
-/** Reactions to messages. */
+/** Operations on reactions to messages. */
 export const reactions = resource({
   add_my_message_reaction: op({
     method: 'PUT',
@@ -39,7 +39,7 @@ export const reactions = resource({
     status: 204,
     handle: (call, services) => removeReaction(call, call.caller.userId, services),
   }),
-  // The permission is asked for by the rule: one's own reaction may also be named by one's own id.
+  // The command checks the permission: the path may also contain the caller's own id.
   delete_user_message_reaction: op({
     method: 'DELETE',
     path: '/channels/:channel_id/messages/:message_id/reactions/:emoji_name/:user_id',
@@ -62,7 +62,7 @@ export const reactions = resource({
       const channelId = params.channel_id;
       const target = await services.channels.call(channelId, 'authorizeReactions', input, authority);
       if (!target.ok) return target;
-      // Burst reactions (type 1) do not exist here.
+      // Burst reactions (type 1) are not supported.
       if (query.type === 1) return { ok: true, body: [] };
       const { ownerId, key } = target.value;
       const page = {

@@ -4,26 +4,26 @@ import { refusal } from '../../../protocol/refusal.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
 import { Int, NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 
-// The platform publishes no numbers for these; they are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READ = { per: null, limit: 20, windowMs: 10_000, group: 'relationships' } as const;
 const WRITE = { per: null, limit: 20, windowMs: 10_000, group: 'relationship changes' } as const;
 
-/** The longest name an account can have, with what its old form had behind a `#`. */
+/** The longest user name, plus `#` and a discriminator as in the old form. */
 const NAME_CHARS_MAX = 37;
 const NICKNAME_CHARS_MAX = 32;
-/** The type that a client asks for when it blocks; every other one asks for friendship. */
+/** The relationship type with which a client blocks a user; every other type is a friend request. */
 const BLOCK = 2;
 
 const Named = Obj({
   username: Str(1, NAME_CHARS_MAX),
-  // Names have had no number for long; clients still send the key.
+  // User names no longer have discriminators; clients still send the key.
   discriminator: Optional(Nullable(Str(0, 4))),
 });
 const Wanted = Obj({ type: Optional(Nullable(Int(-1, 6))) });
 
 const done = (reply: Reply<null>): Answer => (reply.ok ? { ok: true } : reply);
 
-/** Friendships in a game are asked for by the game. */
+/** Runs an operation on friendships of a game, which only a game's token may call. */
 function within(
   { authorization }: Caller,
   run: (applicationId: ApplicationId) => Promise<Answer>,
@@ -152,7 +152,7 @@ const ofGame = resource({
 });
 
 /**
- * Friends, requests and blocks, of the platform and of one game. The published interface does not list them.
+ * Friends, friend requests and blocks, of the platform and of one game. The platform's OpenAPI does not list these routes.
  *
  * @source the user documentation's "Relationships"
  */

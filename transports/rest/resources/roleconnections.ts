@@ -4,12 +4,12 @@ import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
 import { Arr, Choice, Dict, NameText, Nullable, Obj, Optional, type Static, Str } from '../schema.ts';
 
-// The platform publishes no numbers for these; they are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READ = { per: null, limit: 20, windowMs: 10_000 } as const;
 const WRITE = { per: null, limit: 10, windowMs: 10_000 } as const;
 
 const RECORDS_MAX = 5;
-/** Where the platform sets its own bound: three times the number of its locales, squared. */
+/** The platform's own bound: (3 × the number of its locales)². */
 const LOCALES_MAX = 1_521;
 
 const localized = (max: number) => Optional(Nullable(Dict(Nullable(Str(1, max)), LOCALES_MAX)));
@@ -38,7 +38,7 @@ const KEY = /^[a-z0-9_]+$/;
 const INTEGER = /^-?\d{1,15}$/;
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:?\d{2})?)?$/;
 
-/** What a value looks like, by how roles compare it. @source the platform's "Application Role Connection Metadata" */
+/** Whether text has the format of a value, by metadata type. @source the platform's "Application Role Connection Metadata" */
 const isValue: Readonly<Record<number, (value: string) => boolean>> = {
   1: (value) => INTEGER.test(value),
   2: (value) => INTEGER.test(value),
@@ -50,7 +50,7 @@ const isValue: Readonly<Record<number, (value: string) => boolean>> = {
   8: (value) => value === '0' || value === '1',
 };
 
-/** The application speaks of itself only: through its bot, or for a user. */
+/** Whether the caller is the application itself: its bot, or the application acting for a user. */
 const isOwn = ({ applicationId }: Caller, id: string): boolean => applicationId === id;
 
 const notYours = (): Answer => ({ ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') });
@@ -72,7 +72,7 @@ function wrongRecord(records: readonly { readonly key: string }[]): Refusal | nu
   return null;
 }
 
-/** Values of keys that the application has not described count for nothing and are left out. */
+/** Validates values; drops those whose keys the application has not declared. */
 function describedOnly(
   values: Readonly<Record<string, string>>,
   records: readonly RoleConnectionMetadata[],
@@ -107,7 +107,7 @@ const given = (texts: Readonly<Record<string, string | null>>): Record<string, s
     Object.entries(texts).flatMap(([locale, text]) => (text === null ? [] : [[locale, text]])),
   );
 
-/** What users link to applications of accounts elsewhere, for roles that ask for it. */
+/** Role connections: values about a user's external accounts that applications store, for roles that require them. */
 export const roleConnections = resource({
   get_application_role_connections_metadata: op({
     method: 'GET',
@@ -194,7 +194,7 @@ export const roleConnections = resource({
         : notYours(),
   }),
 
-  // Accounts elsewhere are not linked to people here, only to applications.
+  // External accounts are linked only to applications, so this list is empty.
   list_my_connections: op({
     method: 'GET',
     path: '/users/@me/connections',

@@ -47,13 +47,13 @@ const Positions = Arr(
   LIMITS.roles_per_guild_max,
 );
 
-// The platform publishes no numbers for these; they are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READ: Bucket = { per: 'guild_id', limit: 10, windowMs: 5_000 };
 const WRITE: Bucket = { per: 'guild_id', limit: 20, windowMs: 10_000 };
 
 /**
- * The draft with its icon stored and named by its hash. Who may not manage roles is told so before anything is kept:
- * the list of roles asks for the same permission as the command to come.
+ * Stores the draft's icon and replaces it by its hash. A caller who may not manage roles is refused before anything is
+ * stored: listing roles with this authority requires the same permission as the command that follows.
  */
 async function drafted(
   { icon, ...draft }: Static<typeof Role>,
@@ -69,7 +69,7 @@ async function drafted(
   return hash.ok ? { ok: true, value: { ...draft, icon: hash.value } } : hash;
 }
 
-/** Roles of a guild. */
+/** Operations on a guild's roles. */
 export const roles = resource({
   list_guild_roles: op({
     method: 'GET',
@@ -100,7 +100,7 @@ export const roles = resource({
     status: 200,
     handle: async ({ params, body, authority }, services) => {
       const guildId = params.guild_id;
-      // The icon's address names the role, so the role needs its id before it is made.
+      // The icon's URL contains the role's id, so the id is generated before the role is created.
       const roleId = services.nextId() as RoleId;
       const draft = await drafted(body, roleId, guildId, authority, services);
       if (!draft.ok) return draft;
@@ -164,7 +164,7 @@ export const roles = resource({
       const roles = await guilds.call(guildId, 'listRoles', {}, authority);
       if (!roles.ok) return roles;
       const counts = await read.guilds.roleMemberCounts(guildId);
-      // Everyone holds @everyone, so it is not counted.
+      // Every member has @everyone, so it is not counted.
       const own = roles.value.filter(({ id }) => id !== guildId);
       return {
         ok: true,

@@ -3,13 +3,13 @@ import { DEFAULT_SOUNDS } from '../../../protocol/sounds.ts';
 import { op, resource } from '../operation.ts';
 import { Nullable, Obj, Optional, Snowflake } from '../schema.ts';
 
-/** The soundboard: the sounds that are there for everyone, and playing one. */
+/** Soundboard operations: listing the default sounds, and playing one. */
 export const soundboard = resource({
   get_soundboard_default_sounds: op({
     method: 'GET',
     path: '/soundboard-default-sounds',
     auth: 'any',
-    // The platform publishes no numbers for these; they are ours.
+    // The platform publishes no limits for these routes; the values are this server's own.
     bucket: { per: null, limit: 10, windowMs: 10_000 },
     status: 200,
     handle: () => ({ ok: true, body: DEFAULT_SOUNDS }),

@@ -5,18 +5,18 @@ import { answer } from '../answer.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import { Bool, Choice, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
-/** A stage moderator. @source the platform's "Stage Instance" page */
+/** Permissions of a stage moderator. @source the platform's "Stage Instance" page */
 const MODERATE = P.MANAGE_CHANNELS | P.MUTE_MEMBERS | P.MOVE_MEMBERS;
 const GUILD_ONLY = 2;
 
-// The platform publishes no numbers for these; they are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READ: Bucket = { per: null, limit: 20, windowMs: 5_000 };
 const WRITE: Bucket = { per: null, limit: 10, windowMs: 10_000 };
 
 const Topic = () => Str(1, LIMITS.stage_topic_chars_max);
 const Privacy = () => Choice(1, 2);
 
-/** Stage instances, by the channel they are in. */
+/** Operations on stage instances, addressed by their channel. */
 export const stageInstances = resource({
   create_stage_instance: op({
     method: 'POST',

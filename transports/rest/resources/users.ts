@@ -114,12 +114,12 @@ export const users = resource({
       const ids = (await services.read.users.guildIds(caller.userId))
         .filter((id) => before === undefined || compareIds(id, before) < 0)
         .filter((id) => after === undefined || compareIds(id, after) > 0);
-      // Towards `before` the page is the one that ends there; otherwise it begins after `after`.
+      // With `before` the page ends at that id; otherwise it begins after `after`.
       const page = before !== undefined && after === undefined ? ids.slice(-limit) : ids.slice(0, limit);
       const replies = await Promise.all(
         page.map((id) => services.guilds.call(id, 'myGuild', { withCounts }, authority)),
       );
-      // A guild that was left or went away meanwhile is simply not in the list.
+      // A guild that was left or deleted meanwhile is omitted.
       return { ok: true, body: replies.flatMap((reply) => (reply.ok ? [reply.value] : [])) };
     },
   }),
@@ -163,7 +163,7 @@ export const users = resource({
   }),
 });
 
-/** The caller's own account, as far as the caller may see it. */
+/** The caller's own account, with the fields that the caller's scopes allow. */
 const ownBody = (user: APIUser, { authorization }: Caller, { accounts }: Services): Promise<object> =>
   ownUser(user, authorization?.scopes ?? null, accounts);
 
@@ -173,8 +173,8 @@ const PASSWORD_REQUIRED = {
 } as const;
 
 /**
- * People sign in by their name: to change it they give the password once more, as the platform asks it. True when it
- * was changed so; false for bots and for who does not sign in, whose names are no more than names.
+ * Changes a user name. Users sign in with it, so they must confirm the password, as on the platform. @returns true when the
+ * name was changed here; false for bots and accounts without sign-in, whose names are plain profile fields.
  */
 async function signInBy(
   username: string,
@@ -194,7 +194,7 @@ async function signInBy(
 
 const unknownUser = (): Answer => ({ ok: false, refusal: refusal('UNKNOWN_USER') });
 
-/** Clients name one user either way; whoever names more wants a group, which this server does not have. */
+/** The other user of a private channel; clients use either field. More than one user would need a group, which is refused. */
 function recipientOf(
   { recipient_id, recipients }: Static<typeof OpenChannel>,
   userId: UserId,
@@ -229,7 +229,7 @@ function privateChannelBody(channel: PrivateChannel, recipient: APIUser): object
   };
 }
 
-/** A member of one's own, with every key the wire's object always has. */
+/** The caller's own member object, with every key that the wire object always has. */
 function memberBody(member: APIGuildMember): object {
   return {
     avatar: null,

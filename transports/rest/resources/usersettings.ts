@@ -10,8 +10,8 @@ const Change = Obj({ direct_messages_from: Optional(Nullable(Choice(...CONTACT_P
 const shown = ({ directMessagesFrom }: UserSettings) => ({ direct_messages_from: directMessagesFrom });
 
 /**
- * What people choose for themselves. The platform keeps it in a form that is not published; these routes are ours. Null:
- * as the server has it.
+ * Users' own settings. The platform's format is not public, so these routes are this server's own. Null selects the
+ * server's default.
  */
 export const userSettings = resource({
   get_user_settings: op({

@@ -3,11 +3,11 @@ import type { ChannelId } from '../../../protocol/ids.ts';
 import { op, resource } from '../operation.ts';
 import { Bool, Nullable, Obj, Optional, Snowflake, Timestamp } from '../schema.ts';
 
-// The platform publishes no limits per route: these buckets are ours.
+// The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 const WRITES = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 
-/** Where calls are held: here. A channel may name any region, and gets this one. */
+/** The only voice region: this server. A channel may name any region and gets this one. */
 const REGIONS = [{ id: 'local', name: 'Local', custom: false, deprecated: false, optimal: true }];
 
 const Place = () => ({
@@ -15,7 +15,7 @@ const Place = () => ({
   suppress: Optional(Nullable(Bool())),
 });
 
-/** Voice states over REST, and the regions there are. */
+/** Operations on voice states, and the list of voice regions. */
 export const voice = resource({
   list_voice_regions: op({
     method: 'GET',
@@ -96,7 +96,7 @@ export const voice = resource({
 
 type Place = Pick<GuildCommands['updateVoiceState']['input'], 'channelId' | 'suppress'>;
 
-/** A key that is null says as much as one that is absent: the channel one is in, the place one has. */
+/** A null key means the same as an absent one: the member's current channel and state. */
 const placeOf = (body: {
   readonly channel_id?: ChannelId | null;
   readonly suppress?: boolean | null;

@@ -3,14 +3,14 @@ import { P } from '../../../protocol/permissions.ts';
 import { op, resource } from '../operation.ts';
 import { Nullable, Obj, Optional, Str } from '../schema.ts';
 
-/** What a voice channel says of itself while people are in it. */
+/** The status of a voice channel, which lasts while members are connected. */
 export const voiceChannels = resource({
   update_voice_channel_status: op({
     method: 'PUT',
     path: '/channels/:channel_id/voice-status',
     auth: 'any',
     permission: P.SET_VOICE_CHANNEL_STATUS,
-    // The platform publishes no numbers for this; it is ours.
+    // The platform publishes no limit for this route; the value is this server's own.
     bucket: { per: 'channel_id', limit: 5, windowMs: 10_000 },
     body: Obj({ status: Optional(Nullable(Str(0, LIMITS.voice_status_chars_max))) }),
     status: 204,

@@ -7,7 +7,7 @@ const Heartbeat = Type.Union([
   Type.Object({ t: Nonce, seq_ack: Nullish(Type.Integer({ minimum: -1 })) }),
 ]);
 
-/** Op 3. A bare nonce until version 7, an object since; it is answered in the form it came in. */
+/** Op 3. A bare nonce before version 8, an object since; the answer has the same form. */
 export const heartbeat = connectionOpcode('always', Heartbeat, (connection, d) => {
   if (typeof d !== 'object' || d === null) connection.heartbeat(d, null);
   else {

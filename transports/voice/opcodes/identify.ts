@@ -24,10 +24,10 @@ const Identify = Type.Object({
   channel_id: Nullish(Snowflake),
 });
 
-/** The only layer of a client that names none. */
+/** Quality of the only layer of a client that lists no layers. */
 const FULL_QUALITY = 100;
 
-/** Op 0. Version 9 cannot do without `channel_id`; for earlier ones it says nothing. */
+/** Op 0. Version 9 requires `channel_id`; earlier versions do not have it. */
 export const identify = connectionOpcode('unidentified', Identify, (connection, d) => {
   if (connection.version >= CHANNEL_VERSION && d.channel_id == null) return false;
   connection.identify({

@@ -16,7 +16,7 @@ import { speaking } from './speaking.ts';
 import { transitionReady } from './transitionready.ts';
 import { video } from './video.ts';
 
-/** What a client may send. */
+/** Opcodes that clients may send. */
 export const VOICE_OPCODES = {
   [VOICE_OP.IDENTIFY]: identify,
   [VOICE_OP.SELECT_PROTOCOL]: selectProtocol,

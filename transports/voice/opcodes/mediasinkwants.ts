@@ -3,14 +3,14 @@ import { Quality, sessionOpcode } from './opcode.ts';
 
 const SSRC = /^[0-9]{1,10}$/;
 const SSRC_MAX = 0xffff_ffff;
-/** Primary SSRCs that one client may name: more than a call has members by default. */
+/** Most primary SSRCs in one message: more than the default `call_members_max`. */
 const SSRCS_MAX = 2048;
-/** A client that says nothing of all the others wants them as it did before it said anything. */
+/** Default of `any`: a client that omits it wants full quality of all other streams, as without this message. */
 const ANY_DEFAULT = 100;
 
 const Wants = Type.Object({ any: Type.Optional(Quality) });
 
-/** Op 15. Beside SSRCs the object has keys of other kinds, `pixelCounts` for one; they say nothing here. */
+/** Op 15. The object also has keys that are not SSRCs, such as `pixelCounts`; they are ignored. */
 export const mediaSinkWants = sessionOpcode(Wants, (session, d) => {
   const bySsrc = new Map<number, number>();
   for (const [key, quality] of Object.entries(d as Record<string, unknown>)) {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
 import { sessionOpcode } from './opcode.ts';
 
-/** Op 32: the client's last word before it gives up on WebRTC. There is no other route to offer. */
+/** Op 32: the client gives up on WebRTC. It is accepted without effect, because there is no other route to offer. */
 export const noRoute = sessionOpcode(Type.Unknown(), () => true);

@@ -9,7 +9,7 @@ const Resume = Type.Object({
   seq_ack: Nullish(Type.Integer({ minimum: -1 })),
 });
 
-/** The first version whose frames are numbered. */
+/** The first version with sequence numbers and replay. */
 const BUFFERED_VERSION = 8;
 
 /** Op 7. */

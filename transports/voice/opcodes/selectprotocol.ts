@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Codecs, codecsOf, Nullish, sessionOpcode, Word } from './opcode.ts';
 
-/** Browsers write well under a hundred lines. */
+/** Bound of an SDP fragment; browsers write well under a hundred lines. */
 const FRAGMENT_CHARS_MAX = 32 << 10;
 
 const withData = <S extends TSchema>(data: S) =>
@@ -14,7 +14,7 @@ const webrtc = withData(Type.String({ maxLength: FRAGMENT_CHARS_MAX }));
 
 const codecs = (d: { codecs?: Static<typeof Codecs> | null }) => codecsOf(d.codecs ?? []);
 
-/** Op 1. The protocol is judged before its data: whoever speaks another one has other data too. */
+/** Op 1. The protocol is checked before its data, because the data of an unknown protocol has another shape. */
 export const selectProtocol = sessionOpcode(Type.Object({ protocol: Word }), (session, d, connection) => {
   const { protocol } = d;
   if (protocol !== 'udp' && protocol !== 'webrtc') connection.unknownProtocol();

@@ -9,7 +9,7 @@ const Speaking = Type.Object({
 
 const KNOWN_FLAGS = SPEAKING.MICROPHONE | SPEAKING.SOUNDSHARE | SPEAKING.PRIORITY;
 
-/** Op 5. Some clients still say only whether, as before version 4, or leave out the SSRC, of which they have one. */
+/** Op 5. Some clients still send a boolean, as before version 4, or omit the SSRC, which is optional: they have only one. */
 export const speaking = sessionOpcode(Speaking, (session, d) => {
   session.speaking(Number(d.speaking) & KNOWN_FLAGS, d.ssrc ?? 0);
   return true;

@@ -24,10 +24,10 @@ const Video = Type.Object({
 });
 
 const FULL_QUALITY = 100;
-/** @source the platform's voice pages: retransmissions come under the next SSRC unless the client says otherwise */
+/** @source the platform's voice pages: a retransmission uses the next SSRC unless the client names another */
 const rtxOf = (ssrc: number): number => (ssrc === 0 ? 0 : (ssrc + 1) >>> 0);
 
-/** Only what is known is taken over: it is shown to the other members. */
+/** Copies only known fields, because the stream is shown to the other members. */
 function streamOf(stream: Static<typeof Stream>): WireStream {
   const { type, max_bitrate, max_framerate, max_resolution: size } = stream;
   const quality = stream.quality ?? FULL_QUALITY;
