@@ -1,4 +1,3 @@
-import type { APIGuild, APIUser } from 'discord-api-types/v10';
 import type { Logger } from 'pino';
 import type { CallView, MemberView } from './actors/call/calls.ts';
 import type { Directory } from './actors/cluster/ports.ts';
@@ -10,6 +9,7 @@ import type { ProviderSettings } from './engine/provisional/providers.ts';
 import type { Application } from './engine/user/facts.ts';
 import type { DispatchName } from './protocol/dispatches.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
+import type { APIGuild, APIUser } from './protocol/objects.ts';
 import type { SecurityTrail } from './protocol/security.ts';
 import type { Email, Mailer } from './services/accounts/ports.ts';
 import type { QueueDefinition } from './services/matchmaking/ports.ts';

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { CommandError } from '../cli/world.ts';
+import { messageOf } from '../protocol/thrown.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
@@ -17,7 +18,7 @@ export async function requireServer(api: URL): Promise<void> {
     await once(socket, 'connect', { signal });
   } catch (error) {
     throw new CommandError(
-      `Nothing answers at ${api.origin}: ${(error as Error).message}.`,
+      `Nothing answers at ${api.origin}: ${messageOf(error)}.`,
       'Start the server, or correct --url (or --api); --spawn has one started.',
     );
   } finally {

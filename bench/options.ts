@@ -1,8 +1,10 @@
-// Shared options of `bench gateway`, `bench lobbies` and `bench voice`: the server, and the forms of the report.
+// What `bench gateway`, `bench lobbies` and `bench voice` have in common: where the server is, and what becomes of the report.
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { collect, wholeFrom } from '../cli/flags.ts';
 import { CommandError } from '../cli/world.ts';
+import { messageOf } from '../protocol/thrown.ts';
 import { parseBound } from './gateway/threshold.ts';
 import type { Failure } from './gateway/verdict.ts';
 
@@ -36,7 +38,7 @@ export function addRunOptions(
     try {
       return [...earlier, parseBound(text, metrics).text];
     } catch (error) {
-      throw new InvalidArgumentError((error as Error).message);
+      throw new InvalidArgumentError(messageOf(error));
     }
   };
   const bound = `such as ${example}; may be given many times; a missed one exits 1`;
@@ -73,7 +75,7 @@ function linesOf(file: string): string[] {
     return readFileSync(file, 'utf8').split(/\r?\n/);
   } catch (error) {
     throw new CommandError(
-      `The file of tokens cannot be read: ${(error as Error).message}`,
+      `The file of tokens cannot be read: ${messageOf(error)}`,
       "Give --tokens a file with one bot's token a line.",
     );
   }

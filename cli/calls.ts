@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { present } from '../protocol/present.ts';
 import type { CallPage, ListedCall, ListedMember } from '../transports/admin/calls.ts';
 import { type RemoteFlags, remoteOf } from './remote.ts';
 import { CommandError, type World } from './world.ts';
@@ -90,11 +91,11 @@ function headOf({ call_id, guild_id, age_ms, dave, members }: ListedCall): strin
 
 function tableOf(members: readonly ListedMember[]): string[] {
   const rows = [COLUMNS, ...members.map(cellsOf)];
-  const widths = COLUMNS.map((_, at) => Math.max(...rows.map((row) => (row[at] as string).length)));
+  const widths = COLUMNS.map((_, at) => Math.max(...rows.map((row) => present(row[at]).length)));
   const isText = (at: number) => at < 3;
   return rows.map((row) => {
     const cells = row.map((cell, at) =>
-      isText(at) ? cell.padEnd(widths[at] as number) : cell.padStart(widths[at] as number),
+      isText(at) ? cell.padEnd(present(widths[at])) : cell.padStart(present(widths[at])),
     );
     return `  ${cells.join('  ')}`.trimEnd();
   });

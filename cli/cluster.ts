@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { present } from '../protocol/present.ts';
 import type { FrontRow, FrontStatus } from '../transports/admin/front.ts';
 import { type Remote, type RemoteFlags, remoteOf } from './remote.ts';
 import { CommandError, say, type World } from './world.ts';
@@ -51,7 +52,7 @@ function seconds(text: string): number {
   throw new InvalidArgumentError('It must be a number of seconds.');
 }
 
-const statusOf = async (ask: Remote): Promise<Status> => (await ask('GET', '/cluster')) as unknown as Status;
+const statusOf = async (ask: Remote): Promise<Status> => (await ask('GET', '/cluster')) as Status;
 
 async function drain(world: World, id: string, flags: Flags): Promise<void> {
   const ask = remoteOf(world, flags);
@@ -165,11 +166,11 @@ function told(status: Status): string[] {
   const sessions = shards.reduce((sum, row) => sum + (row.sessions ?? 0), 0);
   const most = Math.max(1, ...shards.map((row) => row.partitions));
   const rows = [COLUMNS, ...shards.map((row) => cellsOf(row, most))];
-  const widths = COLUMNS.map((_, at) => Math.max(...rows.map((row) => (row[at] as string).length)));
+  const widths = COLUMNS.map((_, at) => Math.max(...rows.map((row) => present(row[at]).length)));
   const line = (row: readonly string[]) =>
     row
       .map((cell, at) =>
-        RIGHT.has(COLUMNS[at] as string) ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!),
+        RIGHT.has(present(COLUMNS[at])) ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!),
       )
       .join('  ');
   return [

@@ -2,22 +2,24 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeDirectory } from '../directories.ts';
 import type { Engine } from '../embedding.ts';
-import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
+import type { GuildId, UserId } from '../protocol/ids.ts';
 import { P } from '../protocol/permissions.ts';
+import { present } from '../protocol/present.ts';
 import type { ErrorTree, Refusal } from '../protocol/refusal.ts';
+import { codeOf } from '../protocol/thrown.ts';
 import { damagedFile } from './failures.ts';
 
 /** The demo's objects, with the keys of `guildhall dev --json`. */
 export interface Demo {
-  /** The user who owns guild and applications; not printed. */
-  readonly owner_id: string;
+  /** Owns guild and applications; not printed. */
+  readonly owner_id: UserId;
   readonly application: { readonly id: string; readonly public_key: string; readonly client_secret: string };
   readonly bots: readonly DemoBot[];
   readonly users: readonly { readonly id: string; readonly name: string; readonly token: string }[];
   /** A player of the demo's game without an account, with a token for the client library. */
   readonly player: { readonly token: string };
   readonly guild: {
-    readonly id: string;
+    readonly id: GuildId;
     readonly text_channel_id: string;
     readonly voice_channel_id: string;
   };
@@ -72,20 +74,20 @@ export async function seedDemo(engine: Engine, options: { readonly bots: number 
 
 async function makeDemo(engine: Engine, { bots: botCount }: { readonly bots: number }): Promise<KeptDemo> {
   const owner = await createPerson(engine, OWNER);
-  const ownerId = owner.user.id as UserId;
+  const ownerId = owner.user.id;
   const created = await engine.admin.createGuild({ name: GUILD_NAME, ownerId });
-  const guildId = created.id as GuildId;
+  const guildId = created.id;
 
   const users: Demo['users'][number][] = [];
   for (const { username, globalName } of USERS) {
     const { user, token } = await createPerson(engine, { username, globalName });
-    await engine.admin.addMember({ guildId, userId: user.id as UserId });
+    await engine.admin.addMember({ guildId, userId: user.id });
     users.push({ id: user.id, name: user.username, token });
   }
 
   const first = await addBot(engine, guildId, ownerId, 0);
-  // Users sign in to the demo's game on their own machine, where a secret could not be kept.
-  const applicationId = first.application.id as ApplicationId;
+  // The demo's game: people sign in to it from their own machine, where no secret would stay one.
+  const applicationId = first.application.id;
   await engine.admin.configureClient({ applicationId, redirectUris: REDIRECT_URIS, publicClient: true });
   const bots = [first.bot];
   while (bots.length < botCount) bots.push((await addBot(engine, guildId, ownerId, bots.length)).bot);
@@ -97,7 +99,7 @@ async function makeDemo(engine: Engine, { bots: botCount }: { readonly bots: num
 async function withPlayer(engine: Engine, demo: KeptDemo): Promise<Demo> {
   const body = { external_user_id: 'demo-player', preferred_global_name: 'Player' };
   const [bot] = demo.bots;
-  const signedIn = await engine.api.bot_partner_sdk_token({ body }, { as: (bot as DemoBot).id });
+  const signedIn = await engine.api.bot_partner_sdk_token({ body }, { as: present(bot).id });
   return { ...demo, player: { token: (signedIn as { readonly access_token: string }).access_token } };
 }
 
@@ -108,7 +110,7 @@ const NAMES_TRIED = 50;
 async function createPerson(
   engine: Engine,
   { username, globalName }: { readonly username: string; readonly globalName: string },
-): Promise<{ readonly user: { readonly id: string; readonly username: string }; readonly token: string }> {
+): Promise<{ readonly user: { readonly id: UserId; readonly username: string }; readonly token: string }> {
   for (let number = 1; ; number++) {
     const name = number === 1 ? username : `${username}_${number}`;
     try {
@@ -130,7 +132,7 @@ function isTaken(error: unknown): boolean {
 async function addBot(engine: Engine, guildId: GuildId, ownerId: UserId, index: number) {
   const made = await engine.admin.createApplication({ name: botName(index), ownerId });
   const { application, bot, botToken, clientSecret } = made;
-  await engine.admin.addMember({ guildId, userId: bot.id as UserId, permissions: P.ADMINISTRATOR });
+  await engine.admin.addMember({ guildId, userId: bot.id, permissions: P.ADMINISTRATOR });
   return {
     application: { id: application.id, public_key: application.verify_key, client_secret: clientSecret },
     bot: { id: bot.id, token: botToken, application_id: application.id },
@@ -164,10 +166,10 @@ async function guildOf(engine: Engine, guildId: GuildId, ownerId: UserId): Promi
  */
 export async function keptDemo(engine: Engine, directory: string, bots: number): Promise<Demo> {
   const kept = await readDemo(directory);
-  const isThere = kept !== null && (await hasGuild(engine, kept.guild.id as GuildId));
+  const isThere = kept !== null && (await hasGuild(engine, kept.guild.id));
   let demo = isThere ? kept : await makeDemo(engine, { bots });
   while (demo.bots.length < bots) {
-    const { bot } = await addBot(engine, demo.guild.id as GuildId, demo.owner_id as UserId, demo.bots.length);
+    const { bot } = await addBot(engine, demo.guild.id, demo.owner_id, demo.bots.length);
     demo = { ...demo, bots: [...demo.bots, bot] };
   }
   if (demo !== kept) await writeDemo(directory, demo);
@@ -186,7 +188,7 @@ async function readDemo(directory: string): Promise<KeptDemo | null> {
     if (typeof demo?.guild?.id !== 'string' || !Array.isArray(demo.bots)) throw damagedFile(path, null);
     return demo;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    if (codeOf(error) === 'ENOENT') return null;
     throw error instanceof SyntaxError ? damagedFile(path, error) : error;
   }
 }

@@ -2,6 +2,8 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, isIPv6 } from 'node:net';
 import type { Config, ConfigKey } from '../config/config.ts';
+import { keysOf } from '../protocol/present.ts';
+import { codeOf } from '../protocol/thrown.ts';
 import type { PortKey, RefusedPort, WantedPort } from './world.ts';
 import { CommandError, type World } from './world.ts';
 
@@ -78,7 +80,7 @@ async function tryTcp({ host, port }: WantedPort): Promise<string | null> {
   try {
     await once(server, 'listening');
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? null;
+    return codeOf(error) ?? null;
   }
   server.close();
   await once(server, 'close');
@@ -93,7 +95,7 @@ async function tryUdp({ host, port }: WantedPort): Promise<string | null> {
     await once(socket, 'listening');
     return null;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? null;
+    return codeOf(error) ?? null;
   } finally {
     socket.close();
   }
@@ -156,7 +158,7 @@ export async function withFreePorts(
       step === STEPS_MAX || chosen[key] + STEP > PORT_MAX - STEP ? 0 : chosen[key] + STEP;
     chosen = { ...chosen, ...Object.fromEntries([...keys].map((key) => [key, next(key)])) };
   }
-  const keys = Object.keys(WHAT) as PortKey[];
+  const keys = keysOf(WHAT);
   const moved = keys.filter((key) => chosen[key] !== config[key]);
   return { config: chosen, moved: moved.map((key) => ({ key, from: config[key], to: chosen[key] })) };
 }

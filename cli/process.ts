@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { VERSION } from '../actors/runtime/version.ts';
+import { codeOf } from '../protocol/thrown.ts';
 import { processChannel } from '../transports/cluster/channel.ts';
 import { refusedPorts } from './ports.ts';
 import { type Mount, runCli } from './program.ts';
@@ -60,7 +61,7 @@ const bench: Mount = async (program: Command) => {
     const { addBenchCommand } = await import('../bench/command.ts');
     addBenchCommand(program);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
   }
 };
 

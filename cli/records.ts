@@ -1,9 +1,14 @@
 import type { Command } from 'commander';
+import { isRecord } from '../protocol/present.ts';
 import { addApplicationPlayerCommands, addBanCommands } from './players.ts';
 import { type Flags, type Remote, remote, type Told } from './remote.ts';
 import type { World } from './world.ts';
 
 type Fields = Record<string, unknown>;
+
+/** The object that an answer has there; without one, no fields. */
+const fieldsOf = (value: unknown): Fields => (isRecord(value) ? value : {});
+const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.map(fieldsOf) : []);
 const ADMINISTRATOR = '8';
 
 /** Adds `app`, `bot`, `user`, `guild` and `token`, which call the admin API of a running server. */
@@ -82,8 +87,8 @@ async function createApplication(ask: Remote, [name]: readonly string[], flags: 
     ...(flags.owner && { owner_id: flags.owner }),
     ...(flags.guild && { guild_id: flags.guild, permissions: flags.permissions }),
   });
-  const application = made.application as Fields;
-  const bot = made.bot as Fields;
+  const application = fieldsOf(made.application);
+  const bot = fieldsOf(made.bot);
   return {
     value: made,
     lines: [
@@ -106,7 +111,7 @@ async function configureClient(ask: Remote, [id]: readonly string[], flags: Flag
     ...((flags.public || flags.confidential) && { public_client: flags.public === true }),
     ...(flags.approve && { approved_scopes: flags.approve }),
   });
-  const { name, redirect_uris: redirects, oauth2 } = value.application as Fields;
+  const { name, redirect_uris: redirects, oauth2 } = fieldsOf(value.application);
   const settings = oauth2 as { readonly publicClient: boolean; readonly approvedScopes: readonly string[] };
   return {
     value,
@@ -122,7 +127,7 @@ async function configureClient(ask: Remote, [id]: readonly string[], flags: Flag
 
 async function listApplications(ask: Remote): Promise<Told> {
   const value = await ask('GET', '/applications');
-  const rows = (value.applications as Fields[]).map(
+  const rows = listOf(value.applications).map(
     ({ id, bot_id, name }) => `${id}  bot ${bot_id ?? 'none'}  ${name}`,
   );
   return { value, lines: [...rows, `${rows.length} in all. Next: guildhall app create <name>`] };
@@ -135,7 +140,7 @@ async function createUser(ask: Remote, [username]: readonly string[], flags: Fla
     ...(flags.email && { email: flags.email }),
     ...(flags.guild && { guild_id: flags.guild }),
   });
-  const { id, username: name } = value.user as Fields;
+  const { id, username: name } = fieldsOf(value.user);
   return {
     value,
     lines: [
@@ -166,21 +171,21 @@ async function setPassword(ask: Remote, [userId]: readonly string[]): Promise<To
 
 async function listUsers(ask: Remote, _: readonly string[], flags: Flags): Promise<Told> {
   const value = await ask('GET', `/users?${pageQuery(flags)}`);
-  const rows = (value.users as Fields[]).map(
+  const rows = listOf(value.users).map(
     ({ id, username, bot }) => `${id}  ${bot ? 'bot ' : 'user'}  ${username}`,
   );
-  return { value, lines: [...rows, nextPage(value.users as Fields[], flags, 'user')] };
+  return { value, lines: [...rows, nextPage(listOf(value.users), flags, 'user')] };
 }
 
 async function createGuild(ask: Remote, [name]: readonly string[], flags: Flags): Promise<Told> {
   const value = await ask('POST', '/guilds', { name, owner_id: flags.owner });
-  const { id } = value.guild as Fields;
+  const { id } = fieldsOf(value.guild);
   return { value, lines: [`Guild ${name} (${id})`, `Next: guildhall guild add ${id} <user or bot id>`] };
 }
 
 async function listGuilds(ask: Remote, _: readonly string[], flags: Flags): Promise<Told> {
   const value = await ask('GET', `/guilds?${pageQuery(flags)}`);
-  const guilds = value.guilds as Fields[];
+  const guilds = listOf(value.guilds);
   const rows = guilds.map(({ id, name }) => `${id}  ${name}`);
   return { value, lines: [...rows, nextPage(guilds, flags, 'guild')] };
 }

@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { type Config, ConfigError, type ConfigKey, type ConfigLayer, parseConfig } from '../config/config.ts';
+import { isRecord } from '../protocol/present.ts';
+import { codeOf, messageOf } from '../protocol/thrown.ts';
 import { CommandError, type World } from './world.ts';
 
 /** The settings file that is read by default. */
@@ -65,10 +67,10 @@ async function readFileLayer(world: World, named: string | null): Promise<Config
   try {
     text = await readFile(resolve(world.cwd, from), 'utf8');
   } catch (error) {
-    if (asked === null && (error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    if (asked === null && codeOf(error) === 'ENOENT') return null;
     const by = named === null && asked !== null ? 'GUILDHALL_CONFIG' : '--config';
     throw new CommandError(
-      `${from} cannot be read: ${(error as Error).message}.`,
+      `${from} cannot be read: ${messageOf(error)}.`,
       `Name a readable YAML file with ${by}.`,
     );
   }
@@ -79,10 +81,10 @@ async function readFileLayer(world: World, named: string | null): Promise<Config
     if (!(error instanceof YAMLParseError)) throw error;
     throw new CommandError(`${from} is not valid YAML: ${error.message}`, 'Write one `key: value` a line.');
   }
-  if (typeof values !== 'object' || values === null || Array.isArray(values)) {
+  if (!isRecord(values)) {
     throw new CommandError(`${from} is not a list of settings.`, 'Write one `key: value` a line.');
   }
-  return { from, values: values as Record<string, unknown> };
+  return { from, values };
 }
 
 /** Settings from `GUILDHALL_LISTEN_PORT` and similar variables, and from `DATABASE_URL`, which hosting services set. */

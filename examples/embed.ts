@@ -1,7 +1,6 @@
 // Guildhall inside a program of its own: an engine in memory, a guild with a bot, a hook that tidies what is written,
 // and messages sent without any network. Run it with `npm run example`.
 import { ApiError, createEngine } from '../main.ts'; // In a program of your own: from 'guildhall'.
-import type { GuildId, UserId } from '../protocol/ids.ts';
 
 const PERMISSIONS = { administrator: 8n };
 const TEXT_CHANNEL = 0;
@@ -10,11 +9,11 @@ const engine = await createEngine({ config: { log_level: 'warn' } });
 
 // Someone to own the guild, and a bot that is an administrator in it.
 const { user: owner } = await engine.admin.createUser({ username: 'keeper', globalName: 'The Keeper' });
-const guild = await engine.admin.createGuild({ name: 'The Harbour', ownerId: owner.id as UserId });
-const { bot } = await engine.admin.createApplication({ name: 'Beacon', ownerId: owner.id as UserId });
+const guild = await engine.admin.createGuild({ name: 'The Harbour', ownerId: owner.id });
+const { bot } = await engine.admin.createApplication({ name: 'Beacon', ownerId: owner.id });
 await engine.admin.addMember({
-  guildId: guild.id as GuildId,
-  userId: bot.id as UserId,
+  guildId: guild.id,
+  userId: bot.id,
   permissions: PERMISSIONS.administrator,
 });
 

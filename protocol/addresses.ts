@@ -34,3 +34,9 @@ export function networkOf(address: string): string {
     .map((group) => group.replace(/^0+(?=.)/, ''))
     .join(':')}::/64`;
 }
+
+/** The port that a listening socket was given; `address` is what its `address()` answers. */
+export function portOf(address: string | { readonly port: number } | null): number {
+  if (address === null || typeof address === 'string') throw new TypeError('No TCP or UDP port is bound.');
+  return address.port;
+}

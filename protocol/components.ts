@@ -120,12 +120,12 @@ const IN_CONTAINER: readonly ComponentKind[] = [
 
 /** Kinds at the top level: `standalone` for messages with the flag IS_COMPONENTS_V2, `legacy` for other messages. */
 export const COMPONENT_ROOTS = {
-  legacy: { kinds: [C.ACTION_ROW] as readonly ComponentKind[], max: LIMITS.component_rows_max },
+  legacy: { kinds: [C.ACTION_ROW], max: LIMITS.component_rows_max },
   standalone: {
-    kinds: [...IN_CONTAINER, C.CONTAINER] as readonly ComponentKind[],
+    kinds: [...IN_CONTAINER, C.CONTAINER],
     max: LIMITS.components_per_message_max,
   },
-  modal: { kinds: [C.ACTION_ROW, C.TEXT_DISPLAY, C.LABEL] as readonly ComponentKind[], max: 5 },
+  modal: { kinds: [C.ACTION_ROW, C.TEXT_DISPLAY, C.LABEL], max: 5 },
 } as const;
 
 export const SELECTS: ReadonlySet<number> = new Set(IN_ROW.filter((kind) => kind !== C.BUTTON));

@@ -1,3 +1,4 @@
+import { keysOf } from './present.ts';
 /**
  * Who a player is at other providers: the words of the wire.
  *
@@ -29,7 +30,7 @@ const EXTERNAL_AUTH = {
 } as const satisfies Record<string, ProviderType>;
 export type ExternalAuthType = keyof typeof EXTERNAL_AUTH;
 
-export const EXTERNAL_AUTH_TYPES = Object.keys(EXTERNAL_AUTH) as ExternalAuthType[];
+export const EXTERNAL_AUTH_TYPES = keysOf(EXTERNAL_AUTH);
 
 export const IDENTITY_LIMITS = {
   external_user_id_characters_max: 1024,

@@ -30,6 +30,9 @@ export function isSnowflake(value: unknown): value is string {
   return typeof value === 'string' && SNOWFLAKE.test(value) && BigInt(value) <= MAX_SNOWFLAKE;
 }
 
+/** True for a snowflake where a user's is wanted. Whether there is such a user is another question. */
+export const isUserId = (value: unknown): value is UserId => isSnowflake(value);
+
 /** The Unix time in milliseconds at which a snowflake was made. */
 export function snowflakeMs(id: string): number {
   return Number(BigInt(id) >> 22n) + EPOCH_MS;
@@ -44,4 +47,14 @@ export function snowflakeAt(ms: number): string {
 export function compareIds(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Two users, the older account first: what stands between two people is kept under one order. */
+export const userPair = (one: UserId, other: UserId): [UserId, UserId] =>
+  compareIds(one, other) <= 0 ? [one, other] : [other, one];
+
+/** The role that every member of a guild has carries the guild's own id. */
+export function everyoneRoleOf(guildId: GuildId): RoleId {
+  const id: string = guildId;
+  return id as RoleId;
 }

@@ -1,3 +1,4 @@
+import { keysOf } from './present.ts';
 /**
  * What concerns the security of the server, for its operator: each event, what it says of itself, and what it means.
  * Fields are ids, networks and names of settings; never a password, token, code, or text that somebody typed.
@@ -52,7 +53,7 @@ export type SecurityTrail = <Event extends SecurityEvent>(
   fields: SecurityFields<Event>,
 ) => void;
 
-export const SECURITY_EVENT_NAMES = Object.keys(SECURITY_EVENTS) as readonly SecurityEvent[];
+export const SECURITY_EVENT_NAMES = keysOf(SECURITY_EVENTS);
 export const SECURITY_METRIC = {
   name: 'guildhall_security_events',
   help: 'Security events since the start, by event.',

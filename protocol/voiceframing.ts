@@ -24,8 +24,9 @@ export type ClientBinaryOp = (typeof CLIENT_BINARY_OPS)[number];
 
 const TEXT_OPS: ReadonlySet<number> = new Set(CLIENT_TEXT_OPS);
 const CLIENT_BINARY: ReadonlySet<number> = new Set(CLIENT_BINARY_OPS);
-export const isClientTextOp = (op: unknown): op is ClientTextOp => TEXT_OPS.has(op as number);
-export const isClientBinaryOp = (op: unknown): op is ClientBinaryOp => CLIENT_BINARY.has(op as number);
+export const isClientTextOp = (op: unknown): op is ClientTextOp => typeof op === 'number' && TEXT_OPS.has(op);
+export const isClientBinaryOp = (op: unknown): op is ClientBinaryOp =>
+  typeof op === 'number' && CLIENT_BINARY.has(op);
 
 /** A binary frame from the server: big-endian u16 sequence number, opcode, payload. */
 interface ServerBinaryFrame {

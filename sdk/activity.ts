@@ -226,7 +226,7 @@ export function activityFromWire(d: Json): Activity {
     secrets: join === null ? undefined : { join },
     buttons: buttonsFromWire(d, urls),
     supportedPlatforms: platforms.length === 0 ? undefined : bitsOf(platforms),
-  }) as Activity;
+  });
 }
 
 function buttonsFromWire(d: Json, urls: unknown): ActivityButton[] | undefined {
@@ -255,5 +255,5 @@ function assetsFromWire(d: Json): ActivityAssets {
   } as const;
   return pruned(
     Object.fromEntries(Object.entries(names).map(([key, name]) => [key, textOf(d, name) ?? undefined])),
-  ) as ActivityAssets;
+  );
 }

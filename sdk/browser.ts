@@ -26,7 +26,7 @@ interface Page {
   readonly crossOriginIsolated?: boolean;
 }
 
-const page = (): Page => globalThis as unknown as Page;
+const page = (): Page => globalThis as Page;
 
 const OPEN = 1;
 /** Channel on which the redirect page passes its URL to the page that asked. */

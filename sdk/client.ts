@@ -71,7 +71,7 @@ export const clientOf = (hostOf: () => Host): ClientConstructor =>
       for (const Group of GROUPS) show(this, new Group(core));
       show(this, core.calls);
     }
-  } as unknown as ClientConstructor;
+  } as ClientConstructor;
 
 const versionPart = (at: number): number => Number.parseInt(VERSION.split('.')[at] ?? '0', 10);
 

@@ -1,6 +1,7 @@
-import type { GatewayPresenceUpdate, GatewayVoiceState } from 'discord-api-types/v10';
+import type { GatewayPresenceUpdate } from 'discord-api-types/v10';
 import type { Guild, LiveVoiceChannel } from '../../engine/guild/guild.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { KeptReply } from '../runtime/commandkeys.ts';
 import type { DispatchStream, StreamDispatch } from '../runtime/stream.ts';
@@ -53,8 +54,8 @@ export const isEmpty = (estate: Estate): boolean =>
 export function inherit(guild: Guild, estate: Estate): void {
   for (const presence of estate.presences) guild.presences.set(presence.user.id as UserId, presence);
   for (const state of estate.voiceStates) {
-    const userId = state.user_id as UserId;
-    const member = guild.members.get(userId) as GatewayVoiceState['member'] | null;
+    const userId = state.user_id;
+    const member = guild.members.get(userId);
     if (member && guild.channels.has(state.channel_id as ChannelId))
       guild.voiceStates.set(userId, { ...state, member });
   }

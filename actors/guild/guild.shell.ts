@@ -72,7 +72,7 @@ const MOVES: Readonly<Record<string, 'joined' | 'left'>> = {
 const RETURN_MS = 30_000;
 
 /** Runs the effects of one guild. */
-export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
+export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, GuildId> {
   readonly #ports: GuildPorts;
   readonly #reader = new WindowReader();
   readonly #seats: GuildSeats;
@@ -91,13 +91,13 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
   readonly #news: LinkNews[] = [];
 
   constructor(id: string, ports: GuildPorts, send: Send<Guild>) {
-    super(id, guildRules, ports, send);
+    super(id as GuildId, guildRules, ports, send);
     this.#ports = ports;
     this.#send = send;
     const { listener, wheel } = ports;
     const settle = () =>
       send({ type: 'work', work: this.command('settleVoice', {}, SYSTEM, ignore, ignore) });
-    this.#seats = new GuildSeats({ guildId: id as GuildId, listener, wheel, settle });
+    this.#seats = new GuildSeats({ guildId: this.id, listener, wheel, settle });
     this.#voice =
       this.tenure && new VoiceKeeper({ wheel, keep: () => this.#keepVoice(), onFault: this.tenure.onFault });
   }
@@ -147,7 +147,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
       stream: () => this.stream,
       arriving: this.#arriving,
       returned: (guild, sessions) => this.#returned(guild, sessions),
-      displaced: (session, n) => listener.displacedSubscriber?.(this.id as GuildId, session, n),
+      displaced: (session, n) => listener.displacedSubscriber?.(this.id, session, n),
       done,
       fault,
     });
@@ -161,7 +161,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
   protected async fetch(): Promise<Guild | null> {
     const { guilds } = this.#ports;
     const [snapshot, estate] = await Promise.all([
-      guilds.load(this.id as GuildId),
+      guilds.load(this.id),
       this.tenure?.snapshot(this.id) ?? null,
     ]);
     if (!snapshot) return null;
@@ -176,7 +176,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
 
   /** Takes what the last owner knew; whoever is in voice is a member at hand. */
   async #inherit(guild: Guild, estate: Estate): Promise<void> {
-    await this.read(guild, { members: estate.voiceStates.map(({ user_id }) => user_id as UserId) });
+    await this.read(guild, { members: estate.voiceStates.map(({ user_id }) => user_id) });
     inherit(guild, estate);
     this.unrecorded = estate.told ?? [];
     for (const kept of estate.replies) this.keys?.restore(kept, false);
@@ -204,7 +204,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
         const how = MOVES[t];
         if (how) moved.set((d as { readonly user: { readonly id: string } }).user.id, how);
       }
-    if (moved.size > 0) this.#ports.listener.membersMoved?.(this.id as GuildId, moved);
+    if (moved.size > 0) this.#ports.listener.membersMoved?.(this.id, moved);
   }
 
   /**
@@ -234,7 +234,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
   #lookForStranded(guild: Guild): void {
     const { sessionCounts, presences } = guild;
     const gone = [...presences.keys()].filter((userId) => !sessionCounts.has(userId));
-    if (gone.length > 0) this.#ports.listener.presentAgain?.(this.id as GuildId, gone);
+    if (gone.length > 0) this.#ports.listener.presentAgain?.(this.id, gone);
     for (const [userId, { session_id: sessionId, channel_id: channelId }] of guild.voiceStates) {
       if (guild.subscribers.has(sessionId)) continue;
       const input = { userId, sessionId, channelId: channelId as ChannelId };
@@ -262,7 +262,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
   }
 
   protected override applied(guild: Guild, fact: GuildFact): void {
-    if (fact.type === 'memberRemoved') this.#putOut(guild, fact, fact.user.id as UserId);
+    if (fact.type === 'memberRemoved') this.#putOut(guild, fact, fact.user.id);
     if (fact.type !== 'guildDeleted') return;
     this.#news.push(...linksEnded(guild));
   }
@@ -309,7 +309,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
   /** Membership is what ties sessions to guilds, so it is followed once it is durable. */
   protected follow(facts: readonly GuildFact[]): void {
     const { listener } = this.#ports;
-    const id = this.id as GuildId;
+    const id = this.id;
     for (const fact of facts) {
       if (fact.type === 'memberAdded') listener.memberJoined(id, fact.member.user.id);
       else if (fact.type === 'memberRemoved') {
@@ -338,7 +338,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
   #over(memberIds: readonly UserId[]): void {
     for (const userId of new Set([...memberIds, ...(this.state?.sessionCounts.keys() ?? [])])) {
       if (this.state) dismiss(this.state, userId);
-      this.#ports.listener.memberLeft(this.id as GuildId, userId);
+      this.#ports.listener.memberLeft(this.id, userId);
     }
     this.leave();
   }
@@ -355,13 +355,13 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
     this.#returning?.cancel();
     void this.#voice?.end();
     if (moved) {
-      this.#ports.listener.departed?.(this.id as GuildId, this.shown);
+      this.#ports.listener.departed?.(this.id, this.shown);
       return;
     }
     // Who was put out without it being durable is a member still.
     const leaving = [...(this.#leaving?.values() ?? [])].flat();
     const subscribers = [...new Set([...guild.subscribers.values(), ...leaving])];
-    if (subscribers.length > 0) this.#ports.listener.lostGuild(this.id as GuildId, subscribers);
+    if (subscribers.length > 0) this.#ports.listener.lostGuild(this.id, subscribers);
   }
 }
 

@@ -35,7 +35,7 @@ export class Games {
     if (this.#handlers.has(name)) throw new RangeError(`The game "${name}" is defined already.`);
     if (tickMs !== undefined && !(tickMs >= TICK_MS.min && tickMs <= TICK_MS.max))
       throw new RangeError(`tickMs is from ${TICK_MS.min} to ${TICK_MS.max}.`);
-    this.#handlers.set(name, handlers as LobbyHandlers<unknown>);
+    this.#handlers.set(name, handlers);
     this.onDefined(name);
   }
 

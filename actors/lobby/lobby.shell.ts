@@ -72,7 +72,7 @@ const NEW_MS = 60_000;
 const DIRECT_MAX = 256;
 
 /** Runs the effects of one lobby. */
-export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch> {
+export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch, ChannelId> {
   readonly #ports: LobbyPorts;
   /** Who has missed something has it looked up: here only the last number counts. */
   protected override readonly keptMax = 1;
@@ -87,7 +87,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch> 
   #due: { readonly atMs: number; readonly timer: Timer } | null = null;
 
   constructor(id: string, ports: LobbyPorts, send: Send<LobbyState>) {
-    super(id, lobbyRules, ports, send);
+    super(id as ChannelId, lobbyRules, ports, send);
     this.#ports = ports;
     this.#send = send;
   }
@@ -195,12 +195,10 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch> 
 
   protected async fetch(): Promise<LobbyState | null> {
     const fresh = this.#ports.fresh.take(this.id);
-    const loaded = fresh
-      ? { lobby: fresh, members: [] }
-      : await this.#ports.lobbies.load(this.id as ChannelId);
+    const loaded = fresh ? { lobby: fresh, members: [] } : await this.#ports.lobbies.load(this.id);
     if (!loaded) return null;
     const state = { ...newLobbyState(loaded.lobby), messages: new Window<MessageId, LobbyMessage | null>() };
-    for (const member of loaded.members) state.members.set(member.user.id as UserId, member);
+    for (const member of loaded.members) state.members.set(member.user.id, member);
     return state;
   }
 
@@ -208,9 +206,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch> 
     const keys = (needs.messages ?? []).map(({ id }) => id).filter((id) => !state.messages.has(id));
     if (keys.length === 0) return null;
     const fetch = async (ids: readonly string[]) => {
-      const rows = await Promise.all(
-        ids.map((id) => this.#ports.lobbies.message(this.id as ChannelId, id as MessageId)),
-      );
+      const rows = await Promise.all(ids.map((id) => this.#ports.lobbies.message(this.id, id as MessageId)));
       const found = rows.filter((row) => row !== null);
       keep(state.messages, ids, found, ({ id }) => id);
     };
@@ -261,7 +257,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch> 
 
   protected follow(facts: readonly Told[]): void {
     const { listener } = this.#ports;
-    const id = this.id as ChannelId;
+    const id = this.id;
     for (const fact of facts) {
       if (fact.type === 'lobbyMemberAdded') this.#joined(fact.applicationId, fact.member);
       else if (fact.type === 'lobbyMemberRemoved') {
@@ -283,12 +279,12 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch> 
   }
 
   #joined(applicationId: ApplicationId, member: LobbyMember): void {
-    this.#ports.listener.memberJoined(this.id as ChannelId, applicationId, member.user.id as UserId);
+    this.#ports.listener.memberJoined(this.id, applicationId, member.user.id);
     this.#game?.joined(member);
   }
 
   #said(message: LobbyMessage): void {
-    this.#ports.listener.said(this.id as ChannelId, this.state?.lobby.linked ?? null, message);
+    this.#ports.listener.said(this.id, this.state?.lobby.linked ?? null, message);
   }
 
   /** Who is in the call is followed as soon as it is told; since when nobody is here, as soon as it is so. */
@@ -364,7 +360,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch> 
     if (state.voiceStates.size > 0) this.#ports.seats().ended(this.id, moved ? 'lobby' : undefined);
     if (moved) return;
     const sessions = [...state.sessions.values()];
-    if (sessions.length > 0) this.#ports.listener.lost(this.id as ChannelId, sessions);
+    if (sessions.length > 0) this.#ports.listener.lost(this.id, sessions);
   }
 }
 

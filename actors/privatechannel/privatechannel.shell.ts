@@ -58,7 +58,12 @@ interface ReadNeeds extends PrivateNeeds {
 }
 
 /** Runs the effects of one private channel. */
-export class PrivateChannelShell extends AggregateShell<PrivateChannelState, PrivateFact, Dispatch> {
+export class PrivateChannelShell extends AggregateShell<
+  PrivateChannelState,
+  PrivateFact,
+  Dispatch,
+  ChannelId
+> {
   readonly #ports: PrivateChannelPorts;
   /** Who has missed something has it looked up: here only the last number counts. */
   protected override readonly keptMax = 1;
@@ -73,7 +78,7 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
   readonly #keeper: VoiceKeeper | null;
 
   constructor(id: string, ports: PrivateChannelPorts, send: Send<PrivateChannelState>) {
-    super(id, privateRules, ports, send);
+    super(id as ChannelId, privateRules, ports, send);
     this.#ports = ports;
     this.#send = send;
     const { wheel } = ports;
@@ -143,7 +148,7 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
   protected async fetch(): Promise<PrivateChannelState | null> {
     const { privateChannels, users, relationships } = this.#ports;
     const [channel, kept] = await Promise.all([
-      privateChannels.get(this.id as ChannelId),
+      privateChannels.get(this.id),
       this.tenure?.snapshot(this.id) ?? null,
     ]);
     if (!channel) return null;

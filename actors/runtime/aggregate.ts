@@ -3,7 +3,7 @@ import { directStream } from '../../engine/fanout/direct.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Env, Outcome, Reply } from '../../engine/kernel/outcome.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { AnyId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { CommandRecord, RecordedDispatch } from '../../storage/cluster/port.ts';
 import type { Fence } from '../../storage/database/driver.ts';
@@ -48,14 +48,18 @@ const READS_MAX = 16;
  * in the order they arrive (one that must read first waits without holding up the rest); replies and dispatches leave
  * in the order of their commits, and nothing leaves that is not durable.
  */
-export abstract class AggregateShell<State, Fact extends { readonly type: string }, Dispatch>
-  implements RegisteredShell<State>
+export abstract class AggregateShell<
+  State,
+  Fact extends { readonly type: string },
+  Dispatch,
+  Id extends AnyId = AnyId,
+> implements RegisteredShell<State>
 {
   readonly refusals: { readonly missing: Refusal; readonly full: Refusal };
   readonly #rules: Rules<State, Fact, Dispatch>;
   /** Null before it is read, and when the actor is over. */
   protected state: State | null = null;
-  protected readonly id: string;
+  protected readonly id: Id;
   protected readonly commits: OrderedCommits;
   readonly #ports: AggregatePorts;
   readonly #send: Send<State>;
@@ -83,7 +87,7 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   #loading: Load<State | null> | null = null;
   #isHurried = false;
 
-  constructor(id: string, rules: Rules<State, Fact, Dispatch>, ports: AggregatePorts, send: Send<State>) {
+  constructor(id: Id, rules: Rules<State, Fact, Dispatch>, ports: AggregatePorts, send: Send<State>) {
     this.id = id;
     this.#rules = rules;
     this.refusals = { missing: rules.missing, full: refusal('API_OVERLOADED') };

@@ -42,8 +42,8 @@ export function keep<K extends string, Row>(
   window: Map<K, Row | null>,
   keys: readonly string[],
   rows: readonly Row[],
-  keyOf: (row: Row) => string,
+  keyOf: (row: Row) => K,
 ): void {
-  for (const row of rows) if (!window.has(keyOf(row) as K)) window.set(keyOf(row) as K, row);
+  for (const row of rows) if (!window.has(keyOf(row))) window.set(keyOf(row), row);
   for (const key of keys) if (!window.has(key as K)) window.set(key as K, null);
 }

@@ -1,3 +1,4 @@
+import { present } from '../../protocol/present.ts';
 import type { RecordedDispatch } from '../../storage/cluster/port.ts';
 
 export interface StreamBounds {
@@ -69,7 +70,7 @@ export class DispatchStream {
   lastOf(names: ReadonlySet<string>, max: number): StreamDispatch[] {
     const found: StreamDispatch[] = [];
     for (let at = this.#kept.length - 1; at >= this.#head && found.length < max; at -= 1) {
-      const { t, d, to, n, atMs } = this.#kept[at] as Kept;
+      const { t, d, to, n, atMs } = present(this.#kept[at]);
       if (names.has(t)) found.push({ t, d, to, n, atMs });
     }
     return found.reverse();
@@ -137,7 +138,7 @@ export class DispatchStream {
     let high = this.#kept.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((this.#kept[middle] as Kept).n > n) high = middle;
+      if (present(this.#kept[middle]).n > n) high = middle;
       else low = middle + 1;
     }
     return this.#kept.slice(low);
@@ -182,7 +183,6 @@ function weigh(value: unknown, depth: number): number {
   if (value === null || typeof value !== 'object' || depth === 0) return VALUE_BYTES;
   let bytes = VALUE_BYTES;
   if (Array.isArray(value)) for (const each of value) bytes += weigh(each, depth - 1);
-  else
-    for (const key in value) bytes += VALUE_BYTES + weigh((value as Record<string, unknown>)[key], depth - 1);
+  else for (const key in value) bytes += VALUE_BYTES + weigh(Reflect.get(value, key), depth - 1);
   return bytes;
 }

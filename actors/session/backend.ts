@@ -1,14 +1,16 @@
-import type { APIUser, GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import type { Cursor } from '../../engine/session/cursors.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import type { Circle, ReadyApplication } from '../../engine/session/ready.ts';
-import type { GuildId } from '../../protocol/ids.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { Principal } from './ports.ts';
 import type { RequestName, Requests, SessionRequest } from './requests.ts';
 
 /** A session as the rest of the engine sees it. */
 export interface LiveSession extends Subscriber {
+  readonly userId: UserId;
   /** By which its shard names it, on links and in its journal; never used twice by one run of a shard. */
   readonly handle: number;
   readonly principal: Principal;

@@ -3,6 +3,7 @@ import { type Cursor, StreamCursors } from '../../engine/session/cursors.ts';
 import type { SessionContent } from '../../engine/session/journal.index.ts';
 import { BatchWriter, ENTRY, streamText } from '../../engine/session/journal.ts';
 import type { PlainIdentity, SessionManner } from '../../engine/session/record.ts';
+import { present } from '../../protocol/present.ts';
 import type { JournalWriter } from '../../storage/journal/port.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
@@ -208,7 +209,7 @@ export class Journal implements SessionJournal {
     this.#guarded(() => {
       this.#write();
       const { bytesMax } = this.#ports.settings;
-      const files = this.#files as JournalWriter;
+      const files = present(this.#files);
       // One that has not named every session yet is no place to begin reading.
       const isFull = files.segment.bytes >= Math.min(SEGMENT_BYTES_MAX, bytesMax / SEGMENTS);
       if (isFull && !this.#unnamed) this.#rotate();
@@ -219,7 +220,7 @@ export class Journal implements SessionJournal {
   #write(): void {
     this.#number = (this.#number + 1) | 0;
     const batch = this.#batch.finish(this.#number, this.#ports.clock.now());
-    const files = this.#files as JournalWriter;
+    const files = present(this.#files);
     files.append(batch);
     const { number, bytes } = files.segment;
     this.#ports.tap?.(batch, number, bytes - batch.length);
@@ -227,7 +228,7 @@ export class Journal implements SessionJournal {
   }
 
   #rotate(): void {
-    const files = this.#files as JournalWriter;
+    const files = present(this.#files);
     const nowMs = this.#ports.clock.monotonic();
     if (files.segment.number > 0) this.#endedMs.set(files.segment.number, nowMs);
     files.rotate();
@@ -238,7 +239,7 @@ export class Journal implements SessionJournal {
 
   #drop(): boolean {
     const [oldest] = this.#endedMs.keys();
-    if (oldest === undefined || !(this.#files as JournalWriter).drop()) return false;
+    if (oldest === undefined || !present(this.#files).drop()) return false;
     this.#endedMs.delete(oldest);
     return true;
   }

@@ -36,7 +36,7 @@ const ONLINE = {
   activities: [],
   status: 'online',
   afk: false,
-} as unknown as GatewayPresenceUpdateData;
+} as GatewayPresenceUpdateData;
 const INVISIBLE = { ...ONLINE, status: 'invisible' } as GatewayPresenceUpdateData;
 /** What opens an opcode to an application that acts for a user. */
 const NOTHING = { guildIds: [], lobbies: [] };

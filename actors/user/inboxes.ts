@@ -3,6 +3,7 @@ import { directStream, type Ears, isDirect, SINCE } from '../../engine/fanout/di
 import type { Cursor } from '../../engine/session/cursors.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import { present } from '../../protocol/present.ts';
 import type { ClusterStore, RecordedDispatch, ToldPlace } from '../../storage/cluster/port.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
@@ -300,7 +301,7 @@ export class Inboxes {
     const held = inbox.held ?? [];
     let at = 0;
     for (; at < held.length; at += 1) {
-      const { which, body } = held[at] as Held;
+      const { which, body } = present(held[at]);
       if (at >= inbox.sure && this.#hasGap(inbox, body)) break;
       this.#deliver(userId, inbox, which, body);
     }

@@ -1,4 +1,3 @@
-import type { APIUser } from 'discord-api-types/v10';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
@@ -6,6 +5,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { SessionPresence } from '../../engine/presence/merge.ts';
 import { type UserChange, type UserDispatch, type UserUpdated, userRules } from '../../engine/user/user.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { AggregatePorts, Outgoing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
@@ -45,11 +45,11 @@ export interface UserListener {
 }
 
 /** Runs the effects of one user's actor. */
-export class UserShell extends AggregateShell<UserState, UserUpdated, UserDispatch> {
+export class UserShell extends AggregateShell<UserState, UserUpdated, UserDispatch, UserId> {
   readonly #ports: UserPorts;
 
   constructor(id: string, ports: UserPorts, send: Send<UserState>) {
-    super(id, userRules, ports, send);
+    super(id as UserId, userRules, ports, send);
     this.#ports = ports;
   }
 
@@ -73,7 +73,7 @@ export class UserShell extends AggregateShell<UserState, UserUpdated, UserDispat
 
   protected async fetch(): Promise<UserState | null> {
     const { users } = this.#ports;
-    const id = this.id as UserId;
+    const id = this.id;
     const [[user], guildIds] = await Promise.all([users.get([id]), users.guildIds(id)]);
     return user ? { user, guildIds: new Set(guildIds), sessions: new Map(), presences: new Map() } : null;
   }
@@ -103,6 +103,6 @@ export class UserShell extends AggregateShell<UserState, UserUpdated, UserDispat
   protected ended(state: UserState, moved: boolean): void {
     if (moved) return;
     const sessions = [...state.sessions.values()];
-    if (sessions.length > 0) this.#ports.userListener.lostUser(this.id as UserId, sessions);
+    if (sessions.length > 0) this.#ports.userListener.lostUser(this.id, sessions);
   }
 }

@@ -1,9 +1,9 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { mergePresences, type Presence, type SessionPresence } from '../../engine/presence/merge.ts';
 import type { UserChange } from '../../engine/user/user.ts';
 import { USERNAME_TAKEN } from '../../engine/user/usernames.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { Ownership, Router } from '../placement/ports.ts';
 import type { Registry } from '../runtime/registry.ts';

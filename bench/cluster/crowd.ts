@@ -1,3 +1,4 @@
+import { present } from '../../protocol/present.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { type Arena, pause, until } from './arena.ts';
 import { ResumingClient } from './client.ts';
@@ -28,7 +29,7 @@ export class Crowd {
         if (isNew) this.ready += 1;
         else this.resumed += 1;
       };
-      const token = tokens[index % tokens.length] as string;
+      const token = present(tokens[index % tokens.length]);
       return new ResumingClient({ url: gateway, token, intents: INTENTS, message, opened });
     });
   }

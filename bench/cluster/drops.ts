@@ -1,3 +1,4 @@
+import { present } from '../../protocol/present.ts';
 import { openArena, pause, until } from './arena.ts';
 import { ResumingClient } from './client.ts';
 
@@ -37,7 +38,7 @@ export async function measureDrops(disconnects: number, seed: number): Promise<D
       new ResumingClient({
         ...{
           url: arena.gateway,
-          token: arena.tokens[index % arena.tokens.length] as string,
+          token: present(arena.tokens[index % arena.tokens.length]),
           intents: INTENTS,
         },
         message: (content) => void seen.push(content),
@@ -60,7 +61,7 @@ export async function measureDrops(disconnects: number, seed: number): Promise<D
       }
     });
     for (let count = 0; count < disconnects; ) {
-      const client = clients[Math.floor(random() * SESSIONS)] as ResumingClient;
+      const client = present(clients[Math.floor(random() * SESSIONS)]);
       if (client.isOpen) {
         client.drop();
         count += 1;

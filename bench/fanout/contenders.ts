@@ -1,6 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Server as SocketIoServer } from 'socket.io';
@@ -9,6 +8,7 @@ import { systemClock } from '../../actors/runtime/clock.ts';
 import { TimerWheel } from '../../actors/runtime/wheel.ts';
 import { Journal } from '../../actors/session/journal.ts';
 import { DEFAULTS } from '../../config/config.ts';
+import { portOf } from '../../protocol/addresses.ts';
 import { openJournalStore } from '../../storage/journal/journal.ts';
 import { uWS } from '../../transports/http/uws.ts';
 import { HistoryStream } from './deflate.ts';
@@ -93,7 +93,7 @@ async function publish(): Promise<Contender> {
 async function wsServer(): Promise<{ port: number; clients: Set<WebSocket> }> {
   const server = new WebSocketServer({ host: HOST, port: 0, perMessageDeflate: false });
   await new Promise((resolve) => server.once('listening', resolve));
-  return { port: (server.address() as AddressInfo).port, clients: server.clients };
+  return { port: portOf(server.address()), clients: server.clients };
 }
 
 async function ws(): Promise<Contender> {
@@ -123,7 +123,7 @@ async function socketio(): Promise<Contender> {
   await new Promise<void>((resolve) => server.listen(0, HOST, resolve));
   let seq = 0;
   return {
-    port: (server.address() as AddressInfo).port,
+    port: portOf(server.address()),
     broadcast: (messages) => {
       for (const d of messages) {
         seq += 1;

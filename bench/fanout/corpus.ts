@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { present } from '../../protocol/present.ts';
 
 interface PayloadFile {
   readonly message: { readonly author: object } & Readonly<Record<string, unknown>>;
@@ -33,7 +34,7 @@ export function openCorpus(): (index: number) => Readonly<Record<string, unknown
   const words = [...new Set(sentences.flatMap((sentence) => sentence.split(' ')))];
   return (index) => {
     const chance = seeded(index);
-    const pick = <T>(list: readonly T[]): T => list[Math.floor(chance() * list.length)] as T;
+    const pick = <T>(list: readonly T[]): T => present(list[Math.floor(chance() * list.length)]);
     const atMs = FIRST_MS + index * MEAN_GAP_MS + Math.floor(chance() * MEAN_GAP_MS);
     const id = FIRST_ID + (BigInt(atMs - FIRST_MS) << 22n) + BigInt(Math.floor(chance() * 4096));
     return {

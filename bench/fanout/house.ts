@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { APIRole, APIUser } from 'discord-api-types/v10';
 import { systemClock } from '../../actors/runtime/clock.ts';
 import { TimerWheel } from '../../actors/runtime/wheel.ts';
 import type { SessionBackend } from '../../actors/session/backend.ts';
@@ -14,6 +13,7 @@ import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import { Allowance } from '../../engine/session/allowance.ts';
 import type { ApplicationId, ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
+import type { APIRole, APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { createGatewayRoutes } from '../../transports/gateway/routes.ts';
 import { type HttpServer, startServer } from '../../transports/http/server.ts';

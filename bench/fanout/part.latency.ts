@@ -1,6 +1,7 @@
+import { present } from '../../protocol/present.ts';
 import { nowNs } from '../wire/pace.ts';
 import { Load, type PacedHeat, Stand } from './arena.ts';
-import { ENTRANTS, type Entrant } from './contenders.ts';
+import { ENTRANTS } from './contenders.ts';
 import type { Finding } from './parts.ts';
 import { percentileOf, ratiosOf, show, spreadOf, verdictOf } from './spread.ts';
 
@@ -32,8 +33,8 @@ async function at(stand: Stand, load: number, cost: number): Promise<PacedHeat> 
  */
 export async function measureLatency(rounds: number): Promise<Finding> {
   const load = new Load();
-  const entrants = ['guildhall', 'socketio-room'].map(
-    (name) => ENTRANTS.find((each) => each.name === name) as Entrant,
+  const entrants = ['guildhall', 'socketio-room'].map((name) =>
+    present(ENTRANTS.find((each) => each.name === name)),
   );
   const all: Runs[] = [];
   for (const [crowd, entrant] of entrants.entries()) {

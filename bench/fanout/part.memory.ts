@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { present } from '../../protocol/present.ts';
 import { type SpawnedServer, spawnServer } from '../gateway/spawn.ts';
 import { usageOf } from '../wire/process.ts';
 import { Load } from './arena.ts';
@@ -88,7 +89,7 @@ async function fill({ pid, gateway, tokens }: SpawnedServer): Promise<Sample> {
     crowd: 0,
     url: `${gateway.replace(/\/?$/, '/')}?v=10&encoding=json&compress=zlib-stream`,
     manner: 'gateway',
-    tokens: Array.from({ length: SESSIONS }, (_, index) => tokens[index % tokens.length] as string),
+    tokens: Array.from({ length: SESSIONS }, (_, index) => present(tokens[index % tokens.length])),
     intents: READING,
   });
   await gathered;

@@ -4,11 +4,11 @@ import { foundationOf } from '../../compose/foundation.ts';
 import { createHouse } from '../../compose/house.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
+import { present } from '../../protocol/present.ts';
 import { applicationUpdater } from '../../services/applications/applications.ts';
 import { createOperator } from '../../services/operator/operator.ts';
 import { openStorage } from '../../storage/open.ts';
-import { type Lane, laneFor } from '../../transports/gateway/codec/lane.ts';
+import { laneFor } from '../../transports/gateway/codec/lane.ts';
 import { READING } from './house.ts';
 import type { Finding } from './parts.ts';
 import { show, spreadOf, verdictOf } from './spread.ts';
@@ -19,7 +19,7 @@ const TARGET = 0.2;
 
 /** A connection that encodes its frames and discards them. */
 class Encoder implements FrameSink {
-  readonly #lane = laneFor('json', '') as Lane;
+  readonly #lane = present(laneFor('json', ''));
   received = 0;
 
   dispatch(body: DispatchBody, seq: number): void {
@@ -56,9 +56,9 @@ async function arrange() {
     updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
   });
   const { user: owner } = await operator.createUser({ username: 'owner' });
-  const guild = await operator.createGuild({ name: 'Bench', ownerId: owner.id as UserId });
+  const guild = await operator.createGuild({ name: 'Bench', ownerId: owner.id });
   const { bot, botToken } = await operator.createApplication({ name: 'Bot' });
-  await operator.addMember({ guildId: guild.id as GuildId, userId: bot.id as UserId, permissions: 8n });
+  await operator.addMember({ guildId: guild.id, userId: bot.id, permissions: 8n });
   return { house, storage, token: botToken };
 }
 
@@ -92,7 +92,7 @@ export async function measureResume(rounds: number): Promise<Finding> {
         user?.deliver(new DispatchBody('MESSAGE_CREATE', { content: `No. ${missed}` }, 0));
     });
     const resumed = await cpuOf(SESSIONS, async (index) => {
-      const { id: sessionId, seq } = opened[index] as (typeof opened)[number];
+      const { id: sessionId, seq } = present(opened[index]);
       const outcome = await sessions.resume({ token, sessionId, seq }, new Encoder());
       if (outcome.kind !== 'open') throw new Error('A session was not resumed.');
     });
@@ -103,7 +103,7 @@ export async function measureResume(rounds: number): Promise<Finding> {
     resumes.push(resumed);
   }
   await storage.close();
-  const ratio = spreadOf(resumes.map((cpu, round) => cpu / (identifies[round] as number)));
+  const ratio = spreadOf(resumes.map((cpu, round) => cpu / present(identifies[round])));
   return {
     lines: [
       `${SESSIONS} sessions one after the other, ${rounds} rounds; CPU-µs each, median (min–max)`,

@@ -1,4 +1,5 @@
-/** Median and extremes of samples. */
+import { present } from '../../protocol/present.ts';
+/** The middle and the ends of some samples. */
 export interface Spread {
   readonly median: number;
   readonly min: number;
@@ -15,7 +16,7 @@ export function spreadOf(samples: readonly number[]): Spread {
 
 /** Ratios of this server to the reference per round, since a disturbance of the machine affects both in a round. */
 export const ratiosOf = (ours: readonly number[], reference: readonly number[]): Spread =>
-  spreadOf(ours.map((value, round) => value / (reference[round] as number)));
+  spreadOf(ours.map((value, round) => value / present(reference[round])));
 
 /** @param percentile 0 to 100. */
 export function percentileOf(samples: readonly number[], percentile: number): number {

@@ -1,4 +1,5 @@
 import { CommandError } from '../../cli/world.ts';
+import { present } from '../../protocol/present.ts';
 import { bareToken, guestsOf, type Place, placeOf } from './place.ts';
 import { type Roster, seatsOf } from './seats.ts';
 import { MORE } from './verdict.ts';
@@ -38,7 +39,7 @@ const WORTH_SAYING_MS = 2000;
 export async function admit(asked: Asked, api: URL): Promise<Admission> {
   const { connections: wanted, channelId, identifyPerSecond } = asked;
   const tokens = [...new Set(asked.tokens)];
-  const place = await placeOf(api, tokens[0] as string, channelId);
+  const place = await placeOf(api, present(tokens[0]), channelId);
   const isForced = identifyPerSecond !== null;
   const guests = isForced
     ? tokens.map((token) => ({ token: bareToken(token), allowance: null }))

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { CommandError } from '../../cli/world.ts';
+import { messageOf } from '../../protocol/thrown.ts';
 import { requireServer } from '../answering.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { guardHosts } from '../wire/loopback.ts';
@@ -214,7 +215,7 @@ async function connectAll(fleets: readonly RunningFleet[]): Promise<number> {
   } catch (error) {
     await Promise.all(fleets.map((fleet) => fleet.abandon()));
     throw new CommandError(
-      (error as Error).message,
+      messageOf(error),
       `Look at whether the server runs, knows the tokens, and lets so many sessions start. ${MORE}`,
     );
   }

@@ -1,3 +1,4 @@
+import { present } from '../../protocol/present.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { type ConnectionPlan, GatewayConnection, type ScoutedGuild } from './connection.ts';
 import type { Seat } from './seats.ts';
@@ -143,13 +144,13 @@ export class Fleet {
     const seen = new Uint32Array(this.#plan.total);
     for (const { tally } of measured)
       for (let index = 0; index < seen.length; index += 1)
-        if (tally?.has(index)) seen[index] = (seen[index] as number) + 1;
+        if (tally?.has(index)) seen[index] = present(seen[index]) + 1;
     return {
       latencies: this.#latencies.encode(),
       deliveries: this.#deliveries,
       payloadBytes: this.#payloadBytes,
       duplicated: measured.reduce((sum, { tally }) => sum + (tally?.duplicated ?? 0), 0),
-      orders: measured.map(({ tally }) => (tally as Tally).order),
+      orders: measured.map(({ tally }) => present(tally).order),
       seen,
       dropped: this.#dropped,
       closes: this.#closes,
@@ -185,7 +186,7 @@ export class Fleet {
     const seat = seats?.[index];
     return {
       url: new URL(url),
-      token: seat?.token ?? (tokens[index % tokens.length] as string),
+      token: seat?.token ?? present(tokens[index % tokens.length]),
       intents,
       compress,
       scouts: this.#plan.scouts && index === 0,

@@ -1,3 +1,4 @@
+import { present } from '../../protocol/present.ts';
 import type { ShardedReport } from './beside.ts';
 import { figuresOf, millis, type Report } from './report.ts';
 
@@ -10,7 +11,7 @@ const plotWidth = WIDTH - LEFT - 12;
 const plotHeight = HEIGHT - TOP - BOTTOM;
 
 const escaped = (text: string): string =>
-  text.replace(/[&<>"']/g, (each) => `&#${(each.codePointAt(0) as number).toString()};`);
+  text.replace(/[&<>"']/g, (each) => `&#${present(each.codePointAt(0)).toString()};`);
 
 interface Tick {
   /** Position on the axis, 0 to 1. */

@@ -1,4 +1,5 @@
 import { CommandError } from '../../cli/world.ts';
+import { present } from '../../protocol/present.ts';
 import type { Allowance, Guest } from './seats.ts';
 import { MORE } from './verdict.ts';
 
@@ -46,7 +47,7 @@ export async function guestsOf(api: URL, tokens: readonly string[]): Promise<Gue
     while (next < tokens.length) {
       const at = next;
       next += 1;
-      const token = tokens[at] as string;
+      const token = present(tokens[at]);
       guests[at] = {
         token: bareToken(token),
         allowance: isBot(token) ? await allowanceOf(api, token) : null,

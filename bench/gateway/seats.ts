@@ -88,7 +88,7 @@ export function seatsOf(guests: readonly Guest[], guildId: string | null, wanted
         lanes += 1;
       }
       if (shards) rounds = Math.max(rounds, Math.floor(taken / shards.length));
-      seats.push({ token, shard: shards?.[at] ?? [0, 1], lane: host.lanes[at] as number });
+      seats.push({ token, shard: shards?.[at] ?? [0, 1], lane: host.lanes[at] });
       host.taken += 1;
       host.left -= 1;
     }

@@ -1,4 +1,6 @@
 import { CommandError } from '../../cli/world.ts';
+import { present } from '../../protocol/present.ts';
+import { messageOf } from '../../protocol/thrown.ts';
 import type { Report } from './report.ts';
 
 /** A bound for a run, such as `p99<50ms`. */
@@ -63,7 +65,7 @@ export function parseBound<Metric extends string>(
   if (isTime && unit === undefined) throw new RangeError(`"${text}" needs a unit: us, ms or s.`);
   if (!isTime && unit !== undefined && !(CPU.test(metric) && (unit === 'us' || unit === 'µs')))
     throw new RangeError(`"${text}" is not a time: leave out ${unit}.`);
-  const bound = Number(number) * (isTime ? (UNIT_MS[unit as string] as number) : 1);
+  const bound = Number(number) * (isTime ? present(UNIT_MS[present(unit)]) : 1);
   return { text: text.trim(), metric: metric as Metric, operator: operator as Operator, bound };
 }
 
@@ -87,7 +89,7 @@ export function boundsOf<Metric extends string>(
   try {
     return texts.map((text) => parseBound(text, metrics));
   } catch (error) {
-    throw new CommandError('This kind of run has no such figure to bound.', (error as Error).message);
+    throw new CommandError('This kind of run has no such figure to bound.', messageOf(error));
   }
 }
 

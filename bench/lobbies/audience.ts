@@ -1,3 +1,4 @@
+import { present } from '../../protocol/present.ts';
 import { GatewayConnection } from '../gateway/connection.ts';
 import { findStamp, markOf } from '../gateway/stamp.ts';
 import { dissenters, Tally } from '../gateway/tally.ts';
@@ -88,7 +89,7 @@ export class Audience {
     await inParallel(seats.length, CONNECTING_MAX, async (index) => {
       const waitMs = startMs + (index * 1000) / identifyPerSecond - performance.now();
       if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
-      const { player, lobby, seat } = seats[index] as (typeof seats)[number];
+      const { player, lobby, seat } = present(seats[index]);
       await this.#open(player, lobby, seat);
       ready += 1;
       onReady?.(ready);
@@ -115,12 +116,12 @@ export class Audience {
 
   /** @param confirmed For each event, 1 if its request succeeded, so that it must have been delivered. */
   heard(confirmed: Uint8Array): Heard {
-    const following = this.#following as Following;
+    const following = present(this.#following);
     const { tallies, reached, each, last, deliveries, timeline } = following;
     let lost = 0;
     for (const [index, isConfirmed] of confirmed.entries())
       if (isConfirmed === 1)
-        lost += (tallies[index % tallies.length] as Tally[]).length - (reached[index] as number);
+        lost += (tallies[index % tallies.length] as Tally[]).length - present(reached[index]);
     const all = tallies.flat();
     return {
       each,
@@ -172,10 +173,10 @@ export class Audience {
     const stamp = findStamp(payload, following.mark);
     const lobbies = following.tallies.length;
     if (!stamp || stamp.index >= following.total || stamp.index % lobbies !== lobby) return;
-    const members = following.tallies[lobby] as readonly Tally[];
-    if (!(members[seat] as Tally).see(Math.floor(stamp.index / lobbies))) return;
+    const members = present(following.tallies[lobby]);
+    if (!present(members[seat]).see(Math.floor(stamp.index / lobbies))) return;
     const micros = arrivedMicros - stamp.intendedMicros;
-    const reached = (following.reached[stamp.index] as number) + 1;
+    const reached = present(following.reached[stamp.index]) + 1;
     following.reached[stamp.index] = reached;
     following.each.record(micros);
     if (reached === members.length) following.last.record(micros);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { CommandError } from '../../cli/world.ts';
 import { CAPABILITY } from '../../protocol/capabilities.ts';
+import { present } from '../../protocol/present.ts';
 import { requireServer } from '../answering.ts';
 import { CURVE, percentilesOf, type ServerUse } from '../gateway/report.ts';
 import { stampOf } from '../gateway/stamp.ts';
@@ -187,7 +188,7 @@ async function joinAll(
   const startNs = nowNs();
   await inParallel(players.length, atOnce, async (index) => {
     const lobby = Math.floor(index / membersEach);
-    const player = players[index] as Player;
+    const player = present(players[index]);
     const { lobbyId, answer } = await join(api, player, secretOf(runId, lobby), IDLE_SECONDS);
     latencies.record(answer.micros);
     if (lobbyId === '') {
@@ -219,8 +220,8 @@ function request(run: Run, kind: Kind, index: number, stamp: string): Promise<An
   const { options, api, bot, parties, lobbyIds } = run;
   const at = index % parties.length;
   const path = `/lobbies/${lobbyIds[at]}`;
-  const members = parties[at] as readonly Player[];
-  const player = members[Math.floor(index / parties.length) % members.length] as Player;
+  const members = present(parties[at]);
+  const player = present(members[Math.floor(index / parties.length) % members.length]);
   const filler = FILLER.repeat(Math.ceil(options.contentBytes / FILLER.length));
   const text = `${stamp}${filler}`.slice(0, Math.max(stamp.length, options.contentBytes));
   const metadata = { bench: text.slice(0, VALUE_BYTES_MAX) };
@@ -266,7 +267,7 @@ async function part(run: Run, kind: Kind, asked: number | null): Promise<Part> {
   const startNs = nowNs() + START_DELAY_MS * 1e6;
   audience.follow(kind, total, startNs / 1000);
   const counts = { sent: 0, answered: 0, limited: 0, retried: 0, failed: 0 };
-  const tally = { ...counts, refused: {} as Record<string, number> };
+  const tally = { ...counts, refused: {} };
   const answers = new Latencies();
   const confirmed = new Uint8Array(total);
   const open: Promise<void>[] = [];

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { present } from '../../protocol/present.ts';
 import { millis, type Percentiles, percentilesOf } from '../gateway/report.ts';
 import { boundsOf, judged, type Metrics } from '../gateway/threshold.ts';
 import { type Failure, MORE, sumOf } from '../gateway/verdict.ts';
@@ -87,11 +88,11 @@ export async function stormLobbies(options: StormOptions): Promise<StormReport> 
     let done = 0;
     const startNs = nowNs();
     await inParallel(joins, atOnce, async (turn) => {
-      const index = order[turn] as number;
+      const index = present(order[turn]);
       const secret = `storm ${runId} ${index % lobbies}`;
       const askedNs = nowNs();
       const { lobbyId, answer } = await again(retried, async () => {
-        const joining = await join(api, players[index] as Player, secret, IDLE_SECONDS);
+        const joining = await join(api, present(players[index]), secret, IDLE_SECONDS);
         return { ...joining, status: joining.answer.status };
       });
       latencies.record((nowNs() - askedNs) / 1000);
@@ -142,7 +143,7 @@ async function membersOf(
   const all = [...ids];
   const turns = new Turns();
   await inParallel(all.length, 32, async (index) => {
-    const id = all[index] as string;
+    const id = present(all[index]);
     const { body } = await again({}, () => turns.ask(() => api.ask('GET', `/lobbies/${id}`, bot)));
     const listed = (body as { members?: readonly { id: string }[] } | null)?.members ?? [];
     members.set(
@@ -169,7 +170,7 @@ export function judge(
 ): StormReport {
   const seats = [...members.values()].flat();
   const missing = joined.filter(
-    (id, index) => id !== '' && !members.get(id)?.includes((players[index] as Player).userId),
+    (id, index) => id !== '' && !members.get(id)?.includes(present(players[index]).userId),
   ).length;
   const doubled = seats.length - new Set(seats).size;
   const failures = Object.values(settled.failed).reduce((sum, each) => sum + each, 0);
@@ -221,7 +222,7 @@ function shuffled(count: number): number[] {
   const order = Array.from({ length: count }, (_, index) => index);
   for (let at = count - 1; at > 0; at -= 1) {
     const other = Math.floor(Math.random() * (at + 1));
-    [order[at], order[other]] = [order[other] as number, order[at] as number];
+    [order[at], order[other]] = [present(order[other]), present(order[at])];
   }
   return order;
 }

@@ -1,3 +1,4 @@
+import { present } from '../../protocol/present.ts';
 import { guildsOf, type Outcome, simulate, WORLD } from './model.ts';
 
 const SHARDS = [1, 10, 30, 100, 200, 400, 800];
@@ -22,7 +23,7 @@ function breaksOf({ cores, rows, linkBytes, shards, largestGuildCores, memoryByt
     ['the largest guild at its owner', largestGuildCores / CORE_SHARE],
     ['partitions, four for each shard', (4 * shards) / PARTITIONS],
   ];
-  const [name, share] = shares.toSorted((a, b) => b[1] - a[1])[0] as readonly [string, number];
+  const [name, share] = present(shares.toSorted((a, b) => b[1] - a[1])[0]);
   return `${name} (${share.toFixed(2)}×)`;
 }
 

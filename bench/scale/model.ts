@@ -1,5 +1,6 @@
 import { partitionOf } from '../../engine/placement/partition.ts';
 import { rendezvous } from '../../engine/placement/rendezvous.ts';
+import { present } from '../../protocol/present.ts';
 
 /** Costs per item, as measured in docs/performance.md unless the comment says that they are assumed. */
 const COSTS = {
@@ -101,11 +102,11 @@ export function simulate(world: World, guilds: Uint32Array, shards: number, part
     draining: false,
   }));
   const at = new Map(placed.map(({ id }, index) => [id, index]));
-  const owners = rendezvous(partitions)(placed).map((id) => at.get(id as string) as number);
+  const owners = rendezvous(partitions)(placed).map((id) => present(at.get(present(id))));
   const [owned, micros] = [new Float64Array(shards), new Float64Array(shards)];
   const sum = { messages: 0, deliveries: 0, frames: 0, linkBytes: 0, homeMicros: 0, largest: 0 };
   for (const [index, online] of guilds.entries()) {
-    const owner = owners[partitionOf(String(index * 4_194_304), partitions)] as number;
+    const owner = present(owners[partitionOf(String(index * 4_194_304), partitions)]);
     const readers = online * readingShare;
     const rate = Math.min(guildRateMax, online / (secondsPerMessage * guildsEach));
     const elsewhere = 1 - 1 / shards;

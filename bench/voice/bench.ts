@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { CommandError } from '../../cli/world.ts';
+import { present } from '../../protocol/present.ts';
+import { messageOf } from '../../protocol/thrown.ts';
 import type { TransportMode } from '../../protocol/voice.ts';
 import { requireServer } from '../answering.ts';
 import { boundsOf, judged } from '../gateway/threshold.ts';
@@ -84,7 +86,7 @@ async function fill(options: VoiceBenchOptions, rooms: Room[]): Promise<void> {
     const room: Room = { clients: [] };
     rooms.push(room);
     for (let member = 0; member < members; member += 1) {
-      const token = tokens[call * members + member] as string;
+      const token = present(tokens[call * members + member]);
       seats.push(async () => {
         const plan = { gateway, token, guildId, channelId, mode, isSecure };
         room.clients.push(await VoiceMember.join(plan));
@@ -105,7 +107,7 @@ async function fill(options: VoiceBenchOptions, rooms: Room[]): Promise<void> {
     await Promise.all(Array.from({ length: JOINING_AT_ONCE }, lane));
   } catch (error) {
     throw new CommandError(
-      `A member could not join: ${(error as Error).message}`,
+      `A member could not join: ${messageOf(error)}`,
       'The members send no encrypted frames: the server must run with e2ee_required off; --plain is for one without TLS.',
     );
   }
@@ -143,7 +145,7 @@ class Watch {
   }
 
   sending(ssrc: number, sequence: number, intendedNs: number): void {
-    (this.#intendedNs.get(ssrc) as Float64Array)[sequence] = intendedNs;
+    present(this.#intendedNs.get(ssrc))[sequence] = intendedNs;
   }
 
   came(ssrc: number, sequence: number, bytes: number): void {
@@ -194,7 +196,7 @@ async function speak(options: VoiceBenchOptions, rooms: readonly Room[]): Promis
   const startNs = nowNs();
   watch.start(startNs);
   await runPaced(new Pacer({ perSecond, total, startNs }), (index, intendedNs) => {
-    const { udp } = talking[index % talking.length] as VoiceMember;
+    const { udp } = present(talking[index % talking.length]);
     watch.sending(udp.ssrc, udp.sequence, intendedNs);
     udp.say(payload);
     if (index % perSecond === 0) onProgress({ phase: 'speaking', done: index, of: total });

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { present } from '../../protocol/present.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { nowNs, Pacer, runPaced } from '../wire/pace.ts';
 import { UdpClient } from './client.ts';
@@ -77,9 +78,9 @@ class Room {
   }
 
   #say(intendedNs: number): void {
-    const speaker = this.#speakers[this.#turn % this.#speakers.length] as UdpClient;
+    const speaker = present(this.#speakers[this.#turn % this.#speakers.length]);
     this.#turn += 1;
-    (this.#sentNs.get(speaker.ssrc) as Float64Array)[speaker.sequence] = intendedNs;
+    present(this.#sentNs.get(speaker.ssrc))[speaker.sequence] = intendedNs;
     speaker.say(PAYLOAD);
   }
 
@@ -136,7 +137,7 @@ async function carryOut(order: LoadOrder): Promise<void> {
     say({ kind: 'gathered', room: order.room });
     return;
   }
-  const room = rooms.get(order.room) as Room;
+  const room = present(rooms.get(order.room));
   const done = await (order.kind === 'heat'
     ? room.heat(order.packets, order.window)
     : room.pace(order.packets, order.perSecond));

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { present } from '../../protocol/present.ts';
 import { canPin } from '../fanout/arena.ts';
 import { packageFolder } from '../fanout/corpus.ts';
 import { ratiosOf, type Spread, show, spreadOf, verdictOf } from '../fanout/spread.ts';
@@ -107,11 +108,13 @@ async function heatsOf(rounds: number): Promise<Map<ContenderName, { full: Heat[
   for (const name of CONTENDERS) stands.push(await openStand(name, stands.length, load, FIFTY));
   for (const stand of stands)
     await measured(stand, load, { kind: 'heat', room: stand.room, packets: WARM_PACKETS, window: WINDOW });
-  const heats = new Map(CONTENDERS.map((name) => [name, { full: [] as Heat[], paced: [] as Heat[] }]));
+  const heats = new Map<(typeof CONTENDERS)[number], { full: Heat[]; paced: Heat[] }>(
+    CONTENDERS.map((name) => [name, { full: [], paced: [] }]),
+  );
   for (let round = 0; round < rounds; round += 1)
     for (const stand of stands) {
       const { room } = stand;
-      const { full, paced } = heats.get(stand.name) as { full: Heat[]; paced: Heat[] };
+      const { full, paced } = present(heats.get(stand.name));
       full.push(await measured(stand, load, { kind: 'heat', room, packets: HEAT_PACKETS, window: WINDOW }));
       paced.push(
         await measured(stand, load, {
@@ -147,7 +150,7 @@ const inside = measureInside(rounds);
 const costs = (name: ContenderName): number[] =>
   (heats.get(name)?.full ?? []).map(({ cpuMicrosPerPacket }) => cpuMicrosPerPacket);
 const contenders = CONTENDERS.map((name) => {
-  const { full, paced } = heats.get(name) as { full: Heat[]; paced: Heat[] };
+  const { full, paced } = present(heats.get(name));
   const spread = (of: readonly Heat[], pick: (heat: Heat) => number): Spread => spreadOf(of.map(pick));
   return {
     name,

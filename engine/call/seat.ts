@@ -1,4 +1,5 @@
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { keysOf } from '../../protocol/present.ts';
 
 /**
  * Where a user is in voice, as the owner of the channel (a guild, a private channel, a lobby) says. One per user and
@@ -27,5 +28,5 @@ export interface Seat {
 
 /** Whether two seats say the same; then nobody needs to be told. */
 export function sameSeat(a: Seat, b: Seat): boolean {
-  return (Object.keys(a) as (keyof Seat)[]).every((key) => a[key] === b[key]);
+  return keysOf(a).every((key) => a[key] === b[key]);
 }

@@ -2,10 +2,10 @@ import {
   type APIAttachment,
   type APIEmbed,
   type APIMessageTopLevelComponent,
-  type APIUser,
   MessageFlags,
 } from 'discord-api-types/v10';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';

@@ -100,7 +100,7 @@ export function addReaction(
       channelId: scope.channelId,
       messageId: message.id,
       userId,
-      messageAuthorId: message.author.id as UserId,
+      messageAuthorId: message.author.id,
       emoji: { id: null, name: key },
       key,
       atMs: env.nowMs,

@@ -1,5 +1,5 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { MessageFacts, ReactionFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { FactOf } from '../kernel/topic.ts';

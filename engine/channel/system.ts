@@ -1,5 +1,6 @@
-import type { APIMessageReference, APIUser, MessageFlags, MessageType } from 'discord-api-types/v10';
+import type { APIMessageReference, MessageFlags, MessageType } from 'discord-api-types/v10';
 import type { ChannelId, MessageId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { Env } from '../kernel/outcome.ts';
 import type { MessageFact } from './scope.ts';

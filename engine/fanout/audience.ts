@@ -6,6 +6,7 @@ import { P, QUARANTINE_FLAGS } from '../../protocol/permissions.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Authorization } from '../oauth/authorization.ts';
+import { channelById } from '../permissions/channelbyid.ts';
 import { channelPermissions, guildPermissions, timedOutUntilMs } from '../permissions/permissions.ts';
 import type { AudienceList, Subscriber } from './body.ts';
 import { blank, lacksContent, readersOf } from './content.ts';
@@ -149,9 +150,7 @@ function channelOf(guild: Guild, { t, d, to }: Dispatch): GuildChannel | undefin
 
 /** Equal for channels in which everyone has equal permissions; null where it is not worth comparing. */
 function likeness(guild: Guild, channel: GuildChannel): string | null {
-  const bearer = THREADS.has(channel.type)
-    ? guild.channels.get(channel.parent_id as GuildChannel['id'])
-    : channel;
+  const bearer = THREADS.has(channel.type) ? channelById(guild, channel.parent_id) : channel;
   const overwrites = bearer?.permission_overwrites ?? [];
   if (!bearer || overwrites.length > COMPARED_OVERWRITES_MAX) return null;
   const kind = THREADS.has(channel.type)
@@ -193,10 +192,7 @@ class Gate {
     this.row = row;
     this.channel = channel;
     this.nowMs = nowMs;
-    const bearer =
-      channel && THREADS.has(channel.type)
-        ? guild.channels.get(channel.parent_id as GuildChannel['id'])
-        : channel;
+    const bearer = channel && THREADS.has(channel.type) ? channelById(guild, channel.parent_id) : channel;
     for (const { id, type } of bearer?.permission_overwrites ?? []) if (type === 1) this.named.add(id);
   }
 
@@ -226,7 +222,7 @@ class Gate {
   private verdict(member: Member): boolean {
     const { guild, channel, nowMs } = this;
     const { permission } = this.row;
-    const userId = member.user.id as UserId;
+    const userId = member.user.id;
     const here = channel
       ? channelPermissions(guild, userId, channel, nowMs)
       : guildPermissions(guild, userId, nowMs);

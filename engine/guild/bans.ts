@@ -86,13 +86,13 @@ export const bans: GuildTopic<BanCommands, keyof BanFacts> = {
   facts: {
     banAdded: {
       apply: (guild, { ban }) => {
-        guild.bans.set(ban.user.id as UserId, ban);
+        guild.bans.set(ban.user.id, ban);
       },
       dispatches: (guild, { ban }) => [toGuild('GUILD_BAN_ADD', { guild_id: guild.id, user: ban.user })],
     },
     banRemoved: {
       apply: (guild, { user }) => {
-        guild.bans.set(user.id as UserId, null);
+        guild.bans.set(user.id, null);
       },
       dispatches: (guild, { user }) => [toGuild('GUILD_BAN_REMOVE', { guild_id: guild.id, user })],
     },

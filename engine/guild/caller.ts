@@ -1,4 +1,4 @@
-import type { APIRole } from 'discord-api-types/v10';
+import type { APIRole } from '../../protocol/objects.ts';
 import { ALL_PERMISSIONS } from '../../protocol/permissions.ts';
 import type { By } from '../kernel/authority.ts';
 import { channelPermissions, guildPermissions, outranksRole } from '../permissions/permissions.ts';

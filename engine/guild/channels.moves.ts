@@ -23,7 +23,7 @@ export interface ChannelMove {
   readonly lockPermissions?: boolean;
 }
 
-const parentOf = (channel: GuildChannel): ChannelId | null => (channel.parent_id ?? null) as ChannelId | null;
+const parentOf = (channel: GuildChannel): ChannelId | null => channel.parent_id ?? null;
 
 /** One past the last of the channel's neighbours: those shown in the same list of the same category. */
 export function nextPosition(guild: Guild, type: number, parentId: ChannelId | null): number {

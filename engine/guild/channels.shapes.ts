@@ -148,7 +148,7 @@ export function shapedFields(
       ? { default_reaction_emoji: readReaction(draft.default_reaction_emoji) }
       : {}),
   };
-  return accepted(fieldsOf(type, (before ?? {}) as unknown as Fields, stated));
+  return accepted(fieldsOf(type, (before ?? {}) as Fields, stated));
 }
 
 /** The fields of a new channel of which only the name is told. */

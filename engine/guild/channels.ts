@@ -101,7 +101,7 @@ function createChannel(
     parent_id: parentId,
     position: draft.position ?? nextPosition(guild, type, parentId),
     permission_overwrites: overwrites.value,
-  } as unknown as GuildChannel;
+  } as GuildChannel;
   return accepted(channel, [
     { type: 'channelCreated', channel },
     auditEntry(env, by, {
@@ -167,7 +167,7 @@ function updateChannel(
     parent_id: parentId,
     position: draft.position ?? channel.position,
     permission_overwrites: overwrites.value,
-  } as unknown as GuildChannel;
+  } as GuildChannel;
   return accepted(next, updateFacts(guild, channel, next, by, env));
 }
 
@@ -206,7 +206,7 @@ function synced(guild: Guild, category: GuildChannel, overwrites: readonly APIOv
     }));
 }
 
-const parentOf = (channel: GuildChannel): ChannelId | null => (channel.parent_id ?? null) as ChannelId | null;
+const parentOf = (channel: GuildChannel): ChannelId | null => channel.parent_id ?? null;
 
 /** Names of the guild's settings that point at a channel. */
 const POINTERS = [

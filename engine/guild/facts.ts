@@ -1,11 +1,6 @@
-import type {
-  APIAuditLogEntry,
-  APIRole,
-  APIUser,
-  GatewayPresenceUpdate,
-  GatewayVoiceState,
-} from 'discord-api-types/v10';
+import type { APIAuditLogEntry, GatewayPresenceUpdate } from 'discord-api-types/v10';
 import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { DefaultSound } from '../../protocol/sounds.ts';
 import type { FactOf } from '../kernel/topic.ts';
 import type {

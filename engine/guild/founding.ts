@@ -1,7 +1,8 @@
-import type { APIRole, APIUser, RoleFlags } from 'discord-api-types/v10';
+import type { RoleFlags } from 'discord-api-types/v10';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
-import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { type ChannelId, everyoneRoleOf, type GuildId, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { APIRole, APIUser } from '../../protocol/objects.ts';
 import { DEFAULT_EVERYONE, formatPermissions } from '../../protocol/permissions.ts';
 import { newFields } from './channels.shapes.ts';
 import type { GuildFact } from './facts.ts';
@@ -57,7 +58,7 @@ export function newGuild(founding: {
 }): GuildCreated {
   const { id, nowMs } = founding;
   const channels = firstChannels(id, founding.channels ?? FIRST_CHANNELS, founding.nextId);
-  const greeting = channels.find(({ type }) => (type as number) === CHANNEL.GUILD_TEXT)?.id ?? null;
+  const greeting = channels.find(({ type }) => type === CHANNEL.GUILD_TEXT)?.id ?? null;
   return {
     type: 'guildCreated',
     info: { ...firstInfo(id, founding.name, founding.ownerId, greeting), ...founding.chosen },
@@ -96,7 +97,7 @@ function firstChannels(
 
 /** The role everyone holds, its permissions this server's default. */
 const everyone = (guildId: GuildId): APIRole => ({
-  id: guildId,
+  id: everyoneRoleOf(guildId),
   name: '@everyone',
   color: 0,
   colors: { primary_color: 0, secondary_color: null, tertiary_color: null },

@@ -4,13 +4,11 @@ import type {
   APIGuildChannel,
   APIGuildMember,
   APIMessage,
-  APIRole,
-  APIUser,
   GatewayPresenceUpdate,
-  GatewayVoiceState,
   GuildChannelType,
 } from 'discord-api-types/v10';
 import type { ChannelId, GuildId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { AudienceList, Subscriber } from '../fanout/body.ts';
 
 /**
@@ -129,6 +127,7 @@ export type GuildChannel = APIGuildChannel<GuildChannelType> & {
   readonly id: ChannelId;
   readonly guild_id: GuildId;
   readonly position: number;
+  readonly parent_id?: ChannelId | null;
 };
 
 /** A member in the wire's shape, user included. */
@@ -163,10 +162,12 @@ export interface Invite {
  */
 export type StoredMessage = Omit<
   APIMessage,
-  'reactions' | 'thread' | 'attachments' | 'embeds' | 'nonce' | 'referenced_message'
+  'reactions' | 'thread' | 'attachments' | 'embeds' | 'nonce' | 'referenced_message' | 'author' | 'mentions'
 > & {
   readonly id: MessageId;
   readonly channel_id: ChannelId;
+  readonly author: APIUser;
+  readonly mentions: APIUser[];
   readonly attachments: readonly APIAttachment[];
   readonly embeds: readonly APIEmbed[];
   readonly reactions: readonly ReactionCount[];

@@ -1,7 +1,8 @@
-import type { APIGuild, APIGuildPreview } from 'discord-api-types/v10';
+import type { APIGuildPreview } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL, TEXT_LIKE } from '../../protocol/channeltypes.ts';
-import type { ChannelId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { APIGuild } from '../../protocol/objects.ts';
 import { formatPermissions, P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { touchAudiences } from '../fanout/audience.ts';
@@ -263,9 +264,9 @@ function communityRefusal(guild: Guild, next: GuildInfo): Refusal | null {
 
 function applyGuildCreated(guild: Guild, fact: InfoFacts['guildCreated']): void {
   guild.info = fact.info;
-  for (const role of fact.roles) guild.roles.set(role.id as RoleId, role);
+  for (const role of fact.roles) guild.roles.set(role.id, role);
   for (const channel of fact.channels) guild.channels.set(channel.id, channel);
-  guild.members.set(fact.owner.user.id as UserId, fact.owner);
+  guild.members.set(fact.owner.user.id, fact.owner);
   guild.memberCount = 1;
   touchAudiences(guild);
 }

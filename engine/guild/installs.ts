@@ -1,7 +1,7 @@
-import type { APIRole } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
 import type { RoleId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { APIRole } from '../../protocol/objects.ts';
 import { formatPermissions, parsePermissions } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { By } from '../kernel/authority.ts';
@@ -52,11 +52,11 @@ function joinWithRole(
   const no = already ? null : admissionRefusal(guild, userId);
   if (no) return refused(no);
   const { system: _, ...rest } = by;
-  const owner: By = { ...rest, userId: guild.info.owner_id as UserId };
+  const owner: By = { ...rest, userId: guild.info.owner_id };
   const made = createRole(guild, { draft: { name, permissions } }, owner, env);
   if (!made.ok) return made;
   const role = made.value;
-  const roles = [...((already?.roles ?? []) as RoleId[]), role.id as RoleId];
+  const roles = [...((already?.roles ?? []) as RoleId[]), role.id];
   const joined: readonly GuildFact[] = already
     ? [{ type: 'memberUpdated', member: { ...already, roles } }]
     : joinFacts(guild, newMember({ user, roles }, env.nowMs), env);
@@ -87,11 +87,11 @@ function installBot(
   const facts: GuildFact[] = [];
   if (before && before.permissions !== granted) facts.push({ type: 'roleUpdated', role: role! });
   if (!before && role) facts.push(...roleFacts(guild, role));
-  const roles = role ? [role.id as RoleId] : [];
+  const roles = role ? [role.id] : [];
   if (!already) {
     facts.push(...joinFacts(guild, newMember({ user, roles }, env.nowMs), env));
     facts.push(auditEntry(env, by, { actionType: AUDIT.BOT_ADD, targetId: botId }));
-  } else if (role && !already.roles.includes(role.id as RoleId)) {
+  } else if (role && !already.roles.includes(role.id)) {
     facts.push({ type: 'memberUpdated', member: { ...already, roles: [...already.roles, ...roles] } });
   }
   return accepted({ added: !already }, facts);
@@ -104,7 +104,7 @@ function newRole(
   env: Env,
 ): APIRole | null {
   if (granted === '0') return null;
-  const blank = blankRole(guild, env.nextId());
+  const blank = blankRole(guild, env.nextId() as RoleId);
   return { ...blank, name, permissions: granted, managed: true, tags: { bot_id: botId } };
 }
 

@@ -1,4 +1,4 @@
-import type { APIRole } from 'discord-api-types/v10';
+import type { APIRole } from '../../protocol/objects.ts';
 import type { Guild, Invite } from './guild.ts';
 
 /** An invite as answers show it: the spec's GuildInviteResponse. */

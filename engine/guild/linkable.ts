@@ -1,5 +1,5 @@
 import { CHANNEL } from '../../protocol/channeltypes.ts';
-import type { RoleId } from '../../protocol/ids.ts';
+import { everyoneRoleOf } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 import { linkedLobbyOf } from './lobbylinks.ts';
@@ -30,7 +30,7 @@ export function linkable(guild: Guild, channel: GuildChannel, bits: bigint): Lin
 
 /** True when @everyone has the bits in the end and no overwrite takes one from anybody. */
 function isForEveryone(guild: Guild, channel: GuildChannel): boolean {
-  let held = BigInt(guild.roles.get(guild.id as string as RoleId)?.permissions ?? '0');
+  let held = BigInt(guild.roles.get(everyoneRoleOf(guild.id))?.permissions ?? '0');
   for (const { id, allow, deny } of channel.permission_overwrites ?? []) {
     if (id === guild.id) held = (held & ~BigInt(deny ?? 0)) | BigInt(allow ?? 0);
     else if ((BigInt(deny ?? 0) & READING_AND_WRITING) !== 0n) return false;

@@ -1,6 +1,7 @@
-import { type APIUser, MessageType } from 'discord-api-types/v10';
+import { MessageType } from 'discord-api-types/v10';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import { newMessage } from '../channel/system.ts';
 import type { By } from '../kernel/authority.ts';
@@ -101,9 +102,9 @@ function writeFromLobby(
   const { channelId, lobbyId, author, content, flags, additionalName } = input;
   const link = linkedLobbyOf(guild.channels.get(channelId));
   if (!by.system || link?.lobby_id !== lobbyId) return refused(refusal('UNKNOWN_CHANNEL'));
-  const member = guild.members.get(author.id as UserId);
+  const member = guild.members.get(author.id);
   const silenced = member ? timedOutUntilMs(member) > env.nowMs : false;
-  if (silenced || guild.bans.get(author.id as UserId)) return refused(refusal('MISSING_ACCESS'));
+  if (silenced || guild.bans.get(author.id)) return refused(refusal('MISSING_ACCESS'));
   const message: StoredMessage = {
     ...newMessage(env, { channel_id: channelId, type: MessageType.Default, author, content, flags }),
     application_id: link.application_id,
@@ -120,7 +121,7 @@ export const lobbyLinks: GuildTopic<LobbyLinkCommands, never> = {
     linkChannel: { decide: linkChannel },
     unlinkChannel: { decide: unlinkChannel },
     writeFromLobby: {
-      needs: ({ author }) => ({ members: [author.id as UserId], bans: [author.id as UserId] }),
+      needs: ({ author }) => ({ members: [author.id], bans: [author.id] }),
       decide: writeFromLobby,
     },
   },

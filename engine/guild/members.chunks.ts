@@ -42,9 +42,7 @@ export function membersChunk(found: FoundMembers, index = 0, count = 1): Members
     chunk_index: index,
     chunk_count: count,
     ...(notFound.length > 0 ? { not_found: notFound } : {}),
-    ...(presences
-      ? { presences: members.flatMap(({ user }) => presences.get(user.id as UserId) ?? []) }
-      : {}),
+    ...(presences ? { presences: members.flatMap(({ user }) => presences.get(user.id) ?? []) } : {}),
     ...(nonce === null ? {} : { nonce }),
   };
 }

@@ -1,6 +1,7 @@
-import { type APIUser, type GuildMemberFlags, GuildSystemChannelFlags } from 'discord-api-types/v10';
+import { type GuildMemberFlags, GuildSystemChannelFlags } from 'discord-api-types/v10';
 import { MESSAGE } from '../../protocol/channeltypes.ts';
 import type { RoleId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { systemMessage } from '../channel/system.ts';
 import { isoTimestamp } from '../channel/text.ts';
@@ -57,11 +58,11 @@ export function joinFacts(guild: Guild, member: Member, env: Env, temporary = fa
  * that a bot was installed with goes with it: nobody else can take a managed role away.
  */
 export function leaveFacts(guild: Guild, member: Member): GuildFact[] {
-  const userId = member.user.id as UserId;
+  const userId = member.user.id;
   const voice = guild.voiceStates.get(userId);
   const facts: GuildFact[] = [];
   if (voice) facts.push({ type: 'voiceStateChanged', userId, voiceState: leftVoice(voice, member) });
   facts.push({ type: 'memberRemoved', user: member.user });
   const own = member.user.bot ? ownRole(guild, userId) : null;
-  return own ? [...facts, ...roleEnd(guild, own.id as RoleId)] : facts;
+  return own ? [...facts, ...roleEnd(guild, own.id)] : facts;
 }

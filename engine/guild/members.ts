@@ -1,7 +1,7 @@
-import type { APIUser } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
 import type { RoleId, UserId } from '../../protocol/ids.ts';
 import { grantedIntents, INTENTS } from '../../protocol/intents.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { touchAudiences } from '../fanout/audience.ts';
@@ -149,9 +149,9 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
       decide: (guild, { userId, roleId }, by, env) => switchRole(guild, userId, roleId, false, by, env),
     },
     memberUserChanged: {
-      needs: ({ user }) => ({ members: [user.id as UserId] }),
+      needs: ({ user }) => ({ members: [user.id] }),
       decide: (guild, { user }) => {
-        const member = guild.members.get(user.id as UserId);
+        const member = guild.members.get(user.id);
         if (!member || sameValue(member.user, user)) return accepted(null);
         return accepted(null, [{ type: 'memberUpdated', member: { ...member, user } }]);
       },
@@ -160,7 +160,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
   facts: {
     memberAdded: {
       apply: (guild, { member }) => {
-        guild.members.set(member.user.id as UserId, member);
+        guild.members.set(member.user.id, member);
         guild.memberCount++;
         touchAudiences(guild);
       },
@@ -168,10 +168,10 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
     },
     memberUpdated: noting({
       before: (guild, { member }) =>
-        seesAlike(guild, member) ? null : sightOf(guild, { userIds: [member.user.id as UserId] }),
+        seesAlike(guild, member) ? null : sightOf(guild, { userIds: [member.user.id] }),
       apply: (guild, { member }) => {
         const alike = seesAlike(guild, member);
-        guild.members.set(member.user.id as UserId, member);
+        guild.members.set(member.user.id, member);
         if (!alike) touchAudiences(guild);
       },
       dispatches: (guild, { member }, before) => [
@@ -181,7 +181,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
     }),
     memberRemoved: {
       apply: (guild, { user }) => {
-        const userId = user.id as UserId;
+        const userId = user.id;
         guild.members.set(userId, null);
         guild.memberCount--;
         guild.presences.delete(userId);
@@ -191,7 +191,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
       // Who leaves hears that the guild is gone, before the others hear of the departure. Without `unavailable`
       // the client knows that it was removed, not that the server failed.
       dispatches: (guild, { user }) => [
-        { t: 'GUILD_DELETE', d: { id: guild.id }, to: { kind: 'users', userIds: [user.id as UserId] } },
+        { t: 'GUILD_DELETE', d: { id: guild.id }, to: { kind: 'users', userIds: [user.id] } },
         toGuild('GUILD_MEMBER_REMOVE', { guild_id: guild.id, user }),
       ],
     },
@@ -202,7 +202,7 @@ const toGuild = (t: Dispatch['t'], d: object): Dispatch => ({ t, d, to: { kind: 
 
 /** Whether the member sees as much as before the change: a new name alone must not empty the memo of audiences. */
 function seesAlike(guild: Guild, after: Member): boolean {
-  const before = guild.members.get(after.user.id as UserId);
+  const before = guild.members.get(after.user.id);
   return (
     before != null &&
     before.communication_disabled_until === after.communication_disabled_until &&

@@ -1,12 +1,15 @@
-import { type APIGuildMember, type GatewayVoiceState, GuildMemberFlags } from 'discord-api-types/v10';
+import { GuildMemberFlags } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
-import type { ChannelId, RoleId, UserId } from '../../protocol/ids.ts';
+import { type ChannelId, everyoneRoleOf, type RoleId, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
+import { keysOf } from '../../protocol/present.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { channelById } from '../permissions/channelbyid.ts';
 import { guildPermissions, outranks } from '../permissions/permissions.ts';
 import { type AuditDraft, auditEntry, changesOf } from './auditing.ts';
 import { bitsIn, bitsOf, mayEditRole } from './caller.ts';
@@ -69,7 +72,7 @@ export function updateMember(
   const facts: GuildFact[] = [];
   if (draft.member !== member) facts.push({ type: 'memberUpdated', member: draft.member });
   if (draft.voice && draft.voice !== voice) {
-    const voiceState = { ...draft.voice, member: draft.member as APIGuildMember };
+    const voiceState = { ...draft.voice, member: draft.member };
     facts.push({ type: 'voiceStateChanged', userId: input.userId, voiceState });
   }
   for (const audit of draft.audits) facts.push(auditEntry(env, by, audit));
@@ -126,7 +129,7 @@ const roles: Step = (draft, change) => {
 export function roleRefusal(guild: Guild, by: By, roleId: RoleId): Refusal | null {
   const role = guild.roles.get(roleId);
   if (!role) return refusal('UNKNOWN_ROLE');
-  if (roleId === (guild.id as string) || role.managed) return refusal('INVALID_ROLE');
+  if (roleId === everyoneRoleOf(guild.id) || role.managed) return refusal('INVALID_ROLE');
   return mayEditRole(guild, by, role) ? null : refusal('MISSING_PERMISSIONS');
 }
 
@@ -225,11 +228,11 @@ const STEPS: readonly Step[] = [
 
 function voiceAudit(actionType: AuditDraft['actionType'], channelId: ChannelId | null): AuditDraft {
   const options = { count: '1', ...(channelId === null ? {} : { channel_id: channelId }) };
-  return { actionType, targetId: null, options: options as AuditDraft['options'] & object };
+  return { actionType, targetId: null, options: options };
 }
 
 function voiceChannelOf(draft: Draft): GuildChannel | undefined {
-  return draft.guild.channels.get(draft.voice?.channel_id as ChannelId);
+  return channelById(draft.guild, draft.voice?.channel_id);
 }
 
 const mayIn = (draft: Draft, channel: GuildChannel): bigint =>
@@ -237,7 +240,7 @@ const mayIn = (draft: Draft, channel: GuildChannel): bigint =>
 
 /** Moves the draft's member on, unless that changes nothing: an unchanged member is no fact. */
 function set(draft: Draft, fields: Partial<Member>): null {
-  const changed = (Object.keys(fields) as (keyof Member)[]).some((key) => draft.member[key] !== fields[key]);
+  const changed = keysOf(fields).some((key) => draft.member[key] !== fields[key]);
   if (changed) draft.member = { ...draft.member, ...fields };
   return null;
 }

@@ -1,4 +1,4 @@
-import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId } from '../../protocol/ids.ts';
 import { deletedPayload, pinsPayload, referencedOf, sharedMessage, withReferenced } from '../channel/wire.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { MessageFacts } from './facts.ts';
@@ -20,9 +20,9 @@ function partOf({ user: _user, ...member }: Member): Omit<Member, 'user'> {
  * @source the platform's gateway events page, "Message Create Extra Fields"
  */
 function guildMessage(guild: Guild, message: StoredMessage, referenced: StoredMessage | null | undefined) {
-  const member = guild.members.get(message.author.id as UserId);
+  const member = guild.members.get(message.author.id);
   const mentions = message.mentions.map((user) => {
-    const mentioned = guild.members.get(user.id as UserId);
+    const mentioned = guild.members.get(user.id);
     return mentioned ? { ...user, member: partOf(mentioned) } : user;
   });
   const channel = guild.channels.get(message.channel_id);

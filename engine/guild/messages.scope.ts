@@ -1,5 +1,11 @@
 import { CHANNEL, FORUMS, WITH_MESSAGES } from '../../protocol/channeltypes.ts';
-import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
+import {
+  type ChannelId,
+  everyoneRoleOf,
+  type MessageId,
+  type RoleId,
+  type UserId,
+} from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Scope } from '../channel/scope.ts';
@@ -37,7 +43,7 @@ export function scopeIn(guild: Guild, channelId: ChannelId, by: By, env: Env): R
       userOf: (id) => userIn(guild, id as UserId),
       mayNotifyRole: (id) => {
         const role = guild.roles.get(id as RoleId);
-        if (!role || role.id === guild.id) return false;
+        if (!role || role.id === everyoneRoleOf(guild.id)) return false;
         return role.mentionable || (permissions & P.MENTION_EVERYONE) !== 0n;
       },
       messageOf: (id) => messageIn(guild, channelId, id),

@@ -1,7 +1,8 @@
-import type { APIGuild, GatewayGuildCreateDispatchData } from 'discord-api-types/v10';
+import type { GatewayGuildCreateDispatchData } from 'discord-api-types/v10';
 import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { APIGuild } from '../../protocol/objects.ts';
 import { visibleChannels } from '../permissions/permissions.ts';
 import type { Guild, Member } from './guild.ts';
 import { rolesByRank } from './roles.ts';
@@ -78,12 +79,12 @@ function knownTo(
   const near = new Set<UserId>([viewerId]);
   for (const [id, { channel_id }] of guild.voiceStates) if (channel_id !== null) near.add(id);
   const nearIn = <Each>(all: Pick<ReadonlyMap<UserId, Each | null>, 'get'>): Each[] =>
-    [...near].flatMap((id) => all.get(id) ?? []) as Each[];
+    [...near].flatMap((id) => all.get(id) ?? []);
   if (!presences) return { members: nearIn(guild.members), presences: [] };
   if (guild.memberCount > LIMITS.guild_create_members_max)
     return { members: nearIn(guild.members), presences: nearIn(guild.presences) };
   const isKnown = (member: Member): boolean => {
-    const id = member.user.id as UserId;
+    const id = member.user.id;
     const isShown = member.roles.length > 0 || (member.nick ?? null) !== null;
     return !large || isShown || near.has(id) || guild.presences.has(id);
   };

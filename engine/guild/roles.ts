@@ -1,7 +1,8 @@
-import type { APIRole, RoleFlags } from 'discord-api-types/v10';
+import type { RoleFlags } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
-import type { RoleId, UserId } from '../../protocol/ids.ts';
+import { everyoneRoleOf, type RoleId, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { APIRole } from '../../protocol/objects.ts';
 import { formatPermissions, P, parsePermissions } from '../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import { touchAudiences } from '../fanout/audience.ts';
@@ -68,7 +69,7 @@ const HOLOGRAPHIC = { primary_color: 11127295, secondary_color: 16759788, tertia
 
 /** Roles from the lowest to the highest, @everyone left out: the order that `position` numbers from 1. */
 const ladderOf = (guild: Guild): APIRole[] =>
-  [...guild.roles.values()].filter((role) => role.id !== guild.id).sort(compareRoles);
+  [...guild.roles.values()].filter((role) => role.id !== everyoneRoleOf(guild.id)).sort(compareRoles);
 
 /** All roles from the lowest, @everyone, to the highest. */
 export const rolesByRank = (guild: Guild): APIRole[] => [...guild.roles.values()].sort(compareRoles);
@@ -84,7 +85,7 @@ export const ownRole = (guild: Guild, botId: UserId): APIRole | null =>
   [...guild.roles.values()].find((role) => role.managed && role.tags?.bot_id === botId) ?? null;
 
 /** A role below all others, with the bits of @everyone and nothing of its own. */
-export const blankRole = (guild: Guild, id: string): APIRole => ({
+export const blankRole = (guild: Guild, id: RoleId): APIRole => ({
   id,
   name: 'new role',
   color: 0,
@@ -93,7 +94,7 @@ export const blankRole = (guild: Guild, id: string): APIRole => ({
   icon: null,
   unicode_emoji: null,
   position: 1,
-  permissions: guild.roles.get(guild.id as string as RoleId)?.permissions ?? '0',
+  permissions: guild.roles.get(everyoneRoleOf(guild.id))?.permissions ?? '0',
   managed: false,
   mentionable: false,
   flags: 0 as RoleFlags,
@@ -118,7 +119,7 @@ export function createRole(
   env: Env,
 ): Outcome<APIRole, GuildFact> {
   if (guild.roles.size >= LIMITS.roles_per_guild_max) return refused(refusal('MAXIMUM_ROLES'));
-  const blank = blankRole(guild, roleId ?? env.nextId());
+  const blank = blankRole(guild, roleId ?? (env.nextId() as RoleId));
   const edited = withDraft(guild, blank, draft, by, env.nowMs);
   if (!edited.ok) return edited;
   const role = edited.value;
@@ -143,7 +144,7 @@ function updateRole(
   if (!mayEditRole(guild, by, role)) return refused(refusal('MISSING_PERMISSIONS'));
   // Of @everyone only what it may do can change: it has no name, colour or icon of its own to show.
   const { permissions = null } = draft;
-  const change = roleId === (guild.id as string) ? { permissions } : draft;
+  const change = roleId === everyoneRoleOf(guild.id) ? { permissions } : draft;
   const edited = withDraft(guild, role, change, by, env.nowMs);
   if (!edited.ok) return edited;
   const changes = changesOf(role, edited.value, AUDITED);
@@ -224,7 +225,7 @@ function moveRoles(
   for (const [i, { id, position }] of moves.entries()) {
     if (!guild.roles.has(id)) return refused(refusal('UNKNOWN_ROLE'));
     // Clients send the whole list, @everyone at its 0 included.
-    if (id !== (guild.id as string)) wanted.set(id, Math.max(1, position));
+    if (id !== everyoneRoleOf(guild.id)) wanted.set(id, Math.max(1, position));
     else if (position !== 0) return refused(invalidField([i, 'position'], 'INVALID_ROLE', 'Invalid role'));
   }
   const ladder = ladderOf(guild);
@@ -241,11 +242,11 @@ function moveRoles(
       ? auditEntry(env, by, {
           actionType: AUDIT.ROLE_UPDATE,
           targetId: fact.role.id,
-          changes: changesOf(guild.roles.get(fact.role.id as RoleId)!, fact.role, ['position']),
+          changes: changesOf(guild.roles.get(fact.role.id)!, fact.role, ['position']),
         })
       : [],
   );
-  const everyone = guild.roles.get(guild.id as string as RoleId);
+  const everyone = guild.roles.get(everyoneRoleOf(guild.id));
   const value = next.map((role, i) => ({ ...role, position: i + 1 }));
   return accepted(everyone ? [everyone, ...value] : value, [...facts, ...audit]);
 }
@@ -259,7 +260,7 @@ function deleteRole(
   const role = guild.roles.get(roleId);
   if (!role) return refused(refusal('UNKNOWN_ROLE'));
   // A managed role goes with the integration it stands for.
-  if (role.managed || roleId === (guild.id as string)) return refused(refusal('INVALID_ROLE'));
+  if (role.managed || roleId === everyoneRoleOf(guild.id)) return refused(refusal('INVALID_ROLE'));
   if (!mayEditRole(guild, by, role)) return refused(refusal('MISSING_PERMISSIONS'));
   return accepted(null, [
     ...roleEnd(guild, roleId),
@@ -282,7 +283,7 @@ function holders(guild: Guild, roleId: string): UserId[] {
 const SIGHT = P.VIEW_CHANNEL | P.ADMINISTRATOR;
 
 const changedBits = (guild: Guild, { id, permissions }: APIRole): bigint =>
-  BigInt(guild.roles.get(id as RoleId)?.permissions ?? 0) ^ BigInt(permissions);
+  BigInt(guild.roles.get(id)?.permissions ?? 0) ^ BigInt(permissions);
 
 function applyRoleDeleted(guild: Guild, fact: RoleFacts['roleDeleted']): void {
   const { roleId } = fact;
@@ -302,7 +303,7 @@ function applyRoleDeleted(guild: Guild, fact: RoleFacts['roleDeleted']): void {
 }
 
 function applyRoleUpdated(guild: Guild, fact: RoleFacts['roleUpdated']): void {
-  const id = fact.role.id as RoleId;
+  const id = fact.role.id;
   const changed = changedBits(guild, fact.role);
   guild.roles.set(id, fact.role);
   if (changed !== 0n) touchAudiences(guild);
@@ -326,7 +327,7 @@ export const roles: GuildTopic<RoleCommands, keyof RoleFacts> = {
   facts: {
     roleCreated: {
       apply: (guild, { role }) => {
-        guild.roles.set(role.id as RoleId, role);
+        guild.roles.set(role.id, role);
       },
       dispatches: (guild, { role }) => [
         { t: 'GUILD_ROLE_CREATE', d: { guild_id: guild.id, role }, to: { kind: 'guild' } },

@@ -2,6 +2,7 @@ import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Seat, sameSeat } from '../call/seat.ts';
+import { channelById } from '../permissions/channelbyid.ts';
 import { channelPermissions, timedOutUntilMs } from '../permissions/permissions.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
@@ -15,7 +16,7 @@ import { mayStream, suppressed } from './voice.states.ts';
  */
 export function seatOf(guild: Guild, userId: UserId, nowMs: number): Seat | null {
   const state = guild.voiceStates.get(userId);
-  const channel = state && guild.channels.get(state.channel_id as ChannelId);
+  const channel = state && channelById(guild, state.channel_id);
   if (!channel || !guild.members.get(userId)) return null;
   const { info } = guild;
   const held = channelPermissions(guild, userId, channel, nowMs);

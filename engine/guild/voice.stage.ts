@@ -1,11 +1,12 @@
-import type { APIGuildMember, GatewayVoiceState } from 'discord-api-types/v10';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { channelById } from '../permissions/channelbyid.ts';
 import { sameValue } from './auditing.ts';
 import { bitsIn } from './caller.ts';
 import type { GuildFact } from './facts.ts';
@@ -32,7 +33,7 @@ export function changeOnStage(guild: Guild, wish: StageWish, by: By, env: Env): 
   const state = guild.voiceStates.get(wish.userId);
   const member = guild.members.get(wish.userId);
   if (!state || !member) return refused(refusal('UNKNOWN_VOICE_STATE'));
-  const channel = guild.channels.get(wish.channelId ?? (state.channel_id as ChannelId));
+  const channel = channelById(guild, wish.channelId ?? state.channel_id);
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
   const held = bitsIn(guild, by, channel, env.nowMs);
   const own = by.userId === wish.userId;
@@ -42,7 +43,7 @@ export function changeOnStage(guild: Guild, wish: StageWish, by: By, env: Env): 
   if (channel.id !== state.channel_id) return refused(refusal('UNKNOWN_VOICE_STATE'));
   const no = stageRefusal(state, wish, own, held);
   if (no) return refused(no);
-  const voiceState = { ...onStage(state, wish, own, env.nowMs), member: member as APIGuildMember };
+  const voiceState = { ...onStage(state, wish, own, env.nowMs), member: member };
   if (sameValue(state, voiceState)) return accepted(null);
   return accepted(null, [{ type: 'voiceStateChanged', userId: wish.userId, voiceState }]);
 }

@@ -1,8 +1,9 @@
-import type { APIGuildMember, GatewayVoiceState } from 'discord-api-types/v10';
 import { CHANNEL, VOICE_LIKE } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { channelById } from '../permissions/channelbyid.ts';
 import { channelPermissions } from '../permissions/permissions.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, Member } from './guild.ts';
@@ -35,7 +36,7 @@ export function inVoice(
   wish: VoiceWish,
   nowMs: number,
 ): GatewayVoiceState {
-  const userId = member.user.id as UserId;
+  const userId = member.user.id;
   const before = guild.voiceStates.get(userId);
   const stays = before?.channel_id === channel.id && before.session_id === wish.sessionId;
   const permissions = channelPermissions(guild, userId, channel, nowMs);
@@ -46,7 +47,7 @@ export function inVoice(
     guild_id: guild.id,
     channel_id: channel.id,
     user_id: userId,
-    member: member as APIGuildMember,
+    member: member,
     session_id: wish.sessionId,
     deaf: member.deaf,
     mute: member.mute,
@@ -63,7 +64,7 @@ export function inVoice(
 export function leftVoice(state: GatewayVoiceState, member: Member | null | undefined): GatewayVoiceState {
   return {
     ...state,
-    ...(member ? { member: member as APIGuildMember } : {}),
+    ...(member ? { member: member } : {}),
     channel_id: null,
     self_video: false,
     self_stream: false,
@@ -126,7 +127,7 @@ export function unsettled(
 ): UserId[] {
   return [...userIds].filter((userId) => {
     const state = guild.voiceStates.get(userId);
-    const channel = state && guild.channels.get(state.channel_id as ChannelId);
+    const channel = state && channelById(guild, state.channel_id);
     if (!channel) return false;
     const permissions = channelPermissions(guild, userId, channel, nowMs);
     return suppressed(guild, channel, permissions, state.suppress) !== state.suppress;

@@ -1,5 +1,5 @@
-import type { GatewayVoiceState } from 'discord-api-types/v10';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { By } from '../kernel/authority.ts';
@@ -7,6 +7,7 @@ import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { noting } from '../kernel/topic.ts';
+import { channelById } from '../permissions/channelbyid.ts';
 import { channelPermissions } from '../permissions/permissions.ts';
 import { sameValue } from './auditing.ts';
 import { bitsIn } from './caller.ts';
@@ -63,7 +64,7 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
       needs: about,
       decide: (guild, { userId }, by, env) => {
         const state = guild.voiceStates.get(userId);
-        const channel = state && guild.channels.get(state.channel_id as ChannelId);
+        const channel = state && channelById(guild, state.channel_id);
         if (!channel) return refused(refusal('UNKNOWN_VOICE_STATE'));
         const held = bitsIn(guild, by, channel, env.nowMs);
         const own = by.userId === userId;
@@ -90,7 +91,7 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
         if (!by.system) return refused(refusal('MISSING_PERMISSIONS'));
         const state = guild.voiceStates.get(userId);
         const member = guild.members.get(userId);
-        const afk = guild.channels.get(guild.info.afk_channel_id as ChannelId);
+        const afk = channelById(guild, guild.info.afk_channel_id);
         if (!member || !afk || state?.channel_id !== channelId || afk.id === channelId) return accepted(null);
         return accepted(null, [changed(inVoice(guild, member, afk, wishOf(state), env.nowMs))]);
       },
@@ -118,7 +119,7 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
       durable: false,
       // The channel that the user leaves with this.
       before: (guild, { userId, voiceState }) => {
-        const channelId = (guild.voiceStates.get(userId)?.channel_id ?? null) as ChannelId | null;
+        const channelId = guild.voiceStates.get(userId)?.channel_id ?? null;
         return channelId === voiceState.channel_id ? null : channelId;
       },
       apply: (guild, { userId, voiceState }) => {
@@ -140,14 +141,14 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
 
 const changed = (voiceState: GatewayVoiceState): GuildFact => ({
   type: 'voiceStateChanged',
-  userId: voiceState.user_id as UserId,
+  userId: voiceState.user_id,
   voiceState,
 });
 
 /** A state with its member as it is now. */
 const current = (guild: Guild, state: GatewayVoiceState): GatewayVoiceState => {
-  const member = guild.members.get(state.user_id as UserId);
-  return member ? { ...state, member: member as NonNullable<GatewayVoiceState['member']> } : state;
+  const member = guild.members.get(state.user_id);
+  return member ? { ...state, member: member } : state;
 };
 
 function setVoiceState(
@@ -181,7 +182,7 @@ function setVoiceState(
 function settled(guild: Guild, userId: UserId, nowMs: number): GatewayVoiceState {
   const state = guild.voiceStates.get(userId)!;
   const member = guild.members.get(userId);
-  const channel = guild.channels.get(state.channel_id as ChannelId);
+  const channel = channelById(guild, state.channel_id);
   return member && channel ? inVoice(guild, member, channel, wishOf(state), nowMs) : state;
 }
 
@@ -194,7 +195,7 @@ function dispatchesOf(
   { userId, voiceState }: VoiceFacts['voiceStateChanged'],
   left: ChannelId | null,
 ): Dispatch[] {
-  const here = (voiceState.channel_id ?? left) as ChannelId | null;
+  const here = voiceState.channel_id ?? left;
   const channel = here === null ? undefined : guild.channels.get(here);
   if (!channel) return [{ t: 'VOICE_STATE_UPDATE', d: voiceState, to: { kind: 'guild' } }];
   const dispatches: Dispatch[] = [

@@ -52,7 +52,7 @@ function setVoiceChannelStatus(
       actionType: status === null ? AUDIT.VOICE_CHANNEL_STATUS_DELETE : AUDIT.VOICE_CHANNEL_STATUS_UPDATE,
       targetId: channelId,
       // The published types spell the options of older actions only.
-      options: (status === null ? place : { ...place, status }) as object,
+      options: status === null ? place : { ...place, status },
     }),
   ]);
 }

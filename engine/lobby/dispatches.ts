@@ -15,7 +15,7 @@ export const attach = (state: LobbyState, sessions: readonly SessionRef[]): void
 
 /** Replaces a member; a new one comes last. */
 export const enter = (state: LobbyState, member: LobbyMember): void => {
-  state.members.set(member.user.id as UserId, member);
+  state.members.set(member.user.id, member);
 };
 
 export const lobbyUpdate = (state: LobbyState): LobbyDispatch => ({

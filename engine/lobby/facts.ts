@@ -1,5 +1,5 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import type { FactOf } from '../kernel/topic.ts';
 import type {

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../protocol/limits.ts';
+import { keysOf } from '../../protocol/present.ts';
 import { cleanMetadata, type Metadata } from './metadata.ts';
 
 /** One field of a lobby that its application may set. */
@@ -6,8 +7,8 @@ interface Field<T> {
   /** In a new lobby, and in one that was stored before the field existed. */
   readonly initial: T;
   /** The value after a change that names the field; null asks to take it away. */
-  readonly changed: (wanted: T | null, current: T) => T;
-  readonly same: (a: T, b: T) => boolean;
+  changed(wanted: T | null, current: T): T;
+  same(a: T, b: T): boolean;
   /** Who sees it: everyone who sees the lobby, the application's server alone, or nobody. */
   readonly shownTo: 'everyone' | 'server' | 'nobody';
 }
@@ -64,22 +65,24 @@ export type ShownFields = Pick<LobbyFields, NamesFor<'everyone'>> &
 /** A change of a lobby. Absent: stays as it is. Null: see `changed` of the row. */
 export type LobbyChange = { readonly [K in Name]?: LobbyFields[K] | null };
 
-const rows = Object.entries(LOBBY_FIELDS) as readonly [Name, Field<unknown>][];
+const NAMES = keysOf(LOBBY_FIELDS);
+const rowOf = (name: Name): Field<unknown> => LOBBY_FIELDS[name];
 
-const SHOWN_TO_EVERYONE = rows.filter(([, { shownTo }]) => shownTo === 'everyone').map(([name]) => name);
-const SHOWN_TO_SERVER = rows.filter(([, { shownTo }]) => shownTo !== 'nobody').map(([name]) => name);
+const SHOWN_TO_EVERYONE = NAMES.filter((name) => rowOf(name).shownTo === 'everyone');
+const SHOWN_TO_SERVER = NAMES.filter((name) => rowOf(name).shownTo !== 'nobody');
 
 export const INITIAL_FIELDS = Object.fromEntries(
-  rows.map(([name, { initial }]) => [name, initial]),
+  NAMES.map((name) => [name, rowOf(name).initial]),
 ) as LobbyFields;
 
 /** The lobby with a change on it; the very same object when nothing differs. */
 export function changedLobby<L extends LobbyFields>(lobby: L, change: LobbyChange): L {
-  const differing = rows.flatMap(([name, { changed, same }]) => {
+  const differing = NAMES.flatMap((name) => {
     const wanted = change[name];
     if (wanted === undefined) return [];
-    const next = changed(wanted, lobby[name]);
-    return same(lobby[name], next) ? [] : [[name, next] as const];
+    const row = rowOf(name);
+    const next = row.changed(wanted, lobby[name]);
+    return row.same(lobby[name], next) ? [] : [[name, next] as const];
   });
   return differing.length === 0 ? lobby : { ...lobby, ...Object.fromEntries(differing) };
 }

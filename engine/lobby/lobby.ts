@@ -1,5 +1,5 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import type { GuildChannel } from '../guild/guild.ts';
 import { INITIAL_FIELDS, type LobbyFields } from './fields.ts';

@@ -1,6 +1,6 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { cleanText } from '../channel/text.ts';
 import type { SessionRef } from '../fanout/direct.ts';
@@ -120,7 +120,7 @@ export function upsert(
   env: Env,
 ): { readonly facts: readonly Told[]; readonly member: LobbyMember } | Refusal {
   const { id: lobbyId, application_id: applicationId } = state.lobby;
-  const before = state.members.get(person.user.id as UserId);
+  const before = state.members.get(person.user.id);
   if (before) {
     const member = changedMember(before, draft);
     return { member, facts: member === before ? [] : [{ type: 'lobbyMemberUpdated', lobbyId, member }] };
@@ -157,8 +157,8 @@ export function shownWith(
   const members = new Map(state.members);
   for (const fact of facts) {
     if (fact.type === 'lobbyMemberAdded' || fact.type === 'lobbyMemberUpdated')
-      members.set(fact.member.user.id as UserId, fact.member);
-    else if (fact.type === 'lobbyMemberRemoved') members.delete(fact.member.user.id as UserId);
+      members.set(fact.member.user.id, fact.member);
+    else if (fact.type === 'lobbyMemberRemoved') members.delete(fact.member.user.id);
   }
   return lobbyObject({ ...state, lobby, members }, bot);
 }
@@ -226,9 +226,9 @@ function setMembers(
   const shown: LobbyMemberObject[] = [];
   let room = roomIn(state);
   for (const { person, draft, remove } of lastOfEach(entries)) {
-    const before = state.members.has(person.user.id as UserId);
+    const before = state.members.has(person.user.id);
     if (remove) {
-      facts.push(...removal(state, person.user.id as UserId));
+      facts.push(...removal(state, person.user.id));
       if (before) room += 1;
       continue;
     }
@@ -246,7 +246,7 @@ function under(state: LobbyState, from: UserId, to: Person): Told[] {
   const source = state.members.get(from);
   if (!source) return [];
   const { id: lobbyId, application_id: applicationId } = state.lobby;
-  const there = state.members.get(to.user.id as UserId);
+  const there = state.members.get(to.user.id);
   if (there) {
     const flags = there.flags | source.flags;
     if (flags === there.flags) return [];
@@ -343,7 +343,7 @@ export const members: LobbyTopic<
     },
     lobbyMemberRemoved: {
       apply: (state, { member, sessions }) => {
-        state.members.delete(member.user.id as UserId);
+        state.members.delete(member.user.id);
         for (const { sessionId } of sessions) state.sessions.delete(sessionId);
       },
       dispatches: (state, { member, sessions }) => [

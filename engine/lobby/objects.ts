@@ -28,7 +28,7 @@ const REGION = 'local';
 const named = ({ additional_name }: LobbyMember) => (additional_name === null ? {} : { additional_name });
 
 export const memberObject = (member: LobbyMember): LobbyMemberObject => ({
-  id: member.user.id as UserId,
+  id: member.user.id,
   metadata: member.metadata,
   flags: member.flags,
   ...named(member),

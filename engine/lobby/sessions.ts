@@ -1,5 +1,5 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import { accepted, type Env } from '../kernel/outcome.ts';
 import { aboutMember, attach, connectionTold, enter, everyone } from './dispatches.ts';
@@ -76,7 +76,7 @@ export const sessions: LobbyTopic<
     changeUser: {
       server: true,
       decide: (state, { user }, _by) => {
-        const known = state.members.has(user.id as UserId);
+        const known = state.members.has(user.id);
         return accepted(null, known ? [{ type: 'lobbyUserChanged', user }] : []);
       },
     },
@@ -117,11 +117,11 @@ export const sessions: LobbyTopic<
     lobbyUserChanged: {
       durable: false,
       apply: (state, { user }) => {
-        const member = state.members.get(user.id as UserId);
+        const member = state.members.get(user.id);
         if (member) enter(state, { ...member, user });
       },
       dispatches: (state, { user }) => {
-        const member = state.members.get(user.id as UserId);
+        const member = state.members.get(user.id);
         const d = member && aboutMember(state, member);
         return d ? [{ t: 'LOBBY_MEMBER_UPDATE', d, to: everyone(state) }] : [];
       },

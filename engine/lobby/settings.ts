@@ -1,5 +1,6 @@
 import type { UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { keysOf } from '../../protocol/present.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Lobby, LobbySettings, LobbyState } from './lobby.ts';
 
@@ -21,7 +22,7 @@ export const settingsOf = ({ settings }: Lobby): LobbySettings => settings ?? NO
 export function withSettings(lobby: Lobby, change: SettingsChange): Lobby {
   const before = settingsOf(lobby);
   const settings = { ...before, ...change };
-  const same = (Object.keys(before) as (keyof LobbySettings)[]).every((key) => before[key] === settings[key]);
+  const same = keysOf(before).every((key) => before[key] === settings[key]);
   if (same) return lobby;
   // Without a host nobody is remembered as one.
   return {

@@ -1,3 +1,4 @@
+import { present } from '../../protocol/present.ts';
 import { byAge, compatible, type QueueRules, type Ticket } from './tickets.ts';
 
 /** Tickets that one search looks at around the one that waits longest, and of those how many it tries to combine. */
@@ -43,7 +44,7 @@ function rowOf(group: readonly Ticket[], key: string | undefined): Row {
 }
 
 function take({ next, previous, taken }: Row, index: number): void {
-  const [before, after] = [previous[index] as number, next[index] as number];
+  const [before, after] = [present(previous[index]), present(next[index])];
   if (before >= 0) next[before] = after;
   if (after >= 0) previous[after] = before;
   taken[index] = 1;
@@ -53,16 +54,16 @@ function matchesOf(group: readonly Ticket[], rules: QueueRules, nowMs: number): 
   const [key] = Object.keys(rules.within);
   const row = rowOf(group, key);
   const indexes = row.tickets.map((_, index) => index);
-  indexes.sort((a, b) => byAge(row.tickets[a] as Ticket, row.tickets[b] as Ticket));
+  indexes.sort((a, b) => byAge(present(row.tickets[a]), present(row.tickets[b])));
   const matches: Ticket[][] = [];
   for (const seed of indexes) {
     if (row.taken[seed]) continue;
-    const first = row.tickets[seed] as Ticket;
+    const first = present(row.tickets[seed]);
     const chosen = fill(row, candidates(row, seed, rules, nowMs, key), rules.size - first.players.length);
     // Also without a match: those who came later are matched around themselves, so nobody is pulled past the reach of
     // whoever waits longest.
     for (const index of [seed, ...(chosen ?? [])]) take(row, index);
-    if (chosen) matches.push([first, ...chosen.map((index) => row.tickets[index] as Ticket)]);
+    if (chosen) matches.push([first, ...chosen.map((index) => present(row.tickets[index]))]);
   }
   return matches;
 }
@@ -75,23 +76,23 @@ function candidates(
   nowMs: number,
   key: string | undefined,
 ): number[] {
-  const first = tickets[seed] as Ticket;
+  const first = present(tickets[seed]);
   const apart = (index: number): number => {
     if (index < 0) return Number.POSITIVE_INFINITY;
     if (key === undefined) return 0;
     return Math.abs((tickets[index]?.properties[key] as number) - (first.properties[key] as number));
   };
   const found: number[] = [];
-  let [before, after] = [previous[seed] as number, next[seed] as number];
+  let [before, after] = [present(previous[seed]), present(next[seed])];
   for (let looked = 0; looked < LOOKED_AT_MAX && found.length < CANDIDATES_MAX; looked += 1) {
     if (before < 0 && after < 0) break;
     const isBefore = apart(before) <= apart(after);
     const index = isBefore ? before : after;
-    if (isBefore) before = previous[index] as number;
-    else after = next[index] as number;
-    if (compatible(first, tickets[index] as Ticket, rules, nowMs)) found.push(index);
+    if (isBefore) before = present(previous[index]);
+    else after = present(next[index]);
+    if (compatible(first, present(tickets[index]), rules, nowMs)) found.push(index);
   }
-  return found.sort((a, b) => byAge(tickets[a] as Ticket, tickets[b] as Ticket));
+  return found.sort((a, b) => byAge(present(tickets[a]), present(tickets[b])));
 }
 
 interface Chain {
@@ -105,7 +106,7 @@ function fill({ tickets }: Row, indexes: readonly number[], players: number): nu
   const reached = new Array<Chain | null | undefined>(players + 1);
   reached[0] = null;
   for (const index of indexes) {
-    const size = tickets[index]?.players.length as number;
+    const size = present(tickets[index]?.players.length);
     for (let sum = players; sum >= size; sum -= 1) {
       const before = reached[sum - size];
       if (before !== undefined && reached[sum] === undefined) reached[sum] = { index, before };

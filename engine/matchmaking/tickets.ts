@@ -42,7 +42,7 @@ export function reachOf(
 /** Whether two tickets may be in one match by the numbers: within the reach of both. */
 export function compatible(a: Ticket, b: Ticket, { within }: QueueRules, nowMs: number): boolean {
   for (const [key, widening] of Object.entries(within)) {
-    const apart = Math.abs((a.properties[key] as number) - (b.properties[key] as number));
+    const apart = Math.abs(Number(a.properties[key]) - Number(b.properties[key]));
     if (apart > reachOf(widening, a, nowMs) || apart > reachOf(widening, b, nowMs)) return false;
   }
   return true;

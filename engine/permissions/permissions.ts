@@ -1,6 +1,6 @@
-import type { APIRole } from 'discord-api-types/v10';
 import { CHANNEL, THREADS, VOICE_LIKE } from '../../protocol/channeltypes.ts';
-import { compareIds, type RoleId, type UserId } from '../../protocol/ids.ts';
+import { compareIds, everyoneRoleOf, type RoleId, type UserId } from '../../protocol/ids.ts';
+import type { APIRole } from '../../protocol/objects.ts';
 import {
   ALL_PERMISSIONS,
   P,
@@ -11,6 +11,7 @@ import {
   TIMED_OUT_PERMISSIONS,
 } from '../../protocol/permissions.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
+import { channelById } from './channelbyid.ts';
 
 /**
  * What a user may do in the guild as a whole.
@@ -74,7 +75,7 @@ const isAdministrator = (permissions: bigint): boolean => (permissions & P.ADMIN
 
 /** @everyone's role and every held one together, before time-outs and overwrites. */
 function basePermissions(guild: Guild, member: Member): bigint {
-  const everyone = guild.roles.get(guild.id as string as RoleId);
+  const everyone = guild.roles.get(everyoneRoleOf(guild.id));
   let base = everyone ? BigInt(everyone.permissions) : 0n;
   for (const id of member.roles) {
     const role = guild.roles.get(id as RoleId);
@@ -85,7 +86,7 @@ function basePermissions(guild: Guild, member: Member): bigint {
 
 function memberChannelPermissions(guild: Guild, member: Member, base: bigint, channel: GuildChannel): bigint {
   if (!THREADS.has(channel.type)) return implied(overwritten(guild, member, base, channel), channel.type);
-  const parent = guild.channels.get(channel.parent_id as GuildChannel['id']);
+  const parent = channelById(guild, channel.parent_id);
   if (!parent || THREADS.has(parent.type)) return 0n;
   let held = overwritten(guild, member, base, parent);
   held = (held & P.SEND_MESSAGES_IN_THREADS) !== 0n ? held | P.SEND_MESSAGES : held & ~P.SEND_MESSAGES;
@@ -151,7 +152,7 @@ export function highestRole(guild: Guild, member: Member): APIRole {
     const role = guild.roles.get(id as RoleId);
     if (role && (!highest || compareRoles(role, highest) > 0)) highest = role;
   }
-  return highest ?? guild.roles.get(guild.id as string as RoleId)!;
+  return highest ?? guild.roles.get(everyoneRoleOf(guild.id))!;
 }
 
 /**

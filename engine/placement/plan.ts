@@ -26,7 +26,7 @@ const NOTHING: Plan = { claim: [], release: [], awaited: [] };
 export function planOf(view: PlacementView, wanted: readonly (string | null)[], instance: string): Plan {
   const self = view.shards.find((shard) => shard.instance === instance);
   if (!self) return NOTHING;
-  const plan = { claim: [] as number[], release: [] as number[], awaited: [] as number[] };
+  const plan: Record<'claim' | 'release' | 'awaited', number[]> = { claim: [], release: [], awaited: [] };
   for (const [partition, owner] of view.owners.entries()) {
     const isWanted = !self.draining && wanted[partition] === self.id;
     if (owner?.instance === instance) {

@@ -1,3 +1,4 @@
+import { present } from '../../protocol/present.ts';
 import { hashOf, mixed } from './partition.ts';
 
 /** What placement asks of a shard. */
@@ -34,10 +35,10 @@ export function rendezvous(partitions: number): (shards: readonly Placed[]) => r
     const least = new Float64Array(partitions).fill(Number.POSITIVE_INFINITY);
     // In the order of the ids, so that a tie ends alike everywhere.
     for (const { id, weight } of [...able].sort((a, b) => (a.id < b.id ? -1 : 1))) {
-      const own = draws.get(id) as Float64Array;
+      const own = present(draws.get(id));
       for (let partition = 0; partition < partitions; partition += 1) {
-        const draw = (own[partition] as number) / weight;
-        if (draw >= (least[partition] as number)) continue;
+        const draw = present(own[partition]) / weight;
+        if (draw >= present(least[partition])) continue;
         least[partition] = draw;
         wanted[partition] = id;
       }

@@ -1,5 +1,6 @@
-import { type APIUser, type GatewayVoiceState, MessageType } from 'discord-api-types/v10';
+import { MessageType } from 'discord-api-types/v10';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Seat } from '../call/seat.ts';
 import { ownVoiceState, sameVoiceState } from '../call/voicestate.ts';
@@ -107,7 +108,7 @@ const people = ({ recipients }: Callable): UserId[] =>
 
 const changed = (voiceState: GatewayVoiceState): CallFact => ({
   type: 'callStateChanged',
-  userId: voiceState.user_id as UserId,
+  userId: voiceState.user_id,
   voiceState,
 });
 
@@ -271,7 +272,7 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
     callStarted: {
       durable: false,
       apply: (owner, { voiceState, messageId, ringing, ringUntilMs }) => {
-        const userId = voiceState.user_id as UserId;
+        const userId = voiceState.user_id;
         const voiceStates = new Map([[userId, voiceState]]);
         owner.call = { messageId, ringing, ringUntilMs, participantIds: [userId], voiceStates };
       },
@@ -331,13 +332,13 @@ export const callAudience = people;
 /** Where a voice state of a private call puts its user; null: nowhere any more. */
 export function callSeat(voiceState: GatewayVoiceState): Seat | null {
   if (voiceState.channel_id === null) return null;
-  const callId = voiceState.channel_id as ChannelId;
+  const callId = voiceState.channel_id;
   return {
     callId,
     groupId: callId,
     serverId: callId,
     guildId: null,
-    userId: voiceState.user_id as UserId,
+    userId: voiceState.user_id,
     sessionId: voiceState.session_id,
     silenced: voiceState.self_mute,
     deafened: voiceState.self_deaf,

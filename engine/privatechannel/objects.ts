@@ -1,5 +1,5 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { PrivateChannel } from '../user/facts.ts';
@@ -39,5 +39,5 @@ export const channelShown = (state: Shown, t: 'CHANNEL_CREATE' | 'CHANNEL_UPDATE
     .map((user) => ({
       t,
       d: privateChannelObject(state, user.id),
-      to: { kind: 'users', userIds: [user.id as UserId] },
+      to: { kind: 'users', userIds: [user.id] },
     }));

@@ -1,6 +1,6 @@
-import type { APIUser } from 'discord-api-types/v10';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { composeMessage, repeated } from '../channel/compose.ts';
@@ -64,7 +64,7 @@ export const privateState = (
   relations: readonly StoredRelation[] | null,
 ): PrivateChannelState => ({
   channel,
-  recipients: new Map(users.map((user) => [user.id as UserId, user])),
+  recipients: new Map(users.map((user) => [user.id, user])),
   messages: new Map(),
   nonces: new Map(),
   pins: new Map(),
@@ -178,7 +178,7 @@ export function reachOf(
   if (by.system || !from || !to) return null;
   const asks = typeof column === 'function' ? column(state, input, by) : column;
   const { writtenBy = [], last_message_id } = state.channel;
-  const replied = writtenBy.includes(to.id as UserId);
+  const replied = writtenBy.includes(to.id);
   const begun = last_message_id !== null;
   const together = 'together' in input && input.together === true;
   const applicationId = from.bot ? null : by.applicationId;

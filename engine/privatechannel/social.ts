@@ -1,4 +1,3 @@
-import type { APIUser } from 'discord-api-types/v10';
 import {
   type ApplicationId,
   type ChannelId,
@@ -6,6 +5,7 @@ import {
   type MessageId,
   type UserId,
 } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { type WebhookEventFact, type WebhookEventType, webhookEvent } from '../application/webhookevents.ts';
 import { sharedMessage } from '../channel/wire.ts';
@@ -138,10 +138,9 @@ export const social: Topic<SocialShape, SocialChannelCommands, keyof SocialChann
     recipientReplaced: {
       apply: (state, { from, user }) => {
         const recipients = new Map([...state.recipients].filter(([id]) => id !== from));
-        state.recipients = recipients.set(user.id as UserId, user);
+        state.recipients = recipients.set(user.id, user);
         const [low, high] = [...recipients.keys()].sort(compareIds) as [UserId, UserId];
-        const writtenBy =
-          state.channel.writtenBy?.map((id) => (id === from ? (user.id as UserId) : id)) ?? [];
+        const writtenBy = state.channel.writtenBy?.map((id) => (id === from ? user.id : id)) ?? [];
         state.channel = { ...state.channel, recipientIds: [low, high], writtenBy };
         state.relations = null;
       },

@@ -1,4 +1,5 @@
 import { IDENTITY_LIMITS } from '../../protocol/identities.ts';
+import { isRecord } from '../../protocol/present.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Reply } from '../kernel/outcome.ts';
 import { displayName } from './names.ts';
@@ -37,8 +38,8 @@ export interface TokenHeader {
 
 /** Reads the protected header of an ID token. */
 export function readTokenHeader(header: unknown): Reply<TokenHeader> {
-  if (typeof header !== 'object' || header === null) return no('INVALID_OIDC_TOKEN');
-  const { kid, alg, crit } = header as Record<string, unknown>;
+  if (!isRecord(header)) return no('INVALID_OIDC_TOKEN');
+  const { kid, alg, crit } = header;
   // An extension that must be understood is not.
   if (crit !== undefined) return no('INVALID_OIDC_TOKEN');
   const algorithm = SIGNING_ALGORITHMS.find((each) => each === alg);
@@ -64,8 +65,8 @@ interface Player {
 
 /** Checks the claims of an ID token, in the order of the platform's error codes. */
 export function checkClaims(claims: unknown, expected: Expected, nowMs: number): Reply<Player> {
-  if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) return no('INVALID_OIDC_TOKEN');
-  const { iss, aud, exp, iat, nbf, sub } = claims as Record<string, unknown>;
+  if (!isRecord(claims)) return no('INVALID_OIDC_TOKEN');
+  const { iss, aud, exp, iat, nbf, sub } = claims;
   if (iss !== expected.issuer) return no('ID_TOKEN_ISSUER_MISMATCH');
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
   if (!audiences.includes(expected.audience)) return no('ID_TOKEN_AUDIENCE_MISMATCH');
@@ -74,7 +75,7 @@ export function checkClaims(claims: unknown, expected: Expected, nowMs: number):
   if (nowMs - iat * 1000 > AGE_MS_MAX) return no('ID_TOKEN_TOO_OLD');
   if (Math.max(iat, nbf ?? 0) * 1000 > nowMs + SKEW_MS) return no('INVALID_OIDC_TOKEN');
   if (typeof sub !== 'string' || !isExternalId(sub)) return no('INVALID_OIDC_TOKEN');
-  const named = expected.nameClaim === null ? null : (claims as Record<string, unknown>)[expected.nameClaim];
+  const named = expected.nameClaim === null ? null : claims[expected.nameClaim];
   return { ok: true, value: { subject: sub, name: displayName(named) } };
 }
 

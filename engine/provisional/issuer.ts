@@ -1,3 +1,4 @@
+import { isRecord } from '../../protocol/present.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from './idtoken.ts';
 
 /** Longest URL of an issuer or of its keys. */
@@ -50,12 +51,8 @@ export interface Discovery {
 
 /** Reads a discovery document; null when it is none of this issuer that would do. */
 export function readDiscovery(document: unknown, issuer: string): Discovery | null {
-  if (typeof document !== 'object' || document === null || Array.isArray(document)) return null;
-  const {
-    issuer: claimed,
-    jwks_uri: jwksUri,
-    id_token_signing_alg_values_supported: named,
-  } = document as Record<string, unknown>;
+  if (!isRecord(document)) return null;
+  const { issuer: claimed, jwks_uri: jwksUri, id_token_signing_alg_values_supported: named } = document;
   if (claimed !== issuer || typeof jwksUri !== 'string' || !Array.isArray(named)) return null;
   const url = parsed(jwksUri);
   if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '') return null;

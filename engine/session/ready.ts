@@ -1,5 +1,5 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, GuildId, SessionId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { Scopes } from '../../protocol/scopes.ts';
 import type { Shard } from './identify.ts';
 

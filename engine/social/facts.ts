@@ -1,6 +1,6 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { FactOf } from '../kernel/topic.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { Presence } from '../presence/merge.ts';
 import { RELATION, type Relation, type RelationChanged, type StoredRelation } from './facts.ts';

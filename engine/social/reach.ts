@@ -1,6 +1,6 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { By } from '../kernel/authority.ts';
 import { RELATION, type StoredRelation } from './facts.ts';

@@ -1,5 +1,5 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import type { MessageFacts, ReactionFacts } from '../guild/facts.ts';
 import type { FactOf } from '../kernel/topic.ts';

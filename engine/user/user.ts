@@ -1,7 +1,8 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { nameProblem } from '../../protocol/names.ts';
+import type { APIUser } from '../../protocol/objects.ts';
+import { keysOf } from '../../protocol/present.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { aggregate } from '../kernel/aggregate.ts';
 import type { Needs } from '../kernel/needs.ts';
@@ -39,7 +40,7 @@ export function newUser(input: {
     public_flags: 0,
     flags: 0,
   };
-  return (input.bot ? { ...user, bot: true } : user) as APIUser;
+  return input.bot ? { ...user, bot: true } : user;
 }
 
 const NAME_RUN = /\s+/g;
@@ -96,7 +97,7 @@ function updateUser({ user }: UserAccount, change: UserChange): Outcome<APIUser,
     ...(change.avatar !== undefined && { avatar: change.avatar }),
     ...(change.banner !== undefined && { banner: change.banner }),
   };
-  const same = (Object.keys(next) as (keyof APIUser)[]).every((key) => next[key] === user[key]);
+  const same = keysOf(next).every((key) => next[key] === user[key]);
   return accepted(next, same ? [] : [{ type: 'userUpdated', user: next }]);
 }
 

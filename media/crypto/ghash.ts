@@ -1,3 +1,5 @@
+import { present } from '../../protocol/present.ts';
+
 /**
  * GHASH, the universal hash of AES-GCM, as a WebAssembly module that this file assembles.
  *
@@ -85,14 +87,14 @@ const bitsReversed = (value: Code): Code =>
 /** Locals that hold the four masked parts of one value. */
 type Combed = readonly number[];
 const comb = (into: Combed, value: Code): Code =>
-  into.flatMap((each, index) => set(each, and(value, word(COMBS[index] as bigint))));
+  into.flatMap((each, index) => set(each, and(value, word(present(COMBS[index])))));
 
 const combed = several(4);
 /** The low 64 bits of the product of two polynomials; `by` is already split into its four parts. */
 function product(value: Code, by: Combed): Code {
   const part = (bit: number): Code => {
-    const products = combed.map((each, index) => times(get(each), get(by[(bit - index + 4) % 4] as number)));
-    return and(xor(products[0] as Code, ...products.slice(1)), word(COMBS[bit] as bigint));
+    const products = combed.map((each, index) => times(get(each), get(present(by[(bit - index + 4) % 4]))));
+    return and(xor(present(products[0]), ...products.slice(1)), word(present(COMBS[bit])));
   };
   return [...comb(combed, value), ...or(part(0), part(1), part(2), part(3))];
 }

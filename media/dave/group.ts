@@ -56,7 +56,7 @@ const FAILURES_MAX = 3;
  * Checked is what the group's bookkeeping depends on: epoch, sender, references, the signed leaf, the Welcome's receivers.
  */
 class Delivery implements DaveDelivery {
-  version = DAVE_VERSION_MAX as number;
+  version = DAVE_VERSION_MAX;
   epoch: bigint | null = null;
 
   private readonly options: DaveOptions;

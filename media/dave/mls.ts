@@ -9,7 +9,7 @@ import {
 } from 'node:crypto';
 import { encodeAuthenticatedContent } from 'ts-mls/authenticatedContent.js';
 import { encodeExternalSender } from 'ts-mls/externalSender.js';
-import { encodeFramedContentTBS, type FramedContentTBSExternal } from 'ts-mls/framedContent.js';
+import { encodeFramedContentTBS } from 'ts-mls/framedContent.js';
 import {
   decodeKeyPackage,
   encodeKeyPackage,
@@ -290,7 +290,7 @@ export function openExternalSender(randomBytes: (size: number) => Uint8Array): E
       const wireformat = 'mls_public_message' as const;
       // A sender outside the group does not sign the context (RFC 9420 §6.1), although the type requires it.
       const signed = { protocolVersion: 'mls10', wireformat, content, senderType: 'external' } as const;
-      const tbs = encodeFramedContentTBS(signed as unknown as FramedContentTBSExternal);
+      const tbs = encodeFramedContentTBS(signed);
       const auth = {
         contentType: 'proposal',
         signature: sign('sha256', labelled('FramedContentTBS', tbs), key),

@@ -67,8 +67,8 @@ export class Lane implements ForwarderOutput {
   /** Binds the socket. Rejects when it cannot be bound. */
   static async open(plan: LanePlan, outlet: Pick<Outlet, 'report' | 'packets'>): Promise<Lane> {
     const family = isIPv6(plan.host) ? 6 : 4;
-    const socket = createSocket({ type: `udp${family}`, lookup: numeric(family) as never });
-    // `once` rejects when the socket emits an error.
+    const socket = createSocket({ type: `udp${family}`, lookup: numeric(family) });
+    // `once` rejects with what the socket emits as an error.
     const listening = once(socket, 'listening');
     socket.bind({ port: plan.port, address: plan.host, exclusive: true });
     await listening;

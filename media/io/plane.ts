@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { present } from '../../protocol/present.ts';
 import type {
   CodecNumbers,
   Gate,
@@ -178,7 +179,7 @@ class Plane implements RunningMediaPlane {
     for (const { members } of figures) for (const [callId, each] of members) calls.set(callId, each);
     const workers = figures.map(({ members: _, ...counts }, index) => ({
       ...counts,
-      restarts: (this.#lanes[index] as SupervisedLane).restarts,
+      restarts: present(this.#lanes[index]).restarts,
     }));
     return { workers, calls };
   }
@@ -318,7 +319,7 @@ class Room implements MediaRoom {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const ssrc of [...this.#ssrcs]) this.#free(this.#plane.placed.get(ssrc) as Placed);
+    for (const ssrc of [...this.#ssrcs]) this.#free(present(this.#plane.placed.get(ssrc)));
     this.#plane.forget(this);
     this.lane.order({ type: 'close', callId: this.callId });
   }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { portOf } from '../../protocol/addresses.ts';
 import type { RedirectPlace } from '../host.ts';
 
 const CALLBACK_PATH = '/callback';
@@ -27,7 +27,7 @@ export async function awaitRedirect(arrived: (url: string) => boolean): Promise<
   server.maxConnections = 16;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = portOf(server.address());
   const origin = `http://127.0.0.1:${port}`;
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const url = request.url ?? '';

@@ -1,3 +1,4 @@
+import { keysOf } from '../../protocol/present.ts';
 import { RelationshipGroupType, RelationshipType } from '../enums.ts';
 import type { Json } from '../voice/wire.ts';
 import { byId, idOf, jsonOf, listOf, numberOf, textOf } from './read.ts';
@@ -32,10 +33,7 @@ export function keepUser(state: State, d: Json): boolean {
   };
   state.users.set(id, user);
   if (state.users.size > KEPT.users_max) removeUnreferenced(state);
-  return (
-    before !== undefined &&
-    (Object.keys(user) as (keyof UserRecord)[]).some((key) => user[key] !== before[key])
-  );
+  return before !== undefined && keysOf(user).some((key) => user[key] !== before[key]);
 }
 
 /** Removes users without other references. */
@@ -94,7 +92,7 @@ function relate(state: State, d: Json, kind: 'platform' | 'game'): Notice[] {
   if (userId === null || type === null) return [];
   const known = new Set<number>(Object.values(RelationshipType));
   const before = relationshipWith(state, userId);
-  const now = { ...before, [kind]: known.has(type) ? type : RelationshipType.None } as RelationshipRecord;
+  const now = { ...before, [kind]: known.has(type) ? type : RelationshipType.None };
   const isSpamRequest = kind === 'platform' ? d.is_spam_request === true : before.isSpamRequest;
   state.relationships.set(userId, { ...now, isSpamRequest });
   if (before[kind] === now[kind]) return [];

@@ -48,7 +48,7 @@ export function channelCalls(ports: ChannelPorts): ChannelCall {
     const carried =
       messageId && CHANGES.has(type) ? await carrierApplication(channelId, messageId, storage) : {};
     const whole = { ...input, ...carried };
-    return inPrivate(channelId, type, whole as never, authority) as Promise<Reply<never>>;
+    return inPrivate(channelId, type, whole, authority) as Promise<Reply<never>>;
   }
 
   return async (channelId, type, input, authority) => {

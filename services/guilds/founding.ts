@@ -1,4 +1,3 @@
-import type { APIGuild, APIUser } from 'discord-api-types/v10';
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
@@ -9,6 +8,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { APIGuild, APIUser } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 
@@ -58,7 +58,7 @@ export function createFounding(ports: FoundingPorts): GuildFounding {
       ownerUser: APIUser,
       chosen: Partial<GuildChoice> = {},
     ): Promise<Reply<APIGuild>> => {
-      const ownerId = ownerUser.id as UserId;
+      const ownerId = ownerUser.id;
       await ports.commit(id, [newGuild({ id, name, ownerId, ownerUser, nowMs: nowMs(), nextId, chosen })]);
       ports.memberJoined(id, ownerId);
       const { tap } = hooks;

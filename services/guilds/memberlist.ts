@@ -61,7 +61,7 @@ async function lookAsMember<T>(
   read: (guild: Guild) => T,
   { guilds }: MemberListPorts,
 ): Promise<T | null> {
-  const userId = session.userId as UserId;
+  const userId = session.userId;
   const looked = await guilds.look(
     guildId,
     (guild) => (guild.members.get(userId) ? { seen: read(guild) } : null),
@@ -86,7 +86,7 @@ function pagesOf(
     if (over) return [];
     const page = await store.membersAfter(guildId, after, index === count - 1 ? 2 * most : most);
     over = page.length < most;
-    after = (page.at(-1)?.user.id ?? after) as UserId | null;
+    after = page.at(-1)?.user.id ?? after;
     return page;
   };
 }

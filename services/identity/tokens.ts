@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isSnowflake, type UserId } from '../../protocol/ids.ts';
+import { isUserId, type UserId } from '../../protocol/ids.ts';
 import { Secret } from './secret.ts';
 
 /**
@@ -26,7 +26,7 @@ export function claimedUser(token: string): UserId | null {
   const segment = TOKEN.exec(token)?.[1];
   if (segment === undefined) return null;
   const id = Buffer.from(segment, 'base64url').toString('latin1');
-  return isSnowflake(id) ? (id as UserId) : null;
+  return isUserId(id) ? id : null;
 }
 
 /** Hexadecimal SHA-256, the stored form of secrets with full entropy. */

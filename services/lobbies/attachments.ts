@@ -104,7 +104,7 @@ export class Attachments {
     this.#byId.set(session.sessionId, attached);
     this.#byUser.set(key, (this.#byUser.get(key) ?? new Set()).add(attached));
     await this.#ports.writer.flush();
-    const ids = await this.#ports.lobbies.ofUser(session.userId as UserId, applicationId);
+    const ids = await this.#ports.lobbies.ofUser(session.userId, applicationId);
     const shown = await Promise.all(ids.map((id) => this.#attach(id, [attached], false)));
     // A session keeps lobbies alive even if its scopes do not let it see them.
     if (!authorization.scopes.has('lobbies.write')) return [];
@@ -116,7 +116,7 @@ export class Attachments {
     if (!attached) return;
     this.#forget(attached);
     const detach = (): void => {
-      for (const id of attached.lobbies) this.#detach(id, userId as UserId, sessionId);
+      for (const id of attached.lobbies) this.#detach(id, userId, sessionId);
     };
     detach();
     // A command in flight to a lobby of another shard may arrive after the first detach.
@@ -242,7 +242,7 @@ export class Attachments {
     if (!first) return null;
     for (const { lobbies } of open) lobbies.add(id);
     const sessions = open.map(({ session }) => refOf(session));
-    const userId = first.session.userId as UserId;
+    const userId = first.session.userId;
     const reply = await this.#ports.call(id, 'attachSessions', { userId, sessions, announce }, SYSTEM);
     return reply.ok ? reply.value : null;
   }

@@ -1,4 +1,3 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { ChannelDirectory } from '../../actors/channel/directory.ts';
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { FreshLobbies } from '../../actors/lobby/fresh.ts';
@@ -16,6 +15,8 @@ import type { Person } from '../../engine/lobby/members.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { APIUser } from '../../protocol/objects.ts';
+import { present } from '../../protocol/present.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
 import type { Attachments } from './attachments.ts';
@@ -149,7 +150,7 @@ export async function personsOf(
     ok: true,
     full,
     value: (lobbyId, userId) => ({
-      user: (byId.get(userId) as PersonRow).user,
+      user: present(byId.get(userId)).user,
       // Sessions of users of other shards are attached by their owner when it learns of the new member.
       sessions: routing.owns(userId) ? attachments.entering(lobbyId, applicationId, userId) : [],
       full: full(userId),

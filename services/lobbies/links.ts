@@ -149,7 +149,7 @@ export class Links {
         link: next,
         stale: null,
       };
-      await this.#ports.guilds.call(channel.guild_id as GuildId, 'linkChannel', input, SYSTEM);
+      await this.#ports.guilds.call(channel.guild_id, 'linkChannel', input, SYSTEM);
     });
   }
 

@@ -22,6 +22,7 @@ import {
   type UserId,
 } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { present } from '../../protocol/present.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { Mergeable } from '../players/ports.ts';
@@ -106,7 +107,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     },
     userChanged(user) {
       const change = async (): Promise<void> => {
-        for (const id of await storage.lobbies.all(user.id as UserId)) owners.changeUser(id, user);
+        for (const id of await storage.lobbies.all(user.id)) owners.changeUser(id, user);
       };
       change().catch(fault);
     },
@@ -347,7 +348,7 @@ function applicationCache(
     value.catch(() => known.delete(id));
     known.delete(id);
     known.set(id, { value, untilMs: nowMs + APPLICATION_MS });
-    if (known.size > APPLICATIONS_MAX) known.delete(known.keys().next().value as ApplicationId);
+    if (known.size > APPLICATIONS_MAX) known.delete(present(known.keys().next().value));
     return value;
   };
 }

@@ -1,8 +1,8 @@
-import type { APIUser } from 'discord-api-types/v10';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import {
   createEmptyLobby,
   type LobbiesPorts,

@@ -1,4 +1,3 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { LobbyVoiceRequest } from '../../actors/session/requests.ts';
 import type { Seat } from '../../engine/call/seat.ts';
@@ -12,6 +11,7 @@ import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { LobbyMemberObject, LobbyMessageObject, LobbyObject } from '../../engine/lobby/objects.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { Mergeable } from '../players/ports.ts';
 import type { LobbyExtensions } from './extensions.ports.ts';
 

@@ -2,6 +2,7 @@ import { gathering } from '../../actors/runtime/gather.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { present } from '../../protocol/present.ts';
 import type { LobbyStore, SecretKey } from '../../storage/lobby/port.ts';
 
 /** Most cached secrets; the oldest is evicted. */
@@ -96,7 +97,7 @@ export class LobbySecrets {
     this.#known.set(key, { lobbyId, untilMs });
     this.#keyOf.set(lobbyId, key);
     if (this.#known.size > CACHED_SECRETS_MAX) {
-      const [oldest, { lobbyId: gone }] = this.#known.entries().next().value as [string, KnownSecret];
+      const [oldest, { lobbyId: gone }] = present(this.#known.entries().next().value);
       this.#known.delete(oldest);
       this.#keyOf.delete(gone);
     }

@@ -1,4 +1,4 @@
-import { createPublicKey, type JsonWebKey } from 'node:crypto';
+import { createPublicKey } from 'node:crypto';
 import { type CryptoKey, exportJWK, exportPKCS8, generateKeyPair, importPKCS8, SignJWT } from 'jose';
 import type { Storage } from '../../storage/ports.ts';
 import { hashOf } from '../identity/tokens.ts';
@@ -104,7 +104,7 @@ async function newKey(): Promise<string> {
 
 async function read(pem: string): Promise<SigningKey> {
   const privateKey = await importPKCS8(pem, ALGORITHM);
-  const { kty = '', n = '', e = '' } = (await exportJWK(createPublicKey(pem))) as JsonWebKey;
+  const { kty = '', n = '', e = '' } = await exportJWK(createPublicKey(pem));
   // Derived from the key, so every process uses the same key id.
   const kid = hashOf(n).slice(0, 16);
   return { kid, privateKey, publicKey: { kty, use: 'sig', kid, n, e, alg: ALGORITHM } };

@@ -1,7 +1,7 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import { type Authority, type By, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import type { GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
 
 type Granted = <Value>(reply: Reply<Value>) => Value;
 
@@ -36,7 +36,7 @@ export function joiningOf(guilds: Guilds, granted: Granted): Joining {
     granted(await guilds.call(guildId, 'addMember', { userId }, SYSTEM));
   };
   const ownerOf = async (guildId: GuildId): Promise<UserId> =>
-    granted(await guilds.call(guildId, 'getGuild', { withCounts: false }, SYSTEM)).owner_id as UserId;
+    granted(await guilds.call(guildId, 'getGuild', { withCounts: false }, SYSTEM)).owner_id;
 
   /** Makes a role of these permissions. @returns gives it to a member. */
   const roleFor = async (guildId: GuildId, ownerId: UserId, name: string, permissions: bigint) => {
@@ -44,7 +44,7 @@ export function joiningOf(guilds: Guilds, granted: Granted): Joining {
     const draft = { name, permissions: String(permissions) };
     const role = granted(await guilds.call(guildId, 'createRole', { draft }, by));
     return async (userId: UserId): Promise<void> => {
-      const grant = { userId, roleId: role.id as RoleId };
+      const grant = { userId, roleId: role.id };
       granted(await guilds.call(guildId, 'addMemberRole', grant, by));
     };
   };

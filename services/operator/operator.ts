@@ -1,4 +1,3 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Users } from '../../actors/user/users.ts';
@@ -13,6 +12,7 @@ import { USERNAME_TAKEN, usernameObjection, usernameOf } from '../../engine/user
 import { ApiError } from '../../protocol/apierror.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS } from '../../protocol/intents.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isScope, type Scope } from '../../protocol/scopes.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
@@ -261,7 +261,7 @@ function accounts(
         password === null && email === null
           ? await createTokenUser(form, ports)
           : await createPerson({ username: form.username, globalName, password, email }, ports);
-      await join(made.user.id as UserId);
+      await join(made.user.id);
       return made;
     },
   };

@@ -1,4 +1,3 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Move } from '../../engine/provisional/facts.ts';
 import type {
@@ -8,6 +7,7 @@ import type {
   MergeOrder,
 } from '../../engine/provisional/identity.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { IdentityStore } from '../../storage/identity/port.ts';
 import type { StoredFact } from '../../storage/ports.ts';
@@ -128,7 +128,7 @@ export class Linking {
       identityMoved(identity, null);
       return DONE;
     }
-    const sourceId = found.value.id as UserId;
+    const sourceId = found.value.id;
     return this.#withAccountHeld(sourceId, async () => {
       const id = nextId();
       const move: Move = { kind: 'merge', id, applicationId: scopeId, fromId: sourceId, toId: userId };
@@ -198,7 +198,7 @@ export class Linking {
     const account = await playerSignIn.newAccount(user.global_name);
     if (!account) return failure('NO_UNIQUE_USERNAME');
     const { applicationId, userId: fromId } = identity;
-    const toId = account.id as UserId;
+    const toId = account.id;
     const parted = { ...identity, userId: toId, formerUserId };
     const move: Move = { kind: 'unmerge', id: nextId(), applicationId, fromId, toId };
     await commit(applicationId, [

@@ -85,7 +85,7 @@ function valueAt(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (inner, key) =>
       typeof inner === 'object' && inner !== null && Object.hasOwn(inner, key)
-        ? (inner as Record<string, unknown>)[key]
+        ? Reflect.get(inner, key)
         : undefined,
     value,
   );

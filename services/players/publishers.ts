@@ -1,9 +1,9 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Move } from '../../engine/provisional/facts.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import { PROVISIONAL_ACCOUNT_FLAG } from '../../protocol/identities.ts';
 import type { ApplicationId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';

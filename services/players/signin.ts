@@ -1,4 +1,3 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ExternalIdentity, ExternalProof, Identity } from '../../engine/provisional/identity.ts';
 import { isExternalId } from '../../engine/provisional/idtoken.ts';
@@ -6,6 +5,7 @@ import { displayName, provisionalUsername } from '../../engine/provisional/names
 import { newUser } from '../../engine/user/user.ts';
 import { IDENTITY_LIMITS, PROVISIONAL_ACCOUNT_FLAG } from '../../protocol/identities.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { IdentityStore } from '../../storage/identity/port.ts';
 import type { StoredFact } from '../../storage/ports.ts';
@@ -58,7 +58,7 @@ export class PlayerSignIn {
       const username = provisionalUsername(name, randomBytes(USERNAME_BYTES));
       if (await identities.usernameTaken(username)) continue;
       const user = newUser({ id: nextId() as UserId, username, globalName: name, bot: false });
-      return { ...user, flags: PROVISIONAL_ACCOUNT_FLAG, public_flags: PROVISIONAL_ACCOUNT_FLAG } as APIUser;
+      return { ...user, flags: PROVISIONAL_ACCOUNT_FLAG, public_flags: PROVISIONAL_ACCOUNT_FLAG };
     }
     return null;
   }
@@ -121,7 +121,7 @@ export class PlayerSignIn {
       }
       const made = await this.newAccount(player.name);
       if (!made) return failure('NO_UNIQUE_USERNAME');
-      const userId = made.id as UserId;
+      const userId = made.id;
       const identity: Identity = { ...external, applicationId: scopeId, userId, formerUserId: null };
       return this.#tokens(applicationId, userId, [
         { type: 'userCreated', user: made },

@@ -1,4 +1,3 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { Routes } from '../../actors/cluster/routing/routed.ts';
 import type { Ownership } from '../../actors/placement/ports.ts';
 import type { PrivateChannelShell } from '../../actors/privatechannel/privatechannel.shell.ts';
@@ -17,7 +16,8 @@ import {
 } from '../../engine/privatechannel/rules.ts';
 import type { PrivateChannel } from '../../engine/user/facts.ts';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
-import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';
+import { type ChannelId, compareIds, type UserId, userPair } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
 import { reachBetween } from '../social/reach.ts';
@@ -102,7 +102,7 @@ function opener(ports: PrivatePorts): PrivateChannels['open'] {
   const { storage, telling } = ports;
   const inTurn = inTurns<string>();
   return (a, b, reaches = false) => {
-    const recipientIds = [a, b].sort(compareIds) as [UserId, UserId];
+    const recipientIds = userPair(a, b);
     return inTurn(recipientIds.join(), async (): Promise<Reply<PrivateChannel>> => {
       const known = await storage.privateChannels.between(a, b);
       if (known) return { ok: true, value: known };

@@ -1,4 +1,4 @@
-import type { APIUser, GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { Direct } from '../../actors/cluster/delivery/direct.ts';
 import type { Present } from '../../actors/cluster/delivery/presences.ts';
 import type { OwnerBackend } from '../../actors/cluster/delivery/sessions.ts';
@@ -15,8 +15,9 @@ import { DispatchBody } from '../../engine/fanout/body.ts';
 import { channelInfo as channelInfoOf } from '../../engine/guild/voicechannels.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
 import { guildsOfShard } from '../../engine/session/identify.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { GuildId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { Scopes } from '../../protocol/scopes.ts';
 import type { Storage } from '../../storage/ports.ts';
 import { deliverMembers } from '../guilds/memberlist.ts';
@@ -64,7 +65,7 @@ const appearing =
   (session: LiveSession, guildIds: readonly GuildId[], presence: Presence | null | undefined): void => {
     if (presence === undefined) return;
     present(session.userId, guildIds, presence);
-    if (!session.bot) parts().social.presented(session.userId as UserId, presence);
+    if (!session.bot) parts().social.presented(session.userId, presence);
   };
 
 /** When several sessions of a user are opened again, others are shown the user as all of them say, and not as the first. */
@@ -129,7 +130,7 @@ const ending = (ports: BackendPorts, appear: Appear) => {
     parts().social.ended(session);
     appear(session, guildIds, presence);
     if (session.bot || ports.isClosing() || users.sessions(session.userId).length > 0) return;
-    endTemporary(session.userId as UserId);
+    endTemporary(session.userId);
   };
 };
 
@@ -225,7 +226,7 @@ async function channelInfo(
   fields: readonly string[],
   { guilds, clock }: BackendPorts,
 ): Promise<void> {
-  const userId = session.userId as UserId;
+  const userId = session.userId;
   const d = await guilds.look(
     guildId,
     (guild) => (guild.members.get(userId) ? channelInfoOf(guild, userId, fields, clock.now()) : null),

@@ -32,7 +32,7 @@ export async function openingOf(session: LiveSession, ports: OpeningPorts): Prom
   const { authorization, applicationId: id, applicationFlags: flags } = session.principal;
   if (session.bot)
     return { application: id && { id, flags }, privateChannels: [], circle: null, lobbies: [] };
-  const userId = session.userId as UserId;
+  const userId = session.userId;
   const { scopes } = authorization ?? {};
   const [application, privateChannels, circle, lobbies] = await Promise.all([
     authorization && applicationOf(authorization.applicationId, ports),
@@ -60,7 +60,7 @@ async function circleOf(
   const opened = await social.opened(session);
   if (!authorization) return { ...opened, profiles: {} };
   const friends = [...opened.relationships, ...opened.gameRelationships] as readonly { id: UserId }[];
-  const userIds = [...new Set([session.userId as UserId, ...friends.map(({ id }) => id)])];
+  const userIds = [...new Set([session.userId, ...friends.map(({ id }) => id)])];
   const profiles: Record<string, object[]> = {};
   for (const profile of await provisional.profiles(authorization.applicationId, userIds)) {
     profiles[profile.identity.userId] ??= [];
@@ -91,7 +91,7 @@ async function privateChannelsOf(
   const recipients = await storage.users.get([
     ...new Set(channels.flatMap((channel) => channel.recipientIds)),
   ]);
-  const byId = new Map(recipients.map((user) => [user.id as UserId, user]));
+  const byId = new Map(recipients.map((user) => [user.id, user]));
   return channels.map((channel) => {
     const both = channel.recipientIds.flatMap((id) => {
       const user = byId.get(id);

@@ -98,7 +98,7 @@ async function storedInvite(
   if (!channel?.recipientIds.includes(userId)) return null;
   const [message] = await messages.get(channelId, [{ channelId, id: messageId }]);
   if (!message?.activity) return null;
-  const from = message.author.id as UserId;
+  const from = message.author.id;
   const to = channel.recipientIds.find((id) => id !== from);
   const { type, party_id: partyId = null } = message.activity;
   return to ? { from, to, type, partyId, atMs: Date.parse(message.timestamp) } : null;

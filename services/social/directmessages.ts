@@ -57,7 +57,7 @@ function readingOperations(ports: DirectMessagePorts): Pick<DirectMessages, 'lis
         storage.users.get([by.userId, otherId]),
       ]);
       if (!channel) return failure('UNKNOWN_CHANNEL');
-      const recipients = new Map(users.map((user) => [user.id as UserId, user]));
+      const recipients = new Map(users.map((user) => [user.id, user]));
       return { ok: true, value: privateChannelObject({ channel, recipients }, by.userId) };
     },
   };

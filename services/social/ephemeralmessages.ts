@@ -1,4 +1,3 @@
-import type { APIUser } from 'discord-api-types/v10';
 import { webhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
 import { sharedMessage } from '../../engine/channel/wire.ts';
@@ -7,7 +6,8 @@ import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { privateRules, privateState } from '../../engine/privatechannel/rules.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
-import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';
+import { type ChannelId, userPair } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { authorityOf, commandInput, type DirectMessagePorts, notifyInvite } from './messagerules.ts';
 import type { DirectDraft, Person } from './ports.ts';
@@ -30,15 +30,16 @@ export async function sendEphemeralMessage(
   { by, other, application, draft, carried, reach }: EphemeralMessage,
   ports: DirectMessagePorts,
 ): Promise<Reply<object>> {
-  const otherId = other.id as UserId;
+  const otherId = other.id;
   if (!(await ports.telling.plays(otherId, application.id)))
     return refused(refusal('CANNOT_SEND_TO_THIS_USER'));
   const [author] = await ports.storage.users.get([by.userId]);
   if (!author) return refused(refusal('UNKNOWN_USER'));
   const env = ports.env();
   // Applies the rules of private channels to a temporary channel.
-  const recipientIds = [by.userId, otherId].sort(compareIds) as [UserId, UserId];
-  const id = other.id as ChannelId;
+  const recipientIds = userPair(by.userId, otherId);
+  const own: string = otherId;
+  const id = own as ChannelId;
   const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };
   const state = privateState(channel, [author, other], reach.relations);
   const input = { ...commandInput(draft, carried, null), channelId: id, together: reach.together };

@@ -29,7 +29,7 @@ export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'pres
   return {
     async opened(session) {
       if (session.bot) return NOTHING;
-      const userId = session.userId as UserId;
+      const userId = session.userId;
       const authorization = session.authorization ?? null;
       const applicationId = authorization?.applicationId ?? null;
       const sees = authorization === null || authorization.scopes.has('relationships.read');

@@ -65,6 +65,6 @@ export const recordActivities =
     const { sessionId, bot } = session;
     const source = { sessionId, applicationId: session.authorization?.applicationId ?? null };
     const { shown, hidden } = readActivities(sent, bot, nowMs(), source);
-    joinSecrets.set(session.userId as UserId, sessionId, session.over ? [] : hidden);
+    joinSecrets.set(session.userId, sessionId, session.over ? [] : hidden);
     return shown;
   };

@@ -1,4 +1,3 @@
-import type { APIMessageActivity, APIUser } from 'discord-api-types/v10';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Telling } from '../../actors/user/telling.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
@@ -11,6 +10,7 @@ import type { PrivateCommands } from '../../engine/privatechannel/rules.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
 import type { UnstoredInvites } from './invites.ts';
@@ -108,7 +108,7 @@ export async function bothOnline(
   { telling }: Pick<DirectMessagePorts, 'telling'>,
 ): Promise<boolean> {
   if (!application) return false;
-  const userIds = [by.userId, other.id as UserId];
+  const userIds = [by.userId, other.id];
   return !(await Promise.all(userIds.map((userId) => telling.plays(userId, application.id)))).includes(false);
 }
 
@@ -125,14 +125,14 @@ export async function checkReach(
   }
   const [together, channel] = await Promise.all([
     bothOnline(meeting, ports),
-    ports.storage.privateChannels.between(by.userId, other.id as UserId),
+    ports.storage.privateChannels.between(by.userId, other.id),
   ]);
   const reach = await reachBetween(
     { relationships: ports.storage.relationships, contactPolicy: ports.contactPolicy },
     {
       from: { id: by.userId },
       to: other,
-      replied: channel?.writtenBy?.includes(other.id as UserId) ?? false,
+      replied: channel?.writtenBy?.includes(other.id) ?? false,
       begun: channel?.last_message_id != null,
     },
     { applicationId: application?.id ?? null, together },
@@ -160,7 +160,7 @@ export async function attachedToMessage(
             (applicationId === null || one.applicationId === applicationId) &&
             (partyId === null || one.partyId === partyId),
         )
-      : await joinSecrets.joinable(other.id as UserId, applicationId);
+      : await joinSecrets.joinable(other.id, applicationId);
   if (!joined) return refused(refusal('INVALID_ACTIVITY_ACTION'));
   const game = application ?? (await storage.applications.get(joined.applicationId));
   if (!game) return refused(refusal('UNKNOWN_APPLICATION'));
@@ -168,10 +168,10 @@ export async function attachedToMessage(
     type,
     ...(joined.partyId !== null && { party_id: joined.partyId }),
     ...(type === JOIN && { session_id: sessionId }),
-  } as unknown as APIMessageActivity;
+  };
   const { id, name, icon, description, cover_image } = game;
   const cover = cover_image === null ? {} : { cover_image };
-  const shownGame = { id, name, icon, description, type: null, ...cover } as object as Carried['application'];
+  const shownGame = { id, name, icon, description, type: null, ...cover };
   return {
     ok: true,
     value: { application_id: game.id, activity: wire, ...(shownGame && { application: shownGame }), ...told },
@@ -189,7 +189,7 @@ export async function notifyInvite(
   if (!applicationId) return;
   const { author, application, activity } = message;
   const d = { message_id: message.id, channel_id: channelId, author, application, activity };
-  await showInvite(other.id as UserId, applicationId, d);
+  await showInvite(other.id, applicationId, d);
 }
 
 interface InvitePorts extends Pick<DirectMessagePorts, 'related'> {

@@ -7,7 +7,6 @@ import {
   type Through,
   withDefaultPolicy,
 } from '../../engine/social/reach.ts';
-import type { UserId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 
 export interface Reach {
@@ -26,7 +25,7 @@ export async function reachBetween(
   between: Omit<Between, 'relations'>,
   through: Through,
 ): Promise<Reach> {
-  const [from, to] = [between.from.id, between.to.id] as [UserId, UserId];
+  const [from, to] = [between.from.id, between.to.id];
   const [relations, found] = await Promise.all([
     relationships.among([from, to]),
     relationships.acquaintance(from, to),

@@ -1,4 +1,3 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
@@ -20,7 +19,8 @@ import {
   requestFriendship,
   takeOverRelations,
 } from '../../engine/social/relationships.ts';
-import { type ApplicationId, compareIds, type UserId } from '../../protocol/ids.ts';
+import { type ApplicationId, compareIds, type UserId, userPair } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { RelationshipStore } from '../../storage/relationship/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
@@ -139,7 +139,7 @@ function committing(ports: RelationshipPorts) {
   ): Promise<void> {
     if (facts.length === 0) return;
     const userIds = [...new Set(facts.flatMap(({ userId, peerId }) => [userId, peerId]))].sort(compareIds);
-    const users = new Map((await ports.users.get(userIds)).map((user) => [user.id as UserId, user]));
+    const users = new Map((await ports.users.get(userIds)).map((user) => [user.id, user]));
     const news = facts.map((fact) =>
       noticeOf(fact, relationBefore(fact, before), users.get(fact.peerId) ?? null),
     );
@@ -197,7 +197,7 @@ function requestOperations(
       const [peer, another] = await relationships.peopleNamed(username);
       const nobody = failure(refusal('NO_USERS_WITH_TAG'));
       if (!peer || another) return nobody;
-      const reply = await request(by, peer.id as UserId, applicationId);
+      const reply = await request(by, peer.id, applicationId);
       // By name, an unknown user and one who cannot be reached get the same refusal.
       return !reply.ok && reply.refusal.code === refusal('UNKNOWN_USER').code ? nobody : reply;
     },
@@ -245,7 +245,7 @@ function noticeOf(fact: RelationChanged, before: StoredRelation | null, peer: AP
 const pairsOf = (facts: readonly RelationChanged[]): (readonly [UserId, UserId])[] => [
   ...new Map(
     facts.map(({ userId, peerId }) => {
-      const pair = [userId, peerId].sort(compareIds) as [UserId, UserId];
+      const pair = userPair(userId, peerId);
       return [pair.join(), pair] as const;
     }),
   ).values(),
@@ -262,7 +262,7 @@ function listOperations({
   ): Promise<readonly object[]> {
     if (relations.length === 0) return [];
     const peers = await users.get(relations.map(({ peerId }) => peerId));
-    const byId = new Map(peers.map((user) => [user.id as UserId, user]));
+    const byId = new Map(peers.map((user) => [user.id, user]));
     return relations.flatMap((relation) => {
       const peer = byId.get(relation.peerId);
       return peer ? [show(peer, relation)] : [];

@@ -118,8 +118,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
 
   /** Of a session that came over from another shard it is not known where it is: only its own place hears it. */
   async function leaveAny(session: LiveSession): Promise<void> {
-    for (const id of await ports.telling.guildIdsOf(session.userId as UserId))
-      leave(session, { kind: 'guild', id });
+    for (const id of await ports.telling.guildIdsOf(session.userId)) leave(session, { kind: 'guild', id });
   }
 
   return {
@@ -136,7 +135,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
     },
 
     greet({ userId, sessionId }, channels) {
-      for (const { id } of channels) owners.greet(id, userId as UserId, sessionId);
+      for (const { id } of channels) owners.greet(id, userId, sessionId);
     },
 
     ended(session, guildIds) {

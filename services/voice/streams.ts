@@ -6,7 +6,7 @@ import type { RequestHandlers } from '../../actors/session/backend.ts';
 import type { StreamRequest } from '../../actors/session/requests.ts';
 import type { Stream } from '../../engine/call/stream.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
-import { isSnowflake, type UserId } from '../../protocol/ids.ts';
+import { isSnowflake } from '../../protocol/ids.ts';
 import type { PlacePorts } from './places.ts';
 
 interface StreamPorts extends Pick<PlacePorts, 'guilds' | 'privateChannels' | 'inPrivate' | 'routing'> {
@@ -74,7 +74,7 @@ export function askInOwnTurn(
     clock.defer(() => {
       const { sessionId, over } = session;
       if (over) return;
-      const by = { userId: session.userId as UserId, sessionId };
+      const by = { userId: session.userId, sessionId };
       const server = serverOf(request);
       if (server === null) guarded(by, request);
       else askOwner(server, by, request);

@@ -1,6 +1,7 @@
 import { mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { makeDirectory } from '../../directories.ts';
+import { codeOf } from '../../protocol/thrown.ts';
 import { StorageFault } from './driver.ts';
 import { type TarEntry, untar } from './tar.ts';
 
@@ -78,7 +79,7 @@ export async function hasContents(directory: string): Promise<boolean> {
   try {
     return (await readdir(directory)).some((name) => !IGNORED.has(name));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    if (codeOf(error) === 'ENOENT') return false;
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { codeOf } from '../../protocol/thrown.ts';
 import { StorageFault } from './driver.ts';
 
 /** Directories that this process has open: its own pid in a lock file does not tell. */
@@ -20,7 +21,7 @@ function alive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    return codeOf(error) === 'EPERM';
   }
 }
 

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { PGlite } from '@electric-sql/pglite';
+import { codeOf } from '../../protocol/thrown.ts';
 
 /**
  * Creating a database takes seconds of CPU and hundreds of megabytes, unpacking one does not; so the build creates one
@@ -25,7 +26,7 @@ export async function preparedDatabase(folder = FOLDER): Promise<Uint8Array<Arra
   try {
     return new Uint8Array(await readFile(placeOf(folder, await versionOfPglite())));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    if (codeOf(error) === 'ENOENT') return null;
     throw error;
   }
 }

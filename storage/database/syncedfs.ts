@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import { NodeFS } from '@electric-sql/pglite/nodefs';
+import { codeOf } from '../../protocol/thrown.ts';
 import { StorageFault } from './driver.ts';
 
 /** The parts of Emscripten's file system that this module uses. */
@@ -46,7 +47,7 @@ export class SyncedFs extends NodeFS {
   override async init(...[pg, options]: Parameters<NodeFS['init']>) {
     const { emscriptenOpts } = await super.init(pg, options);
     const hook = (module: unknown): void => this.#hook(module as Module);
-    const preRun = [...(emscriptenOpts.preRun ?? []), hook] as InitOptions['preRun'];
+    const preRun = [...(emscriptenOpts.preRun ?? []), hook];
     return { emscriptenOpts: { ...emscriptenOpts, preRun } as InitOptions };
   }
 
@@ -154,8 +155,8 @@ export class SyncedFs extends NodeFS {
     try {
       fs.fsyncSync(nfd);
     } catch (error) {
-      // Windows cannot sync directories or files opened for reading.
-      if (process.platform !== 'win32' || (error as NodeJS.ErrnoException).code !== 'EPERM') throw error;
+      // Windows syncs no directories, and no files that are open to be read.
+      if (process.platform !== 'win32' || codeOf(error) !== 'EPERM') throw error;
     }
   }
 }

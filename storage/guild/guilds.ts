@@ -1,7 +1,7 @@
-import type { APIRole } from 'discord-api-types/v10';
 import type { InfoFacts } from '../../engine/guild/facts.ts';
 import type { GuildChannel, GuildInfo, StageInstance } from '../../engine/guild/guild.ts';
 import type { GuildId } from '../../protocol/ids.ts';
+import type { APIRole } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
 import { rows, type StatementTable, upsert } from '../database/statement.ts';
 import { channelCreated, withActivity } from './channels.ts';

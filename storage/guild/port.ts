@@ -1,4 +1,4 @@
-import type { APIAuditLogEntry, APIRole } from 'discord-api-types/v10';
+import type { APIAuditLogEntry } from 'discord-api-types/v10';
 import type {
   Ban,
   GuildChannel,
@@ -8,6 +8,7 @@ import type {
   StageInstance,
 } from '../../engine/guild/guild.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { APIRole } from '../../protocol/objects.ts';
 
 /** The part of a guild that its actor loads: everything but members. */
 export interface GuildSnapshot {

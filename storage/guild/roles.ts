@@ -1,6 +1,6 @@
-import type { APIRole } from 'discord-api-types/v10';
 import type { RoleFacts } from '../../engine/guild/facts.ts';
 import type { GuildId, RoleId } from '../../protocol/ids.ts';
+import type { APIRole } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
 import { rows, type Statement, type StatementTable, upsert } from '../database/statement.ts';
 

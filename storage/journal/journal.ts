@@ -3,6 +3,7 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { makeDirectory } from '../../directories.ts';
+import { codeOf } from '../../protocol/thrown.ts';
 import { livingOf, ownMark } from '../database/directorylock.ts';
 import { StorageFault } from '../database/driver.ts';
 import type { JournalFolder, JournalStore, JournalWriter } from './port.ts';
@@ -17,7 +18,7 @@ const NAME = /^([a-z0-9][a-z0-9-]{0,62})\.([A-Za-z0-9-]{1,64})$/;
 /** Folders that this process writes; the process mark alone does not tell. */
 const written = new Set<string>();
 
-const isAbsent = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
+const isAbsent = (error: unknown): boolean => codeOf(error) === 'ENOENT';
 const orWhenAbsent =
   <T>(value: T) =>
   (error: unknown): T => {

@@ -1,7 +1,7 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { LobbyFacts } from '../../engine/lobby/facts.ts';
 import type { Lobby, LobbyMember, LobbyMessage } from '../../engine/lobby/lobby.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
 import {
   lastRows,

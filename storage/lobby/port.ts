@@ -1,6 +1,6 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { Listing, Lobby, LobbyMember, LobbyMessage } from '../../engine/lobby/lobby.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 
 /** Identifies a stored secret by its hash. */
 export interface SecretKey {

@@ -1,6 +1,6 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 
 export interface MessagePage {
   readonly before?: MessageId;

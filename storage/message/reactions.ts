@@ -1,6 +1,6 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { ReactionFacts } from '../../engine/guild/facts.ts';
 import type { MessageId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
 import { rows, type StatementTable } from '../database/statement.ts';
 

@@ -1,4 +1,3 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type {
   RoleConnection,
   RoleConnectionMetadata,
@@ -8,6 +7,7 @@ import type {
 import type { Acquaintance } from '../../engine/social/reach.ts';
 import type { RelationCounts } from '../../engine/social/relationships.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 
 export interface RelationshipStore {
   /** The user's side of all relationships, in every application; ascending by peer. Bounded by `RELATIONS_MAX`. */

@@ -1,4 +1,3 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type {
   RoleConnection,
   RoleConnectionMetadata,
@@ -7,6 +6,7 @@ import type {
   UserSettings,
 } from '../../engine/social/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
 import { remove, rows, type StatementTable, upsert } from '../database/statement.ts';
 import { folded } from '../guild/members.ts';

@@ -1,6 +1,6 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { StoredToken } from '../../engine/user/facts.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 
 export interface TemporaryMembership {
   readonly guildId: GuildId;

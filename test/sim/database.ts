@@ -1,9 +1,9 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild, GuildChannel, Member } from '../../engine/guild/guild.ts';
 import { guildRules } from '../../engine/guild/rules.ts';
 import type { StoredRelation } from '../../engine/social/facts.ts';
 import type { Application, PrivateChannel, StoredToken } from '../../engine/user/facts.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { CommandRecord, ToldPlace } from '../../storage/cluster/port.ts';
 import type { Fence } from '../../storage/database/driver.ts';
 import type { GuildSnapshot } from '../../storage/guild/port.ts';

@@ -1,4 +1,4 @@
-import type { APIAuditLogEntry, APIRole, APIUser } from 'discord-api-types/v10';
+import type { APIAuditLogEntry } from 'discord-api-types/v10';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type {
   GuildChannel,
@@ -9,6 +9,7 @@ import type {
   StoredMessage,
 } from '../../engine/guild/guild.ts';
 import type { Application } from '../../engine/user/facts.ts';
+import type { APIRole, APIUser } from '../../protocol/objects.ts';
 import type { Commit, Writer } from '../../storage/ports.ts';
 
 /** `id('1')` gives the brand that is asked for. */
@@ -17,7 +18,7 @@ export const id = <Brand extends string>(value: number | bigint | string): Brand
 export const GUILD = '700000000000000001';
 
 export const user = (userId: string, more: Partial<APIUser> = {}): APIUser => ({
-  id: userId,
+  id: id(userId),
   username: `user${userId}`,
   discriminator: '0',
   global_name: null,

@@ -1,9 +1,10 @@
-import type { APIOverwrite, APIRole, APIUser } from 'discord-api-types/v10';
+import type { APIOverwrite } from 'discord-api-types/v10';
 import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
 import type { Audience } from '../../engine/kernel/dispatch.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
+import type { APIRole, APIUser } from '../../protocol/objects.ts';
 
 /** Ids are short numbers in tests; `id('1')` gives the brand that is asked for. */
 export const id = <Brand extends string>(value: number | string): Brand => String(value) as Brand;
@@ -12,11 +13,18 @@ export const GUILD_ID = id<GuildId>(1);
 export const OWNER_ID = id<UserId>(2);
 
 export function role(roleId: string, permissions: bigint, position = 0): APIRole {
-  return { id: roleId, permissions: String(permissions), position, name: `role ${roleId}` } as APIRole;
+  return { id: id(roleId), permissions: String(permissions), position, name: `role ${roleId}` } as APIRole;
 }
 
 export function user(userId: string, bot = false): APIUser {
-  return { id: userId, username: `user${userId}`, discriminator: '0', global_name: null, avatar: null, bot };
+  return {
+    id: id(userId),
+    username: `user${userId}`,
+    discriminator: '0',
+    global_name: null,
+    avatar: null,
+    bot,
+  };
 }
 
 export function member(userId: string, more: Partial<Member> = {}): Member {

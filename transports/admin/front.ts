@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { ClusterStatus, ShardStatus } from '../../embedding.ts';
 import { compareIds } from '../../protocol/ids.ts';
+import { codeOf } from '../../protocol/thrown.ts';
 import type { CallPage } from './calls.ts';
 import { shardPath, unknownShard } from './cluster.ts';
 import { mergedMetrics } from './exposition.ts';
@@ -223,5 +224,4 @@ async function passed(request: AdminRequest, { shards }: FrontOptions): Promise<
   throw new AdminError(503, 'no_shard', 'No shard is answering; try again in a moment.');
 }
 
-const isUnsent = ({ cause }: Error): boolean =>
-  (cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';
+const isUnsent = ({ cause }: Error): boolean => codeOf(cause) === 'ECONNREFUSED';

@@ -1,9 +1,8 @@
 import { Type } from 'typebox';
 import type { ProviderSettings } from '../../engine/provisional/providers.ts';
-import type { ApplicationId, UserId } from '../../protocol/ids.ts';
-import { type AdminRoute, post } from './route.ts';
+import type { ApplicationId } from '../../protocol/ids.ts';
+import { type AdminRoute, post, Snowflake } from './route.ts';
 
-const Snowflake = Type.String({ pattern: '^[0-9]{1,20}$' });
 const Text = Type.String({ minLength: 1, maxLength: 2048 });
 const closed = { additionalProperties: false } as const;
 
@@ -29,7 +28,7 @@ export const playerRoutes: readonly AdminRoute[] = [
   post('/applications/:id/identity-providers', Provider, async (admin, body, id) => {
     const renamed = Object.entries(body).map(([key, value]) => [SETTING_NAMES[key] ?? key, value]);
     const settings = Object.fromEntries(renamed) as ProviderSettings;
-    await admin.configureIdentityProvider(id as ApplicationId, settings);
+    await admin.configureIdentityProvider(id, settings);
     return { status: 204 };
   }),
   post(
@@ -41,25 +40,29 @@ export const playerRoutes: readonly AdminRoute[] = [
       closed,
     ),
     async (admin, { type }, id) => {
-      await admin.removeIdentityProvider(id as ApplicationId, type as ProviderSettings['type']);
+      await admin.removeIdentityProvider(id, type);
       return { status: 204 };
     },
   ),
-  post('/applications/:id/parent', Type.Object({ parent_id: Snowflake }, closed), async (admin, body, id) => {
-    const parentId = body.parent_id as ApplicationId;
-    await admin.linkChildApplication({ childId: id as ApplicationId, parentId });
-    return { status: 204 };
-  }),
+  post(
+    '/applications/:id/parent',
+    Type.Object({ parent_id: Snowflake<ApplicationId>() }, closed),
+    async (admin, body, id) => {
+      const parentId = body.parent_id;
+      await admin.linkChildApplication({ childId: id, parentId });
+      return { status: 204 };
+    },
+  ),
   post(
     '/users/:id/ban',
     Type.Object({ until_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 8.64e15 })) }, closed),
     async (admin, body, id) => {
-      await admin.banUser(id as UserId, body.until_ms ?? null);
+      await admin.banUser(id, body.until_ms ?? null);
       return { status: 204 };
     },
   ),
   post('/users/:id/unban', Type.Object({}, closed), async (admin, _, id) => {
-    await admin.unbanUser(id as UserId);
+    await admin.unbanUser(id);
     return { status: 204 };
   }),
 ];

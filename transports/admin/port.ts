@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
+import { portOf } from '../../protocol/addresses.ts';
 import { MalformedJson, OversizedJson, parseJson } from '../../protocol/json.ts';
 import { type Refusal, refusalText } from '../../protocol/refusal.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
@@ -89,7 +89,7 @@ export async function openAdminPort(options: AdminPortOptions): Promise<AdminSer
       resolve();
     });
   });
-  const { port } = server.address() as AddressInfo;
+  const port = portOf(server.address());
   const host = options.host.includes(':') ? `[${options.host}]` : options.host;
   return {
     url: `http://${host}:${port}`,

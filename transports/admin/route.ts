@@ -1,7 +1,8 @@
-import type { Static, TSchema } from 'typebox';
+import { type Static, type TSchema, type TUnsafe, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Admin, Engine } from '../../embedding.ts';
-/** The answer of a route; without a body its status is 204. */
+import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+/** What a route answers; without a body it is 204. */
 export interface AdminAnswer {
   readonly status: number;
   readonly body?: unknown;
@@ -49,11 +50,24 @@ function withTextIds(body: unknown): unknown {
   );
 }
 
-/** Declares a POST route whose body is validated against `schema` before `run`. */
-export function post<Schema extends TSchema>(
-  path: string,
+/** What the `:id` of a path names: its first word says it. */
+type PathId<Path extends string> = Path extends `/users/${string}`
+  ? UserId
+  : Path extends `/guilds/${string}`
+    ? GuildId
+    : Path extends `/applications/${string}`
+      ? ApplicationId
+      : string;
+
+/** An id in a body, of the kind `Id` says. */
+export const Snowflake = <Id extends string>() =>
+  Type.String({ pattern: '^[0-9]{1,20}$' }) as TSchema as TUnsafe<Id>;
+
+/** A POST route: its body is checked against `schema` before `run` sees it. */
+export function post<const Path extends string, Schema extends TSchema>(
+  path: Path,
   schema: Schema,
-  run: (admin: Admin, body: Static<Schema>, id: string) => Promise<AdminAnswer>,
+  run: (admin: Admin, body: Static<Schema>, id: PathId<Path>) => Promise<AdminAnswer>,
 ): AdminRoute {
   const validator = Compile(schema);
   return {
@@ -68,7 +82,7 @@ export function post<Schema extends TSchema>(
         });
         throw new AdminError(400, 'invalid_body', `${wrong.slice(0, 5).join('; ')}.`);
       }
-      return run(admin, body, id);
+      return run(admin, body, id as PathId<Path>);
     },
   };
 }

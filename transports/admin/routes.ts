@@ -1,10 +1,9 @@
 import { Type } from 'typebox';
-import { type ApplicationId, type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
+import { type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
 import { callPage } from './calls.ts';
 import { playerRoutes } from './players.ts';
-import { AdminError, type AdminRoute, type Operated, post } from './route.ts';
+import { AdminError, type AdminRoute, type Operated, post, Snowflake } from './route.ts';
 
-const Snowflake = Type.String({ pattern: '^[0-9]{1,20}$' });
 const Name = Type.String({ minLength: 1, maxLength: 100 });
 const Permissions = Type.String({ pattern: '^[0-9]{1,20}$' });
 const closed = { additionalProperties: false } as const;
@@ -39,9 +38,9 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     Type.Object(
       {
         name: Name,
-        owner_id: Type.Optional(Snowflake),
+        owner_id: Type.Optional(Snowflake<UserId>()),
         flags: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 })),
-        guild_id: Type.Optional(Snowflake),
+        guild_id: Type.Optional(Snowflake<GuildId>()),
         permissions: Type.Optional(Permissions),
       },
       closed,
@@ -49,9 +48,9 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     async (admin, { name, owner_id, flags, guild_id, permissions }) => {
       const made = await admin.createApplication({
         name,
-        ...(owner_id === undefined ? {} : { ownerId: owner_id as UserId }),
+        ...(owner_id === undefined ? {} : { ownerId: owner_id }),
         ...(flags === undefined ? {} : { flags }),
-        ...(guild_id === undefined ? {} : { guildId: guild_id as GuildId }),
+        ...(guild_id === undefined ? {} : { guildId: guild_id }),
         ...(permissions === undefined ? {} : { permissions: BigInt(permissions) }),
       });
       const { application, bot, botToken, clientSecret } = made;
@@ -73,7 +72,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     ),
     async (admin, given, id) => {
       const application = await admin.configureClient({
-        applicationId: id as ApplicationId,
+        applicationId: id,
         ...(given.redirect_uris && { redirectUris: given.redirect_uris }),
         ...(given.public_client !== undefined && { publicClient: given.public_client }),
         ...(given.approved_scopes && { approvedScopes: given.approved_scopes }),
@@ -90,7 +89,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
         global_name: Type.Optional(Name),
         password: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
         email: Type.Optional(Type.String({ minLength: 1, maxLength: 320 })),
-        guild_id: Type.Optional(Snowflake),
+        guild_id: Type.Optional(Snowflake<GuildId>()),
       },
       closed,
     ),
@@ -98,7 +97,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
       const made = await admin.createUser({
         ...given,
         ...(global_name === undefined ? {} : { globalName: global_name }),
-        ...(guild_id === undefined ? {} : { guildId: guild_id as GuildId }),
+        ...(guild_id === undefined ? {} : { guildId: guild_id }),
       });
       return { status: 201, body: { user: made.user, token: made.token } };
     },
@@ -107,7 +106,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     '/users/:id/password',
     Type.Object({ password: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })) }, closed),
     async (admin, given, id) => {
-      const { loginName, password } = await admin.setPassword({ userId: id as UserId, ...given });
+      const { loginName, password } = await admin.setPassword({ userId: id, ...given });
       return { status: 200, body: { user_id: id, login: loginName, password } };
     },
   ),
@@ -117,9 +116,9 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   }),
   post(
     '/guilds',
-    Type.Object({ name: Name, owner_id: Snowflake }, closed),
+    Type.Object({ name: Name, owner_id: Snowflake<UserId>() }, closed),
     async (admin, { name, owner_id }) => {
-      const guild = await admin.createGuild({ name, ownerId: owner_id as UserId });
+      const guild = await admin.createGuild({ name, ownerId: owner_id });
       return { status: 201, body: { guild } };
     },
   ),
@@ -129,24 +128,32 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   }),
   post(
     '/guilds/:id/members',
-    Type.Object({ user_id: Snowflake, permissions: Type.Optional(Permissions) }, closed),
+    Type.Object({ user_id: Snowflake<UserId>(), permissions: Type.Optional(Permissions) }, closed),
     async (admin, { user_id, permissions }, id) => {
       await admin.addMember({
-        guildId: id as GuildId,
-        userId: user_id as UserId,
+        guildId: id,
+        userId: user_id,
         ...(permissions === undefined ? {} : { permissions: BigInt(permissions) }),
       });
       return { status: 204 };
     },
   ),
-  post('/tokens/rotate', Type.Object({ user_id: Snowflake }, closed), async (admin, { user_id }) => {
-    const { token } = await admin.rotateToken(user_id as UserId);
-    return { status: 200, body: { user_id, token } };
-  }),
-  post('/tokens/revoke', Type.Object({ user_id: Snowflake }, closed), async (admin, { user_id }) => {
-    await admin.revokeTokens(user_id as UserId);
-    return { status: 204 };
-  }),
+  post(
+    '/tokens/rotate',
+    Type.Object({ user_id: Snowflake<UserId>() }, closed),
+    async (admin, { user_id }) => {
+      const { token } = await admin.rotateToken(user_id);
+      return { status: 200, body: { user_id, token } };
+    },
+  ),
+  post(
+    '/tokens/revoke',
+    Type.Object({ user_id: Snowflake<UserId>() }, closed),
+    async (admin, { user_id }) => {
+      await admin.revokeTokens(user_id);
+      return { status: 204 };
+    },
+  ),
   ...playerRoutes,
   get('/cluster', async ({ cluster }) => cluster.status()),
   get('/calls', async (engine, query) => {

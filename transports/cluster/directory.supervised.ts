@@ -120,7 +120,7 @@ class SupervisedDirectory implements Directory {
       const renews = question.kind !== 'worker';
       const timer = this.#clock.setTimer(() => this.#expire(n), this.#leaseTtlMs);
       this.#waiting.set(n, { sentMs: this.#clock.monotonic(), renews, timer, resolve, reject });
-      this.#channel.send({ ...question, n } as HubQuestion);
+      this.#channel.send({ ...question, n });
     });
   }
 

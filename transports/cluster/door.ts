@@ -13,6 +13,7 @@ import type { LinkHandler } from '../../actors/cluster/ports.ts';
 import type { ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
+import { messageOf } from '../../protocol/thrown.ts';
 import type { Codec, Question } from './codec.ts';
 import {
   type Greeting,
@@ -178,7 +179,7 @@ export class Door {
     try {
       answer = this.#welcomed(unpackHello(codec, request));
     } catch (fault) {
-      answer = this.#refusal('version', (fault as Error).message, { reason: (fault as Error).message }, '');
+      answer = this.#refusal('version', messageOf(fault), { reason: messageOf(fault) }, '');
     }
     done(null, packHelloAnswer(codec, answer));
   }

@@ -107,7 +107,8 @@ function fieldsOf(value: Buffer): Fields | null {
   }
 }
 
-const isWhole = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isWhole = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 
 function ownerOf(value: Buffer): Owner | null {
   const { shardId, instance, epoch } = fieldsOf(value) ?? {};

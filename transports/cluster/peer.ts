@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { AskContext, LinkFrame, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import { LinkFault } from '../../protocol/faults.ts';
+import { messageOf } from '../../protocol/thrown.ts';
 import type { Codec } from './codec.ts';
 import {
   type Greeting,
@@ -201,7 +202,7 @@ export class Peer {
     try {
       answer = unpackHelloAnswer(codec, payload);
     } catch (fault) {
-      this.#refused('version', `Cannot decode the handshake answer: ${(fault as Error).message}`);
+      this.#refused('version', `It answers in words that are not known here: ${messageOf(fault)}`);
       return;
     }
     const wrong = answer.ok ? this.#objection(answer.greeting) : answer;

@@ -16,9 +16,9 @@ export function bytesOf(value: unknown): Buffer {
 }
 
 export function countOf(value: unknown): number {
-  if (!Number.isSafeInteger(value) || (value as number) < 0)
-    throw new DecodeFault('Expected a non-negative integer.');
-  return value as number;
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
+    throw new DecodeFault('A count was expected.');
+  return value;
 }
 
 const IS_LITTLE_ENDIAN = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;

@@ -52,7 +52,7 @@ export function checkShape(bytes: Buffer): void {
   let depth = 0;
   let at = 0;
   open[0] = 1;
-  while (depth > 0 || (open[0] as number) > 0) {
+  while (depth > 0 || open[0] > 0) {
     if ((open[depth] as number) === 0) {
       depth -= 1;
       continue;
@@ -106,8 +106,8 @@ function extended(bytes: Buffer, at: number, token: number): number {
   // 0xd4 to 0xd8 hold 1, 2, 4, 8 or 16 bytes; 0xc7 and 0xc8 are followed by the size.
   const size = token === 0xc7 ? 1 : token === 0xc8 ? 2 : 0;
   const isFixed = token >= 0xd4 && token <= 0xd8;
-  if (!isFixed && size === 0) throw new DecodeFault(`Unknown MessagePack token: ${token}.`);
-  const length = size === 0 ? 2 ** (token - 0xd4) : lengthAt(bytes, at, size as 1 | 2);
+  if (!isFixed && size === 0) throw new DecodeFault(`A value of an unknown kind: ${token}.`);
+  const length = size === 0 ? 2 ** (token - 0xd4) : lengthAt(bytes, at, size);
   if (bytes[at + size] !== BIGINT_EXT || length === 0 || length > BIGINT_BYTES_MAX)
     throw new DecodeFault(`Unsupported MessagePack extension: ${bytes[at + size] ?? token}.`);
   return size + 1 + length;

@@ -5,6 +5,7 @@ import type { Allowance } from '../../engine/session/allowance.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { OP } from '../../protocol/opcodes.ts';
+import { present } from '../../protocol/present.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
 import { type Attached, type DoorSettings, type RealTime, SocketDoor } from '../http/door.ts';
 import { type Lane, laneFor } from './codec/lane.ts';
@@ -76,8 +77,8 @@ function readDialect(query: string): { dialect: Dialect; refusal: Attached<Gatew
     ? CLOSE.INVALID_VERSION
     : lane
       ? null
-      : { ...CLOSE.DECODE_ERROR, reason: 'Unsupported encoding or compression.' };
-  const spoken = lane ?? (laneFor('json', '') as Lane);
+      : { ...CLOSE.DECODE_ERROR, reason: 'This server does not speak that encoding or compression.' };
+  const spoken = lane ?? present(laneFor('json', ''));
   return {
     dialect: {
       version: Number(version),

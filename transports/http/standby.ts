@@ -2,7 +2,8 @@ import type { us_listen_socket } from 'uWebSockets.js';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer, isIPv4, Server, type Socket } from 'node:net';
+import { connect, createServer, isIPv4, Server, type Socket } from 'node:net';
+import { portOf } from '../../protocol/addresses.ts';
 import { uWS } from './uws.ts';
 
 export interface StandbyOptions {
@@ -79,7 +80,7 @@ async function freePort(host: string, wanted: number): Promise<number> {
   await once(probe, 'listening').catch((cause: Error) => {
     throw new Error(`Cannot listen on ${host}:${wanted}: ${cause.message}`, { cause });
   });
-  const { port } = probe.address() as AddressInfo;
+  const port = portOf(probe.address());
   probe.close();
   await once(probe, 'close');
   return port;

@@ -22,5 +22,5 @@ function load(): typeof Uws {
 
 export const uWS = load();
 
-// Disables the header that names the library and its version in every answer. Absent from the typings.
-(uWS as unknown as { _cfg?: (switches: string) => void })._cfg?.('999999990007');
+// Names the library and its version in every answer unless told not to. Absent from its typings.
+(uWS as { _cfg?: (switches: string) => void })._cfg?.('999999990007');

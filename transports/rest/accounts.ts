@@ -1,6 +1,6 @@
-import type { APIUser } from 'discord-api-types/v10';
 import type { Application } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { Scope, Scopes } from '../../protocol/scopes.ts';
 import type { Accounts, Profile } from '../../services/accounts/ports.ts';
 
@@ -48,7 +48,7 @@ export async function ownUser(
   scopes: Scopes | null,
   accounts: Pick<Accounts, 'profile'>,
 ): Promise<APIUser> {
-  return ownUserBody(user, { scopes, profile: user.bot ? null : await accounts.profile(user.id as UserId) });
+  return ownUserBody(user, { scopes, profile: user.bot ? null : await accounts.profile(user.id) });
 }
 
 /** The public view of an application. */
@@ -99,7 +99,7 @@ export function applicationBody(
   };
 }
 
-/** Stands in for an owner whose account was deleted; the wire object always has an owner. */
-function unknownOwner(id: string): APIUser {
+/** The owner's account may be gone; the wire's object has an owner all the same. */
+function unknownOwner(id: UserId): APIUser {
   return { id, username: 'deleted_user', discriminator: '0', global_name: null, avatar: null };
 }

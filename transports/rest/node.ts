@@ -22,8 +22,8 @@ export interface Node {
   readonly '~refine'?: readonly { check(value: unknown): boolean }[];
 }
 
-/** Views a typebox schema as a node; it is a JSON Schema object, whose static type hides the keywords. */
-export const asNode = (schema: TSchema): Node => schema as unknown as Node;
+/** A typebox schema is a JSON Schema object; its static type only hides the keywords. */
+export const asNode = (schema: TSchema): Node => schema;
 
 export type Dictionary = Readonly<Record<string, unknown>>;
 

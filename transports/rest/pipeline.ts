@@ -151,8 +151,8 @@ async function perform(
   const answer = await operation.handle(
     {
       ...parts,
-      caller: call.caller as Caller,
-      authority: authorityOf(operation, call) as Authority,
+      caller: call.caller,
+      authority: authorityOf(operation, call),
       publicUrl: call.publicUrl,
       address: call.address,
       basic: call.basic ?? null,

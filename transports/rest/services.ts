@@ -1,4 +1,3 @@
-import type { APIGuild, APIUser } from 'discord-api-types/v10';
 import type { AuthorizeRequests } from '../../actors/cluster/routing/authorizerequests.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { GuildChoice } from '../../engine/guild/founding.ts';
@@ -8,6 +7,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import type { UserChange } from '../../engine/user/user.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { APIGuild, APIUser } from '../../protocol/objects.ts';
 import type { Accounts } from '../../services/accounts/ports.ts';
 import type { Lobbies } from '../../services/lobbies/ports.ts';
 import type { Matchmaking } from '../../services/matchmaking/ports.ts';

@@ -6,6 +6,7 @@ import { basename, dirname, join } from 'node:path';
 import type { generate as Generate } from 'selfsigned';
 import type { Config } from '../../config/config.ts';
 import { makeDirectory } from '../../directories.ts';
+import { codeOf } from '../../protocol/thrown.ts';
 
 interface VoiceTls {
   /** Files for opening the port with TLS; null for a port without TLS. */
@@ -243,7 +244,7 @@ async function putFirst(path: string, pair: Pair): Promise<void> {
   try {
     await link(made, path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   } finally {
     await rm(made, { force: true });
   }

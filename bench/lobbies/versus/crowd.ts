@@ -1,4 +1,5 @@
 import { CAPABILITY } from '../../../protocol/capabilities.ts';
+import { present } from '../../../protocol/present.ts';
 import { WebSocketWire } from '../../wire/websocket.ts';
 import { Api, inParallel } from '../api.ts';
 import type { CrowdNews, CrowdOrder } from './orders.ts';
@@ -32,7 +33,7 @@ class Crowd {
     const first = this.#counts.length;
     for (const _ of tokens) this.#counts.push(0);
     const open = manner === 'guildhall' ? this.#player(order) : this.#client(url);
-    await inParallel(tokens.length, AT_ONCE, (index) => open(first + index, tokens[index] as string));
+    await inParallel(tokens.length, AT_ONCE, (index) => open(first + index, present(tokens[index])));
   }
 
   arm(every: number): void {
@@ -115,7 +116,7 @@ class Crowd {
   }
 
   #count(index: number, payloadBytes: number): void {
-    const message = this.#counts[index] as number;
+    const message = present(this.#counts[index]);
     this.#counts[index] = message + 1;
     this.#payloadBytes += payloadBytes;
     const reached = (this.#reached[message] ?? 0) + 1;

@@ -1,3 +1,4 @@
+import { codeOf } from '../../../protocol/thrown.ts';
 import { ErrorType } from '../../enums.ts';
 import { ClientError } from '../../result.ts';
 import type { DaveGroup } from '../../voice/daveflow.ts';
@@ -82,7 +83,7 @@ async function found(packageName: keyof Installed, installed: Installed): Promis
   try {
     return await installed[packageName]();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = codeOf(error);
     if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') throw new PackageMissing(packageName);
     throw error;
   }

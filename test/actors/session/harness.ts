@@ -1,4 +1,3 @@
-import type { APIUser } from 'discord-api-types/v10';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { LiveSession, Opening, Reopening, SessionBackend } from '../../../actors/session/backend.ts';
@@ -11,6 +10,7 @@ import type { Authorization } from '../../../engine/oauth/authorization.ts';
 import type { Circle } from '../../../engine/session/ready.ts';
 import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS, INTENTS } from '../../../protocol/intents.ts';
+import type { APIUser } from '../../../protocol/objects.ts';
 import type { Scope } from '../../../protocol/scopes.ts';
 
 /** When the tokens of `actingFor` end, by the clock of `arrange`. */
@@ -91,7 +91,7 @@ export const actingFor = (
   };
 };
 
-const user = (id: string): APIUser => ({
+const user = (id: UserId): APIUser => ({
   id,
   username: 'u',
   discriminator: '0',

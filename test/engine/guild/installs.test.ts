@@ -1,10 +1,10 @@
 // Goal: a bot comes into a guild with a role of its own, which holds no more than who let it in, and leaves with it.
 
-import type { APIUser } from 'discord-api-types/v10';
 import { describe, expect, test } from 'vitest';
 import { type GuildCommands, guildRules } from '../../../engine/guild/rules.ts';
 import type { RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
+import type { APIUser } from '../../../protocol/objects.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { foundedGuild } from '../../support/backed.ts';
 import { OWNER_ID, role, user } from '../../support/guild.ts';

@@ -1,5 +1,5 @@
 /** Goal: roles keep one clear order, and nobody gives away or takes what is not theirs to. */
-import type { APIRole } from 'discord-api-types/v10';
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { audit } from '../../../engine/guild/audit.ts';
@@ -8,6 +8,7 @@ import { type RoleDraft, roles } from '../../../engine/guild/roles.ts';
 import { compareRoles, guildPermissions, outranksRole } from '../../../engine/permissions/permissions.ts';
 import type { RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
+import type { APIRole } from '../../../protocol/objects.ts';
 import { ALL_PERMISSIONS, P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, GUILD_ID, overwrite, RecordingSession, role } from '../../support/guild.ts';
 import { caller, fullMember, NOW_MS, runner } from '../../support/people.ts';

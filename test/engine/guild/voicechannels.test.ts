@@ -157,7 +157,7 @@ describe('live voice channels', () => {
           voice(guild, id, channelId, NOW_MS + at);
           if (at % 3 === 0) status(guild, id, `s${at}`, '51');
           const inUse = new Set([...guild.voiceStates.values()].map((state) => state.channel_id));
-          for (const each of ['50', '51', '53'])
+          for (const each of ['50' as ChannelId, '51' as ChannelId, '53' as ChannelId])
             expect((live(guild, each)?.startedMs ?? null) !== null, each).toBe(inUse.has(each));
         }
       }),

@@ -266,7 +266,7 @@ describe('being connected', () => {
     expect(told).toMatchObject([
       { t: 'LOBBY_MEMBER_UPDATE', d: { member: { user: { global_name: 'renamed' }, flags: 1 } } },
     ]);
-    expect(run(state, 'changeUser', { user: { ...user, id: '12' } }, SYSTEM).types).toEqual([]);
+    expect(run(state, 'changeUser', { user: { ...user, id: '12' as UserId } }, SYSTEM).types).toEqual([]);
   });
 
   test('is for members only', () => {

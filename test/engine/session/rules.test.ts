@@ -6,7 +6,7 @@ import { guildsOfShard, judgeIdentify, shardOf } from '../../../engine/session/i
 import { asksForAll, grantedRequest, MemberListRequests } from '../../../engine/session/memberlists.ts';
 import { readyPayload } from '../../../engine/session/ready.ts';
 import { SessionStarts } from '../../../engine/session/starts.ts';
-import type { ApplicationId, GuildId, SessionId } from '../../../protocol/ids.ts';
+import type { ApplicationId, GuildId, SessionId, UserId } from '../../../protocol/ids.ts';
 import { ALL_INTENTS, ALL_PRIVILEGED_FLAGS, INTENTS } from '../../../protocol/intents.ts';
 import { OP } from '../../../protocol/opcodes.ts';
 import type { Scope } from '../../../protocol/scopes.ts';
@@ -189,7 +189,7 @@ describe('requests for the member list', () => {
 describe('READY', () => {
   const facts = {
     version: 10,
-    user: { id: '1', username: 'bot', discriminator: '0', global_name: null, avatar: null },
+    user: { id: '1' as UserId, username: 'bot', discriminator: '0', global_name: null, avatar: null },
     application: null,
     sessionId: 'ab' as SessionId,
     resumeUrl: 'ws://127.0.0.1:1',

@@ -1,9 +1,10 @@
 // Goal: a change of a username follows one rule for people and another for bots.
-import type { APIUser } from 'discord-api-types/v10';
+
 import { describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import { newUser, userRules } from '../../../engine/user/user.ts';
 import type { UserId } from '../../../protocol/ids.ts';
+import type { APIUser } from '../../../protocol/objects.ts';
 import { envAt, NOW_MS } from '../../support/people.ts';
 
 const named = (username: string, bot = false): APIUser =>

@@ -107,7 +107,7 @@ describe('the list of all members', () => {
         expectSeries(chunks, Math.ceil(before.length / 1000));
         const told = idsOf(chunks);
         expect(new Set(told).size).toBe(told.length);
-        const known = new Set(told);
+        const known = new Set<string>(told);
         expect(before.filter((id) => !left.has(id) && !known.has(id))).toEqual([]);
       }),
       { numRuns: 40 },

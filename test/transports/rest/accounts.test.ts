@@ -1,11 +1,12 @@
 // Goal: the operations on one's own account and application answer in the platform's shapes and change what was asked.
-import type { APIUser } from 'discord-api-types/v10';
+
 import { describe, expect, test } from 'vitest';
 import { newApplication } from '../../../engine/user/application.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { newUser } from '../../../engine/user/user.ts';
 import { USERNAME_TAKEN } from '../../../engine/user/usernames.ts';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
+import type { APIUser } from '../../../protocol/objects.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import type { Accounts, Profile } from '../../../services/accounts/ports.ts';
 import { applications } from '../../../transports/rest/resources/applications.ts';

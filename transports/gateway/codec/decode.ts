@@ -34,7 +34,7 @@ export function decodePayload(bytes: Uint8Array, binary: boolean, encoding: 'jso
     const value = encoding === 'json' ? decodeJson(bytes, binary) : decodeEtf(bytes);
     if (typeof value !== 'object' || value === null) return null;
     const { op, d } = value as { op?: unknown; d?: unknown };
-    return Number.isInteger(op) ? { op: op as number, d: d ?? null } : null;
+    return typeof op === 'number' && Number.isInteger(op) ? { op, d: d ?? null } : null;
   } catch (error) {
     if (isMalformed(error)) return null;
     throw error;

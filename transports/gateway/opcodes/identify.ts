@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { LIMITS } from '../../../protocol/limits.ts';
+import { present } from '../../../protocol/present.ts';
 import { connectionOpcode, Nullish } from './opcode.ts';
 import { Presence, presenceOf } from './presenceupdate.ts';
 
@@ -28,7 +29,7 @@ export const identify = connectionOpcode('unidentified', Identify, (connection, 
     {
       token: bareToken(d.token),
       intents: d.intents ?? null,
-      shard: [shard[0] as number, shard[1] as number],
+      shard: [present(shard[0]), present(shard[1])],
       largeThreshold: clamp(d.large_threshold ?? normal, min, max),
       presence: d.presence ? presenceOf(d.presence) : null,
       capabilities: d.capabilities ?? 0,

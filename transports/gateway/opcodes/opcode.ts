@@ -32,7 +32,7 @@ export function sessionOpcode<S extends TSchema>(
   return {
     moment: 'identified',
     accept: (connection, d, session) =>
-      check.Check(d) && session !== null && handle(session, d as Static<S>, connection) !== false,
+      check.Check(d) && session !== null && handle(session, d, connection) !== false,
   };
 }
 
@@ -47,7 +47,7 @@ export function connectionOpcode<S extends TSchema>(
     moment,
     accept(connection, d) {
       if (!check.Check(d)) return false;
-      handle(connection, d as Static<S>);
+      handle(connection, d);
       return true;
     },
   };

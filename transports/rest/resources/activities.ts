@@ -49,7 +49,7 @@ export const activities = resource({
       const invite =
         channelId === undefined || messageId === undefined
           ? null
-          : { channelId: channelId as ChannelId, messageId: messageId as MessageId };
+          : { channelId: channelId as ChannelId, messageId: messageId };
       return answer(
         await social.activities.accept(caller, {
           userId: params.user_id,

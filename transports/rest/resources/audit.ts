@@ -1,6 +1,6 @@
 import type { APIAuditLogEntry } from 'discord-api-types/v10';
 import { AUDIT } from '../../../protocol/audit.ts';
-import { isSnowflake, type UserId } from '../../../protocol/ids.ts';
+import { isUserId, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { op, resource } from '../operation.ts';
@@ -42,7 +42,7 @@ export const audit = resource({
       if (!may.ok) return may;
       const { user_id: userId, target_id: targetId, action_type: actionType, before, after } = query;
       const entries = await read.guilds.auditLog(guildId, {
-        ...(userId === undefined ? {} : { userId: userId as UserId }),
+        ...(userId === undefined ? {} : { userId: userId }),
         ...(targetId === undefined ? {} : { targetId }),
         ...(actionType === undefined ? {} : { actionType: Number(actionType) }),
         ...(before === undefined ? {} : { before }),
@@ -72,5 +72,5 @@ function usersOf(entries: readonly APIAuditLogEntry[]): UserId[] {
     if (userId) ids.add(userId);
     if (targetId && ON_USERS.has(actionType)) ids.add(targetId);
   }
-  return [...ids].filter(isSnowflake) as UserId[];
+  return [...ids].filter(isUserId);
 }

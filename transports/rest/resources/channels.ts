@@ -1,4 +1,4 @@
-import type { ChannelDraft, ChannelMove, OverwriteDraft } from '../../../engine/guild/channels.ts';
+import type { ChannelMove } from '../../../engine/guild/channels.ts';
 import { CHANNEL } from '../../../protocol/channeltypes.ts';
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
@@ -82,7 +82,7 @@ const UpdateChannel = Obj({ ...fields, name: Optional(Name()), flags: Optional(N
 
 const MoveChannels = Arr(
   Obj({
-    id: Optional(Nullable(Snowflake())),
+    id: Optional(Nullable(Snowflake<ChannelId>())),
     position: Optional(Nullable(Int(0, INT32_MAX))),
     parent_id: Optional(Nullable(Snowflake<ChannelId>())),
     lock_permissions: Optional(Nullable(Bool())),
@@ -117,9 +117,7 @@ export const channels = resource({
     body: UpdateChannel,
     status: 200,
     handle: async ({ params, body: draft, authority }, { channels }) =>
-      answer(
-        await channels.call(params.channel_id, 'updateChannel', { draft: draft as ChannelDraft }, authority),
-      ),
+      answer(await channels.call(params.channel_id, 'updateChannel', { draft: draft }, authority)),
   }),
   delete_channel: op({
     method: 'DELETE',
@@ -147,7 +145,7 @@ export const channels = resource({
       channels.call(
         params.channel_id,
         'setOverwrite',
-        { overwrite: { ...draft, id: params.overwrite_id } as OverwriteDraft },
+        { overwrite: { ...draft, id: params.overwrite_id } },
         authority,
       ),
   }),
@@ -185,14 +183,7 @@ export const channels = resource({
     body: CreateChannel,
     status: 201,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
-      answer(
-        await guilds.call(
-          params.guild_id,
-          'createChannel',
-          { draft: draft as ChannelDraft & { name: string } },
-          authority,
-        ),
-      ),
+      answer(await guilds.call(params.guild_id, 'createChannel', { draft: draft }, authority)),
   }),
   // No permission here: the command checks it for each channel, in its old and its new category.
   bulk_update_guild_channels: op({
@@ -208,9 +199,9 @@ export const channels = resource({
         id == null
           ? []
           : {
-              id: id as ChannelId,
+              id,
               position: position ?? null,
-              ...(parent_id === undefined ? {} : { parentId: parent_id as ChannelId | null }),
+              ...(parent_id === undefined ? {} : { parentId: parent_id }),
               lockPermissions: lock_permissions ?? false,
             },
       );

@@ -1,4 +1,4 @@
-import { type ApplicationId, isSnowflake, type UserId } from '../../../protocol/ids.ts';
+import { type ApplicationId, isUserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import type { DirectDraft } from '../../../services/social/ports.ts';
@@ -76,12 +76,12 @@ export const directMessages = resource({
     status: 204,
     handle: async ({ caller, params, body }, { social }) => {
       const { user_id_1: a, user_id_2: b, message_id } = params;
-      // These parameters are not named like ids, so the pipeline has not validated them.
-      if (!isSnowflake(a) || !isSnowflake(b)) return { ok: false, refusal: refusal('UNKNOWN_USER') };
+      // Their names do not end like an id's, so nobody has looked at them yet.
+      if (!isUserId(a) || !isUserId(b)) return { ok: false, refusal: refusal('UNKNOWN_USER') };
       if (caller.applicationId === null) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
       const long = longKey(body, null, MODERATION.keyChars);
       if (long) return { ok: false, refusal: long };
-      const between = [a as UserId, b as UserId] as const;
+      const between = [a, b] as const;
       return social.messages.moderate(caller.applicationId, between, message_id, body);
     },
   }),

@@ -5,6 +5,7 @@ import { isInForce } from '../../../protocol/dates.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { keysOf } from '../../../protocol/present.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -115,7 +116,7 @@ async function drafted(
   authority: Authority,
   { guilds, blobs }: Services,
 ): Promise<Reply<GuildDraft>> {
-  const fields = (Object.keys(IMAGES) as ImageField[]).filter((field) => body[field] != null);
+  const fields = keysOf(IMAGES).filter((field) => body[field] != null);
   if (fields.length === 0) return { ok: true, value: body as GuildDraft };
   const allowed = await guilds.call(guildId, 'getGuild', { withCounts: false }, authority);
   if (!allowed.ok) return allowed;
@@ -223,7 +224,7 @@ export const guildsUnlisted = resource({
       const memberIds: UserId[] = [];
       for (let after: UserId | null = null; ; after = memberIds.at(-1) ?? null) {
         const page = await read.guilds.membersAfter(guildId, after, MEMBERS_PER_READ);
-        memberIds.push(...page.map(({ user }) => user.id as UserId));
+        memberIds.push(...page.map(({ user }) => user.id));
         if (page.length < MEMBERS_PER_READ) break;
       }
       return guilds.call(guildId, 'deleteGuild', { memberIds }, authority);

@@ -158,13 +158,13 @@ export const identities = resource({
     auth: 'any',
     scope: READ_SCOPES,
     bucket: READ,
-    body: Obj({ user_ids: Arr(Snowflake(), 100, 1) }),
+    body: Obj({ user_ids: Arr(Snowflake<UserId>(), 100, 1) }),
     status: 200,
     async handle({ body, caller }, { provisional }) {
       if (caller.applicationId === null)
         return { ok: false, refusal: refusal('INVALID_OAUTH2_ACCESS_TOKEN') };
-      const userIds = body.user_ids as UserId[];
-      // A user's token reveals only that user's identity to the game.
+      const userIds = body.user_ids;
+      // The token of a person lets the game know who that person is, and nobody else.
       if (caller.kind !== 'bot' && userIds.some((id) => id !== caller.userId))
         return { ok: false, refusal: refusal('MISSING_ACCESS') };
       const found = await provisional.identities(caller.applicationId, userIds);

@@ -2,7 +2,6 @@ import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { LobbyChange } from '../../../engine/lobby/fields.ts';
 import type { MemberDraft } from '../../../engine/lobby/members.ts';
-import type { Metadata } from '../../../engine/lobby/metadata.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
@@ -90,8 +89,8 @@ function draftOf({ metadata, flags, additional_name }: MemberDraft): MemberDraft
   };
 }
 
-const entryOf = ({ id, ...draft }: { readonly id: string } & MemberDraft) => ({
-  userId: id as UserId,
+const entryOf = ({ id, ...draft }: { readonly id: UserId } & MemberDraft) => ({
+  userId: id,
   draft: draftOf(draft),
 });
 
@@ -305,9 +304,7 @@ export const lobbies = resource({
     status: 204,
     handle: ({ params, body, authority }, services) => {
       const messageId = params.message_id;
-      return owned(authority, () =>
-        services.lobbies.moderate(params.lobby_id, messageId, body as Metadata, authority),
-      );
+      return owned(authority, () => services.lobbies.moderate(params.lobby_id, messageId, body, authority));
     },
   }),
 });

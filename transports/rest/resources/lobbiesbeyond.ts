@@ -94,7 +94,7 @@ const owned = (authority: Authority, run: () => Promise<Reply<unknown>>): Promis
 /** Copies only the keys that the body has, because an absent key leaves the stored value unchanged. */
 function changeOf({ password, ...body }: Static<typeof SettingsBody>) {
   const named = Object.entries(body).filter(([, value]) => value !== undefined);
-  return { change: Object.fromEntries(named) as object, password };
+  return { change: Object.fromEntries(named), password };
 }
 const SettingsBody = Obj(Settings);
 

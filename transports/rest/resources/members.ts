@@ -85,7 +85,7 @@ export const members = resource({
       const guildId = params.guild_id;
       const may = await services.guilds.call(guildId, 'authorizeMemberRead', { wholeList: true }, authority);
       if (!may.ok) return may;
-      const after = (query.after ?? null) as UserId | null;
+      const after = query.after ?? null;
       const limit = query.limit ?? LIMITS.members_page_default;
       return { ok: true, body: await services.read.guilds.membersAfter(guildId, after, limit) };
     },

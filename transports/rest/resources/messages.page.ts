@@ -4,14 +4,14 @@ import type { MessagePage } from '../../../storage/message/port.ts';
 
 /** Selects one direction of paging: `around` takes precedence over `before`, and `before` over `after`. */
 export function pageOf(query: {
-  readonly around?: string;
-  readonly before?: string;
-  readonly after?: string;
+  readonly around?: MessageId;
+  readonly before?: MessageId;
+  readonly after?: MessageId;
   readonly limit?: number;
 }): MessagePage {
   const limit = query.limit ?? LIMITS.messages_page_default;
-  if (query.around !== undefined) return { around: query.around as MessageId, limit };
-  if (query.before !== undefined) return { before: query.before as MessageId, limit };
-  if (query.after !== undefined) return { after: query.after as MessageId, limit };
+  if (query.around !== undefined) return { around: query.around, limit };
+  if (query.before !== undefined) return { before: query.before, limit };
+  if (query.after !== undefined) return { after: query.after, limit };
   return { limit };
 }

@@ -1,10 +1,4 @@
-import type {
-  ContentDraft,
-  ForwardSource,
-  KeptAttachment,
-  MessageDraft,
-  Written,
-} from '../../../engine/channel/draft.ts';
+import type { ForwardSource, KeptAttachment, MessageDraft, Written } from '../../../engine/channel/draft.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
@@ -181,8 +175,8 @@ export const messages = resource({
     multipart: true,
     status: 200,
     handle: async (call, services) => {
-      const { attachments: _notes, ...draft } = call.body as MessageDraft & Body;
-      const pairs = paired(call.files, call.body as Body);
+      const { attachments: _notes, ...draft } = call.body;
+      const pairs = paired(call.files, call.body);
       if (!pairs.ok) return pairs;
       if (pairs.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
       const unlet = await linkRefusal(call, services);
@@ -213,10 +207,10 @@ export const messages = resource({
     multipart: true,
     status: 200,
     handle: async (call, services) => {
-      const { attachments: _notes, ...edit } = call.body as ContentDraft & Body;
-      const pairs = paired(call.files, call.body as Body);
+      const { attachments: _notes, ...edit } = call.body;
+      const pairs = paired(call.files, call.body);
       if (!pairs.ok) return pairs;
-      const keep = keptBy(call.body as Body, pairs.value);
+      const keep = keptBy(call.body, pairs.value);
       const { channel_id, message_id } = call.params;
       const reply = await withFiles(call, services, { paired: pairs.value, forward: null }, (attachments) => {
         const input = { messageId: message_id, edit, keep, attachments };
@@ -246,7 +240,7 @@ export const messages = resource({
     body: BulkDelete,
     status: 204,
     handle: ({ params, body, authority }, { channels }) => {
-      const messageIds = body.messages as MessageId[];
+      const messageIds = body.messages;
       return channels.call(params.channel_id, 'bulkDeleteMessages', { messageIds }, authority);
     },
   }),

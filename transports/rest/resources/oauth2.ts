@@ -2,7 +2,7 @@ import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { AuthorizeQuery } from '../../../engine/oauth/request.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { EXTERNAL_AUTH_TYPES, IDENTITY_LIMITS } from '../../../protocol/identities.ts';
-import type { ApplicationId, GuildId } from '../../../protocol/ids.ts';
+import type { GuildId } from '../../../protocol/ids.ts';
 import { AUTHORIZE_PARAMETERS, oauthRefusal } from '../../../protocol/oauth.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import type { Consent, Decision, DeviceCodes, TokenAnswer } from '../../../services/oauth/ports.ts';
@@ -63,9 +63,7 @@ const DecisionBody = Obj({
 });
 
 const queryOf = (given: Static<typeof AuthorizeParameters>): AuthorizeQuery =>
-  Object.fromEntries(
-    AUTHORIZE_PARAMETERS.map((name) => [name, given[name] ?? null]),
-  ) as unknown as AuthorizeQuery;
+  Object.fromEntries(AUTHORIZE_PARAMETERS.map((name) => [name, given[name] ?? null])) as AuthorizeQuery;
 
 type Credentials =
   | { readonly ok: true; readonly id: string; readonly secret: string | null }
@@ -358,7 +356,7 @@ export const oauth2Unlisted = resource({
     async handle({ params, caller }, { oauth }): Promise<Answer> {
       const grant = (await oauth.grants(caller.userId)).find(({ id }) => id === params.token_id);
       if (!grant) return { ok: false, refusal: refusal('UNKNOWN_TOKEN') };
-      await oauth.deauthorize(caller.userId, grant.applicationId as ApplicationId);
+      await oauth.deauthorize(caller.userId, grant.applicationId);
       return { ok: true };
     },
   }),

@@ -110,7 +110,7 @@ export const provisionalUnlisted = resource({
         child_application_id: childId,
         parent_client_secret: secret,
       } = body;
-      const reply = await provisional.exchangeChild(token, childId as ApplicationId, secret ?? null);
+      const reply = await provisional.exchangeChild(token, childId, secret ?? null);
       return reply.ok ? { ok: true, body: tokenBody(reply.value) } : reply;
     },
   }),

@@ -67,7 +67,7 @@ export const reactions = resource({
       const { ownerId, key } = target.value;
       const page = {
         limit: query.limit ?? LIMITS.reactions_page_default,
-        ...(query.after === undefined ? {} : { after: query.after as UserId }),
+        ...(query.after === undefined ? {} : { after: query.after }),
       };
       return { ok: true, body: await services.read.messages.reactors(ownerId, input.messageId, key, page) };
     },

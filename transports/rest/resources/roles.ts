@@ -1,7 +1,7 @@
 import type { RoleDraft, RoleMove } from '../../../engine/guild/roles.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
-import type { GuildId, RoleId } from '../../../protocol/ids.ts';
+import { everyoneRoleOf, type GuildId, type RoleId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { answer } from '../answer.ts';
@@ -138,7 +138,7 @@ export const roles = resource({
     status: 200,
     handle: async ({ params, body, authority }, { guilds }) => {
       const moves = body.flatMap<RoleMove>(({ id, position }) =>
-        id == null || position == null ? [] : { id: id as RoleId, position },
+        id == null || position == null ? [] : { id: id, position },
       );
       return answer(await guilds.call(params.guild_id, 'moveRoles', { moves }, authority));
     },
@@ -164,11 +164,11 @@ export const roles = resource({
       const roles = await guilds.call(guildId, 'listRoles', {}, authority);
       if (!roles.ok) return roles;
       const counts = await read.guilds.roleMemberCounts(guildId);
-      // Every member has @everyone, so it is not counted.
-      const own = roles.value.filter(({ id }) => id !== guildId);
+      // Everyone holds @everyone, so it is not counted.
+      const own = roles.value.filter(({ id }) => id !== everyoneRoleOf(guildId));
       return {
         ok: true,
-        body: Object.fromEntries(own.map(({ id }) => [id, counts.get(id as RoleId) ?? 0])),
+        body: Object.fromEntries(own.map(({ id }) => [id, counts.get(id) ?? 0])),
       };
     },
   }),

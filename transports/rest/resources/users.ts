@@ -1,8 +1,9 @@
-import type { APIGuildMember, APIUser } from 'discord-api-types/v10';
+import type { Member } from '../../../engine/guild/guild.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { PrivateChannel } from '../../../engine/user/facts.ts';
 import { compareIds, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
+import type { APIUser } from '../../../protocol/objects.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { ownUser, userBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -198,7 +199,7 @@ const unknownUser = (): Answer => ({ ok: false, refusal: refusal('UNKNOWN_USER')
 function recipientOf(
   { recipient_id, recipients }: Static<typeof OpenChannel>,
   userId: UserId,
-): string | Refusal {
+): UserId | Refusal {
   if (recipient_id != null) return recipient_id;
   if (!recipients) return invalidField(['recipient_id'], 'BASE_TYPE_REQUIRED', 'This field is required');
   const others = [...new Set(recipients)].filter((id) => id !== userId);
@@ -208,11 +209,11 @@ function recipientOf(
   return invalidField(['recipients'], 'BASE_TYPE_BAD_LENGTH', wants);
 }
 
-async function openChannel(userId: UserId, recipientId: string, { read, users }: Services): Promise<Answer> {
+async function openChannel(userId: UserId, recipientId: UserId, { read, users }: Services): Promise<Answer> {
   if (recipientId === userId) return { ok: false, refusal: refusal('INVALID_RECIPIENTS') };
-  const [recipient] = await read.users.get([recipientId as UserId]);
+  const [recipient] = await read.users.get([recipientId]);
   if (!recipient) return { ok: false, refusal: refusal('INVALID_RECIPIENTS') };
-  const reply = await users.openPrivateChannel(userId, recipientId as UserId);
+  const reply = await users.openPrivateChannel(userId, recipientId);
   if (!reply.ok) return reply;
   return { ok: true, body: privateChannelBody(reply.value, recipient) };
 }
@@ -229,8 +230,8 @@ function privateChannelBody(channel: PrivateChannel, recipient: APIUser): object
   };
 }
 
-/** The caller's own member object, with every key that the wire object always has. */
-function memberBody(member: APIGuildMember): object {
+/** A member of one's own, with every key the wire's object always has. */
+function memberBody(member: Member): object {
   return {
     avatar: null,
     banner: null,

@@ -13,7 +13,7 @@ const Wants = Type.Object({ any: Type.Optional(Quality) });
 /** Op 15. The object also has keys that are not SSRCs, such as `pixelCounts`; they are ignored. */
 export const mediaSinkWants = sessionOpcode(Wants, (session, d) => {
   const bySsrc = new Map<number, number>();
-  for (const [key, quality] of Object.entries(d as Record<string, unknown>)) {
+  for (const [key, quality] of Object.entries(d)) {
     if (!SSRC.test(key)) continue;
     const ssrc = Number(key);
     const fits = typeof quality === 'number' && quality >= 0 && quality <= 100;

@@ -38,8 +38,7 @@ export function sessionOpcode<S extends TSchema>(
   const check = Compile(schema);
   return {
     moment: 'identified',
-    accept: (connection, d, session) =>
-      check.Check(d) && session !== null && handle(session, d as Static<S>, connection),
+    accept: (connection, d, session) => check.Check(d) && session !== null && handle(session, d, connection),
   };
 }
 
@@ -50,7 +49,7 @@ export function connectionOpcode<S extends TSchema>(
   handle: (connection: VoiceConnection, d: Static<S>) => boolean,
 ): VoiceOpcode {
   const check = Compile(schema);
-  return { moment, accept: (connection, d) => check.Check(d) && handle(connection, d as Static<S>) };
+  return { moment, accept: (connection, d) => check.Check(d) && handle(connection, d) };
 }
 
 /** An opcode sent as a binary frame; the DAVE delivery service validates its payload. */

@@ -14,7 +14,7 @@ import { pageOf } from '../../../../transports/rest/resources/messages.page.ts';
 import { messages } from '../../../../transports/rest/resources/messages.ts';
 import { reactions } from '../../../../transports/rest/resources/reactions.ts';
 import { backed, foundedGuild } from '../../../support/backed.ts';
-import { user } from '../../../support/guild.ts';
+import { id, user } from '../../../support/guild.ts';
 import { storedMessage } from '../../../support/messages.ts';
 import { validateResponse } from '../../../support/openapi.ts';
 import { NOW_MS } from '../../../support/people.ts';
@@ -256,9 +256,9 @@ describe('reading', () => {
 
   it('takes one direction of a page', () => {
     expect(pageOf({})).toEqual({ limit: 50 });
-    expect(pageOf({ before: '1', after: '2', limit: 7 })).toEqual({ before: '1', limit: 7 });
-    expect(pageOf({ around: '3', after: '2' })).toEqual({ around: '3', limit: 50 });
-    expect(pageOf({ after: '2' })).toEqual({ after: '2', limit: 50 });
+    expect(pageOf({ before: id('1'), after: id('2'), limit: 7 })).toEqual({ before: '1', limit: 7 });
+    expect(pageOf({ around: id('3'), after: id('2') })).toEqual({ around: '3', limit: 50 });
+    expect(pageOf({ after: id('2') })).toEqual({ after: '2', limit: 50 });
   });
 });
 

@@ -1,6 +1,7 @@
 /** Goal: requests about roles reach the rules in their own terms, icons are kept only for those who may set them. */
-import type { APIRole } from 'discord-api-types/v10';
+
 import { describe, expect, it } from 'vitest';
+import type { APIRole } from '../../../../protocol/objects.ts';
 import { P } from '../../../../protocol/permissions.ts';
 import { roles } from '../../../../transports/rest/resources/roles.ts';
 import { backed, foundedGuild } from '../../../support/backed.ts';

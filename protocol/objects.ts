@@ -1,0 +1,15 @@
+/**
+ * Shapes of the wire whose ids say what they name. `discord-api-types` knows every id as a string.
+ *
+ * @source the platform's reference pages, "Users", "Permissions" and "Voice"
+ */
+import type * as wire from 'discord-api-types/v10';
+import type { ChannelId, GuildId, RoleId, UserId } from './ids.ts';
+
+export type APIUser = wire.APIUser & { readonly id: UserId };
+export type APIGuild = wire.APIGuild & { readonly id: GuildId; readonly owner_id: UserId };
+export type APIRole = wire.APIRole & { readonly id: RoleId };
+export type GatewayVoiceState = wire.GatewayVoiceState & {
+  readonly user_id: UserId;
+  readonly channel_id: ChannelId | null;
+};

@@ -1,0 +1,19 @@
+/**
+ * A value that the code around it has made certain: an index within bounds, a key just put into a map.
+ *
+ * @throws TypeError when it is missing all the same.
+ */
+export function present<T>(value: T | null | undefined): T {
+  if (value === null || value === undefined) throw new TypeError('A value is missing that must be there.');
+  return value;
+}
+
+/** The keys of an object whose type names all of them. */
+export function keysOf<T extends object>(record: T): (keyof T & string)[] {
+  return Object.keys(record) as (keyof T & string)[];
+}
+
+/** True for an object that is neither null nor a list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
