@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { type Flags, type Remote, remote, type Told } from './remote.ts';
+import { type CommandOutput, type Flags, type Remote, remote } from './remote.ts';
 import { CommandError, type World } from './world.ts';
 
 /** Identity providers as they are typed: the server's name for each, and its required settings. */
@@ -61,7 +61,7 @@ async function setProvider(
   [id, name]: readonly string[],
   flags: Flags,
   { env }: World,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { type, settings } = PROVIDERS[name as ProviderName];
   const given: Readonly<Record<Setting, unknown>> = {
     issuer: flags.issuer,
@@ -86,7 +86,7 @@ async function setProvider(
 const wayOf = (setting: Setting): string =>
   setting === 'web_api_key' ? `${WEB_API_KEY} in the environment` : `--${setting.replace('_', '-')}`;
 
-async function removeProvider(ask: Remote, [id, name]: readonly string[]): Promise<Told> {
+async function removeProvider(ask: Remote, [id, name]: readonly string[]): Promise<CommandOutput> {
   const { type } = PROVIDERS[name as ProviderName];
   await ask('POST', `/applications/${id}/identity-providers/remove`, { type });
   return {
@@ -98,7 +98,7 @@ async function removeProvider(ask: Remote, [id, name]: readonly string[]): Promi
   };
 }
 
-async function linkChild(ask: Remote, [childId, parentId]: readonly string[]): Promise<Told> {
+async function linkChild(ask: Remote, [childId, parentId]: readonly string[]): Promise<CommandOutput> {
   await ask('POST', `/applications/${childId}/parent`, { parent_id: parentId });
   return {
     value: { application_id: childId, parent_id: parentId },
@@ -109,7 +109,7 @@ async function linkChild(ask: Remote, [childId, parentId]: readonly string[]): P
   };
 }
 
-async function ban(ask: Remote, [userId]: readonly string[], { until }: Flags): Promise<Told> {
+async function ban(ask: Remote, [userId]: readonly string[], { until }: Flags): Promise<CommandOutput> {
   const untilMs = typeof until === 'string' ? { until_ms: Date.parse(until) } : {};
   await ask('POST', `/users/${userId}/ban`, untilMs);
   return {
@@ -122,7 +122,7 @@ async function ban(ask: Remote, [userId]: readonly string[], { until }: Flags): 
   };
 }
 
-async function unban(ask: Remote, [userId]: readonly string[]): Promise<Told> {
+async function unban(ask: Remote, [userId]: readonly string[]): Promise<CommandOutput> {
   await ask('POST', `/users/${userId}/unban`, {});
   return {
     value: { user_id: userId },

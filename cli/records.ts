@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { isRecord } from '../protocol/present.ts';
 import { addApplicationPlayerCommands, addBanCommands } from './players.ts';
-import { type Flags, type Remote, remote, type Told } from './remote.ts';
+import { type CommandOutput, type Flags, type Remote, remote } from './remote.ts';
 import type { World } from './world.ts';
 
 type Fields = Record<string, unknown>;
@@ -81,7 +81,11 @@ function pageQuery({ after, limit }: Flags): string {
   return query.toString();
 }
 
-async function createApplication(ask: Remote, [name]: readonly string[], flags: Flags): Promise<Told> {
+async function createApplication(
+  ask: Remote,
+  [name]: readonly string[],
+  flags: Flags,
+): Promise<CommandOutput> {
   const made = await ask('POST', '/applications', {
     name,
     ...(flags.owner && { owner_id: flags.owner }),
@@ -105,7 +109,7 @@ async function createApplication(ask: Remote, [name]: readonly string[], flags: 
   };
 }
 
-async function configureClient(ask: Remote, [id]: readonly string[], flags: Flags): Promise<Told> {
+async function configureClient(ask: Remote, [id]: readonly string[], flags: Flags): Promise<CommandOutput> {
   const value = await ask('POST', `/applications/${id}/oauth2`, {
     ...(flags.redirect && { redirect_uris: flags.redirect }),
     ...((flags.public || flags.confidential) && { public_client: flags.public === true }),
@@ -125,7 +129,7 @@ async function configureClient(ask: Remote, [id]: readonly string[], flags: Flag
   };
 }
 
-async function listApplications(ask: Remote): Promise<Told> {
+async function listApplications(ask: Remote): Promise<CommandOutput> {
   const value = await ask('GET', '/applications');
   const rows = listOf(value.applications).map(
     ({ id, bot_id, name }) => `${id}  bot ${bot_id ?? 'none'}  ${name}`,
@@ -133,7 +137,7 @@ async function listApplications(ask: Remote): Promise<Told> {
   return { value, lines: [...rows, `${rows.length} in all. Next: guildhall app create <name>`] };
 }
 
-async function createUser(ask: Remote, [username]: readonly string[], flags: Flags): Promise<Told> {
+async function createUser(ask: Remote, [username]: readonly string[], flags: Flags): Promise<CommandOutput> {
   const value = await ask('POST', '/users', {
     username,
     ...(flags.display && { global_name: flags.display }),
@@ -156,7 +160,7 @@ async function createUser(ask: Remote, [username]: readonly string[], flags: Fla
 }
 
 /** Sets a password that the server generates: one on the command line would stay in the shell's history. */
-async function setPassword(ask: Remote, [userId]: readonly string[]): Promise<Told> {
+async function setPassword(ask: Remote, [userId]: readonly string[]): Promise<CommandOutput> {
   const value = await ask('POST', `/users/${userId}/password`, {});
   return {
     value,
@@ -169,7 +173,7 @@ async function setPassword(ask: Remote, [userId]: readonly string[]): Promise<To
   };
 }
 
-async function listUsers(ask: Remote, _: readonly string[], flags: Flags): Promise<Told> {
+async function listUsers(ask: Remote, _: readonly string[], flags: Flags): Promise<CommandOutput> {
   const value = await ask('GET', `/users?${pageQuery(flags)}`);
   const rows = listOf(value.users).map(
     ({ id, username, bot }) => `${id}  ${bot ? 'bot ' : 'user'}  ${username}`,
@@ -177,13 +181,13 @@ async function listUsers(ask: Remote, _: readonly string[], flags: Flags): Promi
   return { value, lines: [...rows, nextPage(listOf(value.users), flags, 'user')] };
 }
 
-async function createGuild(ask: Remote, [name]: readonly string[], flags: Flags): Promise<Told> {
+async function createGuild(ask: Remote, [name]: readonly string[], flags: Flags): Promise<CommandOutput> {
   const value = await ask('POST', '/guilds', { name, owner_id: flags.owner });
   const { id } = fieldsOf(value.guild);
   return { value, lines: [`Guild ${name} (${id})`, `Next: guildhall guild add ${id} <user or bot id>`] };
 }
 
-async function listGuilds(ask: Remote, _: readonly string[], flags: Flags): Promise<Told> {
+async function listGuilds(ask: Remote, _: readonly string[], flags: Flags): Promise<CommandOutput> {
   const value = await ask('GET', `/guilds?${pageQuery(flags)}`);
   const guilds = listOf(value.guilds);
   const rows = guilds.map(({ id, name }) => `${id}  ${name}`);
@@ -197,7 +201,11 @@ function nextPage(rows: readonly Fields[], { limit }: Flags, what: string): stri
   return `There may be more. Next: guildhall ${what} list --after ${last.id}`;
 }
 
-async function addMember(ask: Remote, [guildId, userId]: readonly string[], flags: Flags): Promise<Told> {
+async function addMember(
+  ask: Remote,
+  [guildId, userId]: readonly string[],
+  flags: Flags,
+): Promise<CommandOutput> {
   const permissions = flags.permissions && { permissions: flags.permissions };
   await ask('POST', `/guilds/${guildId}/members`, { user_id: userId, ...permissions });
   return {
@@ -209,7 +217,7 @@ async function addMember(ask: Remote, [guildId, userId]: readonly string[], flag
   };
 }
 
-async function rotateToken(ask: Remote, [userId]: readonly string[]): Promise<Told> {
+async function rotateToken(ask: Remote, [userId]: readonly string[]): Promise<CommandOutput> {
   const value = await ask('POST', '/tokens/rotate', { user_id: userId });
   return {
     value,
@@ -221,7 +229,7 @@ async function rotateToken(ask: Remote, [userId]: readonly string[]): Promise<To
   };
 }
 
-async function revokeTokens(ask: Remote, [userId]: readonly string[]): Promise<Told> {
+async function revokeTokens(ask: Remote, [userId]: readonly string[]): Promise<CommandOutput> {
   await ask('POST', '/tokens/revoke', { user_id: userId });
   return {
     value: { user_id: userId },

@@ -24,7 +24,7 @@ export type Flags = RemoteFlags & { readonly json?: true } & Readonly<
   >;
 
 /** The result of a command, and the lines to print. */
-export interface Told {
+export interface CommandOutput {
   readonly value: unknown;
   readonly lines: readonly string[];
 }
@@ -35,7 +35,7 @@ export function remote(
   usage: string,
   world: World,
   description: string,
-  run: (ask: Remote, names: readonly string[], flags: Flags) => Promise<Told>,
+  run: (ask: Remote, names: readonly string[], flags: Flags) => Promise<CommandOutput>,
 ): Command {
   const command = parent.command(usage).description(description);
   command.option('--admin-url <url>', 'admin API of the server (or GUILDHALL_ADMIN_URL)');

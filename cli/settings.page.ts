@@ -30,7 +30,7 @@ export function settingsPage(): string {
   return [INTRODUCTION, ...chapters].join('\n');
 }
 
-function row(key: string, { standard, expected, doc, secret }: Setting): string {
+function row(key: string, { default: standard, expected, doc, secret }: Setting): string {
   const marks = [
     `${expected[0]!.toUpperCase()}${expected.slice(1)}.`,
     ...(secret ? ['Secret: masked wherever shown.'] : []),

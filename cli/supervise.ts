@@ -97,14 +97,14 @@ function openAdmin(
     shards: () => supervisor.shards,
     drain: (id, stays) => supervisor.drain(id, stays),
     start: (id) => supervisor.startAgain(id),
-    metrics: () => figures(supervisor, standby, trail),
+    metrics: () => metrics(supervisor, standby, trail),
   }).catch((error: Error) => {
     throw portTaken('admin', host, port, '--admin-port 0', error);
   });
 }
 
 /** The supervisor's own metrics. */
-function figures({ shards }: Supervisor, standby: Standby, trail: CountedTrail): string {
+function metrics({ shards }: Supervisor, standby: Standby, trail: CountedTrail): string {
   return [
     '# HELP guildhall_supervisor_shards_serving Shards that serve.',
     '# TYPE guildhall_supervisor_shards_serving gauge',

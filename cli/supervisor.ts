@@ -4,7 +4,11 @@ import type { Config } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
 import type { SupervisedShard } from '../transports/admin/front.ts';
 import { laneOf } from '../transports/cluster/channel.ts';
-import { type HubSeat, type RunningHub, runHub } from '../transports/cluster/hub.ts';
+import {
+  type DirectoryConnection,
+  runSupervisorDirectory,
+  type SupervisorDirectory,
+} from '../transports/cluster/hub.ts';
 import type { Demo } from './demo.ts';
 import { ALIVE_MS, LANE, type Order, type Report } from './shard.ts';
 import { CommandError, type ShardProcess, type World } from './world.ts';
@@ -37,7 +41,7 @@ interface Slot {
   readonly config: Config;
   state: SupervisedShard['state'];
   process: ShardProcess | null;
-  seat: HubSeat | null;
+  connection: DirectoryConnection | null;
   adminUrl: string | null;
   addresses: Addresses | null;
   restarts: number;
@@ -62,7 +66,7 @@ interface Slot {
 export class Supervisor {
   readonly #world: World;
   readonly #options: SupervisorOptions;
-  readonly #hub: RunningHub;
+  readonly #directory: SupervisorDirectory;
   /** Whether the supervisor keeps the shards' directory: not with etcd, nor for a single process with its own database. */
   readonly #clustered: boolean;
   readonly #slots: readonly Slot[];
@@ -75,7 +79,7 @@ export class Supervisor {
     this.#options = options;
     this.#clustered = first.etcd_urls === null && first.database_url !== null;
     const [low = 0, high = 0] = world.randomBytes(2);
-    this.#hub = runHub(
+    this.#directory = runSupervisorDirectory(
       {
         partitions: first.partitions,
         leaseTtlMs: first.lease_ttl_ms,
@@ -85,7 +89,7 @@ export class Supervisor {
       systemClock,
     );
     this.#slots = options.configs.map((config) => ({
-      ...{ config, state: 'down', process: null, seat: null, adminUrl: null, addresses: null },
+      ...{ config, state: 'down', process: null, connection: null, adminUrl: null, addresses: null },
       ...{
         restarts: 0,
         failures: 0,
@@ -165,7 +169,7 @@ export class Supervisor {
       return slot.process.exit;
     });
     const isClean = (await Promise.all(codes)).every((code) => code === 0);
-    this.#hub.close();
+    this.#directory.close();
     return isClean;
   }
 
@@ -212,7 +216,7 @@ export class Supervisor {
     slot.process = child;
     slot.startedMs = performance.now();
     slot.heardMs = slot.startedMs;
-    slot.seat = this.#hub.attach(laneOf(child.channel, LANE.directory));
+    slot.connection = this.#directory.attach(laneOf(child.channel, LANE.directory));
     slot.retry = null;
     this.#become(slot, 'starting');
     laneOf(child.channel, LANE.control).onMessage((message) => {
@@ -234,10 +238,10 @@ export class Supervisor {
 
   #ended(slot: Slot, child: ShardProcess, code: number | null): void {
     // First, so that the other shards can take over its partitions.
-    slot.seat?.gone();
+    slot.connection?.gone();
     const wasServing = slot.addresses !== null;
     const ranMs = performance.now() - slot.startedMs;
-    Object.assign(slot, { process: null, seat: null, adminUrl: null, addresses: null });
+    Object.assign(slot, { process: null, connection: null, adminUrl: null, addresses: null });
     const { config, state, stays } = slot;
     this.#become(slot, stays ? 'stopped' : 'down');
     if (this.#isEnding) return;

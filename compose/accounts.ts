@@ -18,55 +18,55 @@ import { accountRoutes, oauthRoutes, PROVISIONAL_ROUTES } from '../services/rout
 import { createOutgoing } from '../transports/identity/outgoing.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
-import type { Site } from './site.ts';
+import type { ServiceContext } from './site.ts';
 import { serverSecret } from './stores.ts';
 
 /**
  * Accounts of people over the house: real hashes, letters by mail or into the outbox, nobody who is banned, and what of it
  * metrics show.
  */
-export function createAccounts(site: Site): Accounts {
+export function createAccounts(context: ServiceContext): Accounts {
   const passwords = createPasswordHasher();
-  site.figures.push({
+  context.metrics.push({
     name: 'guildhall_password_hashes_waiting',
     help: 'Passwords that wait to be hashed.',
     max: passwords.waiting.max,
     read: () => passwords.waiting.count,
   });
-  const accounts = accountsOver(site, passwords);
+  const accounts = accountsOver(context, passwords);
   return countingRefusals(
-    withoutBanned(accounts, (userId) => site.parts().provisional.isBanned(userId)),
-    site.figures,
+    withoutBanned(accounts, (userId) => context.features().provisional.isBanned(userId)),
+    context.metrics,
   );
 }
 
-function accountsOver(site: Site, passwords: Passwords): Accounts {
-  const { config, storage, clock, nextId, randomBytes } = site;
+function accountsOver(context: ServiceContext, passwords: Passwords): Accounts {
+  const { config, storage, clock, nextId, randomBytes } = context;
   const accounts = assembleAccounts({
     accounts: storage.accounts,
     users: storage.users,
-    userChanges: site.users,
-    identity: site.identity,
+    userChanges: context.users,
+    identity: context.identity,
     passwords,
-    mailer: mailerOf(site),
+    mailer: mailerOf(context),
     secret: () => serverSecret(config, storage, randomBytes),
-    commit: site.commitAsOwner,
+    commit: context.commitAsOwner,
     registrationOpen: () =>
       config.registration === 'auto' ? !isPublic(config) : config.registration === 'open',
     addressLimits: config.rate_limits,
-    publicUrl: site.publicUrl,
+    publicUrl: context.publicUrl,
     nextId,
     nowMs: () => clock.now(),
     monotonic: () => clock.monotonic(),
     randomBytes,
-    routing: site.routing,
-    security: site.security,
-    onFault: (error) => site.onFault(error, 'accounts'),
+    routing: context.routing,
+    security: context.security,
+    onFault: (error) => context.onFault(error, 'accounts'),
   });
-  return routed(accounts, accountRoutes(storage.accounts), site.cluster);
+  return routed(accounts, accountRoutes(storage.accounts), context.cluster);
 }
 
-function mailerOf({ config, clock, logger, mailer }: Site): Mailer {
+function mailerOf({ config, clock, logger, mailer }: ServiceContext): Mailer {
   if (mailer !== null) return mailer;
   const { smtp_url: url, mail_from: from, data_dir: folder } = config;
   if (url !== null) return createSmtpMailer({ url, from });
@@ -80,37 +80,37 @@ function mailerOf({ config, clock, logger, mailer }: Site): Mailer {
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The authorization was revoked.' };
 
-export function createOAuth(site: Site): OAuth {
-  const { storage, nextId, randomBytes, clock, guilds } = site;
+export function createOAuth(context: ServiceContext): OAuth {
+  const { storage, nextId, randomBytes, clock, guilds } = context;
   const { applications, users, settings } = storage;
-  const closeSessions = site.routing.tellAll(
+  const closeSessions = context.routing.tellAll(
     'oauth.revoked',
     (userId: UserId, applicationId: ApplicationId) =>
-      site.sessions().closeSessionsOfGrant(userId, applicationId, REVOKED),
+      context.sessions().closeSessionsOfGrant(userId, applicationId, REVOKED),
   );
   const oauth = assemble({
-    security: site.security,
-    ...{ applications, users, settings, nextId, randomBytes, routing: site.routing },
+    security: context.security,
+    ...{ applications, users, settings, nextId, randomBytes, routing: context.routing },
     store: storage.oauth,
-    commit: site.commit,
-    commitAsOwner: site.commitAsOwner,
+    commit: context.commit,
+    commitAsOwner: context.commitAsOwner,
     nowMs: () => clock.now(),
-    publicUrl: site.publicUrl,
-    isBanned: (userId) => site.parts().provisional.isBanned(userId),
-    merge: (order) => site.parts().provisional.merge(order),
+    publicUrl: context.publicUrl,
+    isBanned: (userId) => context.features().provisional.isBanned(userId),
+    merge: (order) => context.features().provisional.merge(order),
     revoked(userId, applicationId) {
       closeSessions(userId, applicationId);
-      site.parts().social.activities.takeBack(userId, applicationId);
+      context.features().social.activities.takeBack(userId, applicationId);
     },
     // What hangs on a grant ends by itself; that it does not must not make the revocation look failed.
     deauthorized: (userId, applicationId) =>
-      site
-        .parts()
+      context
+        .features()
         .provisional.deauthorized(userId, applicationId)
-        .catch((fault: unknown) => site.onFault(fault, 'deauthorized')),
+        .catch((fault: unknown) => context.onFault(fault, 'deauthorized')),
     ...oauthGuilds(guilds, users),
   });
-  return routed(oauth, oauthRoutes(applications), site.cluster);
+  return routed(oauth, oauthRoutes(applications), context.cluster);
 }
 
 /** The largest answer that is read from an identity provider: its documents are small. */
@@ -119,8 +119,8 @@ const ANSWER_TIMEOUT_MS = 10_000;
 const REQUESTS_MAX = 64;
 
 /** Provisional accounts of this house; what an earlier run left unfinished is taken up as soon as the house stands. */
-export function createProvisional(site: Site): Provisional {
-  const { config, storage, clock, telling, onFault } = site;
+export function createProvisional(context: ServiceContext): Provisional {
+  const { config, storage, clock, notifier, onFault } = context;
   const outgoing = createOutgoing({
     privateOrigins: originsOf(config.identity_issuers_private),
     extraCa: config.identity_ca_file === null ? null : readFileSync(config.identity_ca_file, 'utf8'),
@@ -131,23 +131,23 @@ export function createProvisional(site: Site): Provisional {
   const provisional = startProvisional({
     storage,
     outgoing,
-    signOut: (userId) => site.parts().accounts.closeAll(userId, null),
-    oauth: () => site.parts().oauth,
-    mergeables: () => [site.parts().lobbies, site.parts().social],
-    commit: site.commitAsOwner,
-    routing: site.routing,
+    signOut: (userId) => context.features().accounts.closeAll(userId, null),
+    oauth: () => context.features().oauth,
+    mergeables: () => [context.features().lobbies, context.features().social],
+    commit: context.commitAsOwner,
+    routing: context.routing,
     notify(userId, t, d, among) {
-      telling.tell(userId, t, d, { own: true, applications: among ?? 'all' });
-      site.hooks.tap.see(t, d, userId);
+      notifier.notify(userId, t, d, { own: true, applications: among ?? 'all' });
+      context.hooks.tap.see(t, d, userId);
     },
-    wheel: site.wheel,
+    wheel: context.wheel,
     onFault: (error) => onFault(error, 'provisional'),
-    nextId: site.nextId,
+    nextId: context.nextId,
     nowMs: () => clock.now(),
     monotonic: () => clock.monotonic(),
-    randomBytes: site.randomBytes,
+    randomBytes: context.randomBytes,
   });
-  return routed(provisional, PROVISIONAL_ROUTES, site.cluster);
+  return routed(provisional, PROVISIONAL_ROUTES, context.cluster);
 }
 
 /** Origins out of a list that commas part. */

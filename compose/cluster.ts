@@ -1,4 +1,4 @@
-import type { Tenant } from '../actors/cluster/membership/tenancy.ts';
+import type { HandoverParticipant } from '../actors/cluster/membership/tenancy.ts';
 import type { Directory, Links } from '../actors/cluster/ports.ts';
 import type { Placement } from '../actors/placement/ports.ts';
 import { standalone } from '../actors/placement/standalone.ts';
@@ -10,20 +10,20 @@ export interface Cluster extends Placement {
   readonly links: Links | null;
   readonly directory: Directory | null;
   /** The actors of this shard, by kind: each part of the house enters its own. */
-  readonly tenants: Map<string, Tenant>;
+  readonly participants: Map<string, HandoverParticipant>;
   /** Whether this shard may work on an aggregate now; null while it is alone, and always may. */
   readonly admits: ((id: string) => boolean) | null;
   /** What is done before this shard enters again, having been no member for a while. */
-  readonly returning?: Set<() => Promise<void>>;
+  readonly beforeRejoin?: Set<() => Promise<void>>;
   /** Where sessions are written down; null or absent: nowhere. */
   readonly journals?: Journals | null;
 }
 
 /** One process: it owns everything, and nobody else is there to be told. */
-export const alone = (): Cluster => ({
+export const standaloneCluster = (): Cluster => ({
   ...standalone(),
   links: null,
   directory: null,
-  tenants: new Map(),
+  participants: new Map(),
   admits: null,
 });

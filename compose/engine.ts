@@ -1,5 +1,5 @@
 import { createClusterControl } from '../actors/cluster/membership/status.ts';
-import { within } from '../actors/runtime/within.ts';
+import { withTimeout } from '../actors/runtime/within.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Engine, EngineOptions } from '../embedding.ts';
 import { createOperator } from '../services/operator/operator.ts';
@@ -11,11 +11,11 @@ import type { Services } from '../transports/rest/services.ts';
 import { signDispatch } from '../transports/rest/signing.ts';
 import { createApi, createServices, watchAddresses } from './api.ts';
 import { checkOptions, type Foundation, foundationOf } from './foundation.ts';
-import { createHouse, NO_CALLS } from './house.ts';
+import { createActors, NO_CALLS } from './house.ts';
 import { createNetwork } from './network.ts';
 import { directoryOf, type OpenCluster, openCluster } from './opencluster.ts';
 import { rulesMsOf } from './owners.ts';
-import type { Parts } from './site.ts';
+import type { Features } from './site.ts';
 import { openStores, type Stores } from './stores.ts';
 import { callControl, createVoice, type Voice } from './voice.ts';
 
@@ -57,24 +57,24 @@ function engineOver(
   const { config, clock, nextId, randomBytes } = foundation;
   const signer = createUrlSigner(Buffer.from(secret));
   const signUrl = (url: string) => signer.sign(url, clock.now());
-  const house = createHouse(foundation, storage, {
+  const actors = createActors(foundation, storage, {
     cluster,
     gatewayUrl: () => network.urls().gateway,
     publicUrl: () => network.urls().origin,
-    seats: () => voice?.seats ?? NO_CALLS,
+    voiceListener: () => voice?.voiceListener ?? NO_CALLS,
     stream: (session, request) => voice?.ask(session, request),
     sign: (t, d) => signDispatch(t, d, signUrl),
   });
-  const { sessions, identity, hooks } = house;
+  const { sessions, identity, hooks } = actors;
   const invalid = watchAddresses(foundation.security);
   const watch = config.rate_limits ? addressWatch(invalid, () => clock.monotonic()) : null;
-  const voice = config.voice ? createVoice({ ...foundation, ...house, watch }) : null;
+  const voice = config.voice ? createVoice({ ...foundation, ...actors, watch }) : null;
   const publicUrl = () => network.urls().origin;
-  const common = { ...house, storage, blobs, signer, nextId, randomBytes, nowMs: () => clock.now() };
+  const common = { ...actors, storage, blobs, signer, nextId, randomBytes, nowMs: () => clock.now() };
 
   const services = createServices({
     ...{ ...common, rulesMs: () => rulesMsOf(config, clock.now()) },
-    ...house.parts,
+    ...actors.features,
     gateway: gatewayOf(() => network.urls().gateway, sessions),
     forget: (botId) => identity.forget(botId),
   });
@@ -84,10 +84,10 @@ function engineOver(
     ...{ publicUrl, signUrl },
   });
   const metrics = createMetrics({
-    residents: house.registries,
+    residents: actors.registries,
     storage,
     faults: foundation.faults,
-    figures: foundation.figures,
+    metrics: foundation.metrics,
     gateway: () => network.gatewayStats(),
     voice,
   });
@@ -103,9 +103,9 @@ function engineOver(
       ...common,
       updateApplication: services.applications.update,
     }),
-    ...lifeOf({ ...foundation, ...{ cluster, network, house, voice, storage } }),
+    ...lifeOf({ ...foundation, ...{ cluster, network, actors, voice, storage } }),
     calls: callControl(voice),
-    lobbies: lobbyControl(house.parts),
+    lobbies: lobbyControl(actors.features),
     cluster: createClusterControl({ cluster, clock, sessions }),
     ...{ on: hooks.on, before: hooks.before, after: hooks.after },
     metrics: metrics.text,
@@ -120,7 +120,7 @@ function engineOver(
 interface Living extends Foundation {
   readonly cluster: OpenCluster;
   readonly network: ReturnType<typeof createNetwork>;
-  readonly house: ReturnType<typeof createHouse>;
+  readonly actors: ReturnType<typeof createActors>;
   readonly voice: Voice | null;
   readonly storage: Storage;
 }
@@ -132,12 +132,12 @@ function lifeOf({
   onFault,
   cluster,
   network,
-  house,
+  actors,
   voice,
   storage,
 }: Living): Pick<Engine, 'listen' | 'drain' | 'close'> {
   // In reverse: the sockets end first, then what they ask.
-  lifetime.own(() => house.close());
+  lifetime.own(() => actors.close());
   lifetime.own(() => cluster.close());
   lifetime.own(() => voice?.close());
   lifetime.own(() => network.close());
@@ -145,10 +145,14 @@ function lifeOf({
     listen: ({ adminUrl = null } = {}) => lifetime.run(network.listen(() => cluster.enter(adminUrl))),
     async drain() {
       // Who comes back then finds that others decide; the rest of the time is for sessions and commits.
-      const handedOver = within(cluster.ownership.drain(), config.drain_timeout_ms * HANDOVER_SHARE, clock);
+      const handedOver = withTimeout(
+        cluster.ownership.drain(),
+        config.drain_timeout_ms * HANDOVER_SHARE,
+        clock,
+      );
       await handedOver.catch((error) => onFault(error, 'drain'));
       await network.drain();
-      await Promise.all([storage.writer.flush(), house.parts.accounts.idle()]);
+      await Promise.all([storage.writer.flush(), actors.features.accounts.idle()]);
     },
     close: once(async () => {
       try {
@@ -167,7 +171,10 @@ const gatewayOf = (url: () => string, sessions: GatewaySessions): Services['gate
   sessionStart: (userId) => sessions.startLimitOf(userId),
 });
 
-const lobbyControl = ({ games, matchmaking }: Pick<Parts, 'games' | 'matchmaking'>): Engine['lobbies'] => ({
+const lobbyControl = ({
+  games,
+  matchmaking,
+}: Pick<Features, 'games' | 'matchmaking'>): Engine['lobbies'] => ({
   defineLobby: (name, handlers) => games.define(name, handlers),
   defineQueue: (name, definition) => matchmaking.define(name, definition),
 });

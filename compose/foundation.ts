@@ -7,7 +7,7 @@ import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { type Config, DEFAULTS, parseConfig } from '../config/config.ts';
 import { nearest } from '../config/nearest.ts';
 import type { EngineOptions } from '../embedding.ts';
-import type { Figure } from '../protocol/metrics.ts';
+import type { Metric } from '../protocol/metrics.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
 import type { Mailer } from '../services/accounts/ports.ts';
 import { REDACTION } from '../services/identity/secret.ts';
@@ -31,7 +31,7 @@ export interface Foundation {
   /** Of the embedding program; null: the one that the settings name. */
   readonly mailer: Mailer | null;
   /** What each part of the house shows of itself in metrics. */
-  readonly figures: Figure[];
+  readonly metrics: Metric[];
   /** Where something failed, and how often; for metrics. */
   readonly faults: Map<string, number>;
   /** What concerns the security of the server: in the log, and counted. */
@@ -53,7 +53,7 @@ export function foundationOf(options: EngineOptions): Foundation {
     options.logger ??
     pino({ level: config.log_level, redact: REDACTION, serializers: { err: withoutValues } });
   const faults = new Map<string, number>();
-  const figures: Figure[] = [];
+  const metrics: Metric[] = [];
   const worker = { number: options.workerId ?? 0 };
   const ids = snowflakeSource(clock, () => worker.number);
   return {
@@ -65,8 +65,8 @@ export function foundationOf(options: EngineOptions): Foundation {
     worker,
     logger,
     mailer: options.mailer ?? null,
-    figures,
-    security: loggedTrail(logger, figures, () => clock.monotonic()),
+    metrics,
+    security: loggedTrail(logger, metrics, () => clock.monotonic()),
     faults,
     onFault(error, where, details) {
       faults.set(where, (faults.get(where) ?? 0) + 1);

@@ -1,35 +1,35 @@
-import type { Seats } from '../actors/call/ports.ts';
+import type { VoiceListener } from '../actors/call/ports.ts';
 import { createMembership } from '../actors/cluster/delivery/membership.ts';
 import type { Signing } from '../actors/runtime/signing.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
 import type { RequestHandlers } from '../actors/session/backend.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
-import type { Figure } from '../protocol/metrics.ts';
+import type { Metric } from '../protocol/metrics.ts';
 import { createFounding } from '../services/guilds/founding.ts';
 import { createIdentity, type Identity } from '../services/identity/identity.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createAccounts, createOAuth, createProvisional } from './accounts.ts';
-import { alone, type Cluster } from './cluster.ts';
+import { type Cluster, standaloneCluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
 import { createLobbies } from './lobbies.ts';
 import { createOwners } from './owners.ts';
-import { createSessionSide } from './sessionside.ts';
-import type { Parts, Site } from './site.ts';
+import { createSessions } from './sessionside.ts';
+import type { Features, ServiceContext } from './site.ts';
 import { createSocial } from './social.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
 
 /** For a house without calls. */
-export const NO_CALLS: Seats = { seated: () => {}, unseated: () => {}, ended: () => {} };
+export const NO_CALLS: VoiceListener = { voiceJoined: () => {}, voiceLeft: () => {}, ended: () => {} };
 
-interface HousePorts {
+interface ActorPorts {
   /** Asked for when a session opens. */
   readonly gatewayUrl: () => string;
   /** Base URL of this server as clients should use it, without a slash. */
   readonly publicUrl: () => string;
   /** Asked for when somebody is somewhere else in voice. */
-  readonly seats?: () => Seats;
+  readonly voiceListener?: () => VoiceListener;
   /** Called when a session asks for a stream. */
   readonly stream?: RequestHandlers['stream'];
   /** Signs the attachment URLs of what is sent to gateway sessions. */
@@ -39,78 +39,85 @@ interface HousePorts {
 }
 
 /** The actors of this shard and what ties them together. */
-export function createHouse(
+export function createActors(
   foundation: Foundation,
   storage: Storage,
   {
     gatewayUrl,
     publicUrl,
-    seats = () => NO_CALLS,
+    voiceListener = () => NO_CALLS,
     stream = () => {},
-    cluster = alone(),
+    cluster = standaloneCluster(),
     ...signing
-  }: HousePorts,
+  }: ActorPorts,
 ) {
   const { clock, wheel, nextId, randomBytes, onFault } = foundation;
   const supervisor = createSupervisor();
   const membership = createMembership(cluster, foundation, () => ({
-    ...{ ...owners, ...side, wheel, clock },
-    seats: seats(),
-    lobbies: parts.lobbies,
+    ...{ ...owners, ...sessionActors, wheel, clock },
+    voiceListener: voiceListener(),
+    lobbies: features.lobbies,
     onFault: (error) => onFault(error, 'membership'),
   }));
-  const owners = createOwners(foundation, { storage, cluster, supervisor, membership, seats, ...signing });
+  const owners = createOwners(foundation, {
+    storage,
+    cluster,
+    supervisor,
+    membership,
+    voiceListener,
+    ...signing,
+  });
   const { users, applications } = storage;
   const identity = createIdentity({
     ...{ users, applications, routing: owners.routing, commit: owners.commit, nextId, randomBytes },
     security: foundation.security,
-    revoked: (userId, tokenId) => side.sessions.closeSessionsOf(userId, REVOKED, tokenId),
+    revoked: (userId, tokenId) => sessionActors.sessions.closeSessionsOf(userId, REVOKED, tokenId),
     nowMs: () => clock.now(),
   });
   const authenticate = async (token: string) =>
-    (await identity.authenticate(token)) ?? parts.oauth.authenticate(token);
-  const side = createSessionSide(foundation, {
+    (await identity.authenticate(token)) ?? features.oauth.authenticate(token);
+  const sessionActors = createSessions(foundation, {
     ...{ storage, cluster, owners, supervisor, membership, authenticate, gatewayUrl, stream },
-    parts: () => parts,
-    broken: () => {
+    features: () => features,
+    dispatchesMissed: () => {
       identity.forgetAll();
-      parts.oauth.forgetAll();
+      features.oauth.forgetAll();
     },
   });
-  const { sessions, clusterSessions } = side;
-  const site: Site = {
-    ...{ ...foundation, ...owners, storage, supervisor, identity, seats, publicUrl, cluster },
-    present: side.present,
+  const { sessions, clusterSessions } = sessionActors;
+  const context: ServiceContext = {
+    ...{ ...foundation, ...owners, storage, supervisor, identity, voiceListener, publicUrl, cluster },
+    publishPresence: sessionActors.publishPresence,
     sessions: () => sessions,
-    parts: () => parts,
+    features: () => features,
   };
-  const parts = createParts(site);
+  const features = createFeatures(context);
   const founding = createFounding({
-    ...{ ...site, guildsOwnedMax: foundation.config.guilds_owned_max },
+    ...{ ...context, guildsOwnedMax: foundation.config.guilds_owned_max },
     nowMs: () => clock.now(),
     memberJoined: membership.memberJoined,
   });
-  foundation.figures.push(...tokenFigures(identity, parts.oauth));
+  foundation.metrics.push(...tokenMetrics(identity, features.oauth));
   const close = (): void => {
     sessions.close();
     clusterSessions?.close();
-    parts.lobbies.close();
-    parts.provisional.close();
+    features.lobbies.close();
+    features.provisional.close();
     for (const registry of Object.values(owners.registries)) registry.close();
   };
-  return { ...site, ...side, membership, founding, authenticate, parts, close };
+  return { ...context, ...sessionActors, membership, founding, authenticate, features, close };
 }
 
-const createParts = (site: Site): Parts => ({
-  oauth: createOAuth(site),
-  accounts: createAccounts(site),
-  provisional: createProvisional(site),
-  ...createLobbies(site),
-  social: createSocial(site),
+const createFeatures = (context: ServiceContext): Features => ({
+  oauth: createOAuth(context),
+  accounts: createAccounts(context),
+  provisional: createProvisional(context),
+  ...createLobbies(context),
+  social: createSocial(context),
 });
 
 /** The bound is of both together. */
-const tokenFigures = (...[identity, oauth]: readonly [Identity, OAuth]): Figure[] =>
+const tokenMetrics = (...[identity, oauth]: readonly [Identity, OAuth]): Metric[] =>
   Object.entries({ own: identity, oauth2: oauth }).map(([kind, tokens]) => ({
     name: 'guildhall_token_holders_at_hand',
     help: 'Users whose tokens are in memory: their own, or those of applications that act for them.',

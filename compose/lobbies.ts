@@ -11,15 +11,15 @@ import { secretHasher } from '../services/lobbies/secrethash.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import { LOBBY_ROUTES, MATCHMAKING_ROUTES } from '../services/routes.ts';
-import { residentFigures } from '../transports/admin/figures.ts';
+import { residentMetrics } from '../transports/admin/figures.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';
-import type { Parts, Site } from './site.ts';
+import type { Features, ServiceContext } from './site.ts';
 
 /** The shortest tick of a game, and how late one may come. */
 const GAME_TICK_MS = 10;
 const UINT32 = 2 ** 32;
 
-const gamesOf = ({ clock, randomBytes, onFault }: Site, wheel: TimerWheel): Games =>
+const gamesOf = ({ clock, randomBytes, onFault }: ServiceContext, wheel: TimerWheel): Games =>
   new Games({
     wheel,
     monotonic: () => clock.monotonic(),
@@ -28,19 +28,19 @@ const gamesOf = ({ clock, randomBytes, onFault }: Site, wheel: TimerWheel): Game
     onFault: (error) => onFault(error, 'game'),
   });
 
-export function createLobbies(site: Site): Pick<Parts, 'lobbies' | 'games' | 'matchmaking'> {
-  const { config, aggregate, clock, wheel, storage, logger, randomBytes, onFault } = site;
+export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies' | 'games' | 'matchmaking'> {
+  const { config, aggregate, clock, wheel, storage, logger, randomBytes, onFault } = context;
   const fresh = new FreshLobbies();
   const gameWheel = new TimerWheel(clock, GAME_TICK_MS);
-  const games = gamesOf(site, gameWheel);
+  const games = gamesOf(context, gameWheel);
   const registry = new Registry<LobbyState, LobbyShell>({
     machine: lobbyMachine,
     backlogMax: config.guild_backlog_max,
     idleMs: config.user_idle_ms,
-    supervisor: site.supervisor,
+    supervisor: context.supervisor,
     clock,
     wheel,
-    admits: site.cluster.admits,
+    admits: context.cluster.admits,
     makeShell: (id, send) =>
       new LobbyShell(
         id,
@@ -49,34 +49,35 @@ export function createLobbies(site: Site): Pick<Parts, 'lobbies' | 'games' | 'ma
           lobbies: storage.lobbies,
           fresh,
           messageWindowMax: config.guild_message_window_max,
-          seats: site.seats,
-          listener: house.listener,
-          ...{ wheel, games, toEach: site.telling.toEach, route: site.telling.route },
+          voiceListener: context.voiceListener,
+          listener: assembly.listener,
+          ...{ wheel, games, toEach: context.notifier.recipientOf, route: context.notifier.route },
         },
         send,
       ),
     onBug: (id, error) => logger.error({ err: error, kind: 'lobby', id }, 'A bug ended an actor.'),
   });
-  const house: LobbyAssembly = assembleLobbies({
-    ...site,
+  const assembly: LobbyAssembly = assembleLobbies({
+    ...context,
     registry,
     fresh,
     secretHash: secretHasher({ tokenSecret: config.token_secret, settings: storage.settings, randomBytes }),
     inviteCode: () => inviteCode(randomBytes),
     onFault: (error) => onFault(error, 'lobby'),
   });
-  site.cluster.tenants.set('lobby', registry);
-  site.figures.push(...residentFigures('lobby', registry), {
+  context.cluster.participants.set('lobby', registry);
+  context.metrics.push(...residentMetrics('lobby', registry), {
     name: 'guildhall_lobby_members_connected',
     help: 'Members of lobbies who have a session open.',
-    read: () => house.membersConnected(),
+    read: () => assembly.membersConnected(),
   });
   games.onDefined = () => {
     for (const shell of registry.shells()) shell.play();
   };
-  const { lobbies } = house;
+  const { lobbies } = assembly;
   const matchmaking: Matchmaking = new Matchmaker({
-    ...{ lobbies, clock, wheel, nextId: site.nextId, telling: site.telling, routing: site.routing },
+    ...{ lobbies, clock, wheel, nextId: context.nextId },
+    ...{ notifier: context.notifier, routing: context.routing },
     onFault: (error) => onFault(error, 'matchmaking'),
   });
   const close = (): void => {
@@ -85,8 +86,8 @@ export function createLobbies(site: Site): Pick<Parts, 'lobbies' | 'games' | 'ma
     gameWheel.stop();
   };
   return {
-    lobbies: routed({ ...lobbies, close }, LOBBY_ROUTES, site.cluster),
+    lobbies: routed({ ...lobbies, close }, LOBBY_ROUTES, context.cluster),
     games,
-    matchmaking: routed(matchmaking, MATCHMAKING_ROUTES, site.cluster),
+    matchmaking: routed(matchmaking, MATCHMAKING_ROUTES, context.cluster),
   };
 }

@@ -22,13 +22,13 @@ import { type PagesDeps, pageRoutes } from '../transports/pages/routes.ts';
 import type { createApi } from './api.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './foundation.ts';
-import type { Parts } from './site.ts';
+import type { Features } from './site.ts';
 import type { Voice } from './voice.ts';
 
 interface NetworkPorts extends Foundation {
   readonly api: ReturnType<typeof createApi>;
   readonly sessions: GatewaySessions;
-  readonly parts: Pick<Parts, 'accounts' | 'oauth'>;
+  readonly features: Pick<Features, 'accounts' | 'oauth'>;
   readonly storage: Pick<Storage, 'applications'>;
   readonly blobs: Blobs;
   readonly signer: UrlSigner;
@@ -172,10 +172,10 @@ const httpSettings = (config: Foundation['config']): ApiSettings => ({
 
 /** What the served pages stand on. */
 function pagesOver(ports: NetworkPorts, publicUrl: () => string): PagesDeps {
-  const { config, parts, storage, clock } = ports;
+  const { config, features, storage, clock } = ports;
   return {
-    accounts: parts.accounts,
-    oauth: parts.oauth,
+    accounts: features.accounts,
+    oauth: features.oauth,
     applications: storage.applications,
     publicUrl,
     fixedUrl: config.public_url,

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { createOwnership, type ShardOwnership } from '../actors/cluster/membership/ownership.ts';
-import { type Tenant, tenancyOf } from '../actors/cluster/membership/tenancy.ts';
+import { type HandoverParticipant, handoverOf } from '../actors/cluster/membership/tenancy.ts';
 import type { Directory, LinkExtension } from '../actors/cluster/ports.ts';
 import { createRouter } from '../actors/cluster/routing/router.ts';
 import { VERSION } from '../actors/runtime/version.ts';
 import type { Config } from '../config/config.ts';
 import type { EngineOptions } from '../embedding.ts';
 import * as lease from '../engine/placement/lease.ts';
-import type { Figure } from '../protocol/metrics.ts';
+import type { Metric } from '../protocol/metrics.ts';
 import { Secret } from '../services/identity/secret.ts';
 import { openJournals } from '../storage/journal/openjournals.ts';
 import type { Journals } from '../storage/journal/port.ts';
@@ -16,9 +16,9 @@ import type { Storage } from '../storage/ports.ts';
 import { readLinkTls } from '../transports/cluster/certificates.ts';
 import { etcdDirectory } from '../transports/cluster/directory.etcd.ts';
 import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
-import { bytesWaiting, linkFigures } from '../transports/cluster/figures.ts';
+import { bytesWaiting, linkMetrics } from '../transports/cluster/figures.ts';
 import { createLinks, type GrpcLinks } from '../transports/cluster/links.ts';
-import { alone, type Cluster } from './cluster.ts';
+import { type Cluster, standaloneCluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
 
 /** The cluster, as the engine begins and ends it. */
@@ -37,7 +37,7 @@ export interface OpenCluster extends Cluster {
   close(): Promise<void>;
 }
 
-interface ClusterParts {
+interface ClusterPorts {
   readonly storage: Pick<Storage, 'cluster'>;
   /** Classes that travel over links, beside secrets. */
   readonly extensions: readonly LinkExtension[];
@@ -70,7 +70,7 @@ const WHY: Readonly<Record<string, string>> = {
 export async function openCluster(
   foundation: Foundation,
   directory: Directory | null,
-  parts: ClusterParts,
+  ports: ClusterPorts,
 ): Promise<OpenCluster> {
   const { config } = foundation;
   if (directory === null) return openAlone(config);
@@ -79,16 +79,16 @@ export async function openCluster(
   let links: GrpcLinks;
   try {
     journals = await openJournals(foundation, self);
-    links = await linksOf(foundation, self, parts.extensions);
+    links = await linksOf(foundation, self, ports.extensions);
   } catch (error) {
     journals?.writer.close();
     await directory.close();
     throw error;
   }
-  const tenants = new Map<string, Tenant>();
-  const tenancy = tenancyOf(tenants);
-  const returning = new Set<() => Promise<void>>();
-  const ownership = ownershipOf(foundation, parts, { self, links, directory, tenancy, returning });
+  const participants = new Map<string, HandoverParticipant>();
+  const handover = handoverOf(participants);
+  const beforeRejoin = new Set<() => Promise<void>>();
+  const ownership = ownershipOf(foundation, ports, { self, links, directory, handover, beforeRejoin });
   ownership.onChange(({ came, gone }) => {
     if (came.length + gone.length > 0) links.follow(ownership.view.shards);
   });
@@ -100,14 +100,14 @@ export async function openCluster(
     deadlineMs: config.command_deadline_ms,
     answers: (key) => {
       const fence = ownership.heldUnder(key);
-      return fence !== null && parts.storage.cluster.isLast(fence);
+      return fence !== null && ports.storage.cluster.isLast(fence);
     },
     onFault: (where, fault) => foundation.onFault(fault, where),
   });
   links.serve(router.handler);
-  foundation.figures.push(...figuresOf({ ownership, router, links }, config));
+  foundation.metrics.push(...metricsOf({ ownership, router, links }, config));
   return {
-    ...{ ownership, router, links, directory, tenants, journals, returning },
+    ...{ ownership, router, links, directory, participants, journals, beforeRejoin },
     id: config.cluster_id,
     partitions: directory.partitions,
     admits: (id) => ownership.owns(id),
@@ -119,7 +119,7 @@ export async function openCluster(
       return why === undefined ? {} : { cluster: why };
     },
     async close() {
-      tenancy.abandon(() => true);
+      handover.abandon(() => true);
       await ownership.close();
       router.close();
       await links.close();
@@ -129,7 +129,7 @@ export async function openCluster(
 }
 
 const openAlone = (config: Config): OpenCluster => ({
-  ...alone(),
+  ...standaloneCluster(),
   id: null,
   partitions: config.partitions,
   enter: async () => undefined,
@@ -228,23 +228,23 @@ async function linksOf(
 
 const ownershipOf = (
   { config, clock, wheel, randomBytes, worker, onFault }: Foundation,
-  { storage }: ClusterParts,
+  { storage }: ClusterPorts,
   {
     self,
     links,
     directory,
-    tenancy,
-    returning,
+    handover,
+    beforeRejoin,
   }: {
     readonly self: Self;
     readonly links: GrpcLinks;
     readonly directory: Directory;
-    readonly tenancy: ReturnType<typeof tenancyOf>;
-    readonly returning: ReadonlySet<() => Promise<void>>;
+    readonly handover: ReturnType<typeof handoverOf>;
+    readonly beforeRejoin: ReadonlySet<() => Promise<void>>;
   },
 ): ShardOwnership =>
   createOwnership({
-    ...{ directory, tenancy, clock, wheel },
+    ...{ directory, handover, clock, wheel },
     numbered(number) {
       worker.number = number;
     },
@@ -252,13 +252,13 @@ const ownershipOf = (
     store: storage.cluster,
     random: () => chanceOf(randomBytes),
     handoverTimeoutMs: config.handover_timeout_ms,
-    async returning() {
-      await Promise.all([...returning].map((run) => run()));
+    async beforeRejoin() {
+      await Promise.all([...beforeRejoin].map((run) => run()));
     },
     onFault: (error, what) => onFault(error, `cluster: ${what}`),
   });
 
-function figuresOf(
+function metricsOf(
   {
     ownership,
     router,
@@ -269,7 +269,7 @@ function figuresOf(
     readonly links: GrpcLinks;
   },
   { link_bytes_max }: Config,
-): Figure[] {
+): Metric[] {
   const self = ownership.self.instance;
   const owned = () => ownership.view.owners.filter((owner) => owner?.instance === self).length;
   return [
@@ -279,6 +279,6 @@ function figuresOf(
       help: 'For how long partitions that are to be owned here are not served yet.',
       read: () => ownership.lagMs,
     },
-    ...linkFigures(links, router, link_bytes_max),
+    ...linkMetrics(links, router, link_bytes_max),
   ];
 }

@@ -1,12 +1,12 @@
-import type { Seats } from '../actors/call/ports.ts';
+import type { VoiceListener } from '../actors/call/ports.ts';
 import { ChannelDirectory } from '../actors/channel/directory.ts';
-import { createAnnounce } from '../actors/cluster/delivery/announce.ts';
-import { createDirect, type Direct } from '../actors/cluster/delivery/direct.ts';
+import { createCommitAndNotify } from '../actors/cluster/delivery/announce.ts';
+import { createDirectDelivery, type DirectDelivery } from '../actors/cluster/delivery/direct.ts';
 import type { Membership } from '../actors/cluster/delivery/membership.ts';
-import { createTelling, type TellingPorts } from '../actors/cluster/delivery/notify.ts';
+import { createNotifier, type NotifierPorts } from '../actors/cluster/delivery/notify.ts';
 import { committing, committingAsOwner, fencedWriter } from '../actors/cluster/membership/commits.ts';
 import { keepCalls } from '../actors/cluster/membership/keptcalls.ts';
-import { createTenure, SNAPSHOT_FRESH_MS } from '../actors/cluster/membership/tenure.ts';
+import { createAggregateOwnership, SNAPSHOT_FRESH_MS } from '../actors/cluster/membership/tenure.ts';
 import { routed, routingOver } from '../actors/cluster/routing/routed.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
 import { type GuildListener, GuildShell } from '../actors/guild/guild.shell.ts';
@@ -22,7 +22,7 @@ import { Registry } from '../actors/runtime/registry.ts';
 import type { Signing } from '../actors/runtime/signing.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { TimerWheel, Wheel } from '../actors/runtime/wheel.ts';
-import type { Telling } from '../actors/user/telling.ts';
+import type { Notifier } from '../actors/user/telling.ts';
 import { userMachine } from '../actors/user/user.machine.ts';
 import { type UserListener, UserShell, type UserState } from '../actors/user/user.shell.ts';
 import { Users } from '../actors/user/users.ts';
@@ -48,14 +48,14 @@ interface OwnerPorts {
   readonly cluster: Cluster;
   readonly supervisor: Supervisor;
   readonly membership: Membership;
-  readonly seats: () => Seats;
+  readonly voiceListener: () => VoiceListener;
   readonly sign?: Signing['sign'];
 }
 
 /** The actors that decide, what they write through, and the ways to those of other shards. */
 export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   const { config, lifetime, clock, wheel, nextId, logger, onFault } = foundation;
-  const { storage, cluster, supervisor, membership, seats, sign } = ports;
+  const { storage, cluster, supervisor, membership, voiceListener, sign } = ports;
   const hooks = createHooks({
     guildOf: (ownerId) => (residents.registries.guild.peek(ownerId) ? ownerId : null),
     nearest,
@@ -63,36 +63,36 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   });
   const { ownership } = cluster;
   const writer = fencedWriter(storage.writer, ownership, (error) => onFault(error, 'commit'));
-  const tenure = createTenure(foundation, storage.cluster, ownership);
+  const aggregateOwnership = createAggregateOwnership(foundation, storage.cluster, ownership);
   const aggregate = {
-    ...{ writer, tenure, clock, nextId, tap: hooks.tap },
+    ...{ writer, ownership: aggregateOwnership, clock, nextId, tap: hooks.tap },
     splitsAt: (nowMs: number) => splitsAt(rulesMsOf(config, nowMs)),
     ...(sign && { sign }),
   };
   const residents = createResidents({
-    ...{ supervisor, cluster, config, storage, wheel, aggregate, seats },
+    ...{ supervisor, cluster, config, storage, wheel, aggregate, voiceListener },
     guildListener: membership,
     userListener: membership,
-    listeners: (userId) => ways.telling.listeners(userId),
+    listeners: (userId) => access.notifier.listeners(userId),
     onBug: (kind, id, error) => logger.error({ err: error, kind, id }, 'A bug ended an actor.'),
   });
   const commit = committing(writer, ownership, clock);
-  const ways = createWays({
+  const access = createOwnerAccess({
     ...{ ...residents, clock, wheel, cluster, storage, hooks, nextId, commit, onFault },
     recordAgeMs: config.record_age_ms,
     contactPolicy: config.direct_messages_from,
   });
-  if (!ownership.alone)
+  if (!ownership.standalone)
     keepCalls({
       ...{ ...residents, ownership, store: storage.cluster, freshMs: SNAPSHOT_FRESH_MS },
       ...{ clock, wheel, lifetime, onFault },
     });
-  const announce = createAnnounce({
-    ...{ writer, ownership, clock, telling: ways.telling, store: storage.cluster },
+  const commitAndNotify = createCommitAndNotify({
+    ...{ writer, ownership, clock, notifier: access.notifier, store: storage.cluster },
     recordAgeMs: config.record_age_ms,
   });
-  const commits = { commit, commitAsOwner: committingAsOwner(writer), announce };
-  return { ...residents, ...ways, ...commits, hooks, aggregate };
+  const commits = { commit, commitAsOwner: committingAsOwner(writer), commitAndNotify };
+  return { ...residents, ...access, ...commits, hooks, aggregate };
 }
 
 export type Owners = ReturnType<typeof createOwners>;
@@ -113,7 +113,7 @@ interface ResidentPorts {
   /** Sessions of a user that take what has no guild, or the way to them. */
   readonly listeners: PrivateChannelPorts['listeners'];
   /** Hears where people are in the calls of private channels. */
-  readonly seats: () => Seats;
+  readonly voiceListener: () => VoiceListener;
   readonly onBug: (kind: string, id: string, error: Error) => void;
 }
 
@@ -154,7 +154,7 @@ export function createResidents(ports: ResidentPorts) {
   const users = new Users(
     userRegistry,
     ports.cluster,
-    (session) => ports.userListener.displacedSession(session),
+    (session) => ports.userListener.sessionReplaced(session),
     storage.users,
   );
 
@@ -168,7 +168,7 @@ export function createResidents(ports: ResidentPorts) {
     messageWindowMax: config.guild_message_window_max,
     listeners: ports.listeners,
     wheel,
-    seats: ports.seats,
+    voiceListener: ports.voiceListener,
   };
   const privateChannels = new Registry<PrivateChannelState, PrivateChannelShell>({
     ...common('private channel', config.user_idle_ms),
@@ -177,9 +177,9 @@ export function createResidents(ports: ResidentPorts) {
   });
 
   const registries = { guild: guildRegistry, user: userRegistry, privateChannel: privateChannels };
-  ports.cluster.tenants.set('guild', guildRegistry);
-  ports.cluster.tenants.set('user', userRegistry);
-  ports.cluster.tenants.set('private_channel', privateChannels);
+  ports.cluster.participants.set('guild', guildRegistry);
+  ports.cluster.participants.set('user', userRegistry);
+  ports.cluster.participants.set('private_channel', privateChannels);
   return {
     guilds: new Guilds(guildRegistry, ports.cluster),
     users,
@@ -190,30 +190,32 @@ export function createResidents(ports: ResidentPorts) {
 }
 
 /** How the parts of the house reach what others own. Alone, everything is here. */
-export interface Ways {
+export interface OwnerAccess {
   readonly routing: Routing;
-  readonly telling: Telling;
+  readonly notifier: Notifier;
   readonly privates: PrivateChannels;
   readonly inPrivate: PrivateChannels['call'];
   readonly openPrivate: PrivateChannels['open'];
-  readonly direct: Direct | null;
+  readonly direct: DirectDelivery | null;
 }
 
-interface WayPorts extends Omit<TellingPorts, 'inboxes'>, Omit<PrivatePorts, 'telling' | 'ownership'> {
+interface OwnerAccessPorts
+  extends Omit<NotifierPorts, 'userDelivery'>,
+    Omit<PrivatePorts, 'notifier' | 'ownership'> {
   readonly storage: PrivatePorts['storage'] & { readonly cluster: ClusterStore };
   readonly recordAgeMs: number;
   readonly wheel: Wheel;
   readonly onFault: (error: unknown, where: string) => void;
 }
 
-function createWays(ports: WayPorts): Ways {
+function createOwnerAccess(ports: OwnerAccessPorts): OwnerAccess {
   const routing = routingOver(ports.cluster);
-  const direct = createDirect(ports);
-  const telling = createTelling({ ...ports, inboxes: direct?.inboxes ?? null });
+  const direct = createDirectDelivery(ports);
+  const notifier = createNotifier({ ...ports, userDelivery: direct?.userDelivery ?? null });
   const privates = routed(
-    createPrivateChannels({ ...ports, ownership: ports.cluster.ownership, telling }),
+    createPrivateChannels({ ...ports, ownership: ports.cluster.ownership, notifier }),
     PRIVATE_ROUTES,
     ports.cluster,
   );
-  return { direct, routing, telling, privates, inPrivate: privates.call, openPrivate: privates.open };
+  return { direct, routing, notifier, privates, inPrivate: privates.call, openPrivate: privates.open };
 }

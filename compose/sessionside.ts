@@ -4,12 +4,12 @@ import { createClusterSessions } from '../actors/cluster/delivery/sessions.ts';
 import { createAuthorizeRequests } from '../actors/cluster/routing/authorizerequests.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { RequestHandlers } from '../actors/session/backend.ts';
-import { keepSessions, replayAgeMs, type SessionKeeping } from '../actors/session/keeping.ts';
+import { createSessionPersistence, replayAgeMs, type SessionPersistence } from '../actors/session/keeping.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config/config.ts';
-import type { Figure } from '../protocol/metrics.ts';
+import type { Metric } from '../protocol/metrics.ts';
 import { createBackend } from '../services/sessions/backend.ts';
 import { createVoicePlaces } from '../services/voice/places.ts';
 import type { Storage } from '../storage/ports.ts';
@@ -18,9 +18,9 @@ import { ownUser } from '../transports/rest/accounts.ts';
 import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
 import type { Owners } from './owners.ts';
-import type { Parts } from './site.ts';
+import type { Features } from './site.ts';
 
-interface SessionSidePorts {
+interface SessionPorts {
   readonly storage: Storage;
   readonly cluster: Cluster;
   readonly owners: Owners;
@@ -29,13 +29,13 @@ interface SessionSidePorts {
   readonly authenticate: (token: string) => Promise<Principal | null>;
   readonly gatewayUrl: () => string;
   readonly stream: RequestHandlers['stream'];
-  readonly parts: () => Parts;
+  readonly features: () => Features;
   /** What another shard has told this one may be missing. */
-  readonly broken: () => void;
+  readonly dispatchesMissed: () => void;
 }
 
 /** The sessions that live here, and the ways on which they reach whoever owns their users and guilds. */
-export function createSessionSide(foundation: Foundation, ports: SessionSidePorts) {
+export function createSessions(foundation: Foundation, ports: SessionPorts) {
   const { config, clock, wheel } = foundation;
   const { owners, cluster } = ports;
   const onFault = (error: unknown): void => foundation.onFault(error, 'session');
@@ -45,38 +45,52 @@ export function createSessionSide(foundation: Foundation, ports: SessionSidePort
   });
   const { resume_window_ms: resumeWindowMs } = config;
   const presences = createPresences({ ...owners, clock, wheel, cluster, resumeWindowMs, onFault });
-  const { present, presentAgain } = presences;
-  const local = createBackend({
-    ...{ ...owners, ...ports, places, clock, wheel, present, onFault },
+  const { publish, republish } = presences;
+  const userBackend = createBackend({
+    ...{ ...owners, ...ports, places, clock, wheel, publishPresence: publish, onFault },
     subscribe: ports.membership.subscribe,
-    ownUser: (user, scopes) => ownUser(user, scopes, ports.parts().accounts),
+    ownUser: (user, scopes) => ownUser(user, scopes, ports.features().accounts),
     isClosing: () => foundation.lifetime.over,
   });
   const clusterSessions = cluster.links
     ? createClusterSessions({
-        ...{ cluster, links: cluster.links, guilds: owners.guilds, direct: owners.direct, local, clock },
-        ...{ wheel, onFault, resumeWindowMs, unattended: presences.unattended },
-        interrupted: (guildId) => sessions.journal?.lagging(guildId),
-        broken: ports.broken,
+        ...{
+          cluster,
+          links: cluster.links,
+          guilds: owners.guilds,
+          direct: owners.direct,
+          userBackend,
+          clock,
+        },
+        ...{ wheel, onFault, resumeWindowMs, noSubscribers: presences.noSubscribers },
+        streamInterrupted: (guildId) => sessions.journal?.lagging(guildId),
+        dispatchesMissed: ports.dispatchesMissed,
       })
     : null;
   const sessions = sessionsOver(foundation, {
-    ...keepSessions(
+    ...createSessionPersistence(
       { ...foundation, isSolo: cluster.directory instanceof SoloDirectory },
       cluster,
       () => sessions,
     ),
     ...{ supervisor: ports.supervisor, gatewayUrl: ports.gatewayUrl, routing: owners.routing },
-    backend: clusterSessions?.backend ?? local,
+    backend: clusterSessions?.backend ?? userBackend,
   });
-  foundation.figures.push(...sessionFigures(sessions, config));
+  foundation.metrics.push(...sessionMetrics(sessions, config));
   const authorizeRequests = createAuthorizeRequests(() => sessions, cluster);
-  return { places, present, presentAgain, sessions, clusterSessions, authorizeRequests };
+  return {
+    places,
+    publishPresence: publish,
+    republishPresences: republish,
+    sessions,
+    clusterSessions,
+    authorizeRequests,
+  };
 }
 
 const sessionsOver = (
   { config, clock, wheel, randomBytes, onFault }: Foundation,
-  ports: Pick<SessionDeps, 'backend' | 'supervisor' | 'gatewayUrl' | 'routing'> & SessionKeeping,
+  ports: Pick<SessionDeps, 'backend' | 'supervisor' | 'gatewayUrl' | 'routing'> & SessionPersistence,
 ) =>
   new GatewaySessions({
     ...ports,
@@ -90,7 +104,7 @@ const sessionsOver = (
 
 const SESSION_KINDS = ['bot', 'person', 'application'] as const;
 
-const sessionFigures = (sessions: GatewaySessions, config: Config): Figure[] => [
+const sessionMetrics = (sessions: GatewaySessions, config: Config): Metric[] => [
   ...SESSION_KINDS.map((kind) => ({
     name: 'guildhall_gateway_sessions',
     help: 'Gateway sessions, connected or resumable: of bots, of people, of applications that act for people.',

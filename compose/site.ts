@@ -1,10 +1,10 @@
-import type { Seats } from '../actors/call/ports.ts';
-import type { Present } from '../actors/cluster/delivery/presences.ts';
+import type { VoiceListener } from '../actors/call/ports.ts';
+import type { PublishPresence } from '../actors/cluster/delivery/presences.ts';
 import type { Games } from '../actors/lobby/games.ts';
 import type { AggregatePorts } from '../actors/runtime/aggregate.ports.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
-import type { Announce } from '../actors/user/telling.ts';
+import type { CommitAndNotify } from '../actors/user/telling.ts';
 import type { Accounts } from '../services/accounts/ports.ts';
 import type { Identity } from '../services/identity/identity.ts';
 import type { Lobbies } from '../services/lobbies/ports.ts';
@@ -16,10 +16,10 @@ import type { Storage, StoredFact } from '../storage/ports.ts';
 import type { createHooks } from '../transports/rest/hooks.ts';
 import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
-import type { createResidents, Ways } from './owners.ts';
+import type { createResidents, OwnerAccess } from './owners.ts';
 
 /** What accounts, lobbies and friends add to the house. Made by `accounts.ts`, `lobbies.ts` and `social.ts`. */
-export interface Parts {
+export interface Features {
   readonly oauth: OAuth;
   readonly accounts: Accounts;
   readonly provisional: Provisional;
@@ -30,7 +30,7 @@ export interface Parts {
 }
 
 /** What a part is made of. `parts` and `sessions` are there once the house stands: not while it is being built. */
-export interface Site extends Foundation, ReturnType<typeof createResidents>, Ways {
+export interface ServiceContext extends Foundation, ReturnType<typeof createResidents>, OwnerAccess {
   /** Of which this process is a shard. */
   readonly cluster: Cluster;
   readonly storage: Storage;
@@ -42,15 +42,15 @@ export interface Site extends Foundation, ReturnType<typeof createResidents>, Wa
   /** Resolves when the facts are durable. */
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
   /** The same of what was decided here, as its owner, over what was read: not tried again elsewhere. */
-  readonly commitAsOwner: Site['commit'];
+  readonly commitAsOwner: ServiceContext['commit'];
   /** The same, with what people are to be told of it. */
-  readonly announce: Announce;
+  readonly commitAndNotify: CommitAndNotify;
   /** Tells guilds how a user of this shard appears. */
-  readonly present: Present;
+  readonly publishPresence: PublishPresence;
   /** Hears where people are in voice. */
-  readonly seats: () => Seats;
+  readonly voiceListener: () => VoiceListener;
   readonly sessions: () => GatewaySessions;
-  readonly parts: () => Parts;
+  readonly features: () => Features;
   /** Base URL of this server as clients should use it, without a slash. */
   readonly publicUrl: () => string;
 }

@@ -14,39 +14,39 @@ import type { Social } from '../services/social/ports.ts';
 import { createRelationships } from '../services/social/relationships.ts';
 import { createRoleConnections } from '../services/social/roleconnections.ts';
 import { createUserSettings } from '../services/social/settings.ts';
-import type { Site } from './site.ts';
+import type { ServiceContext } from './site.ts';
 
 /** Relationships between people and what hangs on them, over the actors and stores. */
-export function createSocial(site: Site): Social {
-  const { storage, users, clock, commit, wheel, randomBytes, routing, telling } = site;
+export function createSocial(context: ServiceContext): Social {
+  const { storage, users, clock, commit, wheel, randomBytes, routing, notifier } = context;
   const friendCache = createFriendCache(storage.relationships, routing);
   const joinSecrets = new JoinSecrets();
   const unstoredInvites = new UnstoredInvites();
-  const channels = channelsOfPairs(site);
-  const onFault = (error: unknown) => site.onFault(error, 'social');
+  const channels = channelsOfPairs(context);
+  const onFault = (error: unknown) => context.onFault(error, 'social');
   const common = {
     storage,
     friendCache,
     joinSecrets: joinSecretLookup(joinSecrets, routing),
     unstoredInvites,
     commit,
-    telling,
+    notifier,
     routing,
     onFault,
     listeners: (userId: UserId) => users.listeners(userId),
     nowMs: () => clock.now(),
     monotonicMs: () => clock.monotonic(),
-    related: (a: ApplicationId, b: ApplicationId) => site.parts().provisional.related(a, b),
+    related: (a: ApplicationId, b: ApplicationId) => context.features().provisional.related(a, b),
     hasAuthorized: async (userId: UserId, applicationId: ApplicationId) =>
-      (await site.parts().oauth.granted(userId, applicationId)) !== null,
+      (await context.features().oauth.granted(userId, applicationId)) !== null,
   };
   const { introduce, ...friends } = createFriends({ ...common, relationships: () => relationships });
   const { merge, unmerge, ...relationships } = createRelationships({
     ...common,
     ...storage,
-    announce: site.announce,
+    commitAndNotify: context.commitAndNotify,
     introduce,
-    tap: site.hooks.tap,
+    tap: context.hooks.tap,
     relationsChanged: channels.relationsChanged,
   });
 
@@ -55,18 +55,18 @@ export function createSocial(site: Site): Social {
     relationships,
     messages: createDirectMessages({
       ...common,
-      inPrivate: site.inPrivate,
-      open: site.openPrivate,
-      contactPolicy: site.config.direct_messages_from,
+      inPrivate: context.inPrivate,
+      open: context.openPrivate,
+      contactPolicy: context.config.direct_messages_from,
       showInvite: createShowInvite(common),
-      env: () => ({ nowMs: clock.now(), nextId: site.nextId }),
-      isProvisional: (userId) => site.parts().provisional.isProvisional(userId),
+      env: () => ({ nowMs: clock.now(), nextId: context.nextId }),
+      isProvisional: (userId) => context.features().provisional.isProvisional(userId),
     }),
     activities: {
-      ...createActivities({ ...common, guildIds: (userId) => telling.guildIdsOf(userId) }),
+      ...createActivities({ ...common, guildIds: (userId) => notifier.guildIdsOf(userId) }),
       ...createHeadlessSessions({
         ...{ ...common, joinSecrets, users, wheel, randomBytes },
-        presenceChanged: appearing(site, friends),
+        presenceChanged: appearing(context, friends),
       }),
     },
     roleConnections: createRoleConnections({ ...storage, commit }),
@@ -85,13 +85,13 @@ export function createSocial(site: Site): Social {
       friendCache.forgetAll();
     },
   };
-  return routed(social, SOCIAL_ROUTES, site.cluster);
+  return routed(social, SOCIAL_ROUTES, context.cluster);
 }
 
 /** Guilds and friends hear how somebody appears who has no session. */
 const appearing =
-  ({ present, users }: Site, { presented }: Pick<Social, 'presented'>) =>
+  ({ publishPresence, users }: ServiceContext, { presented }: Pick<Social, 'presented'>) =>
   (userId: UserId, presence: Parameters<Social['presented']>[1]): void => {
-    present(userId, users.guildIds(userId), presence);
+    publishPresence(userId, users.guildIds(userId), presence);
     presented(userId, presence);
   };

@@ -12,13 +12,13 @@ import type { CallControl, VoiceAddresses } from '../embedding.ts';
 import { VoiceAllowance } from '../engine/ratelimit/flood.ts';
 import { openDaveDelivery } from '../media/dave/group.ts';
 import { createMediaPlane, type RunningMediaPlane } from '../media/io/plane.ts';
-import type { MediaFigures } from '../media/plane.ts';
+import type { MediaMetrics } from '../media/plane.ts';
 import { machineAddress } from '../media/webrtc/address.ts';
 import { createPeers } from '../media/webrtc/peers.ts';
 import type { PeerOptions } from '../media/webrtc/ports.ts';
 import { reserveUdpPort } from '../media/webrtc/reservation.ts';
 import { createCallOwner } from '../services/voice/callowner.ts';
-import { sayingWhere } from '../services/voice/elsewhere.ts';
+import { redirectingCalls } from '../services/voice/elsewhere.ts';
 import type { PlacePorts, VoicePlaces } from '../services/voice/places.ts';
 import { askInOwnTurn, showingStreams, streamsThenCalls } from '../services/voice/streams.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
@@ -27,17 +27,17 @@ import { voiceRoutes } from '../transports/voice/routes.ts';
 import { voiceTls } from '../transports/voice/tls.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './foundation.ts';
-import type { Parts } from './site.ts';
+import type { Features } from './site.ts';
 
 interface VoicePorts extends Foundation {
   readonly supervisor: Supervisor;
   readonly guilds: Guilds;
   readonly privateChannels: PlacePorts['privateChannels'];
   readonly inPrivate: PlacePorts['inPrivate'];
-  readonly telling: PlacePorts['telling'];
+  readonly notifier: PlacePorts['notifier'];
   readonly routing: PlacePorts['routing'];
   readonly places: VoicePlaces;
-  readonly parts: Pick<Parts, 'lobbies'>;
+  readonly features: Pick<Features, 'lobbies'>;
   readonly watch: AddressWatch | null;
 }
 
@@ -84,21 +84,21 @@ export function createVoice(ports: VoicePorts) {
     () => open?.addresses.endpoint ?? null,
   );
   const routes = createRoutes(ports, calls);
-  const figures = async (): Promise<MediaFigures | null> => (await plane?.figures()) ?? null;
+  const metrics = async (): Promise<MediaMetrics | null> => (await plane?.metrics()) ?? null;
 
   return {
     calls,
     streams,
     /** Stream opcodes of a session. */
     ask: askInOwnTurn(streams, ports),
-    seats: inOwnTurn(
+    voiceListener: inOwnTurn(
       streamsThenCalls(streams, calls),
       (run) => ports.clock.defer(run),
       (error) => ports.onFault(error, 'call'),
     ),
     routes,
-    figures,
-    list: async () => callListing(calls.list(), await figures()),
+    metrics,
+    list: async () => callListing(calls.list(), await metrics()),
     /** Ends a media worker as a crash would; it is begun anew. */
     killWorker: (index: number) => plane?.killWorker(index),
 
@@ -153,7 +153,7 @@ function createStreams(ports: VoicePorts, calls: () => Calls): Streams {
     },
     nextId: ports.nextId,
     region: REGION,
-    tell: ({ userId, sessionId }, t, d) => ports.telling.tellSession(userId, sessionId, t, d),
+    tell: ({ userId, sessionId }, t, d) => ports.notifier.notifySession(userId, sessionId, t, d),
     show: showingStreams(ports),
   });
 }
@@ -184,7 +184,7 @@ function createCalls(
     wheel,
     nowMs: () => clock.monotonic(),
     randomBytes,
-    owner: createCallOwner({ ...ports, ...ports.parts, streams, endpoint }),
+    owner: createCallOwner({ ...ports, ...ports.features, streams, endpoint }),
     onFault: (error) => onFault(error, 'call'),
     onUnencrypted: ({ userId, serverId }) => ports.logger.warn({ userId, serverId }, UNENCRYPTED),
   });
@@ -199,7 +199,7 @@ const createRoutes = ({ config, clock, wheel, routing, watch, onFault }: VoicePo
   voiceRoutes({
     settings: socketSettings(config),
     trustProxyOnOwnPort: config.trust_proxy && config.voice_tls === 'off',
-    port: sayingWhere(calls, routing),
+    port: redirectingCalls(calls, routing),
     newAllowance: () => new VoiceAllowance(),
     version: 'guildhall',
     wheel,

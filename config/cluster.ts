@@ -1,14 +1,14 @@
-import { ANY, choice, DAY_MS, MINUTE_MS, optional, PORT, text, whole } from './kinds.ts';
+import { ANY, choice, DAY_MS, integer, MINUTE_MS, optional, PORT, string } from './kinds.ts';
 
 /** Settings of a server of several processes. They have no effect for a single process. */
 export const CLUSTER = {
-  cluster_id: text('guildhall', 'Name of the cluster. Shards of another cluster are refused.'),
+  cluster_id: string('guildhall', 'Name of the cluster. Shards of another cluster are refused.'),
   shard_id: optional(
     'a name such as shard-0',
     '^[a-z0-9][a-z0-9-]{0,62}$',
     'Name of this shard, which must be the same after a restart. When null it is derived from the host name and the port of its links.',
   ),
-  shard_weight: whole(
+  shard_weight: integer(
     100,
     'shares',
     [1, 10_000],
@@ -22,20 +22,20 @@ export const CLUSTER = {
   etcd_username: optional('a name', ANY, 'User of etcd, if it requires one.'),
   etcd_password: optional('a password', ANY, 'Password of that user.', true),
   etcd_ca_file: optional('a file', ANY, 'CA certificates (PEM) for etcd with https URLs.'),
-  partitions: whole(
+  partitions: integer(
     1024,
     'partitions',
     [1, 65_536],
     'Number of partitions of the id space. It must be the same on all shards, and cannot change during the life of a database.',
   ),
-  lease_ttl_ms: whole(
+  lease_ttl_ms: integer(
     10_000,
     'ms',
     [1000, 10 * MINUTE_MS],
     'How long a shard that does not renew its lease keeps its partitions.',
   ),
-  link_host: text('127.0.0.1', 'Address on which this shard accepts links of other shards.'),
-  link_port: whole(0, 'port', PORT, 'Port of these links; 0 picks a free port.'),
+  link_host: string('127.0.0.1', 'Address on which this shard accepts links of other shards.'),
+  link_port: integer(0, 'port', PORT, 'Port of these links; 0 picks a free port.'),
   link_address: optional(
     'a host and port',
     '^[^\\s/?#]+:\\d{1,5}$',
@@ -48,19 +48,19 @@ export const CLUSTER = {
   ),
   link_cert_file: optional('a file', ANY, 'Certificate of this shard, PEM.'),
   link_key_file: optional('a file', ANY, 'Private key of that certificate, PEM.'),
-  link_bytes_max: whole(
+  link_bytes_max: integer(
     64 << 20,
     'bytes',
     [1 << 20, 1 << 30],
     'Most bytes queued for another shard; beyond it the queue is dropped and the stream is restarted.',
   ),
-  command_deadline_ms: whole(
+  command_deadline_ms: integer(
     10_000,
     'ms',
     [100, 10 * MINUTE_MS],
     'How long a command waits while its aggregate has no owner, as during a handover; then it is answered 503.',
   ),
-  handover_timeout_ms: whole(
+  handover_timeout_ms: integer(
     5000,
     'ms',
     [100, 10 * MINUTE_MS],
@@ -76,43 +76,43 @@ export const CLUSTER = {
     ANY,
     'Directory of the journal. When null, `journal` in the data directory.',
   ),
-  journal_bytes_max: whole(
+  journal_bytes_max: integer(
     512 << 20,
     'bytes',
     [1 << 20, 2 ** 40],
     'Most disk space for the journal of one shard; the oldest part is deleted first.',
   ),
-  stream_dispatches_max: whole(
+  stream_dispatches_max: integer(
     4096,
     'dispatches',
     [16, 1_000_000],
     'Dispatches of one guild kept in memory for sessions that move from another shard.',
   ),
-  record_age_ms: whole(
+  record_age_ms: integer(
     5 * MINUTE_MS,
     'ms',
     [1000, DAY_MS],
     'How long the database keeps the dispatches and the reply of a command for the next owner.',
   ),
-  loads_max: whole(
+  loads_max: integer(
     4,
     'aggregates',
     [1, 500],
     'Most aggregates that a shard loads concurrently after their owner has gone; each takes a connection or two. Further ones are queued.',
   ),
-  loads_waiting_max: whole(
+  loads_waiting_max: integer(
     20_000,
     'aggregates',
     [1, 10_000_000],
     'Most aggregates queued for loading; commands for further ones are answered 503, or retried.',
   ),
-  identifies_per_sec: whole(
+  identifies_per_sec: integer(
     1000,
     'sessions per second',
     [1, 1_000_000],
     'Most sessions that one shard starts concurrently; further ones are queued.',
   ),
-  identifies_waiting_max: whole(
+  identifies_waiting_max: integer(
     20_000,
     'sessions',
     [1, 10_000_000],

@@ -3,17 +3,17 @@ import { Value } from 'typebox/value';
 import { CLUSTER } from './cluster.ts';
 import {
   ANY,
+  boolean,
   choice,
   DAY_MS,
   HOUR_MS,
   HTTP_URL,
+  integer,
   MINUTE_MS,
-  onOff,
   optional,
   PORT,
   type Setting,
-  text,
-  whole,
+  string,
 } from './kinds.ts';
 import { nearest } from './nearest.ts';
 import { VOICE } from './voice.ts';
@@ -21,15 +21,15 @@ import { VOICE } from './voice.ts';
 export type { Setting };
 
 const LISTENING = {
-  listen_host: text('127.0.0.1', 'Address the HTTP API, the gateway and the CDN listen on.'),
-  listen_port: whole(3000, 'port', PORT, 'Port of the HTTP API; 0 picks a free port.'),
+  listen_host: string('127.0.0.1', 'Address the HTTP API, the gateway and the CDN listen on.'),
+  listen_port: integer(3000, 'port', PORT, 'Port of the HTTP API; 0 picks a free port.'),
   public_url: optional(
     'a URL such as https://chat.example.org without a trailing path',
     HTTP_URL,
     'URL by which clients reach this server, used for links in answers. When null it is derived from the listening address. A host that is not loopback makes the server public, whatever address it listens on.',
   ),
-  admin_host: text('127.0.0.1', 'Address the admin API listens on. Keep it away from the public.'),
-  admin_port: whole(
+  admin_host: string('127.0.0.1', 'Address the admin API listens on. Keep it away from the public.'),
+  admin_port: integer(
     3001,
     'port',
     PORT,
@@ -52,7 +52,7 @@ const LISTENING = {
     '^[A-Za-z0-9._-]+( *, *[A-Za-z0-9._-]+)*$',
     'Host names by which the admin port may be addressed, for instance by Prometheus, besides admin_host, localhost and the name of the machine. Addresses are always accepted; any other name is refused (421), so that no web page can reach the port by a name of its own.',
   ),
-  trust_proxy: onOff(
+  trust_proxy: boolean(
     false,
     'Whether the address of a client is taken from X-Forwarded-For. Turn it on only behind a proxy that sets this header.',
   ),
@@ -70,9 +70,9 @@ const STORAGE = {
     ANY,
     'Directory of the embedded database and the attachments. When null everything is in memory and lost at exit.',
   ),
-  postgres_connections: whole(8, 'connections', [1, 500], 'Most connections to PostgreSQL.'),
-  commit_batch_max: whole(512, 'commits', [1, 10_000], 'Most commits written in one transaction.'),
-  commit_depth_max: whole(
+  postgres_connections: integer(8, 'connections', [1, 500], 'Most connections to PostgreSQL.'),
+  commit_batch_max: integer(512, 'commits', [1, 10_000], 'Most commits written in one transaction.'),
+  commit_depth_max: integer(
     20_000,
     'commits',
     [1, 1_000_000],
@@ -84,7 +84,7 @@ const STORAGE = {
     'An S3-compatible store for attachments and images. When null they are kept on disk.',
   ),
   s3_bucket: optional('a bucket name', '^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$', 'Bucket in that store.'),
-  s3_region: text('us-east-1', 'Region that requests to the store are signed for.'),
+  s3_region: string('us-east-1', 'Region that requests to the store are signed for.'),
   s3_access_key_id: optional('a text', ANY, 'Access key of the store.'),
   s3_secret_access_key: optional('a text', ANY, 'Secret key of the store.', true),
 };
@@ -130,58 +130,68 @@ const ACCOUNTS = {
     ['everyone', 'shared_guild', 'friends', 'replied'],
     'Default of who may send a first direct message to a user: everyone, members of a common guild and friends, friends only, or only users whom the user has written to.',
   ),
-  mail_from: text('Guildhall <guildhall@localhost>', 'Sender of e-mails.'),
+  mail_from: string('Guildhall <guildhall@localhost>', 'Sender of e-mails.'),
 };
 
 const GATEWAY = {
-  heartbeat_interval_ms: whole(41_250, 'ms', [1000, 10 * MINUTE_MS], 'Heartbeat interval sent to clients.'),
-  heartbeat_grace_ms: whole(
+  heartbeat_interval_ms: integer(41_250, 'ms', [1000, 10 * MINUTE_MS], 'Heartbeat interval sent to clients.'),
+  heartbeat_grace_ms: integer(
     20_000,
     'ms',
     [100, 10 * MINUTE_MS],
     'How late a heartbeat may be before its connection is closed; the session can be resumed.',
   ),
-  identify_timeout_ms: whole(
+  identify_timeout_ms: integer(
     30_000,
     'ms',
     [100, 10 * MINUTE_MS],
     'How long a connection may stay open without IDENTIFY or RESUME.',
   ),
-  resume_window_ms: whole(
+  resume_window_ms: integer(
     90_000,
     'ms',
     [0, DAY_MS],
     'How long a session without a connection is kept, and the greatest age of a dispatch that is replayed.',
   ),
-  replay_frames_max: whole(2048, 'dispatches', [0, 1_000_000], 'Dispatches kept per session for a resume.'),
-  socket_buffer_bytes_max: whole(
+  replay_frames_max: integer(2048, 'dispatches', [0, 1_000_000], 'Dispatches kept per session for a resume.'),
+  socket_buffer_bytes_max: integer(
     4 << 20,
     'bytes',
     [64 << 10, 1 << 30],
     'Most bytes queued for a client that reads slowly; beyond it the connection is closed, and the session can be resumed.',
   ),
-  sockets_max: whole(100_000, 'sockets', [1, 10_000_000], 'Most gateway connections in total.'),
-  guilds_owned_max: whole(
+  sockets_max: integer(100_000, 'sockets', [1, 10_000_000], 'Most gateway connections in total.'),
+  guilds_owned_max: integer(
     10,
     'guilds',
     [0, 1_000],
     'Most guilds that one user may create and own over the API. With 0 only the operator creates guilds.',
   ),
-  sockets_per_ip_max: whole(20_000, 'sockets', [1, 10_000_000], 'Most gateway connections from one address.'),
-  max_concurrency: whole(
+  sockets_per_ip_max: integer(
+    20_000,
+    'sockets',
+    [1, 10_000_000],
+    'Most gateway connections from one address.',
+  ),
+  max_concurrency: integer(
     16,
     'sessions',
     [1, 10_000],
     'Sessions of one bot that may identify within five seconds, by shard number modulo this.',
   ),
-  session_starts_per_day: whole(1000, 'sessions', [1, 100_000_000], 'Sessions a bot may start in 24 hours.'),
-  sharding_required_guilds: whole(
+  session_starts_per_day: integer(
+    1000,
+    'sessions',
+    [1, 100_000_000],
+    'Sessions a bot may start in 24 hours.',
+  ),
+  sharding_required_guilds: integer(
     2500,
     'guilds',
     [1, 100_000_000],
     'Guilds of one shard beyond which a bot must shard.',
   ),
-  large_guild_members: whole(
+  large_guild_members: integer(
     250,
     'members',
     [1, 1_000_000],
@@ -190,66 +200,66 @@ const GATEWAY = {
 };
 
 const HTTP = {
-  lobby_development_limits: onOff(
+  lobby_development_limits: boolean(
     false,
     'Whether every application has the limits of an application in development: per two hours 100 writes of each kind to its lobbies, and 20 links.',
   ),
-  rate_limits: onOff(
+  rate_limits: boolean(
     true,
     'Whether requests and identifies are limited per bot and per address. The slow mode of a channel, the waits after wrong passwords and codes of one account, and the bounds of memory always hold.',
   ),
-  global_requests_per_sec: whole(
+  global_requests_per_sec: integer(
     50,
     'requests per second',
     [1, 1_000_000],
     'Most requests of one bot over all buckets.',
   ),
-  request_bytes_max: whole(
+  request_bytes_max: integer(
     25 << 20,
     'bytes',
     [1 << 20, 1 << 30],
     'The largest request body, uploads included.',
   ),
-  upload_bytes_max: whole(10 << 20, 'bytes', [1 << 10, 1 << 30], 'The largest single file.'),
-  attachment_signatures_required: onOff(
+  upload_bytes_max: integer(10 << 20, 'bytes', [1 << 10, 1 << 30], 'The largest single file.'),
+  attachment_signatures_required: boolean(
     true,
     'Whether a link to an attachment must carry a valid signature that has not expired. Answers always carry one. `guildhall dev` asks for none unless told to.',
   ),
-  request_timeout_ms: whole(30_000, 'ms', [100, HOUR_MS], 'Time limit for a client to send one request.'),
+  request_timeout_ms: integer(30_000, 'ms', [100, HOUR_MS], 'Time limit for a client to send one request.'),
 };
 
 const ACTORS = {
-  guild_backlog_max: whole(
+  guild_backlog_max: integer(
     4096,
     'commands',
     [1, 1_000_000],
     'Most commands that wait for one guild; further ones are answered 503.',
   ),
-  guild_member_window_max: whole(
+  guild_member_window_max: integer(
     5000,
     'members',
     [100, 10_000_000],
     'Most members without a session that one guild keeps in memory.',
   ),
-  guild_message_window_max: whole(
+  guild_message_window_max: integer(
     500,
     'messages',
     [10, 1_000_000],
     'Most messages that one guild keeps in memory.',
   ),
-  guild_idle_ms: whole(
+  guild_idle_ms: integer(
     5 * MINUTE_MS,
     'ms',
     [1000, 30 * DAY_MS],
     'How long a guild without sessions or commands stays in memory.',
   ),
-  user_idle_ms: whole(
+  user_idle_ms: integer(
     5 * MINUTE_MS,
     'ms',
     [1000, 30 * DAY_MS],
     'How long a user or private channel without sessions or commands stays in memory.',
   ),
-  drain_timeout_ms: whole(
+  drain_timeout_ms: integer(
     10_000,
     'ms',
     [100, HOUR_MS],
@@ -263,7 +273,7 @@ const OPERATION = {
     ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'],
     'Least severity of log lines, which are written to standard error as JSON.',
   ),
-  metrics: onOff(true, 'Whether metrics are collected and served at /metrics of the admin port.'),
+  metrics: boolean(true, 'Whether metrics are collected and served at /metrics of the admin port.'),
 };
 
 /** The settings by the chapters of the settings page. */
@@ -302,7 +312,7 @@ const settingOf = (key: ConfigKey): Setting => SETTINGS[key];
 
 /** The default of every setting. */
 export const DEFAULTS = Object.freeze(
-  Object.fromEntries(KEYS.map((key) => [key, settingOf(key).standard])),
+  Object.fromEntries(KEYS.map((key) => [key, settingOf(key).default])),
 ) as Config;
 
 /** Settings from one source. Later layers take precedence. */
@@ -400,9 +410,9 @@ export const adminTokens = ({ admin_tokens: list }: Pick<Config, 'admin_tokens'>
 
 /** Converts text to the type of the setting; text that does not fit is returned unchanged and fails validation. */
 function fromText(setting: Setting, given: string): unknown {
-  if (setting.standard === null) return given === '' || given === 'null' ? null : given;
-  if (typeof setting.standard === 'number') return /^-?\d{1,15}$/.test(given) ? Number(given) : given;
-  if (typeof setting.standard !== 'boolean') return given;
+  if (setting.default === null) return given === '' || given === 'null' ? null : given;
+  if (typeof setting.default === 'number') return /^-?\d{1,15}$/.test(given) ? Number(given) : given;
+  if (typeof setting.default !== 'boolean') return given;
   if (given === 'true' || given === '1') return true;
   return given === 'false' || given === '0' ? false : given;
 }
@@ -449,7 +459,7 @@ function masked(value: unknown): unknown {
 /** JSON Schema of the settings file. */
 export function configSchema(): object {
   const properties = KEYS.map((key) => {
-    const { schema, standard, doc } = settingOf(key);
+    const { schema, default: standard, doc } = settingOf(key);
     return [key, { ...schema, default: standard, description: doc }];
   });
   return {

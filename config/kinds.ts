@@ -3,7 +3,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 /** One setting: its schema, default and description. */
 export interface Setting<Schema extends TSchema = TSchema> {
   readonly schema: Schema;
-  readonly standard: Static<Schema>;
+  readonly default: Static<Schema>;
   /** The unit of the number; null if the value is not a quantity. */
   readonly unit: string | null;
   /** Description of valid values, for errors and the settings page. */
@@ -13,7 +13,7 @@ export interface Setting<Schema extends TSchema = TSchema> {
   readonly secret: boolean;
 }
 
-export function whole(
+export function integer(
   standard: number,
   unit: string,
   [minimum, maximum]: readonly [number, number],
@@ -21,27 +21,34 @@ export function whole(
 ) {
   const schema = Type.Integer({ minimum, maximum });
   const expected = `a whole number from ${minimum} to ${maximum} (${unit})`;
-  return { schema, standard, unit, expected, doc, secret: false };
+  return { schema, default: standard, unit, expected, doc, secret: false };
 }
 
-export function onOff(standard: boolean, doc: string) {
-  return { schema: Type.Boolean(), standard, unit: null, expected: 'true or false', doc, secret: false };
+export function boolean(standard: boolean, doc: string) {
+  return {
+    schema: Type.Boolean(),
+    default: standard,
+    unit: null,
+    expected: 'true or false',
+    doc,
+    secret: false,
+  };
 }
 
-export function text(standard: string, doc: string) {
+export function string(standard: string, doc: string) {
   const schema = Type.String({ minLength: 1, maxLength: 1024 });
-  return { schema, standard, unit: null, expected: 'a text', doc, secret: false };
+  return { schema, default: standard, unit: null, expected: 'a text', doc, secret: false };
 }
 
 export function optional(expected: string, pattern: string, doc: string, secret = false) {
   const schema = Type.Union([Type.String({ pattern, maxLength: 4096 }), Type.Null()]);
-  return { schema, standard: null, unit: null, expected: `${expected}, or null`, doc, secret };
+  return { schema, default: null, unit: null, expected: `${expected}, or null`, doc, secret };
 }
 
 export function choice<const T extends string>(standard: T, values: readonly T[], doc: string) {
   const schema = Type.Unsafe<T>(Type.Union(values.map((value) => Type.Literal(value))));
   const expected = `one of ${values.join(', ')}`;
-  return { schema, standard, unit: null, expected, doc, secret: false };
+  return { schema, default: standard, unit: null, expected, doc, secret: false };
 }
 
 export const ANY = '^.+$';

@@ -1,29 +1,29 @@
-import { ANY, choice, DAY_MS, MINUTE_MS, onOff, optional, PORT, text, whole } from './kinds.ts';
+import { ANY, boolean, choice, DAY_MS, integer, MINUTE_MS, optional, PORT, string } from './kinds.ts';
 
 /** Settings of calls. */
 export const VOICE = {
-  voice: onOff(true, 'Whether calls are served: the voice gateway, its UDP port and WebRTC.'),
-  voice_host: text('127.0.0.1', 'Address that the voice gateway (TCP) and media (UDP) listen on.'),
-  voice_port: whole(
+  voice: boolean(true, 'Whether calls are served: the voice gateway, its UDP port and WebRTC.'),
+  voice_host: string('127.0.0.1', 'Address that the voice gateway (TCP) and media (UDP) listen on.'),
+  voice_port: integer(
     3002,
     'port',
     PORT,
     'TCP port of the voice gateway; 0 picks a free port. The main port serves the same routes under /voice.',
   ),
-  voice_udp_port: whole(
+  voice_udp_port: integer(
     3002,
     'port',
     PORT,
     'UDP port of all calls; 0 picks a free port. Each media worker after the first takes the next port.',
   ),
-  voice_webrtc_port: whole(3022, 'port', PORT, 'UDP port of browsers; 0 picks a free port.'),
+  voice_webrtc_port: integer(3022, 'port', PORT, 'UDP port of browsers; 0 picks a free port.'),
   voice_webrtc_address: optional(
     'an IP address, or auto',
     '^(auto|[0-9a-fA-F.:]+)$',
     'Address of the UDP port for browsers, if it differs from voice_host; auto is the address ' +
       'of this machine in its network. Firefox sends no calls to 127.0.0.1, so a server on loopback needs it for Firefox.',
   ),
-  voice_workers: whole(1, 'threads', [0, 64], 'Threads that forward media; 0 forwards on the main thread.'),
+  voice_workers: integer(1, 'threads', [0, 64], 'Threads that forward media; 0 forwards on the main thread.'),
   external_address: optional(
     'an IP address',
     '^[0-9a-fA-F.:]+$',
@@ -41,29 +41,34 @@ export const VOICE = {
   ),
   tls_cert_file: optional('a file', ANY, 'Certificate chain of the voice gateway, PEM.'),
   tls_key_file: optional('a file', ANY, 'Private key of the voice gateway, PEM.'),
-  e2ee_required: onOff(
+  e2ee_required: boolean(
     true,
     'Whether a client without DAVE end-to-end encryption is refused (4017). When off, a call falls back while one is in it.',
   ),
-  voice_heartbeat_interval_ms: whole(
+  voice_heartbeat_interval_ms: integer(
     13_750,
     'ms',
     [1000, 10 * MINUTE_MS],
     'Heartbeat interval sent to voice clients.',
   ),
-  voice_resume_window_ms: whole(
+  voice_resume_window_ms: integer(
     60_000,
     'ms',
     [0, DAY_MS],
     'How long a voice session without a connection stays in its call.',
   ),
-  calls_max: whole(
+  calls_max: integer(
     50_000,
     'calls',
     [1, 10_000_000],
     'Most calls at one time; joins that would start another call are refused.',
   ),
-  call_members_max: whole(1000, 'members', [1, 100_000], 'Members of one call, whatever the channel allows.'),
+  call_members_max: integer(
+    1000,
+    'members',
+    [1, 100_000],
+    'Members of one call, whatever the channel allows.',
+  ),
 };
 
 /** The settings that determine the addresses of calls for clients. */

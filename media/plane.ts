@@ -8,7 +8,7 @@ export interface MediaPlane {
   /** Assigns the call to a worker. */
   open(callId: string, events: (event: MediaEvent) => void): MediaRoom;
   /** One snapshot of all workers, for metrics and `guildhall calls`. */
-  figures(): Promise<MediaFigures>;
+  metrics(): Promise<MediaMetrics>;
   close(): Promise<void>;
 }
 
@@ -109,9 +109,9 @@ export type MediaEvent =
   /** The worker cannot be restored: the call ends (4022). */
   | { readonly type: 'lost' };
 
-export interface MediaFigures {
+export interface MediaMetrics {
   readonly workers: readonly WorkerFigures[];
-  readonly calls: ReadonlyMap<string, readonly MemberFigures[]>;
+  readonly calls: ReadonlyMap<string, readonly MemberMetrics[]>;
 }
 
 interface WorkerFigures {
@@ -130,7 +130,7 @@ interface WorkerFigures {
   readonly restarts: number;
 }
 
-export interface MemberFigures {
+export interface MemberMetrics {
   readonly ssrc: number;
   readonly userId: string;
   readonly transport: 'none' | 'udp' | 'webrtc';

@@ -1,5 +1,5 @@
 /** A number that metrics show, read when they are asked for. Figures of one name differ in the values of their labels. */
-export interface Figure {
+export interface Metric {
   readonly name: string;
   readonly help: string;
   readonly labels?: Readonly<Record<string, string>>;

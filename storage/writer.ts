@@ -39,7 +39,7 @@ interface Batch {
   readonly rows: string[];
 }
 
-interface Entry {
+interface QueuedCommit {
   readonly ownerId: string;
   readonly done: Commit['done'];
   readonly fence: Fence | null;
@@ -54,7 +54,10 @@ interface Entry {
 }
 
 /** Serializes a commit's rows at once, so that an object that cannot be serialized fails only its own commit. */
-function entryOf({ ownerId, facts, fence, record, done }: Commit, refused: StorageFault | null): Entry {
+function entryOf(
+  { ownerId, facts, fence, record, done }: Commit,
+  refused: StorageFault | null,
+): QueuedCommit {
   const common = { ownerId, done, fence: fence ?? null, fault: refused, marked: false };
   const entry = { ...common, batches: [], records: [], chars: 0 };
   if (refused) return entry;
@@ -83,7 +86,7 @@ function batchesOf(statements: readonly Statement[]): Batch[] {
   return batches;
 }
 
-function merge(entries: readonly Entry[]): Batch[] {
+function merge(entries: readonly QueuedCommit[]): Batch[] {
   const merged: Batch[] = [];
   const add = ({ sql, rows }: Batch): void => {
     const last = merged.at(-1);
@@ -103,11 +106,11 @@ function merge(entries: readonly Entry[]): Batch[] {
 }
 
 /** The fences of entries with rows; facts that are not stored need no fence. */
-const fencesOf = (entries: readonly Entry[]): Fence[] =>
+const fencesOf = (entries: readonly QueuedCommit[]): Fence[] =>
   entries.flatMap(({ fence, chars }) => (fence && chars > 0 ? [fence] : []));
 
 /** @returns The files that no message refers to after this write. */
-async function write(driver: Driver, entries: readonly Entry[], marks: IdMarks): Promise<GoneFile[]> {
+async function write(driver: Driver, entries: readonly QueuedCommit[], marks: IdMarks): Promise<GoneFile[]> {
   const [first, ...more] = merge(entries);
   if (!first) return [];
   const mark = marks.due();
@@ -118,7 +121,7 @@ async function write(driver: Driver, entries: readonly Entry[], marks: IdMarks):
 
 async function writeBatches(
   driver: Driver,
-  entries: readonly Entry[],
+  entries: readonly QueuedCommit[],
   [first, ...rest]: readonly [Batch, ...Batch[]],
 ): Promise<GoneFile[]> {
   const fences = fencesOf(entries);
@@ -154,7 +157,7 @@ const faultOf = (error: unknown): StorageFault =>
 class GroupCommit implements Writer {
   readonly #driver: Driver;
   readonly #options: Required<WriterOptions>;
-  readonly #queue: Entry[] = [];
+  readonly #queue: QueuedCommit[] = [];
   /** Number of failed commits, by owner, that the owner was not yet notified of. */
   readonly #faulted = new Map<string, number>();
   readonly #flushes: { readonly upTo: number; readonly resolve: () => void }[] = [];
@@ -211,7 +214,7 @@ class GroupCommit implements Writer {
     this.#running = false;
   }
 
-  #take(): Entry[] {
+  #take(): QueuedCommit[] {
     const { groupCommitsMax, groupCharsMax } = this.#options;
     let count = 0;
     let chars = 0;
@@ -223,7 +226,7 @@ class GroupCommit implements Writer {
     return this.#queue.splice(0, count);
   }
 
-  async #commitGroup(group: readonly Entry[]): Promise<void> {
+  async #commitGroup(group: readonly QueuedCommit[]): Promise<void> {
     const live = group.filter((entry) => entry.fault === null);
     try {
       this.#options.onFilesGone(await write(this.#driver, live, this.#options.marks));
@@ -236,17 +239,17 @@ class GroupCommit implements Writer {
   }
 
   /** Fails commits of partitions that other shards own now. @returns false if there are none, or the database is lost. */
-  async #failStale(entries: readonly Entry[]): Promise<boolean> {
+  async #failStale(entries: readonly QueuedCommit[]): Promise<boolean> {
     const stale = await staleAmong(this.#driver, fencesOf(entries)).catch(() => []);
     for (const fence of stale) {
-      const under = ({ fence: its }: Entry) =>
+      const under = ({ fence: its }: QueuedCommit) =>
         its?.partition === fence.partition && its.epoch === fence.epoch;
       this.#fail(entries.filter(under), entries, new StaleEpoch(fence));
     }
     return stale.length > 0;
   }
 
-  async #commitOneByOne(group: readonly Entry[]): Promise<void> {
+  async #commitOneByOne(group: readonly QueuedCommit[]): Promise<void> {
     for (const [index, entry] of group.entries()) {
       if (entry.fault === null)
         try {
@@ -263,21 +266,21 @@ class GroupCommit implements Writer {
   }
 
   /** Fails `entries`, and all entries of the same owners in `later` and in the queue. */
-  #fail(entries: readonly Entry[], later: readonly Entry[], fault: Error): void {
+  #fail(entries: readonly QueuedCommit[], later: readonly QueuedCommit[], fault: Error): void {
     const owners = new Set(entries.map(({ ownerId }) => ownerId));
     for (const entry of entries) this.#mark(entry, fault);
     for (const list of [later, this.#queue])
       for (const entry of list) if (owners.has(entry.ownerId)) this.#mark(entry, fault);
   }
 
-  #mark(entry: Entry, fault: Error): void {
+  #mark(entry: QueuedCommit, fault: Error): void {
     if (entry.marked) return;
     entry.marked = true;
     entry.fault = fault;
     this.#faulted.set(entry.ownerId, (this.#faulted.get(entry.ownerId) ?? 0) + 1);
   }
 
-  #settle(entry: Entry): void {
+  #settle(entry: QueuedCommit): void {
     this.#settled++;
     this.#waitingChars -= entry.chars;
     if (entry.marked) {

@@ -3,7 +3,7 @@ import { sameAddress } from '../../engine/call/address.ts';
 import { gateOf } from '../../engine/call/audibility.ts';
 import { ownVideo, shownVideo, showsVideo, speakingPayload, videoPayload } from '../../engine/call/member.ts';
 import { descriptionPayload, readyPayload, type Transport } from '../../engine/call/payloads.ts';
-import type { Seat } from '../../engine/call/seat.ts';
+import type { VoiceMember } from '../../engine/call/seat.ts';
 import { type SinkWants, sharedCodecs, videoCodec, wantedLayers } from '../../engine/call/video.ts';
 import type { OpenDaveDelivery } from '../../media/dave/delivery.ts';
 import type { MediaEvent, MediaPlane, MediaRoom } from '../../media/plane.ts';
@@ -11,12 +11,12 @@ import { TRANSPORT_MODES, VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts'
 import type { Supervisor } from '../runtime/supervisor.ts';
 import { type CallEvent, type CallShellEffects, callMachine } from './call.machine.ts';
 import { CallEncryption } from './encryption.ts';
-import type { Place } from './place.ts';
+import type { Participant } from './place.ts';
 import type { SelectProtocol, VideoUpdate, VoiceCodec, VoiceIdentify, VoiceSink } from './ports.ts';
-import { CallSession, type Close, type SessionHost, weightOf } from './session.ts';
+import { CallSession, type CallSessionHost, type Close, weightOf } from './session.ts';
 
 /** What all calls share; one object, so that a call is small. */
-export interface CallHost extends Pick<SessionHost, 'ring' | 'resumeWindowMs' | 'wheel'> {
+export interface CallHost extends Pick<CallSessionHost, 'ring' | 'resumeWindowMs' | 'wheel'> {
   readonly supervisor: Supervisor;
   readonly plane: Pick<MediaPlane, 'open'>;
   readonly openDave: OpenDaveDelivery;
@@ -27,9 +27,9 @@ export interface CallHost extends Pick<SessionHost, 'ring' | 'resumeWindowMs' | 
   /** Monotonic milliseconds. */
   nowMs(): number;
   /** A voice session has ended while its user keeps the seat. `expired`: nobody came back to it in time. */
-  absent(place: Place, expired: boolean): void;
+  absent(participant: Participant, expired: boolean): void;
   /** The user must connect anew, with another ticket. */
-  renew(place: Place): void;
+  renew(participant: Participant): void;
   /** The media of the call are gone for good. */
   lost(call: Call): void;
   released(call: Call): void;
@@ -48,13 +48,13 @@ const WHOLE_PICTURE = [{ type: 'video', rid: '100', quality: 100 }];
  * One call: who has a place in it, who is connected, and what its members are told of each other. Media and encryption
  * are carried by the room and the delivery service, which exist while someone is connected.
  */
-export class Call implements CallShellEffects, SessionHost {
+export class Call implements CallShellEffects, CallSessionHost {
   readonly callId: string;
   readonly groupId: string;
   readonly serverId: string;
   readonly guildId: string | null;
   readonly startedMs: number;
-  readonly places = new Map<string, Place>();
+  readonly places = new Map<string, Participant>();
   readonly #host: CallHost;
   readonly #sessions = new Map<string, CallSession>();
   readonly #bySsrc = new Map<number, CallSession>();
@@ -62,11 +62,11 @@ export class Call implements CallShellEffects, SessionHost {
   #room: MediaRoom | null = null;
   #dave: CallEncryption | null = null;
 
-  constructor(seat: Pick<Seat, 'callId' | 'groupId' | 'serverId' | 'guildId'>, host: CallHost) {
-    this.callId = seat.callId;
-    this.groupId = seat.groupId;
-    this.serverId = seat.serverId;
-    this.guildId = seat.guildId;
+  constructor(voiceMember: Pick<VoiceMember, 'callId' | 'groupId' | 'serverId' | 'guildId'>, host: CallHost) {
+    this.callId = voiceMember.callId;
+    this.groupId = voiceMember.groupId;
+    this.serverId = voiceMember.serverId;
+    this.guildId = voiceMember.guildId;
     this.startedMs = host.nowMs();
     this.#host = host;
     this.#actor = createActor(callMachine, { input: this, parent: host.supervisor });
@@ -95,23 +95,23 @@ export class Call implements CallShellEffects, SessionHost {
   }
 
   /** Opens a voice session for a place that has none, and tells it and the others of each other. */
-  enter(place: Place, identify: VoiceIdentify, sink: VoiceSink): CallSession {
+  enter(participant: Participant, identify: VoiceIdentify, sink: VoiceSink): CallSession {
     if (this.#sessions.size === 0) this.#send('connect');
     const room = this.#room;
     if (!room) throw new Error('The call has no media.');
     const asked = identify.streams.length === 0 && identify.video ? WHOLE_PICTURE : identify.streams;
-    const media = room.join({ userId: place.seat.userId, layers: asked });
+    const media = room.join({ userId: participant.voiceMember.userId, layers: asked });
     const start = {
       ...identify,
       mediaSessionId: Buffer.from(this.#host.randomBytes(16)).toString('hex'),
-      seat: place.seat,
-      audience: place.audience,
+      voiceMember: participant.voiceMember,
+      audience: participant.audience,
       media,
     };
     const session = new CallSession(start, sink, this);
     this.#sessions.set(session.userId, session);
     this.#bySsrc.set(session.ssrc, session);
-    place.take(session);
+    participant.take(session);
     room.setSinkWants(session.ssrc, session.member.wants);
     this.#applyGate(session);
     this.#applyAudiences(session);
@@ -135,35 +135,35 @@ export class Call implements CallShellEffects, SessionHost {
   }
 
   /** The seat of a place says something else than before. */
-  reseated({ seat, session }: Place): void {
+  memberChanged({ voiceMember, session }: Participant): void {
     if (!session) return;
-    session.member = { ...session.member, seat };
+    session.member = { ...session.member, voiceMember };
     this.#applyGate(session);
     this.#tellSpeaking(session);
     this.#tellVideo(session);
   }
 
   /** Who may hear the place's user has changed. */
-  reheard(place: Place): void {
-    const { session, audience } = place;
+  audienceChanged(participant: Participant): void {
+    const { session, audience } = participant;
     if (!session) return;
     session.member = { ...session.member, audience };
     this.#room?.setAudience(session.ssrc, this.#audienceOf(session));
   }
 
   /** Takes a user out of the call. */
-  vacate(place: Place, close: Close): void {
-    place.leave();
-    const { userId } = place.seat;
-    if (this.places.get(userId) === place) this.places.delete(userId);
-    place.session?.end(close);
-    place.session = null;
+  vacate(participant: Participant, close: Close): void {
+    participant.leave();
+    const { userId } = participant.voiceMember;
+    if (this.places.get(userId) === participant) this.places.delete(userId);
+    participant.session?.end(close);
+    participant.session = null;
     if (this.places.size === 0) this.#send('end');
   }
 
   /** Everyone must leave. */
   terminate(close: Close): void {
-    for (const place of [...this.places.values()]) this.vacate(place, close);
+    for (const participant of [...this.places.values()]) this.vacate(participant, close);
     this.#send('end');
   }
 
@@ -266,10 +266,10 @@ export class Call implements CallShellEffects, SessionHost {
       this.#tellCodecs();
       this.#tellWants();
     }
-    const place = this.places.get(userId);
-    if (place?.session !== session) return;
-    place.session = null;
-    this.#host.absent(place, expired);
+    const participant = this.places.get(userId);
+    if (participant?.session !== session) return;
+    participant.session = null;
+    this.#host.absent(participant, expired);
   }
 
   #noteCodecs(session: CallSession, codecs: readonly VoiceCodec[]): void {
@@ -337,22 +337,22 @@ export class Call implements CallShellEffects, SessionHost {
     }
     const session = this.#bySsrc.get(event.ssrc);
     if (!session) return;
-    const place = this.places.get(session.userId);
+    const participant = this.places.get(session.userId);
     if (event.type === 'connected') {
       session.connected = true;
       session.attempts = 0;
     } else if (event.type === 'speaking') {
       const { speech } = session.member;
       session.member = { ...session.member, speech: { ...speech, heard: event.speaking } };
-      place?.spoke(this.#host.nowMs());
+      participant?.spoke(this.#host.nowMs());
       this.#tellSpeaking(session);
     } else if (event.type === 'unreachable') {
       session.connected = false;
       // A peer connection does not come back by itself; a UDP client is reached again with its next packet.
       if (session.transport === 'webrtc') session.cut(VOICE_CLOSE.WEBRTC_CRASHED);
-    } else if (place) {
+    } else if (participant) {
       session.end(VOICE_CLOSE.SESSION_INVALID);
-      this.#host.renew(place);
+      this.#host.renew(participant);
     }
   }
 
@@ -366,7 +366,7 @@ export class Call implements CallShellEffects, SessionHost {
     if (session.over || session.hushed) return;
     const payload = speakingPayload(session.member);
     // Whoever was never let speak has sent nothing, and needs no name.
-    const isUnheard = session.toldSpeaking === null && session.member.seat.silenced;
+    const isUnheard = session.toldSpeaking === null && session.member.voiceMember.silenced;
     if (isUnheard || payload.speaking === session.toldSpeaking) return;
     // To name an SSRC is no change of it.
     session.hushed = session.toldSpeaking !== null || payload.speaking !== 0;
@@ -432,7 +432,7 @@ export class Call implements CallShellEffects, SessionHost {
   }
 
   #applyGate(session: CallSession): void {
-    const gate = gateOf(session.member.seat);
+    const gate = gateOf(session.member.voiceMember);
     const told = JSON.stringify(gate);
     if (told === session.toldGate) return;
     session.toldGate = told;

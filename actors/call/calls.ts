@@ -1,5 +1,5 @@
 import type { RingLimits } from '../../engine/call/replay.ts';
-import { type Seat, sameSeat } from '../../engine/call/seat.ts';
+import { sameVoiceMember, type VoiceMember } from '../../engine/call/seat.ts';
 import type { OpenDaveDelivery } from '../../media/dave/delivery.ts';
 import type { MediaPlane } from '../../media/plane.ts';
 import type { UserId } from '../../protocol/ids.ts';
@@ -7,11 +7,11 @@ import { VOICE_CLOSE } from '../../protocol/voice.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import { Call, type CallHost } from './call.shell.ts';
-import { Place } from './place.ts';
+import { Participant } from './place.ts';
 import type {
   MovedCall,
-  Seats,
   VoiceIdentify,
+  VoiceListener,
   VoiceOutcome,
   VoicePort,
   VoiceResume,
@@ -36,22 +36,22 @@ export interface CallsDeps {
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   readonly randomBytes: (size: number) => Uint8Array;
-  readonly owner: SeatOwner;
+  readonly owner: CallOwner;
   readonly onFault: (error: unknown, callId: string) => void;
   /** A client without DAVE was refused (4017); called at most once in ten minutes for each user. */
-  readonly onUnencrypted: (seat: Seat) => void;
+  readonly onUnencrypted: (voiceMember: VoiceMember) => void;
 }
 
 /** What calls tell those whose seats they are. Nothing is awaited, and nothing may throw. */
-export interface SeatOwner {
+export interface CallOwner {
   /** Tells the gateway session of the seat where to connect, and with what (VOICE_SERVER_UPDATE). */
-  invite(seat: Seat, token: string): void;
+  invite(voiceMember: VoiceMember, token: string): void;
   /** The call goes on at another shard, which is to tell everyone in it where. */
   moved(callId: string, of: MovedCall): void;
   /** The user is lost for good, or was never let in: the seat is to be given up. */
-  dropped(seat: Seat): void;
+  dropped(voiceMember: VoiceMember): void;
   /** The user has not spoken for as long as the seat says. */
-  silent(seat: Seat): void;
+  silent(voiceMember: VoiceMember): void;
 }
 
 /** What `guildhall calls` and the embedding program see of a call. */
@@ -93,7 +93,7 @@ const closed = ({ code, reason }: Close): VoiceOutcome => ({ kind: 'closed', cod
 const byUser = (serverId: string, userId: string): string => `${serverId} ${userId}`;
 
 /** All calls of this process. Owners of channels say who sits where; voice sockets bring the users in. */
-export class Calls implements VoicePort, Seats, CallHost {
+export class Calls implements VoicePort, VoiceListener, CallHost {
   readonly ring = RING;
   readonly transitionMs = DAVE_TRANSITION_MS;
   readonly resumeWindowMs: number;
@@ -109,9 +109,9 @@ export class Calls implements VoicePort, Seats, CallHost {
   readonly #calls = new Map<string, Call>();
   /** Calls that go on at another shard, and how to end what is left of them here. */
   readonly #leaving = new Map<string, () => void>();
-  readonly #byUser = new Map<string, Place>();
+  readonly #byUser = new Map<string, Participant>();
   /** Places by server and gateway session: op 7 names no user. */
-  readonly #bySession = new Map<string, Place>();
+  readonly #bySession = new Map<string, Participant>();
   /** When a refused client without DAVE was last reported, by user; the least recent first. */
   readonly #unencryptedMs = new Map<string, number>();
   #refused = 0;
@@ -154,36 +154,39 @@ export class Calls implements VoicePort, Seats, CallHost {
     return this.#bugs;
   }
 
-  seated(seat: Seat): void {
-    const key = byUser(seat.serverId, seat.userId);
-    const place = this.#byUser.get(key);
-    if (place?.call.callId !== seat.callId || place.seat.sessionId !== seat.sessionId) {
-      this.#admit(seat);
+  voiceJoined(voiceMember: VoiceMember): void {
+    const key = byUser(voiceMember.serverId, voiceMember.userId);
+    const participant = this.#byUser.get(key);
+    if (
+      participant?.call.callId !== voiceMember.callId ||
+      participant.voiceMember.sessionId !== voiceMember.sessionId
+    ) {
+      this.#admit(voiceMember);
       // Last, so that the user's client knows where to go when its connection closes.
-      if (place) this.#vacate(place, VOICE_CLOSE.DISCONNECTED);
+      if (participant) this.#vacate(participant, VOICE_CLOSE.DISCONNECTED);
       return;
     }
-    const before = place.seat;
-    place.seat = seat;
+    const before = participant.voiceMember;
+    participant.voiceMember = voiceMember;
     // The seat has not changed: the client asks for another chance to connect. The ticket stays the same, as the client
     // may be connecting with it.
-    if (sameSeat(before, seat)) {
-      if (!place.session) this.#deps.owner.invite(seat, place.token);
+    if (sameVoiceMember(before, voiceMember)) {
+      if (!participant.session) this.#deps.owner.invite(voiceMember, participant.token);
       return;
     }
-    place.call.reseated(place);
-    if (before.afkAfterMs !== seat.afkAfterMs) this.#watch(place);
+    participant.call.memberChanged(participant);
+    if (before.afkAfterMs !== voiceMember.afkAfterMs) this.#watch(participant);
   }
 
-  unseated(serverId: string, userId: UserId): void {
-    const place = this.#byUser.get(byUser(serverId, userId));
-    if (place) this.#vacate(place, VOICE_CLOSE.DISCONNECTED);
+  voiceLeft(serverId: string, userId: UserId): void {
+    const participant = this.#byUser.get(byUser(serverId, userId));
+    if (participant) this.#vacate(participant, VOICE_CLOSE.DISCONNECTED);
   }
 
   ended(callId: string, moved?: MovedCall): void {
     const call = this.#calls.get(callId);
     if (!call) return;
-    for (const place of call.places.values()) this.#forget(place);
+    for (const participant of call.places.values()) this.#forget(participant);
     if (moved) {
       this.#goElsewhere(call);
       this.#deps.owner.moved(callId, moved);
@@ -197,7 +200,7 @@ export class Calls implements VoicePort, Seats, CallHost {
    */
   #goElsewhere(call: Call): void {
     this.#calls.delete(call.callId);
-    for (const place of call.places.values()) place.leave();
+    for (const participant of call.places.values()) participant.leave();
     const end = (): void => {
       timer.cancel();
       this.#leaving.delete(call.callId);
@@ -208,38 +211,38 @@ export class Calls implements VoicePort, Seats, CallHost {
   }
 
   identify(identify: VoiceIdentify, sink: VoiceSink): VoiceOutcome {
-    const place = this.#byUser.get(byUser(identify.serverId, identify.userId));
-    if (!place) return closed(VOICE_CLOSE.SERVER_NOT_FOUND);
-    const { seat, call } = place;
-    if (!place.admits(identify.token)) return closed(VOICE_CLOSE.AUTHENTICATION_FAILED);
-    if (identify.sessionId !== seat.sessionId) return closed(VOICE_CLOSE.SESSION_INVALID);
-    if (identify.channelId !== null && identify.channelId !== seat.groupId)
+    const participant = this.#byUser.get(byUser(identify.serverId, identify.userId));
+    if (!participant) return closed(VOICE_CLOSE.SERVER_NOT_FOUND);
+    const { voiceMember, call } = participant;
+    if (!participant.admits(identify.token)) return closed(VOICE_CLOSE.AUTHENTICATION_FAILED);
+    if (identify.sessionId !== voiceMember.sessionId) return closed(VOICE_CLOSE.SESSION_INVALID);
+    if (identify.channelId !== null && identify.channelId !== voiceMember.groupId)
       return closed(VOICE_CLOSE.SERVER_NOT_FOUND);
     if (this.e2eeRequired && identify.maxDaveVersion === 0) {
-      this.#reportUnencrypted(seat);
+      this.#reportUnencrypted(voiceMember);
       return closed(VOICE_CLOSE.E2EE_REQUIRED);
     }
-    const earlier = place.session;
-    place.session = null;
+    const earlier = participant.session;
+    participant.session = null;
     // Not resumable: two clients with one ticket would take it from each other for ever.
     earlier?.end(VOICE_CLOSE.DISCONNECTED);
-    return { kind: 'open', session: call.enter(place, identify, sink) };
+    return { kind: 'open', session: call.enter(participant, identify, sink) };
   }
 
   resume(resume: VoiceResume, sink: VoiceSink): VoiceOutcome {
-    const place = this.#bySession.get(byUser(resume.serverId, resume.sessionId));
-    if (!place) return closed(VOICE_CLOSE.SESSION_INVALID);
-    if (!place.admits(resume.token)) return closed(VOICE_CLOSE.AUTHENTICATION_FAILED);
-    const { session } = place;
+    const participant = this.#bySession.get(byUser(resume.serverId, resume.sessionId));
+    if (!participant) return closed(VOICE_CLOSE.SESSION_INVALID);
+    if (!participant.admits(resume.token)) return closed(VOICE_CLOSE.AUTHENTICATION_FAILED);
+    const { session } = participant;
     const missed = session?.missedBy(resume.version, resume.seqAck) ?? null;
     if (!session || missed === null) {
-      place.session = null;
+      participant.session = null;
       session?.end(VOICE_CLOSE.SESSION_INVALID);
-      this.renew(place);
+      this.renew(participant);
       return closed(VOICE_CLOSE.SESSION_INVALID);
     }
     session.resume(sink, resume.version, missed);
-    if (!session.buffered) place.call.introduce(session);
+    if (!session.buffered) participant.call.introduce(session);
     return { kind: 'open', session };
   }
 
@@ -250,12 +253,12 @@ export class Calls implements VoicePort, Seats, CallHost {
    * @returns false when the user has no seat in that call.
    */
   setAudibility(callId: string, userId: string, listenerIds: readonly string[] | null): boolean {
-    const place = this.#calls.get(callId)?.places.get(userId);
-    if (!place) return false;
+    const participant = this.#calls.get(callId)?.places.get(userId);
+    if (!participant) return false;
     if (listenerIds && listenerIds.length > this.#deps.settings.membersMax)
       throw new RangeError('More listeners than a call may have members.');
-    place.audience = listenerIds && new Set(listenerIds);
-    place.call.reheard(place);
+    participant.audience = listenerIds && new Set(listenerIds);
+    participant.call.audienceChanged(participant);
     return true;
   }
 
@@ -265,8 +268,8 @@ export class Calls implements VoicePort, Seats, CallHost {
   }
 
   /** Where a user is in voice on a server; null: nowhere. */
-  seatOf(serverId: string, userId: string): Seat | null {
-    return this.#byUser.get(byUser(serverId, userId))?.seat ?? null;
+  voiceMemberOf(serverId: string, userId: string): VoiceMember | null {
+    return this.#byUser.get(byUser(serverId, userId))?.voiceMember ?? null;
   }
 
   /** Ends every call; clients that come back find no session. */
@@ -279,14 +282,14 @@ export class Calls implements VoicePort, Seats, CallHost {
     return this.#deps.nowMs();
   }
 
-  absent(place: Place, expired: boolean): void {
-    if (expired) this.#drop(place);
-    else place.awaitReturn(this.wheel, this.resumeWindowMs, () => this.#drop(place));
+  absent(participant: Participant, expired: boolean): void {
+    if (expired) this.#drop(participant);
+    else participant.awaitReturn(this.wheel, this.resumeWindowMs, () => this.#drop(participant));
   }
 
-  renew(place: Place): void {
-    this.#invite(place);
-    if (!place.session) this.absent(place, false);
+  renew(participant: Participant): void {
+    this.#invite(participant);
+    if (!participant.session) this.absent(participant, false);
   }
 
   lost(call: Call): void {
@@ -313,83 +316,83 @@ export class Calls implements VoicePort, Seats, CallHost {
     this.#deps.onFault(error, callId);
   }
 
-  #reportUnencrypted(seat: Seat): void {
+  #reportUnencrypted(voiceMember: VoiceMember): void {
     const nowMs = this.nowMs();
     const users = this.#unencryptedMs;
-    if (nowMs - (users.get(seat.userId) ?? Number.NEGATIVE_INFINITY) < UNENCRYPTED_REPORT_MS) return;
-    users.delete(seat.userId);
-    users.set(seat.userId, nowMs);
+    if (nowMs - (users.get(voiceMember.userId) ?? Number.NEGATIVE_INFINITY) < UNENCRYPTED_REPORT_MS) return;
+    users.delete(voiceMember.userId);
+    users.set(voiceMember.userId, nowMs);
     if (users.size > UNENCRYPTED_USERS_MAX)
       for (const [oldest] of users) {
         users.delete(oldest);
         break;
       }
-    this.#deps.onUnencrypted(seat);
+    this.#deps.onUnencrypted(voiceMember);
   }
 
-  #admit(seat: Seat): void {
-    const call = this.#callOf(seat);
+  #admit(voiceMember: VoiceMember): void {
+    const call = this.#callOf(voiceMember);
     const { membersMax } = this.#deps.settings;
-    if (!call || (call.places.size >= membersMax && !call.places.has(seat.userId))) {
+    if (!call || (call.places.size >= membersMax && !call.places.has(voiceMember.userId))) {
       this.#refused += 1;
-      this.#deps.owner.dropped(seat);
+      this.#deps.owner.dropped(voiceMember);
       return;
     }
-    const place = new Place(seat, call, this.nowMs());
-    call.places.set(seat.userId, place);
-    this.#byUser.set(byUser(seat.serverId, seat.userId), place);
-    this.#bySession.set(byUser(seat.serverId, seat.sessionId), place);
-    this.#watch(place);
-    this.#invite(place);
+    const participant = new Participant(voiceMember, call, this.nowMs());
+    call.places.set(voiceMember.userId, participant);
+    this.#byUser.set(byUser(voiceMember.serverId, voiceMember.userId), participant);
+    this.#bySession.set(byUser(voiceMember.serverId, voiceMember.sessionId), participant);
+    this.#watch(participant);
+    this.#invite(participant);
   }
 
-  #invite(place: Place): void {
-    this.#deps.owner.invite(place.seat, place.renew(this.randomBytes));
+  #invite(participant: Participant): void {
+    this.#deps.owner.invite(participant.voiceMember, participant.renew(this.randomBytes));
   }
 
-  #callOf(seat: Seat): Call | null {
-    const known = this.#calls.get(seat.callId);
+  #callOf(voiceMember: VoiceMember): Call | null {
+    const known = this.#calls.get(voiceMember.callId);
     if (known) return known;
     // It has come back.
-    this.#leaving.get(seat.callId)?.();
+    this.#leaving.get(voiceMember.callId)?.();
     if (this.#calls.size >= this.#deps.settings.callsMax) return null;
-    const call = new Call(seat, this);
-    this.#calls.set(seat.callId, call);
+    const call = new Call(voiceMember, this);
+    this.#calls.set(voiceMember.callId, call);
     return call;
   }
 
-  #vacate(place: Place, close: Close): void {
-    this.#forget(place);
-    place.call.vacate(place, close);
+  #vacate(participant: Participant, close: Close): void {
+    this.#forget(participant);
+    participant.call.vacate(participant, close);
   }
 
-  #drop(place: Place): void {
-    if (place.gone) return;
-    this.#vacate(place, VOICE_CLOSE.SESSION_TIMEOUT);
-    this.#deps.owner.dropped(place.seat);
+  #drop(participant: Participant): void {
+    if (participant.gone) return;
+    this.#vacate(participant, VOICE_CLOSE.SESSION_TIMEOUT);
+    this.#deps.owner.dropped(participant.voiceMember);
   }
 
   #giveUp(call: Call, end: () => void): void {
-    const places = [...call.places.values()];
-    for (const place of places) this.#forget(place);
+    const participants = [...call.places.values()];
+    for (const participant of participants) this.#forget(participant);
     end();
-    for (const { seat } of places) this.#deps.owner.dropped(seat);
+    for (const { voiceMember } of participants) this.#deps.owner.dropped(voiceMember);
   }
 
   /** Another place may already stand where this one stood. */
-  #forget(place: Place): void {
-    const { serverId, userId, sessionId } = place.seat;
+  #forget(participant: Participant): void {
+    const { serverId, userId, sessionId } = participant.voiceMember;
     const user = byUser(serverId, userId);
     const session = byUser(serverId, sessionId);
-    if (this.#byUser.get(user) === place) this.#byUser.delete(user);
-    if (this.#bySession.get(session) === place) this.#bySession.delete(session);
+    if (this.#byUser.get(user) === participant) this.#byUser.delete(user);
+    if (this.#bySession.get(session) === participant) this.#bySession.delete(session);
   }
 
-  #watch(place: Place): void {
-    place.watchSilence(
+  #watch(participant: Participant): void {
+    participant.watchSilence(
       this.wheel,
       () => this.nowMs(),
-      () => this.#deps.owner.silent(place.seat),
+      () => this.#deps.owner.silent(participant.voiceMember),
     );
   }
 }
@@ -406,14 +409,14 @@ function viewOf(call: Call, nowMs: number): CallView {
       epoch: encryption?.epoch?.toString() ?? null,
       phase: encryption?.phase ?? 'plain',
     },
-    members: [...call.places.values()].map(({ seat, session }) => ({
-      userId: seat.userId,
+    members: [...call.places.values()].map(({ voiceMember, session }) => ({
+      userId: voiceMember.userId,
       ssrc: session?.ssrc ?? null,
       transport: session?.transport ?? 'none',
       attached: session?.attached ?? false,
       connected: session?.connected ?? false,
-      silenced: seat.silenced,
-      deafened: seat.deafened,
+      silenced: voiceMember.silenced,
+      deafened: voiceMember.deafened,
       speaking: (session?.toldSpeaking ?? 0) !== 0,
     })),
   };

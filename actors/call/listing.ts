@@ -1,11 +1,11 @@
 import type { CallListing } from '../../embedding.ts';
-import type { MediaFigures } from '../../media/plane.ts';
+import type { MediaMetrics } from '../../media/plane.ts';
 import type { CallView } from './calls.ts';
 
 /** Calls with what media know of their members. */
-export const callListing = (views: readonly CallView[], figures: MediaFigures | null): CallListing[] =>
+export const callListing = (views: readonly CallView[], metrics: MediaMetrics | null): CallListing[] =>
   views.map((view) => {
-    const bySsrc = new Map(figures?.calls.get(view.callId)?.map((each) => [each.ssrc, each]));
+    const bySsrc = new Map(metrics?.calls.get(view.callId)?.map((each) => [each.ssrc, each]));
     const members = view.members.map((member) => {
       const known = member.ssrc === null ? undefined : bySsrc.get(member.ssrc);
       if (!known) return { ...member, media: null };

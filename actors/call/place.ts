@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Seat } from '../../engine/call/seat.ts';
+import type { VoiceMember } from '../../engine/call/seat.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { VoiceIdentify, VoiceSink } from './ports.ts';
 import type { CallSession, Close } from './session.ts';
@@ -9,19 +9,19 @@ interface Wheel {
 }
 
 /** The call of a place, as far as a change of the place concerns it. */
-interface PlaceCall {
+interface ParticipantCall {
   readonly callId: string;
-  enter(place: Place, identify: VoiceIdentify, sink: VoiceSink): CallSession;
-  reseated(place: Place): void;
+  enter(participant: Participant, identify: VoiceIdentify, sink: VoiceSink): CallSession;
+  memberChanged(participant: Participant): void;
   introduce(session: CallSession): void;
-  reheard(place: Place): void;
-  vacate(place: Place, close: Close): void;
+  audienceChanged(participant: Participant): void;
+  vacate(participant: Participant, close: Close): void;
 }
 
 /** A user's place in a call: what the seat says, the ticket to it, and the voice session that has taken it, if any. */
-export class Place {
-  seat: Seat;
-  readonly call: PlaceCall;
+export class Participant {
+  voiceMember: VoiceMember;
+  readonly call: ParticipantCall;
   session: CallSession | null = null;
   /** Users who may hear this one; null: everyone. */
   audience: ReadonlySet<string> | null = null;
@@ -31,8 +31,8 @@ export class Place {
   #absence: Timer | null = null;
   #gone = false;
 
-  constructor(seat: Seat, call: PlaceCall, nowMs: number) {
-    this.seat = seat;
+  constructor(voiceMember: VoiceMember, call: ParticipantCall, nowMs: number) {
+    this.voiceMember = voiceMember;
     this.call = call;
     this.#spokeMs = nowMs;
   }
@@ -65,7 +65,7 @@ export class Place {
   watchSilence(wheel: Wheel, nowMs: () => number, run: () => void): void {
     this.#afk?.cancel();
     this.#afk = null;
-    const { afkAfterMs } = this.seat;
+    const { afkAfterMs } = this.voiceMember;
     if (afkAfterMs === null) return;
     const look = () => {
       if (this.session?.member.speech.heard) this.#spokeMs = nowMs();

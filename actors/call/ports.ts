@@ -1,7 +1,7 @@
-import type { Seat } from '../../engine/call/seat.ts';
+import type { VoiceMember } from '../../engine/call/seat.ts';
 import type { UserId } from '../../protocol/ids.ts';
 
-export type { Seat };
+export type { VoiceMember };
 
 /** The connection a voice session writes to. Implemented by the voice socket; a session may outlive many. */
 export interface VoiceSink {
@@ -112,11 +112,11 @@ export interface VoicePort {
 }
 
 /** What owners of voice states tell the calls. Never throws. */
-export interface Seats {
+export interface VoiceListener {
   /** A seat is new, or changed. A new channel or session makes a new ticket: the client gets VOICE_SERVER_UPDATE. */
-  seated(seat: Seat): void;
+  voiceJoined(voiceMember: VoiceMember): void;
   /** The user is no longer in voice on that server: its connection closes with 4014. */
-  unseated(serverId: string, userId: UserId): void;
+  voiceLeft(serverId: string, userId: UserId): void;
   /**
    * The channel is gone, or the whole server: everyone's connection closes with 4022. `moved`: it goes on at another
    * shard, which tells everyone where; connections that are still here some seconds later close with 4015.

@@ -1,14 +1,14 @@
-import type { Seats } from './ports.ts';
+import type { VoiceListener } from './ports.ts';
 
 /**
  * Tells calls what owners of seats say, in order, but not within the owner's turn: an actor must not begin inside the
  * action of another, nor may what goes wrong in a call end a guild.
  */
 export function inOwnTurn(
-  calls: Seats,
+  calls: VoiceListener,
   defer: (run: () => void) => void,
   onFault: (error: unknown) => void,
-): Seats {
+): VoiceListener {
   let waiting: (() => void)[] = [];
   const run = (): void => {
     const due = waiting;
@@ -24,8 +24,8 @@ export function inOwnTurn(
     if (waiting.push(tell) === 1) defer(run);
   };
   return {
-    seated: (seat) => later(() => calls.seated(seat)),
-    unseated: (serverId, userId) => later(() => calls.unseated(serverId, userId)),
+    voiceJoined: (voiceMember) => later(() => calls.voiceJoined(voiceMember)),
+    voiceLeft: (serverId, userId) => later(() => calls.voiceLeft(serverId, userId)),
     ended: (callId, moved) => later(() => calls.ended(callId, moved)),
   };
 }

@@ -1,6 +1,6 @@
 import { type CallMember, NO_VIDEO, type Video } from '../../engine/call/member.ts';
 import { FrameRing, type NumberedFrame, type RingLimits } from '../../engine/call/replay.ts';
-import type { Seat } from '../../engine/call/seat.ts';
+import type { VoiceMember } from '../../engine/call/seat.ts';
 import { type SinkWants, wantsAtFirst } from '../../engine/call/video.ts';
 import type { MediaMember } from '../../media/plane.ts';
 import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
@@ -9,7 +9,7 @@ import type { Wheel } from '../runtime/wheel.ts';
 import type { SelectProtocol, VideoUpdate, VoiceCodec, VoiceSession, VoiceSink } from './ports.ts';
 
 /** What a voice session asks of its call. */
-export interface SessionHost {
+export interface CallSessionHost {
   readonly ring: RingLimits;
   readonly resumeWindowMs: number;
   readonly wheel: Wheel;
@@ -41,7 +41,7 @@ interface SessionStart {
   readonly maxDaveVersion: number;
   readonly video: boolean;
   readonly mediaSessionId: string;
-  readonly seat: Seat;
+  readonly voiceMember: VoiceMember;
   readonly audience: ReadonlySet<string> | null;
   readonly media: MediaMember;
 }
@@ -73,19 +73,19 @@ export class CallSession implements VoiceSession {
   toldCodec = '';
   toldGate = '';
   over = false;
-  readonly #host: SessionHost;
+  readonly #host: CallSessionHost;
   readonly #ring: FrameRing;
   #version: number;
   #sink: VoiceSink | null;
   #window: Timer | null = null;
 
-  constructor(start: SessionStart, sink: VoiceSink, host: SessionHost) {
-    const { seat, media, audience } = start;
-    this.userId = seat.userId;
+  constructor(start: SessionStart, sink: VoiceSink, host: CallSessionHost) {
+    const { voiceMember, media, audience } = start;
+    this.userId = voiceMember.userId;
     this.maxDaveVersion = start.maxDaveVersion;
     this.mediaSessionId = start.mediaSessionId;
     this.member = {
-      seat,
+      voiceMember,
       audience,
       ssrc: media.ssrc,
       layers: media.streams,

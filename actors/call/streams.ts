@@ -1,7 +1,7 @@
-import { type Seat, sameSeat } from '../../engine/call/seat.ts';
+import { sameVoiceMember, type VoiceMember } from '../../engine/call/seat.ts';
 import {
+  type GoLiveStream,
   leaveReason,
-  type Stream,
   type StreamEnd,
   type StreamPlace,
   serverOf,
@@ -9,15 +9,15 @@ import {
   streamDelete,
   streamKey,
   streamRefusal,
-  streamSeat,
   streamServerUpdate,
   streamUpdate,
+  streamVoiceMember,
   watchRefusal,
 } from '../../engine/call/stream.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { StreamRequest } from '../session/requests.ts';
-import type { Seats } from './ports.ts';
+import type { VoiceListener } from './ports.ts';
 
 /** Who asks: a gateway session of a person. */
 export interface Streamer {
@@ -27,25 +27,25 @@ export interface Streamer {
 
 interface StreamPorts {
   /** The calls, those of streams among them. */
-  readonly calls: Seats & { seatOf(serverId: string, userId: string): Seat | null };
+  readonly calls: VoiceListener & { voiceMemberOf(serverId: string, userId: string): VoiceMember | null };
   readonly nextId: () => string;
   readonly region: string;
   /** Delivers a dispatch to that session alone. */
   readonly tell: (to: Streamer, t: DispatchName, d: object) => void;
   /** Has the owner's voice state say whether it streams. */
-  readonly show: (stream: Stream, live: boolean) => void;
+  readonly show: (stream: GoLiveStream, live: boolean) => void;
 }
 
 /**
  * All Go Live streams of this process. It hears where everyone is in voice before the calls do: who leaves the voice
  * channel leaves its streams, and a stream ends with its owner's leave to show it.
  */
-export class Streams implements Seats {
+export class Streams implements VoiceListener {
   readonly #ports: StreamPorts;
-  readonly #byKey = new Map<string, Stream>();
-  readonly #byCall = new Map<string, Stream>();
+  readonly #byKey = new Map<string, GoLiveStream>();
+  readonly #byCall = new Map<string, GoLiveStream>();
   /** By the guild or private channel. */
-  readonly #byServer = new Map<string, Set<Stream>>();
+  readonly #byServer = new Map<string, Set<GoLiveStream>>();
 
   constructor(ports: StreamPorts) {
     this.#ports = ports;
@@ -56,7 +56,7 @@ export class Streams implements Seats {
   }
 
   /** The stream whose call that is; undefined for other calls. */
-  of(callId: string): Stream | undefined {
+  of(callId: string): GoLiveStream | undefined {
     return this.#byCall.get(callId);
   }
 
@@ -68,20 +68,21 @@ export class Streams implements Seats {
       const stream = this.#byKey.get(key);
       if (!stream) this.#ports.tell(by, 'STREAM_DELETE', streamDelete(key, 'stream_ended'));
       else if (request.type === 'watch') this.#watch(stream, by);
-      else if (stream.seats.get(by.userId)?.sessionId === by.sessionId) this.#change(stream, by, request);
+      else if (stream.voiceMembers.get(by.userId)?.sessionId === by.sessionId)
+        this.#change(stream, by, request);
     }
   }
 
   #change(
-    stream: Stream,
+    stream: GoLiveStream,
     { userId }: Streamer,
     request: Exclude<StreamRequest, { type: 'create' | 'watch' }>,
   ): void {
     const isOwner = userId === stream.ownerId;
-    const seat = stream.seats.get(userId);
+    const voiceMember = stream.voiceMembers.get(userId);
     if (request.type === 'delete') this.#leave(stream, userId, 'user_requested');
     // To be seated again is to be told again where to connect, unless one is connected.
-    else if (request.type === 'ping' && seat) this.#ports.calls.seated(seat);
+    else if (request.type === 'ping' && voiceMember) this.#ports.calls.voiceJoined(voiceMember);
     else if (request.type === 'setPaused' && isOwner && stream.paused !== request.paused) {
       stream.paused = request.paused;
       this.#tellAll(stream);
@@ -91,22 +92,29 @@ export class Streams implements Seats {
   #create(by: Streamer, place: StreamPlace): void {
     const { calls, nextId, show } = this.#ports;
     const key = streamKey(place);
-    const seat = calls.seatOf(serverOf(place), by.userId);
-    const refusal = streamRefusal(place, seat, by.sessionId);
+    const voiceMember = calls.voiceMemberOf(serverOf(place), by.userId);
+    const refusal = streamRefusal(place, voiceMember, by.sessionId);
     const known = this.#byKey.get(key);
-    if (refusal || !seat)
+    if (refusal || !voiceMember)
       this.#ports.tell(by, 'STREAM_DELETE', streamDelete(key, refusal ?? 'invalid_channel'));
-    else if (known) this.#enter(known, seat);
+    else if (known) this.#enter(known, voiceMember);
     else {
       const { sessionId } = by;
-      const stream = { ...place, key, sessionId, rtcServerId: nextId(), seats: new Map(), paused: false };
+      const stream = {
+        ...place,
+        key,
+        sessionId,
+        rtcServerId: nextId(),
+        voiceMembers: new Map(),
+        paused: false,
+      };
       this.#add(stream);
       show(stream, true);
-      this.#enter(stream, seat);
+      this.#enter(stream, voiceMember);
     }
   }
 
-  #add(stream: Stream): void {
+  #add(stream: GoLiveStream): void {
     this.#byKey.set(stream.key, stream);
     this.#byCall.set(stream.rtcServerId, stream);
     const others = this.#byServer.get(serverOf(stream));
@@ -114,7 +122,7 @@ export class Streams implements Seats {
     else this.#byServer.set(serverOf(stream), new Set([stream]));
   }
 
-  #remove(stream: Stream): void {
+  #remove(stream: GoLiveStream): void {
     this.#byKey.delete(stream.key);
     this.#byCall.delete(stream.rtcServerId);
     const others = this.#byServer.get(serverOf(stream));
@@ -122,70 +130,70 @@ export class Streams implements Seats {
     if (others?.size === 0) this.#byServer.delete(serverOf(stream));
   }
 
-  #watch(stream: Stream, by: Streamer): void {
-    const seat = this.#ports.calls.seatOf(serverOf(stream), by.userId);
-    const refusal = watchRefusal(stream, seat, by.sessionId);
-    if (refusal || !seat)
+  #watch(stream: GoLiveStream, by: Streamer): void {
+    const voiceMember = this.#ports.calls.voiceMemberOf(serverOf(stream), by.userId);
+    const refusal = watchRefusal(stream, voiceMember, by.sessionId);
+    if (refusal || !voiceMember)
       this.#ports.tell(by, 'STREAM_DELETE', streamDelete(stream.key, refusal ?? 'invalid_channel'));
-    else this.#enter(stream, seat);
+    else this.#enter(stream, voiceMember);
   }
 
-  #enter(stream: Stream, seat: Seat): void {
-    const isNew = !stream.seats.has(seat.userId);
-    const own = streamSeat(stream, seat);
-    stream.seats.set(seat.userId, own);
-    this.#ports.tell(seat, 'STREAM_CREATE', streamCreate(stream, this.#ports.region));
-    if (isNew) this.#tellAll(stream, seat.userId);
-    this.#ports.calls.seated(own);
+  #enter(stream: GoLiveStream, voiceMember: VoiceMember): void {
+    const isNew = !stream.voiceMembers.has(voiceMember.userId);
+    const own = streamVoiceMember(stream, voiceMember);
+    stream.voiceMembers.set(voiceMember.userId, own);
+    this.#ports.tell(voiceMember, 'STREAM_CREATE', streamCreate(stream, this.#ports.region));
+    if (isNew) this.#tellAll(stream, voiceMember.userId);
+    this.#ports.calls.voiceJoined(own);
   }
 
   /** Takes somebody out; with its owner the stream is over. */
-  #leave(stream: Stream, userId: UserId, reason: StreamEnd): void {
-    const seat = stream.seats.get(userId);
-    if (!seat) return;
+  #leave(stream: GoLiveStream, userId: UserId, reason: StreamEnd): void {
+    const voiceMember = stream.voiceMembers.get(userId);
+    if (!voiceMember) return;
     if (userId === stream.ownerId) this.#end(stream, reason);
     else {
-      stream.seats.delete(userId);
-      this.#ports.tell(seat, 'STREAM_DELETE', streamDelete(stream.key, reason));
+      stream.voiceMembers.delete(userId);
+      this.#ports.tell(voiceMember, 'STREAM_DELETE', streamDelete(stream.key, reason));
       this.#tellAll(stream);
-      this.#ports.calls.unseated(stream.rtcServerId, userId);
+      this.#ports.calls.voiceLeft(stream.rtcServerId, userId);
     }
   }
 
-  #end(stream: Stream, reason: StreamEnd): void {
+  #end(stream: GoLiveStream, reason: StreamEnd): void {
     const { calls, tell, show } = this.#ports;
     this.#remove(stream);
-    const seats = [...stream.seats.values()];
-    stream.seats.clear();
+    const voiceMembers = [...stream.voiceMembers.values()];
+    stream.voiceMembers.clear();
     show(stream, false);
-    for (const seat of seats) {
-      const why = seat.userId === stream.ownerId ? reason : 'stream_ended';
-      tell(seat, 'STREAM_DELETE', streamDelete(stream.key, why));
+    for (const voiceMember of voiceMembers) {
+      const why = voiceMember.userId === stream.ownerId ? reason : 'stream_ended';
+      tell(voiceMember, 'STREAM_DELETE', streamDelete(stream.key, why));
     }
     calls.ended(stream.rtcServerId);
   }
 
-  #tellAll(stream: Stream, exceptId: UserId | null = null): void {
+  #tellAll(stream: GoLiveStream, exceptId: UserId | null = null): void {
     const d = streamUpdate(stream, this.#ports.region);
-    for (const seat of stream.seats.values())
-      if (seat.userId !== exceptId) this.#ports.tell(seat, 'STREAM_UPDATE', d);
+    for (const voiceMember of stream.voiceMembers.values())
+      if (voiceMember.userId !== exceptId) this.#ports.tell(voiceMember, 'STREAM_UPDATE', d);
   }
 
   // From the owners of seats in voice channels
 
-  seated(seat: Seat): void {
-    for (const [stream, before] of this.#streamsOf(seat.serverId, seat.userId)) {
-      const reason = leaveReason(stream, seat);
-      const after = streamSeat(stream, seat);
-      if (reason) this.#leave(stream, seat.userId, reason);
-      else if (!sameSeat(before, after)) {
-        stream.seats.set(seat.userId, after);
-        this.#ports.calls.seated(after);
+  voiceJoined(voiceMember: VoiceMember): void {
+    for (const [stream, before] of this.#streamsOf(voiceMember.serverId, voiceMember.userId)) {
+      const reason = leaveReason(stream, voiceMember);
+      const after = streamVoiceMember(stream, voiceMember);
+      if (reason) this.#leave(stream, voiceMember.userId, reason);
+      else if (!sameVoiceMember(before, after)) {
+        stream.voiceMembers.set(voiceMember.userId, after);
+        this.#ports.calls.voiceJoined(after);
       }
     }
   }
 
-  unseated(serverId: string, userId: UserId): void {
+  voiceLeft(serverId: string, userId: UserId): void {
     for (const [stream] of this.#streamsOf(serverId, userId)) this.#leave(stream, userId, 'invalid_channel');
   }
 
@@ -195,22 +203,22 @@ export class Streams implements Seats {
   }
 
   /** The streams of that server in which a user is, with the seat. O(streams of the server). */
-  #streamsOf(serverId: string, userId: UserId): [Stream, Seat][] {
-    return [...(this.#byServer.get(serverId) ?? [])].flatMap((stream): [Stream, Seat][] => {
-      const seat = stream.seats.get(userId);
-      return seat ? [[stream, seat]] : [];
+  #streamsOf(serverId: string, userId: UserId): [GoLiveStream, VoiceMember][] {
+    return [...(this.#byServer.get(serverId) ?? [])].flatMap((stream): [GoLiveStream, VoiceMember][] => {
+      const voiceMember = stream.voiceMembers.get(userId);
+      return voiceMember ? [[stream, voiceMember]] : [];
     });
   }
 
   // From the calls of streams
 
   /** The ticket to the call. */
-  invite(stream: Stream, seat: Seat, token: string, endpoint: string | null): void {
-    this.#ports.tell(seat, 'STREAM_SERVER_UPDATE', streamServerUpdate(stream, token, endpoint));
+  invite(stream: GoLiveStream, voiceMember: VoiceMember, token: string, endpoint: string | null): void {
+    this.#ports.tell(voiceMember, 'STREAM_SERVER_UPDATE', streamServerUpdate(stream, token, endpoint));
   }
 
   /** The call has lost a user for good, or never let them in. */
-  dropped(stream: Stream, { userId, sessionId }: Seat): void {
-    if (stream.seats.get(userId)?.sessionId === sessionId) this.#leave(stream, userId, 'stream_ended');
+  dropped(stream: GoLiveStream, { userId, sessionId }: VoiceMember): void {
+    if (stream.voiceMembers.get(userId)?.sessionId === sessionId) this.#leave(stream, userId, 'stream_ended');
   }
 }

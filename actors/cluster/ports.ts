@@ -39,7 +39,7 @@ export interface Directory {
 }
 
 /** What the house does when partitions come and go. */
-export interface Tenancy {
+export interface Handover {
   /**
    * Ends the residents of these partitions: no new work is taken (callers are sent on), work under way is finished,
    * what is ephemeral and worth keeping is written down. Resolves when nothing of them is left in memory and every
@@ -75,7 +75,7 @@ export interface LinkExtension {
 export interface LinkHandler {
   ask(from: string, method: string, args: readonly unknown[], context: AskContext): Promise<unknown>;
   /** Frames of one shard, in the order in which it sent them. Never throws. */
-  told(from: string, frames: readonly LinkFrame[]): void;
+  notified(from: string, frames: readonly LinkFrame[]): void;
   /**
    * The stream from this shard was broken: what it has told since may be missing. A connection that was interrupted is
    * no break: the stream goes on where it ended.

@@ -8,7 +8,7 @@ import type { DispatchStream, StreamDispatch } from '../runtime/stream.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
 /** What one owner of a guild leaves to the next, since no table holds it. As JSON takes it. */
-export interface Estate {
+export interface HandoverState {
   readonly presences: readonly GatewayPresenceUpdate[];
   readonly voiceStates: readonly GatewayVoiceState[];
   readonly liveVoice: readonly (readonly [ChannelId, LiveVoiceChannel])[];
@@ -26,12 +26,12 @@ const STATES: ReadonlySet<string> = new Set([
 const TOLD_MAX = 1_000;
 
 /** All of it. */
-export const estateOf = (
+export const handoverStateOf = (
   guild: Guild,
   replies: Iterable<KeptReply>,
   stream: DispatchStream | null,
-): Estate => ({
-  ...voiceEstateOf(guild),
+): HandoverState => ({
+  ...voiceHandoverStateOf(guild),
   presences: [...guild.presences.values()],
   slowmode: [...guild.slowmode],
   replies: [...replies],
@@ -39,7 +39,7 @@ export const estateOf = (
 });
 
 /** What must not be lost in a crash either. */
-export const voiceEstateOf = (guild: Guild): Estate => ({
+export const voiceHandoverStateOf = (guild: Guild): HandoverState => ({
   presences: [],
   voiceStates: [...guild.voiceStates.values()],
   liveVoice: [...guild.liveVoice],
@@ -47,51 +47,51 @@ export const voiceEstateOf = (guild: Guild): Estate => ({
   replies: [],
 });
 
-export const isEmpty = (estate: Estate): boolean =>
-  Object.values(estate).every((list: readonly unknown[]) => list.length === 0);
+export const isEmpty = (handover: HandoverState): boolean =>
+  Object.values(handover).every((list: readonly unknown[]) => list.length === 0);
 
 /** Takes it over, but for what has gone from the guild since. The members in voice are in the window already. */
-export function inherit(guild: Guild, estate: Estate): void {
-  for (const presence of estate.presences) guild.presences.set(presence.user.id as UserId, presence);
-  for (const state of estate.voiceStates) {
+export function restoreHandoverState(guild: Guild, handover: HandoverState): void {
+  for (const presence of handover.presences) guild.presences.set(presence.user.id as UserId, presence);
+  for (const state of handover.voiceStates) {
     const userId = state.user_id;
     const member = guild.members.get(userId);
     if (member && guild.channels.has(state.channel_id as ChannelId))
       guild.voiceStates.set(userId, { ...state, member });
   }
-  for (const [channelId, live] of estate.liveVoice)
+  for (const [channelId, live] of handover.liveVoice)
     if (guild.channels.has(channelId)) guild.liveVoice.set(channelId, live);
-  for (const [key, atMs] of estate.slowmode) guild.slowmode.set(key, atMs);
+  for (const [key, atMs] of handover.slowmode) guild.slowmode.set(key, atMs);
 }
 
 /** How long changes are gathered, and how often what has not changed is written anew, as it must be fresh to count. */
-const KEEP_MS = { gather: 100, refresh: 60_000 };
+const WRITE_MS = { gather: 100, refresh: 60_000 };
 
-interface KeeperPorts {
+interface SnapshotWriterPorts {
   readonly wheel: Wheel;
   /** Writes it down; answers whether it must be kept fresh. */
-  readonly keep: () => Promise<boolean>;
+  readonly write: () => Promise<boolean>;
   readonly onFault: (error: unknown) => void;
 }
 
 /** Writes down what changes, a little later and once for many changes, one writing after the other. */
-export class VoiceKeeper {
-  readonly #ports: KeeperPorts;
+export class VoiceSnapshotWriter {
+  readonly #ports: SnapshotWriterPorts;
   #timer: Timer | null = null;
   #writing: Promise<void> | null = null;
   /** It has changed since what is being written was read. */
   #changed = false;
-  #kept = false;
+  #wasWritten = false;
   #over = false;
 
-  constructor(ports: KeeperPorts) {
+  constructor(ports: SnapshotWriterPorts) {
     this.#ports = ports;
   }
 
   changed(): void {
     if (this.#changed || this.#over) return;
     this.#changed = true;
-    if (!this.#writing) this.#wait(KEEP_MS.gather);
+    if (!this.#writing) this.#wait(WRITE_MS.gather);
   }
 
   /** Resolves when nothing is written any more, with whether anything ever was. */
@@ -99,7 +99,7 @@ export class VoiceKeeper {
     this.#over = true;
     this.#timer?.cancel();
     await this.#writing;
-    return this.#kept;
+    return this.#wasWritten;
   }
 
   #wait(delayMs: number): void {
@@ -109,14 +109,14 @@ export class VoiceKeeper {
 
   #write(): void {
     this.#changed = false;
-    this.#kept = true;
+    this.#wasWritten = true;
     const written = (fresh: boolean): void => {
       this.#writing = null;
       if (this.#over) return;
-      if (this.#changed) this.#wait(KEEP_MS.gather);
-      else if (fresh) this.#wait(KEEP_MS.refresh);
+      if (this.#changed) this.#wait(WRITE_MS.gather);
+      else if (fresh) this.#wait(WRITE_MS.refresh);
     };
-    this.#writing = this.#ports.keep().then(written, (error) => {
+    this.#writing = this.#ports.write().then(written, (error) => {
       this.#ports.onFault(error);
       written(true);
     });

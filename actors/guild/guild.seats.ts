@@ -1,11 +1,11 @@
-import type { Seat } from '../../engine/call/seat.ts';
+import type { VoiceMember } from '../../engine/call/seat.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import {
+  membersReached,
   nextTimeoutEndMs,
-  type SeatChange,
-  seatChanges,
-  seatsReached,
+  type VoiceChange,
+  voiceChanges,
 } from '../../engine/guild/voice.seat.ts';
 import { unsettled } from '../../engine/guild/voice.states.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
@@ -13,45 +13,45 @@ import type { Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
 /** Told where the members of a guild are in voice, once that is durable. Never throws. */
-export interface SeatListener {
+export interface GuildVoiceListener {
   /** A seat is new, or something in it changed. */
-  seated(guildId: GuildId, seat: Seat): void;
-  unseated(guildId: GuildId, userId: UserId): void;
+  voiceJoined(guildId: GuildId, voiceMember: VoiceMember): void;
+  voiceLeft(guildId: GuildId, userId: UserId): void;
   /** The channel is gone, or its guild is: all its seats are. `moved`: they go on with another owner. */
   callEnded(guildId: GuildId, channelId: ChannelId, moved?: boolean): void;
 }
 
-interface SeatPorts {
+interface GuildVoiceMembersPorts {
   readonly guildId: GuildId;
-  readonly listener: SeatListener;
+  readonly listener: GuildVoiceListener;
   readonly wheel: Wheel;
   /** Has `settleVoice` decided. */
   readonly settle: () => void;
 }
 
 /** The seats of one guild's members: compared after each command, told in the order of the commands. */
-export class GuildSeats {
-  readonly #ports: SeatPorts;
+export class GuildVoiceMembers {
+  readonly #ports: GuildVoiceMembersPorts;
   /** As the facts applied so far leave them; some of those may not be durable yet. */
-  readonly #seats = new Map<UserId, Seat>();
+  readonly #members = new Map<UserId, VoiceMember>();
   /** Where the listener believes everyone to be. */
-  readonly #told = new Map<UserId, ChannelId>();
+  readonly #notified = new Map<UserId, ChannelId>();
   #timeout: { readonly endMs: number; readonly timer: Timer } | null = null;
 
-  constructor(ports: SeatPorts) {
+  constructor(ports: GuildVoiceMembersPorts) {
     this.#ports = ports;
   }
 
   /** Compares; what it answers tells the difference and is to be called when the facts are durable. */
   after(guild: Guild, facts: readonly GuildFact[], nowMs: number): (() => void) | null {
-    const reached = seatsReached(facts);
+    const reached = membersReached(facts);
     if (reached !== 'everyone' && reached.size === 0) return null;
-    if (guild.voiceStates.size === 0 && this.#seats.size === 0) return null;
-    const changes = seatChanges(guild, this.#seats, facts, nowMs);
+    if (guild.voiceStates.size === 0 && this.#members.size === 0) return null;
+    const changes = voiceChanges(guild, this.#members, facts, nowMs);
     const due = unsettled(guild, nowMs, reached === 'everyone' ? undefined : reached).length > 0;
     this.#awaitTimeout(guild, nowMs);
     return () => {
-      for (const change of changes) this.#tell(change);
+      for (const change of changes) this.#notify(change);
       if (due) this.#ports.settle();
     };
   }
@@ -61,20 +61,21 @@ export class GuildSeats {
     this.#timeout?.timer.cancel();
     this.#timeout = null;
     const { guildId, listener } = this.#ports;
-    for (const channelId of new Set(this.#told.values())) listener.callEnded(guildId, channelId, moved);
-    this.#told.clear();
+    for (const channelId of new Set(this.#notified.values())) listener.callEnded(guildId, channelId, moved);
+    this.#notified.clear();
   }
 
-  #tell(change: SeatChange): void {
+  #notify(change: VoiceChange): void {
     const { guildId, listener } = this.#ports;
     if (change.type === 'seated') {
-      this.#told.set(change.seat.userId, change.seat.callId);
-      listener.seated(guildId, change.seat);
+      this.#notified.set(change.voiceMember.userId, change.voiceMember.callId);
+      listener.voiceJoined(guildId, change.voiceMember);
     } else if (change.type === 'unseated') {
-      this.#told.delete(change.userId);
-      listener.unseated(guildId, change.userId);
+      this.#notified.delete(change.userId);
+      listener.voiceLeft(guildId, change.userId);
     } else {
-      for (const [userId, callId] of this.#told) if (callId === change.channelId) this.#told.delete(userId);
+      for (const [userId, callId] of this.#notified)
+        if (callId === change.channelId) this.#notified.delete(userId);
       listener.callEnded(guildId, change.channelId);
     }
   }

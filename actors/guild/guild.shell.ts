@@ -1,6 +1,6 @@
 import type { Written } from '../../engine/channel/draft.ts';
 import { recipients } from '../../engine/fanout/audience.ts';
-import type { Subscriber } from '../../engine/fanout/body.ts';
+import type { Recipient } from '../../engine/fanout/body.ts';
 import type { EphemeralFacts, GuildFact, VoiceChannelFacts } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type LinkNews, linkNews, linksEnded } from '../../engine/guild/lobbylinks.ts';
@@ -15,7 +15,7 @@ import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
 import { numberMessageWindows, trimMessageWindows } from '../channel/messagereads.ts';
 import type { Subscribed } from '../placement/ports.ts';
-import type { AggregatePorts, Outgoing } from '../runtime/aggregate.ports.ts';
+import type { AggregatePorts, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { WindowReader } from '../runtime/reader.ts';
@@ -24,9 +24,16 @@ import type { Work } from '../runtime/resident.machine.ts';
 import { type Signing, signed } from '../runtime/signing.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
-import { type Estate, estateOf, inherit, isEmpty, VoiceKeeper, voiceEstateOf } from './guild.estate.ts';
+import {
+  type HandoverState,
+  handoverStateOf,
+  isEmpty,
+  restoreHandoverState,
+  VoiceSnapshotWriter,
+  voiceHandoverStateOf,
+} from './guild.estate.ts';
 import { type GuildReads, guildReads } from './guild.reader.ts';
-import { GuildSeats, type SeatListener } from './guild.seats.ts';
+import { type GuildVoiceListener, GuildVoiceMembers } from './guild.seats.ts';
 import { dismiss, type Entering, subscription } from './guild.subscription.ts';
 
 interface GuildPorts extends AggregatePorts, GuildReads, Signing {
@@ -39,19 +46,19 @@ interface GuildPorts extends AggregatePorts, GuildReads, Signing {
   readonly listener: GuildListener;
 }
 
-export interface GuildListener extends SeatListener {
+export interface GuildListener extends GuildVoiceListener {
   memberJoined(guildId: GuildId, userId: string): void;
   memberLeft(guildId: GuildId, userId: string): void;
   /** What earlier owners of the guild have done of late, and may not have told the owners of the users; the last of each. */
   membersMoved?(guildId: GuildId, changes: ReadonlyMap<string, 'joined' | 'left'>): void;
   /** The guild's actor ended with these subscribed: to them it is unavailable until it is back. */
-  lostGuild(guildId: GuildId, subscribers: readonly Subscriber[]): void;
+  guildLost(guildId: GuildId, subscribers: readonly Recipient[]): void;
   /** The guild goes on with another owner; its subscribers, but for who is just arriving, have its stream up to `n`. */
-  departed?(guildId: GuildId, n: number): void;
+  guildReleased?(guildId: GuildId, n: number): void;
   /** Another object stands for the session that this one was; it has the guild's stream up to `n`. */
-  displacedSubscriber?(guildId: GuildId, session: Subscriber, n: number): void;
+  subscriberReplaced?(guildId: GuildId, session: Recipient, n: number): void;
   /** How these users appear is to be told anew: no session of theirs hears the guild. */
-  presentAgain?(guildId: GuildId, userIds: readonly UserId[]): void;
+  republishPresences?(guildId: GuildId, userIds: readonly UserId[]): void;
   /** Something that the lobby of a linked channel is to hear. */
   linked(news: LinkNews): void;
 }
@@ -75,20 +82,20 @@ const RETURN_MS = 30_000;
 export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, GuildId> {
   readonly #ports: GuildPorts;
   readonly #reader = new WindowReader();
-  readonly #seats: GuildSeats;
+  readonly #voiceMembers: GuildVoiceMembers;
   /** Sessions that are subscribed, and have not been told yet what comes before. */
-  readonly #arriving = new Set<Subscriber>();
+  readonly #arriving = new Set<Recipient>();
   /** Sessions of who was put out, which hear of it when it is durable; null: there were none yet. */
-  #leaving: Map<GuildFact, readonly Subscriber[]> | null = null;
+  #leaving: Map<GuildFact, readonly Recipient[]> | null = null;
   /** Writes voice states down for the next owner; null while the process is alone. */
-  readonly #voice: VoiceKeeper | null;
+  readonly #voice: VoiceSnapshotWriter | null;
   readonly #send: Send<Guild>;
-  #inherited = false;
+  #restored = false;
   #dropping: Promise<void> | null = null;
   /** Waits for those in voice to come back. */
-  #returning: Timer | null = null;
+  #strandedCheck: Timer | null = null;
   /** For lobbies, of the facts that are being applied. */
-  readonly #news: LinkNews[] = [];
+  readonly #lobbyUpdates: LinkNews[] = [];
 
   constructor(id: string, ports: GuildPorts, send: Send<Guild>) {
     super(id as GuildId, guildRules, ports, send);
@@ -97,16 +104,17 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     const { listener, wheel } = ports;
     const settle = () =>
       send({ type: 'work', work: this.command('settleVoice', {}, SYSTEM, ignore, ignore) });
-    this.#seats = new GuildSeats({ guildId: this.id, listener, wheel, settle });
+    this.#voiceMembers = new GuildVoiceMembers({ guildId: this.id, listener, wheel, settle });
     this.#voice =
-      this.tenure && new VoiceKeeper({ wheel, keep: () => this.#keepVoice(), onFault: this.tenure.onFault });
+      this.ownership &&
+      new VoiceSnapshotWriter({ wheel, write: () => this.#voiceSnapshot(), onFault: this.ownership.onFault });
   }
 
   /** Answers whether there is something that must be kept fresh. */
-  async #keepVoice(): Promise<boolean> {
-    const { state: guild, tenure, fence } = this;
-    if (!guild || !tenure || !fence) return false;
-    await tenure.keep({ ownerId: this.id, fence, data: voiceEstateOf(guild) });
+  async #voiceSnapshot(): Promise<boolean> {
+    const { state: guild, ownership, fence } = this;
+    if (!guild || !ownership || !fence) return false;
+    await ownership.saveSnapshot({ ownerId: this.id, fence, data: voiceHandoverStateOf(guild) });
     return guild.voiceStates.size > 0;
   }
 
@@ -147,26 +155,26 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       stream: () => this.stream,
       arriving: this.#arriving,
       returned: (guild, sessions) => this.#returned(guild, sessions),
-      displaced: (session, n) => listener.displacedSubscriber?.(this.id, session, n),
+      displaced: (session, n) => listener.subscriberReplaced?.(this.id, session, n),
       done,
       fault,
     });
   }
 
   /** The session by this name that hears the guild; null: there is none. */
-  subscriber(sessionId: string): Subscriber | null {
+  subscriber(sessionId: string): Recipient | null {
     return this.state?.subscribers.get(sessionId) ?? null;
   }
 
   protected async fetch(): Promise<Guild | null> {
     const { guilds } = this.#ports;
-    const [snapshot, estate] = await Promise.all([
+    const [snapshot, handover] = await Promise.all([
       guilds.load(this.id),
-      this.tenure?.snapshot(this.id) ?? null,
+      this.ownership?.snapshot(this.id) ?? null,
     ]);
     if (!snapshot) return null;
     const guild = guildOf(snapshot);
-    if (estate) await this.#inherit(guild, estate as Estate);
+    if (handover) await this.#restore(guild, handover as HandoverState);
     return guild;
   }
 
@@ -175,20 +183,20 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   /** Takes what the last owner knew; whoever is in voice is a member at hand. */
-  async #inherit(guild: Guild, estate: Estate): Promise<void> {
-    await this.read(guild, { members: estate.voiceStates.map(({ user_id }) => user_id) });
-    inherit(guild, estate);
-    this.unrecorded = estate.told ?? [];
-    for (const kept of estate.replies) this.keys?.restore(kept, false);
-    this.#inherited = true;
+  async #restore(guild: Guild, handover: HandoverState): Promise<void> {
+    await this.read(guild, { members: handover.voiceStates.map(({ user_id }) => user_id) });
+    restoreHandoverState(guild, handover);
+    this.unrecorded = handover.told ?? [];
+    for (const kept of handover.replies) this.keys?.restore(kept, false);
+    this.#restored = true;
   }
 
   override adopt(guild: Guild): void {
     super.adopt(guild);
-    if (!this.#inherited) return;
+    if (!this.#restored) return;
     this.#settleIn(guild);
     if (guild.voiceStates.size > 0 || guild.presences.size > 0)
-      this.#returning = this.#ports.wheel.add(() => this.#lookForStranded(guild), RETURN_MS);
+      this.#strandedCheck = this.#ports.wheel.add(() => this.#lookForStranded(guild), RETURN_MS);
   }
 
   /** A message that is sent again under its nonce is not written again, whoever has written it. */
@@ -214,27 +222,27 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   #settleIn(guild: Guild): void {
     if (guild.voiceStates.size === 0) {
       // What stands there would be wrong for whoever came next.
-      this.#dropping = this.tenure?.drop(this.id).catch(this.tenure.onFault) ?? null;
+      this.#dropping = this.ownership?.dropSnapshot(this.id).catch(this.ownership.onFault) ?? null;
       return;
     }
     this.#voice?.changed();
   }
 
   /** Whoever is not connected to its call is told once more how: that it was told, nobody knows. */
-  #returned(guild: Guild, sessions: readonly Subscriber[]): (() => void) | null {
+  #returned(guild: Guild, sessions: readonly Recipient[]): (() => void) | null {
     if (guild.voiceStates.size === 0) return null;
     const facts = sessions.flatMap(({ userId, sessionId }) =>
       guild.voiceStates.get(userId as UserId)?.session_id === sessionId
         ? [{ type: 'voiceStateRepeated', userId: userId as UserId } as const]
         : [],
     );
-    return this.#seats.after(guild, facts, this.#ports.clock.now());
+    return this.#voiceMembers.after(guild, facts, this.#ports.clock.now());
   }
 
   #lookForStranded(guild: Guild): void {
     const { sessionCounts, presences } = guild;
     const gone = [...presences.keys()].filter((userId) => !sessionCounts.has(userId));
-    if (gone.length > 0) this.#ports.listener.presentAgain?.(this.id, gone);
+    if (gone.length > 0) this.#ports.listener.republishPresences?.(this.id, gone);
     for (const [userId, { session_id: sessionId, channel_id: channelId }] of guild.voiceStates) {
       if (guild.subscribers.has(sessionId)) continue;
       const input = { userId, sessionId, channelId: channelId as ChannelId };
@@ -244,19 +252,24 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 
   /** For the next owner; called when all work is done. */
   protected override async writeDown(): Promise<void> {
-    const { state: guild, tenure, fence } = this;
+    const { state: guild, ownership, fence } = this;
     const [kept] = await Promise.all([this.#voice?.end(), this.#dropping]);
-    if (!guild || !tenure || !fence || guild.gone) return;
-    const estate = estateOf(guild, this.keys?.unrecorded() ?? [], this.stream);
-    if (!kept && isEmpty(estate)) return;
-    await tenure.keep({ ownerId: this.id, fence, data: estate }).catch(tenure.onFault);
+    if (!guild || !ownership || !fence || guild.gone) return;
+    const handover = handoverStateOf(guild, this.keys?.unrecorded() ?? [], this.stream);
+    if (!kept && isEmpty(handover)) return;
+    await ownership.saveSnapshot({ ownerId: this.id, fence, data: handover }).catch(ownership.onFault);
   }
 
-  protected outgoing(guild: Guild, bare: Dispatch, _fact: GuildFact, nowMs: number): readonly Outgoing[] {
+  protected outgoing(
+    guild: Guild,
+    bare: Dispatch,
+    _fact: GuildFact,
+    nowMs: number,
+  ): readonly OutgoingDispatch[] {
     const dispatch = signed(this.#ports, bare);
     const { t } = dispatch;
     this.tap(t, dispatch.d);
-    this.#news.push(...linkNews(guild, dispatch));
+    this.#lobbyUpdates.push(...linkNews(guild, dispatch));
     const n = this.numbered(dispatch, nowMs);
     return recipients(guild, dispatch, nowMs).map(({ d, to }) => ({ t, d, to, n }));
   }
@@ -264,7 +277,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   protected override applied(guild: Guild, fact: GuildFact): void {
     if (fact.type === 'memberRemoved') this.#putOut(guild, fact, fact.user.id);
     if (fact.type !== 'guildDeleted') return;
-    this.#news.push(...linksEnded(guild));
+    this.#lobbyUpdates.push(...linksEnded(guild));
   }
 
   /**
@@ -324,12 +337,12 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     facts: readonly GuildFact[],
     nowMs: number,
   ): (() => void) | null {
-    const seats = this.#seats.after(guild, facts, nowMs);
+    const voiceMembers = this.#voiceMembers.after(guild, facts, nowMs);
     if (this.#voice && facts.some(({ type }) => VOICE.has(type))) this.#voice.changed();
-    if (this.#news.length === 0) return seats;
-    const news = this.#news.splice(0);
+    if (this.#lobbyUpdates.length === 0) return voiceMembers;
+    const news = this.#lobbyUpdates.splice(0);
     return () => {
-      seats?.();
+      voiceMembers?.();
       for (const each of news) this.#ports.listener.linked(each);
     };
   }
@@ -351,17 +364,17 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected ended(guild: Guild, moved: boolean): void {
-    this.#seats.end(moved);
-    this.#returning?.cancel();
+    this.#voiceMembers.end(moved);
+    this.#strandedCheck?.cancel();
     void this.#voice?.end();
     if (moved) {
-      this.#ports.listener.departed?.(this.id, this.shown);
+      this.#ports.listener.guildReleased?.(this.id, this.shown);
       return;
     }
     // Who was put out without it being durable is a member still.
     const leaving = [...(this.#leaving?.values() ?? [])].flat();
     const subscribers = [...new Set([...guild.subscribers.values(), ...leaving])];
-    if (subscribers.length > 0) this.#ports.listener.lostGuild(this.id, subscribers);
+    if (subscribers.length > 0) this.#ports.listener.guildLost(this.id, subscribers);
   }
 }
 

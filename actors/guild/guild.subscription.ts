@@ -1,5 +1,5 @@
 import { recipients, touchAudiences } from '../../engine/fanout/audience.ts';
-import type { DispatchBody, Origin, Subscriber } from '../../engine/fanout/body.ts';
+import type { DispatchBody, Origin, Recipient } from '../../engine/fanout/body.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { guildCreatePayload } from '../../engine/guild/payloads.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
@@ -12,7 +12,7 @@ import type { Work } from '../runtime/resident.machine.ts';
 import { type DispatchStream, endOfEpoch, epochOf } from '../runtime/stream.ts';
 
 /** A session that may end while it is being subscribed. */
-export interface Subscribing extends Subscriber {
+export interface Subscribing extends Recipient {
   /** True from the moment it has ended: then nobody would take it off the guild again. */
   readonly over?: boolean;
   /** Told where streams are numbered: it has this aggregate's up to `n`, and hears from here on what comes beyond. */
@@ -42,21 +42,21 @@ interface Ports {
   /** Null where nothing is numbered: then nothing can have been missed. */
   stream(): DispatchStream | null;
   /** Who is subscribed, and waits for what comes before. */
-  readonly arriving: Set<Subscriber>;
+  readonly arriving: Set<Recipient>;
   /** Sessions are subscribed that may be those of members in voice; what it answers says where those are. */
-  returned(guild: Guild, sessions: readonly Subscriber[]): (() => void) | null;
+  returned(guild: Guild, sessions: readonly Recipient[]): (() => void) | null;
   /** Another object stands for the session now, which has the stream up to `n`. */
-  displaced(session: Subscriber, n: number): void;
+  displaced(session: Recipient, n: number): void;
   /** One outcome for each, in order. */
   done(outcomes: readonly Subscribed[]): void;
   fault(error: Error): void;
 }
 
 /** What sessions that arrive are to be told before anything else. */
-interface Told {
+interface SubscriptionDispatch {
   readonly t: string;
   readonly d: object;
-  readonly to: readonly Subscriber[];
+  readonly to: readonly Recipient[];
   readonly origin: Origin | null;
 }
 
@@ -78,7 +78,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const away = arrived.filter(
         ({ subscriber }) => guild.subscribers.get(subscriber.sessionId) !== subscriber,
       );
-      const displaced = stream ? away.flatMap(({ subscriber }) => standingFor(guild, subscriber)) : [];
+      const displaced = stream ? away.flatMap(({ subscriber }) => sessionsNamed(guild, subscriber)) : [];
       // Whoever reached it through an earlier link or another home has been reckoned with all the time.
       const isKnown = ({ subscriber }: Entering) => guild.subscribers.has(subscriber.sessionId);
       const reckoned = new Set(stream ? away.filter(isKnown) : []);
@@ -91,15 +91,15 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       // What an actor that ended here without a successor had told is over for all of its sessions.
       const goingOn = away.filter(({ after }) => after === null || !stream?.isOrphan(after));
       const behind = missed(guild, goingOn, stream, nowMs);
-      const astray = stream ? away.filter((each) => isAstray(each, stream, reckoned.has(each))) : [];
+      const astray = stream ? away.filter((each) => isStale(each, stream, reckoned.has(each))) : [];
       const again = stream && astray.length > 0 ? unavailable(guild, astray, stream) : [];
       const upTo = again.length > 0 && stream ? stream.next() : (stream?.last ?? 0);
       const origin = stream && { ownerId: ports.id, n: upTo };
       // Who asks again because an answer was lost has been shown the guild, or is about to be.
       const isNew = (each: Entering) => stream === null || away.includes(each);
       const shown = arrived.filter((each) => (each.after === null ? isNew(each) : astray.includes(each)));
-      const told = [...behind, ...again, ...given(guild, shown, origin, nowMs)];
-      const seats = stream ? ports.returned(guild, away.map(subscriberOf)) : null;
+      const told = [...behind, ...again, ...deliverGuild(guild, shown, origin, nowMs)];
+      const voiceMembers = stream ? ports.returned(guild, away.map(subscriberOf)) : null;
       ports.after((fault) => {
         for (const { subscriber } of arrived) ports.arriving.delete(subscriber);
         // The next owner is asked for the same: what these have is what they came with.
@@ -112,7 +112,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
             subscriber.following?.(ports.id, upTo);
             caughtUp?.(upTo);
           }
-        seats?.();
+        voiceMembers?.();
         for (const session of displaced) ports.displaced(session, heardUpTo);
         ports.done(outcomes);
       });
@@ -122,9 +122,9 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
   };
 }
 
-const subscriberOf = ({ subscriber }: Entering): Subscriber => subscriber;
+const subscriberOf = ({ subscriber }: Entering): Recipient => subscriber;
 
-function tell(all: readonly Told[], { body }: Pick<Ports, 'body'>): void {
+function tell(all: readonly SubscriptionDispatch[], { body }: Pick<Ports, 'body'>): void {
   for (const { t, d, to, origin } of all) {
     const one = body(t, d, origin);
     for (const subscriber of to) subscriber.deliver(one);
@@ -146,7 +146,7 @@ function needsOf(entering: readonly Entering[]): () => Needs {
   };
 }
 
-const hearsPresences = ({ bot, intents }: Subscriber): boolean =>
+const hearsPresences = ({ bot, intents }: Recipient): boolean =>
   !bot || (intents & INTENTS.GUILD_PRESENCES) !== 0;
 
 function outcomeOf(guild: Guild, { subscriber, after }: Entering, stream: DispatchStream | null): Subscribed {
@@ -155,12 +155,12 @@ function outcomeOf(guild: Guild, { subscriber, after }: Entering, stream: Dispat
 }
 
 /** Another object that stands for the same session, and may do so rightly: two homes may name it at one time. */
-function standingFor(guild: Guild, { sessionId }: Subscriber): Subscriber[] {
+function sessionsNamed(guild: Guild, { sessionId }: Recipient): Recipient[] {
   const before: Subscribing | undefined = guild.subscribers.get(sessionId);
   return before && !before.over ? [before] : [];
 }
 
-function enter(guild: Guild, subscriber: Subscriber): void {
+function enter(guild: Guild, subscriber: Recipient): void {
   const userId = subscriber.userId as UserId;
   const known = guild.subscribers.has(subscriber.sessionId);
   guild.subscribers.set(subscriber.sessionId, subscriber);
@@ -179,7 +179,7 @@ const MOVES_SIGHT: ReadonlySet<string> = new Set([
  * it was not, until now; nor with this one, when nothing stood for it any more (`isReckoned`). Nor was it while its user
  * was no member.
  */
-function isAstray({ subscriber, after }: Entering, stream: DispatchStream, isReckoned: boolean): boolean {
+function isStale({ subscriber, after }: Entering, stream: DispatchStream, isReckoned: boolean): boolean {
   const dispatches = after === null ? 'tooOld' : stream.since(after);
   if (after === null || dispatches === 'tooOld') return false;
   if (stream.isOrphan(after)) return true;
@@ -194,16 +194,25 @@ function isAstray({ subscriber, after }: Entering, stream: DispatchStream, isRec
 }
 
 /** To be told before the guild is shown anew: clients take it for what they have already, unless it was away. */
-function unavailable(guild: Guild, astray: readonly Entering[], stream: DispatchStream): Told[] {
+function unavailable(
+  guild: Guild,
+  astray: readonly Entering[],
+  stream: DispatchStream,
+): SubscriptionDispatch[] {
   const to = astray.flatMap(({ subscriber }) => (isShown(subscriber) ? [subscriber] : []));
   const origin = { ownerId: stream.ownerId, n: stream.next() };
   return [{ t: 'GUILD_DELETE', d: { id: guild.id, unavailable: true }, to, origin }];
 }
 
-const isShown = ({ bot, intents }: Subscriber): boolean => !bot || (intents & INTENTS.GUILDS) !== 0;
+const isShown = ({ bot, intents }: Recipient): boolean => !bot || (intents & INTENTS.GUILDS) !== 0;
 
 /** The guild, for those that have not had it, or have lost sight of it; numbered, as it is of no use once another owner tells the stream. */
-function given(guild: Guild, arrived: readonly Entering[], origin: Origin | null, nowMs: number): Told[] {
+function deliverGuild(
+  guild: Guild,
+  arrived: readonly Entering[],
+  origin: Origin | null,
+  nowMs: number,
+): SubscriptionDispatch[] {
   return arrived.flatMap(({ subscriber, largeThreshold }) => {
     const { userId, intents } = subscriber;
     if (!isShown(subscriber)) return [];
@@ -218,16 +227,16 @@ function missed(
   arrived: readonly Entering[],
   stream: DispatchStream | null,
   nowMs: number,
-): Told[] {
+): SubscriptionDispatch[] {
   if (!stream) return [];
-  const afters = new Map<Subscriber, number>();
+  const afters = new Map<Recipient, number>();
   for (const { subscriber, after } of arrived) if (after !== null) afters.set(subscriber, after);
   if (afters.size === 0) return [];
   let [first, last] = [Number.POSITIVE_INFINITY, 0];
   for (const after of afters.values()) [first, last] = [Math.min(first, after), Math.max(last, after)];
   const dispatches = stream.since(first);
   if (dispatches === 'tooOld') return [];
-  const view = seenBy(guild, afters.keys());
+  const view = visibleTo(guild, afters.keys());
   // Whoever was put out of it is a member again, and shown it anew.
   const heard = dispatches.filter(({ t }) => t !== 'GUILD_DELETE');
   return heard.flatMap(({ t, d: whole, to: audience, n }) =>
@@ -239,14 +248,14 @@ function missed(
 }
 
 /** The guild with these as its only subscribers: who receives what is then reckoned for them alone. */
-function seenBy(guild: Guild, sessions: Iterable<Subscriber>): Guild {
-  const subscribers = new Map<string, Subscriber>();
+function visibleTo(guild: Guild, sessions: Iterable<Recipient>): Guild {
+  const subscribers = new Map<string, Recipient>();
   for (const session of sessions) subscribers.set(session.sessionId, session);
   return { ...guild, subscribers, audiences: new Map() };
 }
 
 /** Takes every session of a user who is no longer a member off a guild's dispatches; answers which. */
-export function dismiss(guild: Guild, userId: UserId): readonly Subscriber[] {
+export function dismiss(guild: Guild, userId: UserId): readonly Recipient[] {
   if (!guild.sessionCounts.has(userId)) return [];
   const sessions = [...guild.subscribers.values()].filter((subscriber) => subscriber.userId === userId);
   for (const subscriber of sessions) unsubscribe(guild, subscriber);
@@ -254,7 +263,7 @@ export function dismiss(guild: Guild, userId: UserId): readonly Subscriber[] {
 }
 
 /** Takes a session off a guild's dispatches; the member leaves the resident ones with the last session. */
-export function unsubscribe(guild: Guild, subscriber: Subscriber): void {
+export function unsubscribe(guild: Guild, subscriber: Recipient): void {
   // Another object may stand for the session by now: it has come over from another home.
   if (guild.subscribers.get(subscriber.sessionId) !== subscriber) return;
   guild.subscribers.delete(subscriber.sessionId);

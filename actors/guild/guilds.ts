@@ -1,4 +1,4 @@
-import type { Subscriber } from '../../engine/fanout/body.ts';
+import type { Recipient } from '../../engine/fanout/body.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
@@ -12,23 +12,23 @@ import type { GuildShell } from './guild.shell.ts';
 import { type Entering, type Subscribing, unsubscribe } from './guild.subscription.ts';
 
 /** How commands reach guilds that other shards own. */
-interface GuildWays {
+interface GuildPlacement {
   readonly router: Pick<Router, 'askOwner' | 'serve'>;
-  readonly ownership: Pick<Ownership, 'alone' | 'owns'>;
+  readonly ownership: Pick<Ownership, 'standalone' | 'owns'>;
 }
 
-type Call = readonly [GuildId, keyof GuildCommands, never, Authority];
+type GuildCall = readonly [GuildId, keyof GuildCommands, never, Authority];
 
 /** The guilds, as everyone else reaches them: commands those of all shards, the rest those of this one. */
 export class Guilds {
   readonly #registry: Registry<Guild, GuildShell>;
   /** Null while this process owns all of them. */
-  readonly #router: GuildWays['router'] | null;
+  readonly #router: GuildPlacement['router'] | null;
 
-  constructor(registry: Registry<Guild, GuildShell>, { router, ownership }: GuildWays) {
+  constructor(registry: Registry<Guild, GuildShell>, { router, ownership }: GuildPlacement) {
     this.#registry = registry;
-    this.#router = ownership.alone ? null : router;
-    this.#router?.serve('guild.command', ([guildId, type, input, authority]: Call, { commandKey }) =>
+    this.#router = ownership.standalone ? null : router;
+    this.#router?.serve('guild.command', ([guildId, type, input, authority]: GuildCall, { commandKey }) =>
       this.#callHere(guildId, type, input, authority, commandKey),
     );
   }
@@ -88,12 +88,12 @@ export class Guilds {
   }
 
   /** The session by this name among those that hear the guild here; null: there is none, or the guild is not at hand. */
-  subscriber(guildId: GuildId, sessionId: string): Subscriber | null {
+  subscriber(guildId: GuildId, sessionId: string): Recipient | null {
     return this.#registry.peek(guildId)?.subscriber(sessionId) ?? null;
   }
 
   /** Takes a session off a guild that is resident; one that is not has no subscribers. */
-  unsubscribe(guildId: GuildId, subscriber: Subscriber): void {
+  unsubscribe(guildId: GuildId, subscriber: Recipient): void {
     if (!this.#registry.peek(guildId)) return;
     this.#registry.work(guildId, {
       run: (guild) => unsubscribe(guild, subscriber),

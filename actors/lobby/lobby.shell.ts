@@ -1,10 +1,10 @@
 import { directRecipients } from '../../engine/fanout/audience.ts';
-import type { Subscriber } from '../../engine/fanout/body.ts';
-import { type Ears, earsOf, type SessionRef } from '../../engine/fanout/direct.ts';
+import type { Recipient } from '../../engine/fanout/body.ts';
+import { applicationSessions, type SessionFilter, type SessionRef } from '../../engine/fanout/direct.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
-import { beyondDueMs, beyondSettling } from '../../engine/lobby/beyond.ts';
+import { extensionDueMs, extensionSettling } from '../../engine/lobby/beyond.ts';
 import {
   idleAtMs,
   type LobbyLink,
@@ -17,13 +17,18 @@ import { METADATA, metadataRefusal } from '../../engine/lobby/metadata.ts';
 import { type LobbyCommands, lobbyRules } from '../../engine/lobby/rules.ts';
 import { settled } from '../../engine/lobby/sessions.ts';
 import { settingsOf } from '../../engine/lobby/settings.ts';
-import { callingMember, isRefusal, type LobbyDispatch, type Told } from '../../engine/lobby/topic.ts';
-import { lobbySeat } from '../../engine/lobby/voice.ts';
+import {
+  callingMember,
+  isRefusal,
+  type LobbyDispatch,
+  type LobbyOutcomeFact,
+} from '../../engine/lobby/topic.ts';
+import { lobbyVoiceMember } from '../../engine/lobby/voice.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
-import type { Seats } from '../call/ports.ts';
-import type { AggregatePorts, Outgoing } from '../runtime/aggregate.ports.ts';
+import type { VoiceListener } from '../call/ports.ts';
+import type { AggregatePorts, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { keep, WindowReader } from '../runtime/reader.ts';
@@ -31,7 +36,7 @@ import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
-import type { Telling } from '../user/telling.ts';
+import type { Notifier } from '../user/telling.ts';
 import type { FreshLobbies } from './fresh.ts';
 import { type GameTable, LobbyGame } from './game.ts';
 import type { Games } from './games.ts';
@@ -41,14 +46,14 @@ interface LobbyPorts extends AggregatePorts {
   readonly fresh: FreshLobbies;
   readonly messageWindowMax: number;
   /** Hears where members are in voice. */
-  readonly seats: () => Seats;
+  readonly voiceListener: () => VoiceListener;
   readonly listener: LobbyListener;
   readonly wheel: Wheel;
   readonly games: Games;
   /** The way to what people have open, wherever that is. */
-  readonly toEach: Telling['toEach'];
+  readonly toEach: Notifier['recipientOf'];
   /** The session that a reference names, or the route to it. */
-  readonly route: Telling['route'];
+  readonly route: Notifier['route'];
 }
 
 /** Told of what is durable, or over. */
@@ -72,7 +77,7 @@ const NEW_MS = 60_000;
 const DIRECT_MAX = 256;
 
 /** Runs the effects of one lobby. */
-export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch, ChannelId> {
+export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, LobbyDispatch, ChannelId> {
   readonly #ports: LobbyPorts;
   /** Who has missed something has it looked up: here only the last number counts. */
   protected override readonly keptMax = 1;
@@ -81,7 +86,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch, 
   readonly #reader = new WindowReader();
   readonly #send: Send<LobbyState>;
   /** Where each reference of the state leads. Rules know sessions by reference; only deliveries need the session. */
-  readonly #routes = new WeakMap<SessionRef, Subscriber>();
+  readonly #routes = new WeakMap<SessionRef, Recipient>();
   #game: LobbyGame | null = null;
   /** The next moment at which time alone changes something, Unix milliseconds. */
   #due: { readonly atMs: number; readonly timer: Timer } | null = null;
@@ -160,8 +165,8 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch, 
     return to.length;
   }
 
-  #routed(sessions: Iterable<SessionRef>): Subscriber[] {
-    const routed: Subscriber[] = [];
+  #routed(sessions: Iterable<SessionRef>): Recipient[] {
+    const routed: Recipient[] = [];
     for (const session of sessions) {
       let route = this.#routes.get(session);
       if (!route) {
@@ -216,9 +221,9 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch, 
   protected outgoing(
     state: LobbyState,
     dispatch: LobbyDispatch,
-    fact: Told,
+    fact: LobbyOutcomeFact,
     nowMs: number,
-  ): readonly Outgoing[] {
+  ): readonly OutgoingDispatch[] {
     const { t, d } = dispatch;
     this.tap(t, d);
     const to = directRecipients(this.#routed(dispatch.to), t);
@@ -230,9 +235,9 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch, 
   #toMembers(
     state: LobbyState,
     { t, d }: LobbyDispatch,
-    to: readonly Subscriber[],
+    to: readonly Recipient[],
     nowMs: number,
-  ): Outgoing | null {
+  ): OutgoingDispatch | null {
     const userIds = new Set(to.map(({ userId }) => userId as UserId));
     // One who comes or goes is told so alone.
     const isForAll = t !== 'LOBBY_CREATE' && !(t === 'LOBBY_DELETE' && !state.gone);
@@ -241,8 +246,10 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch, 
       for (const id of state.members.keys()) if (!known.has(id)) userIds.add(id);
     }
     if (userIds.size > DIRECT_MAX) return null;
-    const ears = earsOf(state.lobby.application_id);
-    const entries = [...userIds].map((userId) => [userId, ears] as const satisfies readonly [UserId, Ears]);
+    const ears = applicationSessions(state.lobby.application_id);
+    const entries = [...userIds].map(
+      (userId) => [userId, ears] as const satisfies readonly [UserId, SessionFilter],
+    );
     const origin = this.direct({ t, d, ears }, [...userIds], nowMs, isForAll);
     return { t, d, to: [this.#ports.toEach(entries)], origin };
   }
@@ -255,7 +262,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch, 
     windowOf(state).trim(this.#ports.messageWindowMax, this.commits.settled, 0, () => false);
   }
 
-  protected follow(facts: readonly Told[]): void {
+  protected follow(facts: readonly LobbyOutcomeFact[]): void {
     const { listener } = this.#ports;
     const id = this.id;
     for (const fact of facts) {
@@ -290,16 +297,16 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch, 
   /** Who is in the call is followed as soon as it is told; since when nobody is here, as soon as it is so. */
   protected override afterwards(
     state: LobbyState,
-    facts: readonly Told[],
+    facts: readonly LobbyOutcomeFact[],
     nowMs: number,
   ): (() => void) | null {
-    const seats = this.#seatsAfter(state, facts);
+    const voiceListener = this.#seatsAfter(state, facts);
     const unsettled = !state.gone && settled(state, nowMs) !== state.lobby;
-    const beyond = !state.gone && beyondSettling(state, nowMs).length > 0;
+    const beyond = !state.gone && extensionSettling(state, nowMs).length > 0;
     this.#watch(state);
-    if (seats.length === 0 && !unsettled && !beyond) return null;
+    if (voiceListener.length === 0 && !unsettled && !beyond) return null;
     return () => {
-      for (const tell of seats) tell(this.#ports.seats());
+      for (const tell of voiceListener) tell(this.#ports.voiceListener());
       if (unsettled) this.#settle('settle');
       if (beyond) this.#settle('settleBeyond');
     };
@@ -311,7 +318,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch, 
 
   /** Waits for the next thing that time alone does. */
   #watch(state: LobbyState): void {
-    const atMs = state.gone ? null : beyondDueMs(state);
+    const atMs = state.gone ? null : extensionDueMs(state);
     if (atMs === (this.#due?.atMs ?? null)) return;
     this.#due?.timer.cancel();
     this.#due = null;
@@ -326,10 +333,13 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch, 
     this.#due = { atMs, timer: wheel.add(run, atMs - clock.now()) };
   }
 
-  #seatsAfter(state: LobbyState, facts: readonly Told[]): ((seats: Seats) => void)[] {
-    return facts.flatMap((fact): ((seats: Seats) => void)[] => {
+  #seatsAfter(
+    state: LobbyState,
+    facts: readonly LobbyOutcomeFact[],
+  ): ((voiceListener: VoiceListener) => void)[] {
+    return facts.flatMap((fact): ((voiceListener: VoiceListener) => void)[] => {
       if (fact.type === 'lobbyDeleted')
-        return state.voiceStates.size === 0 ? [] : [(seats) => seats.ended(this.id)];
+        return state.voiceStates.size === 0 ? [] : [(voiceListener) => voiceListener.ended(this.id)];
       const voiceState =
         fact.type === 'lobbyVoiceChanged'
           ? fact.voiceState
@@ -337,8 +347,13 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch, 
             ? state.voiceStates.get(fact.userId)
             : undefined;
       if (!voiceState) return [];
-      const seat = lobbySeat(voiceState);
-      return [(seats) => (seat ? seats.seated(seat) : seats.unseated(this.id, voiceState.user_id))];
+      const voiceMember = lobbyVoiceMember(voiceState);
+      return [
+        (voiceListener) =>
+          voiceMember
+            ? voiceListener.voiceJoined(voiceMember)
+            : voiceListener.voiceLeft(this.id, voiceState.user_id),
+      ];
     });
   }
 
@@ -357,7 +372,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch, 
     this.#due?.timer.cancel();
     this.#game?.close('stopped');
     if (state.gone) return;
-    if (state.voiceStates.size > 0) this.#ports.seats().ended(this.id, moved ? 'lobby' : undefined);
+    if (state.voiceStates.size > 0) this.#ports.voiceListener().ended(this.id, moved ? 'lobby' : undefined);
     if (moved) return;
     const sessions = [...state.sessions.values()];
     if (sessions.length > 0) this.#ports.listener.lost(this.id, sessions);

@@ -67,7 +67,7 @@ export interface Ownership {
   /** This shard; null while it is alone. */
   readonly self: ShardInfo | null;
   /** One process, one owner: nothing is fenced, routed or logged. */
-  readonly alone: boolean;
+  readonly standalone: boolean;
   readonly state: ShardState;
   partitionOf(id: string): number;
   /** Whether this shard decides for the aggregate now. */

@@ -29,7 +29,7 @@ type Fits<M extends LinkMethod, R extends Run> =
  */
 export interface Routing {
   /** One process: it owns everything. */
-  readonly alone: boolean;
+  readonly standalone: boolean;
   /** The same function, run by the owner of the first argument. */
   ask<M extends OwnerAsk, R extends (key: never, ...rest: never[]) => Promise<unknown>>(
     method: M & Fits<M, R>,
@@ -50,7 +50,7 @@ export interface Routing {
 
 /** One process owns everything. */
 export const HERE: Routing = {
-  alone: true,
+  standalone: true,
   ask: (_method, run) => run,
   tell: (_method, run) => run,
   tellAll: (_method, run) => run,

@@ -7,7 +7,7 @@ const NOTHING = { revision: 0, shards: [], owners: [] } as const;
 export function standalone(): Placement {
   const ownership: Ownership = {
     self: null,
-    alone: true,
+    standalone: true,
     state: 'serving',
     view: NOTHING,
     partitionOf: () => 0,

@@ -1,10 +1,15 @@
 import { directRecipients } from '../../engine/fanout/audience.ts';
-import type { Subscriber } from '../../engine/fanout/body.ts';
-import { EVERY_EAR } from '../../engine/fanout/direct.ts';
+import type { Recipient } from '../../engine/fanout/body.ts';
+import { ALL_SESSIONS } from '../../engine/fanout/direct.ts';
 import { type Authority, type By, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import { callAudience, callDelete, callSeat, type PrivateCall } from '../../engine/privatechannel/calls.ts';
+import {
+  callAudience,
+  callDelete,
+  callVoiceMember,
+  type PrivateCall,
+} from '../../engine/privatechannel/calls.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,
@@ -19,10 +24,10 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
-import type { Seats } from '../call/ports.ts';
+import type { VoiceListener } from '../call/ports.ts';
 import { messageReads, numberMessageWindows, trimMessageWindows } from '../channel/messagereads.ts';
-import { VoiceKeeper } from '../guild/guild.estate.ts';
-import type { AggregatePorts, Outgoing } from '../runtime/aggregate.ports.ts';
+import { VoiceSnapshotWriter } from '../guild/guild.estate.ts';
+import type { AggregatePorts, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { keep, type WindowRead, WindowReader } from '../runtime/reader.ts';
@@ -39,11 +44,11 @@ export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts
   readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf'>;
   readonly messageWindowMax: number;
   /** Sessions of a user that take what has no guild. */
-  readonly listeners: (userId: UserId) => readonly Subscriber[];
+  readonly listeners: (userId: UserId) => readonly Recipient[];
   /** Ends ringing. */
   readonly wheel: Wheel;
   /** Hears where the users are in voice. */
-  readonly seats: () => Seats;
+  readonly voiceListener: () => VoiceListener;
 }
 
 /**
@@ -75,7 +80,7 @@ export class PrivateChannelShell extends AggregateShell<
   /** When they were read, monotonic milliseconds. */
   #relationsReadMs = 0;
   /** Writes the call down for the next owner; null while the process is alone. */
-  readonly #keeper: VoiceKeeper | null;
+  readonly #keeper: VoiceSnapshotWriter | null;
 
   constructor(id: string, ports: PrivateChannelPorts, send: Send<PrivateChannelState>) {
     super(id as ChannelId, privateRules, ports, send);
@@ -83,16 +88,17 @@ export class PrivateChannelShell extends AggregateShell<
     this.#send = send;
     const { wheel } = ports;
     this.#keeper =
-      this.tenure && new VoiceKeeper({ wheel, keep: () => this.#keepCall(), onFault: this.tenure.onFault });
+      this.ownership &&
+      new VoiceSnapshotWriter({ wheel, write: () => this.#keepCall(), onFault: this.ownership.onFault });
   }
 
   /** Answers whether there is a call, of which what is written down must be kept fresh. */
   async #keepCall(): Promise<boolean> {
-    const { state, tenure, fence } = this;
-    if (!state || !tenure || !fence) return false;
+    const { state, ownership, fence } = this;
+    if (!state || !ownership || !fence) return false;
     const { call } = state;
-    if (call) await tenure.keep({ ownerId: this.id, fence, data: keptOf(call) });
-    else await tenure.drop(this.id);
+    if (call) await ownership.saveSnapshot({ ownerId: this.id, fence, data: keptOf(call) });
+    else await ownership.dropSnapshot(this.id);
     return call !== null;
   }
 
@@ -149,7 +155,7 @@ export class PrivateChannelShell extends AggregateShell<
     const { privateChannels, users, relationships } = this.#ports;
     const [channel, kept] = await Promise.all([
       privateChannels.get(this.id),
-      this.tenure?.snapshot(this.id) ?? null,
+      this.ownership?.snapshot(this.id) ?? null,
     ]);
     if (!channel) return null;
     const { recipientIds } = channel;
@@ -172,20 +178,21 @@ export class PrivateChannelShell extends AggregateShell<
     // It goes on from here.
     this.#keeper?.changed();
     for (const voiceState of call.voiceStates.values()) {
-      const seat = callSeat(voiceState);
-      if (seat) this.#ports.seats().seated(seat);
+      const voiceMember = callVoiceMember(voiceState);
+      if (voiceMember) this.#ports.voiceListener().voiceJoined(voiceMember);
     }
     this.#ring(call, this.#ports.clock.now());
   }
 
   /** A call is known here alone. */
   protected override async writeDown(): Promise<void> {
-    const { state, tenure, fence } = this;
+    const { state, ownership, fence } = this;
     const wasKept = await this.#keeper?.end();
-    if (!tenure || !fence || !state) return;
+    if (!ownership || !fence || !state) return;
     const { call } = state;
-    if (call) await tenure.keep({ ownerId: this.id, fence, data: keptOf(call) }).catch(tenure.onFault);
-    else if (wasKept) await tenure.drop(this.id).catch(tenure.onFault);
+    if (call)
+      await ownership.saveSnapshot({ ownerId: this.id, fence, data: keptOf(call) }).catch(ownership.onFault);
+    else if (wasKept) await ownership.dropSnapshot(this.id).catch(ownership.onFault);
   }
 
   protected read(state: PrivateChannelState, needs: ReadNeeds): Promise<void> | null {
@@ -236,12 +243,12 @@ export class PrivateChannelShell extends AggregateShell<
     dispatch: Dispatch,
     fact: PrivateFact,
     nowMs: number,
-  ): readonly Outgoing[] {
+  ): readonly OutgoingDispatch[] {
     const { t, d, to } = signed(this.#ports, dispatch);
     const userIds = to.kind === 'users' ? to.userIds : state.channel.recipientIds;
     const sessions = userIds.flatMap((userId) => this.#ports.listeners(userId));
     this.tap(t, d);
-    const told = { t, d, ears: EVERY_EAR };
+    const told = { t, d, ears: ALL_SESSIONS };
     const isStored = privateRules.isDurable(fact);
     const origin = isStored ? this.direct(told, userIds, nowMs, to.kind !== 'users') : null;
     return [{ t, d, to: directRecipients(sessions, t), origin }];
@@ -278,9 +285,9 @@ export class PrivateChannelShell extends AggregateShell<
     const { call } = state;
     return () => {
       for (const { userId, voiceState } of moves) {
-        const seat = callSeat(voiceState);
-        if (seat) this.#ports.seats().seated(seat);
-        else this.#ports.seats().unseated(this.id, userId);
+        const voiceMember = callVoiceMember(voiceState);
+        if (voiceMember) this.#ports.voiceListener().voiceJoined(voiceMember);
+        else this.#ports.voiceListener().voiceLeft(this.id, userId);
       }
       if (rung) this.#ring(call, nowMs);
     };
@@ -309,10 +316,10 @@ export class PrivateChannelShell extends AggregateShell<
     this.#ringing?.cancel();
     void this.#keeper?.end();
     if (!state.call) return;
-    this.#ports.seats().ended(this.id, moved ? 'private' : undefined);
+    this.#ports.voiceListener().ended(this.id, moved ? 'private' : undefined);
     if (moved) return;
     // Whoever reads the channel next is not to find what its people were told is over.
-    this.tenure?.drop(this.id).catch(this.tenure.onFault);
+    this.ownership?.dropSnapshot(this.id).catch(this.ownership.onFault);
     const body = this.body('CALL_DELETE', callDelete(state, true));
     const sessions = callAudience(state).flatMap((userId) => this.#ports.listeners(userId));
     for (const session of directRecipients(sessions, 'CALL_DELETE')) session.deliver(body);

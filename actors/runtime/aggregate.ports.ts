@@ -1,8 +1,8 @@
-import type { Origin, Subscriber } from '../../engine/fanout/body.ts';
+import type { Origin, Recipient } from '../../engine/fanout/body.ts';
 import type { Splits } from '../../protocol/permissions.ts';
 import type { Writer } from '../../storage/ports.ts';
 import type { Clock } from './clock.ts';
-import type { Tenure } from './tenure.ts';
+import type { AggregateOwnership } from './tenure.ts';
 
 /** What every aggregate's shell needs. */
 export interface AggregatePorts {
@@ -14,7 +14,7 @@ export interface AggregatePorts {
   /** Receives every dispatch once, for hooks of an embedding program. `listening` is false while there is no hook. */
   readonly tap: Tap;
   /** For a shard among others; null or absent: nothing is numbered, recorded or handed over. */
-  readonly tenure?: Tenure | null;
+  readonly ownership?: AggregateOwnership | null;
 }
 
 export interface Tap {
@@ -23,10 +23,10 @@ export interface Tap {
 }
 
 /** A dispatch, with who gets it as of the moment its fact was applied. */
-export interface Outgoing {
+export interface OutgoingDispatch {
   readonly t: string;
   readonly d: object;
-  readonly to: readonly Subscriber[];
+  readonly to: readonly Recipient[];
   /** In the aggregate's stream; 0 or absent: in none. */
   readonly n?: number;
   /** In place of that, for what is told people directly. */

@@ -1,4 +1,4 @@
-import { DispatchBody, type Origin, type Subscriber } from '../../engine/fanout/body.ts';
+import { DispatchBody, type Origin, type Recipient } from '../../engine/fanout/body.ts';
 import { directStream } from '../../engine/fanout/direct.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Env, Outcome, Reply } from '../../engine/kernel/outcome.ts';
@@ -8,7 +8,7 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { CommandRecord, RecordedDispatch } from '../../storage/cluster/port.ts';
 import type { Fence } from '../../storage/database/driver.ts';
 import type { Commit } from '../../storage/ports.ts';
-import type { AggregatePorts, Outgoing } from './aggregate.ports.ts';
+import type { AggregatePorts, OutgoingDispatch } from './aggregate.ports.ts';
 import { CommandKeys } from './commandkeys.ts';
 import type { Load } from './loads.ts';
 import { OpenWork } from './openwork.ts';
@@ -16,7 +16,7 @@ import { OrderedCommits } from './ordered.ts';
 import type { RegisteredShell, Send } from './registry.ts';
 import type { End, Work } from './resident.machine.ts';
 import { DispatchStream, merged, type StreamDispatch } from './stream.ts';
-import type { Tenure } from './tenure.ts';
+import type { AggregateOwnership } from './tenure.ts';
 import { answeringBugs, asError, rethrow } from './work.ts';
 
 /** What the runner needs of an aggregate's rules. */
@@ -68,7 +68,7 @@ export abstract class AggregateShell<
   #settled: (() => void) | null = null;
   /** Dispatches of the facts that are being applied; empty while nobody listens. */
   readonly #tapped: { readonly t: string; readonly d: object }[] = [];
-  protected readonly tenure: Tenure | null;
+  protected readonly ownership: AggregateOwnership | null;
   /** Under which the state was read, and alone may be written. */
   protected fence: Fence | null = null;
   protected stream: DispatchStream | null = null;
@@ -78,14 +78,14 @@ export abstract class AggregateShell<
   // What the last owner told and no record holds.
   protected unrecorded: readonly StreamDispatch[] = [];
   /** Numbered dispatches of the facts that are being applied. */
-  readonly #told: RecordedDispatch[] = [];
+  readonly #lastDelivered: RecordedDispatch[] = [];
   /** The number of the dispatch that was fanned out last. */
   protected shown = 0;
   /** Up to where those who hear the stream know that they have it. */
   #announced = 0;
   /** Its turn to be read; null before it asks for one, and while the process is alone. */
   #loading: Load<State | null> | null = null;
-  #isHurried = false;
+  #isUrgent = false;
 
   constructor(id: Id, rules: Rules<State, Fact, Dispatch>, ports: AggregatePorts, send: Send<State>) {
     this.id = id;
@@ -94,7 +94,7 @@ export abstract class AggregateShell<
     this.#ports = ports;
     this.#send = send;
     this.commits = new OrderedCommits(ports.writer, id, () => this.#quiet());
-    this.tenure = ports.tenure ?? null;
+    this.ownership = ports.ownership ?? null;
   }
 
   /** Reads the state; null when there is no such aggregate. */
@@ -107,7 +107,7 @@ export abstract class AggregateShell<
     dispatch: Dispatch,
     fact: Fact,
     nowMs: number,
-  ): readonly Outgoing[];
+  ): readonly OutgoingDispatch[];
   /** Called when a fact is applied and its dispatches are on their way. */
   protected applied(_state: State, _fact: Fact): void {}
   /** Called before facts are applied, so that windows stamp what is written with the coming commit; then with 0. */
@@ -135,15 +135,17 @@ export abstract class AggregateShell<
   /** Writes down for the next owner what no table holds; called when no work is open. */
   protected async writeDown(): Promise<void> {}
 
-  get busy(): boolean {
+  get isBusy(): boolean {
     const { state } = this;
     return state === null || this.#open.size > 0 || this.commits.waits || this.occupied(state);
   }
 
   /** Behind the commits under way: those of an actor that has just ended here are part of the state. */
   load(): void {
-    const { tenure } = this;
-    const reading = this.#ports.writer.flush().then(() => (tenure ? this.#inTurn(tenure) : this.fetch()));
+    const { ownership } = this;
+    const reading = this.#ports.writer
+      .flush()
+      .then(() => (ownership ? this.#loadInQueue(ownership) : this.fetch()));
     reading.then(
       (state) => this.#send(state ? { type: 'loaded', state } : { type: 'missing' }),
       (fault) => this.#send({ type: 'loadFailed', fault: asError(fault) }),
@@ -151,26 +153,26 @@ export abstract class AggregateShell<
   }
 
   /** Shards that get many aggregates at once read them one after the other. */
-  #inTurn(tenure: Tenure): Promise<State | null> {
-    this.#loading = tenure.loads.begin(() => this.#take(tenure), this.#isHurried);
+  #loadInQueue(ownership: AggregateOwnership): Promise<State | null> {
+    this.#loading = ownership.loadQueue.begin(() => this.#take(ownership), this.#isUrgent);
     return this.#loading.result;
   }
 
-  hurry(): void {
-    if (this.#isHurried) return;
-    this.#isHurried = true;
-    this.#loading?.hurry();
+  prioritize(): void {
+    if (this.#isUrgent) return;
+    this.#isUrgent = true;
+    this.#loading?.prioritize();
   }
 
   /** Takes the aggregate over from its last owner: the epoch first, so that nothing is written after it is read. */
-  async #take(tenure: Tenure): Promise<State | null> {
-    const fence = tenure.fenceOf(this.id);
+  async #take(ownership: AggregateOwnership): Promise<State | null> {
+    const fence = ownership.fenceOf(this.id);
     if (!fence) throw new NotServed('This shard does not serve it now.');
     this.fence = fence;
-    const dispatchesMax = Math.min(tenure.stream.dispatchesMax, this.keptMax);
-    this.stream = new DispatchStream(this.id, fence.epoch, { ...tenure.stream, dispatchesMax });
-    this.keys = new CommandKeys(tenure.keys);
-    const [state, { records, cut }] = await Promise.all([this.fetch(), tenure.records(this.id)]);
+    const dispatchesMax = Math.min(ownership.stream.dispatchesMax, this.keptMax);
+    this.stream = new DispatchStream(this.id, fence.epoch, { ...ownership.stream, dispatchesMax });
+    this.keys = new CommandKeys(ownership.keys);
+    const [state, { records, cut }] = await Promise.all([this.fetch(), ownership.records(this.id)]);
     const [oldest] = records;
     const told = records.flatMap(({ dispatches, atMs }) => dispatches.map((each) => ({ ...each, atMs })));
     const floor = cut && oldest ? (oldest.dispatches[0]?.n ?? oldest.n) - 1 : 0;
@@ -231,7 +233,7 @@ export abstract class AggregateShell<
   handOver(): void {
     const written = () => this.#send({ type: 'written' });
     this.writeDown().then(written, (error) => {
-      this.tenure?.onFault(error);
+      this.ownership?.onFault(error);
       written();
     });
   }
@@ -262,7 +264,7 @@ export abstract class AggregateShell<
     fault: (error: Error) => void,
     commandKey: string | null = null,
   ): Work<State> {
-    if (commandKey !== null && this.tenure !== null)
+    if (commandKey !== null && this.ownership !== null)
       return this.#keyed(commandKey, needs, decide, answer, fault);
     const work: Work<State> = {
       needs,
@@ -315,7 +317,7 @@ export abstract class AggregateShell<
       if (commandKey !== null) this.keys?.settle(commandKey, reply, recorded);
     };
     if (!outcome.ok) settle(false);
-    else if (outcome.facts.length > 0 && this.tenure?.decides(this.id) === false)
+    else if (outcome.facts.length > 0 && this.ownership?.decides(this.id) === false)
       work.fault(new NotServed('This shard may change nothing now.'));
     else this.#accept(state, { work, facts: outcome.facts, nowMs, commandKey, reply, settle });
   }
@@ -339,7 +341,7 @@ export abstract class AggregateShell<
   protected numbered(dispatch: Omit<RecordedDispatch, 'n'>, nowMs: number): number {
     if (this.stream === null) return 0;
     const { t, d, to, n, ears } = this.stream.add(dispatch, nowMs);
-    this.#told.push(ears ? { t, d, to, n, ears } : { t, d, to, n });
+    this.#lastDelivered.push(ears ? { t, d, to, n, ears } : { t, d, to, n });
     return n;
   }
 
@@ -365,7 +367,7 @@ export abstract class AggregateShell<
     }
     const rules = this.#rules;
     this.number(state, this.commits.started + 1);
-    const outgoing: Outgoing[] = [];
+    const outgoing: OutgoingDispatch[] = [];
     const durable: Fact[] = [];
     for (const fact of facts) {
       for (const dispatch of rules.happen(state, fact))
@@ -376,7 +378,7 @@ export abstract class AggregateShell<
     this.number(state, 0);
     const afterwards = this.afterwards(state, facts, nowMs);
     const tapped = this.#tapped.splice(0);
-    const told = this.stream === null ? NOT_TOLD : this.#told.splice(0);
+    const told = this.stream === null ? NOT_DELIVERED : this.#lastDelivered.splice(0);
     const visible = () => {
       for (const { t, d } of tapped) this.#ports.tap.see(t, d, this.id);
       this.#fanOut(outgoing);
@@ -440,10 +442,10 @@ export abstract class AggregateShell<
   }
 
   /** The hot path: one body per dispatch, one call per recipient. */
-  #fanOut(outgoing: readonly Outgoing[]): void {
+  #fanOut(outgoing: readonly OutgoingDispatch[]): void {
     for (const { t, d, to, n, origin } of outgoing) {
       const body = this.body(t, d, n ? { ownerId: this.id, n } : origin);
-      for (let index = 0; index < to.length; index += 1) (to[index] as Subscriber).deliver(body);
+      for (let index = 0; index < to.length; index += 1) (to[index] as Recipient).deliver(body);
     }
   }
 
@@ -467,12 +469,12 @@ export abstract class AggregateShell<
   #end(error: Error, moved: boolean): void {
     const { state } = this;
     this.state = null;
-    this.#loading?.giveUp();
+    this.#loading?.cancel();
     this.#open.fault(error);
     this.keys?.end(error);
     if (state) this.ended(state, moved);
   }
 }
 
-const NOT_TOLD: readonly RecordedDispatch[] = [];
+const NOT_DELIVERED: readonly RecordedDispatch[] = [];
 const NOT_OWNED: Pick<Commit, 'fence' | 'record'> = {};

@@ -17,7 +17,7 @@ export interface KeptReply {
 type Answer = (reply: Reply<never>) => void;
 type Fault = (error: Error) => void;
 
-interface Entry {
+interface KeyEntry {
   readonly atMs: number;
   /** Null while the command is under way. */
   reply: Reply<unknown> | null;
@@ -33,7 +33,7 @@ interface Entry {
 export class CommandKeys {
   readonly #bounds: CommandKeyBounds;
   /** In the order in which they came. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, KeyEntry>();
 
   constructor(bounds: CommandKeyBounds) {
     this.#bounds = bounds;

@@ -7,7 +7,7 @@ const KEYS_MAX = 500;
  *
  * @returns Answers undefined for a key that `read` does not answer; rejects with what `read` rejects with.
  */
-export function gathering<Value>(
+export function batchReads<Value>(
   read: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
 ): (key: string) => Promise<Value | undefined> {
   let waiting = new Map<string, PromiseWithResolvers<Value | undefined>>();

@@ -5,7 +5,7 @@ type End = () => void | Promise<void>;
 /** What a lifetime that is over answers: it never runs. */
 const NEVER: Timer = { cancel: () => undefined };
 /** How long `close` waits for jobs that do not end: one that hangs must not keep a process from ending in good order. */
-const PATIENCE_MS = 10_000;
+const CLOSE_TIMEOUT_MS = 10_000;
 
 /**
  * A scope for whatever goes on by itself: timers, watches, loops, listeners and promises that nobody awaits. It is handed
@@ -176,7 +176,7 @@ export class Lifetime implements Clock {
     if (this.#running.size === 0) return true;
     let late: NodeJS.Timeout | undefined;
     const patience = new Promise<boolean>((resolve) => {
-      late = setTimeout(() => resolve(false), PATIENCE_MS);
+      late = setTimeout(() => resolve(false), CLOSE_TIMEOUT_MS);
     });
     const settled = async (): Promise<boolean> => {
       while (this.#running.size > 0) await Promise.allSettled([...this.#running]);

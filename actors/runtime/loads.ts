@@ -1,6 +1,6 @@
 import { NotServed } from '../../protocol/faults.ts';
 
-interface LoadBounds {
+interface LoadQueueBounds {
   /** Loads under way at once. */
   readonly atOnceMax: number;
   /** That wait for their turn, in each of the two lines. */
@@ -12,9 +12,9 @@ export interface Load<T> {
   /** Settles as the load does; rejects with NotServed when too many wait already, or it was given up. */
   readonly result: Promise<T>;
   /** Somebody waits for an answer: it goes to the line of those, if there is room. */
-  hurry(): void;
+  prioritize(): void;
   /** Nobody wants it any more: it is not begun. One that is under way goes on to its end. */
-  giveUp(): void;
+  cancel(): void;
 }
 
 interface Waiting {
@@ -28,22 +28,22 @@ interface Waiting {
  * first come, first served, which take turns: behind commands that somebody waits for, and behind sessions that hear
  * their guilds and users again.
  */
-export class Loads {
+export class LoadQueue {
   readonly waitingMax: number;
   readonly #atOnceMax: number;
   #underWay = 0;
   #refused = 0;
-  readonly #hurried = new Set<Waiting>();
-  readonly #patient = new Set<Waiting>();
-  #wasHurried = false;
+  readonly #urgent = new Set<Waiting>();
+  readonly #background = new Set<Waiting>();
+  #wasUrgent = false;
 
-  constructor({ atOnceMax, waitingMax }: LoadBounds) {
+  constructor({ atOnceMax, waitingMax }: LoadQueueBounds) {
     this.#atOnceMax = atOnceMax;
     this.waitingMax = waitingMax;
   }
 
   get waiting(): number {
-    return this.#hurried.size + this.#patient.size;
+    return this.#urgent.size + this.#background.size;
   }
 
   /** How often there was no more room. */
@@ -51,7 +51,7 @@ export class Loads {
     return this.#refused;
   }
 
-  begin<T>(read: () => Promise<T>, isHurried: boolean): Load<T> {
+  begin<T>(read: () => Promise<T>, isUrgent: boolean): Load<T> {
     let settle: (result: Promise<T>) => void = () => undefined;
     const result = new Promise<T>((resolve) => {
       settle = resolve;
@@ -61,23 +61,23 @@ export class Loads {
       refuse: (fault) => settle(Promise.reject(fault)),
     };
     if (this.#underWay < this.#atOnceMax) waiting.begin();
-    else this.#enter(waiting, isHurried ? this.#hurried : this.#patient);
+    else this.#enter(waiting, isUrgent ? this.#urgent : this.#background);
     return {
       result,
-      hurry: () => {
-        if (this.#hurried.size >= this.waitingMax || !this.#patient.delete(waiting)) return;
-        this.#hurried.add(waiting);
+      prioritize: () => {
+        if (this.#urgent.size >= this.waitingMax || !this.#background.delete(waiting)) return;
+        this.#urgent.add(waiting);
       },
-      giveUp: () => {
-        if (this.#hurried.delete(waiting) || this.#patient.delete(waiting))
+      cancel: () => {
+        if (this.#urgent.delete(waiting) || this.#background.delete(waiting))
           waiting.refuse(new NotServed('Nobody waits for it any more.'));
       },
     };
   }
 
-  #enter(waiting: Waiting, line: Set<Waiting>): void {
-    if (line.size < this.waitingMax) {
-      line.add(waiting);
+  #enter(waiting: Waiting, queue: Set<Waiting>): void {
+    if (queue.size < this.waitingMax) {
+      queue.add(waiting);
       return;
     }
     this.#refused += 1;
@@ -95,12 +95,12 @@ export class Loads {
   }
 
   #next(): void {
-    const isHurried = this.#patient.size === 0 || (this.#hurried.size > 0 && !this.#wasHurried);
-    const line = isHurried ? this.#hurried : this.#patient;
-    const [next] = line;
+    const isUrgent = this.#background.size === 0 || (this.#urgent.size > 0 && !this.#wasUrgent);
+    const queue = isUrgent ? this.#urgent : this.#background;
+    const [next] = queue;
     if (!next) return;
-    this.#wasHurried = isHurried;
-    line.delete(next);
+    this.#wasUrgent = isUrgent;
+    queue.delete(next);
     next.begin();
   }
 }

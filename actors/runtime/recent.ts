@@ -1,4 +1,4 @@
-export interface RecentBounds {
+export interface CacheBounds {
   /** Keys whose values are kept at hand. */
   readonly kept_max: number;
   /** Reads at one time; beyond it a look-up faults. */
@@ -8,14 +8,14 @@ export interface RecentBounds {
 /** Reads in a row that changes may overtake before the caller is told to come back. */
 const ATTEMPTS_MAX = 8;
 
-interface Reading<Value> {
+interface PendingRead<Value> {
   readonly value: Promise<Value>;
   /** A change came after the read began: what it read may no longer hold. */
   overtaken: boolean;
 }
 
 /** Keys whose values are in memory, and how many may be. */
-export interface AtHand {
+export interface CacheUsage {
   readonly count: number;
   readonly max: number;
 }
@@ -24,12 +24,12 @@ export interface AtHand {
  * What was read of recently seen keys, the least recently seen going first. Keys that have nothing are kept too, so
  * that guessing costs one read a key.
  */
-export interface Recent<Key, Value> {
-  readonly atHand: AtHand;
+export interface Cache<Key, Value> {
+  readonly usage: CacheUsage;
   /** @throws Error when the read fails or too many are under way. */
   lookUp(key: Key): Promise<Value>;
   /** The same, read anew unless that was done a moment ago: for what another shard may have changed just now. */
-  again(key: Key): Promise<Value>;
+  refresh(key: Key): Promise<Value>;
   /** Drops what is known of a key, and what is being read. To be called after each change. */
   forget(key: Key): void;
   /** The same for all of these. */
@@ -37,26 +37,26 @@ export interface Recent<Key, Value> {
 }
 
 /** How old what is at hand must be to be read again: guesses at tokens must not cost a read each. */
-const AGAIN_MS = 250;
+const REFRESH_AFTER_MS = 250;
 
-export function createRecent<Key, Value>(
+export function createCache<Key, Value>(
   load: (key: Key) => Promise<Value>,
-  bounds: RecentBounds,
+  bounds: CacheBounds,
   nowMs: () => number = () => 0,
-): Recent<Key, Value> {
+): Cache<Key, Value> {
   /** Least recently used first. */
   const atHand = new Map<Key, { readonly value: Value; readonly readMs: number }>();
-  const readings = new Map<Key, Reading<Value>>();
+  const readings = new Map<Key, PendingRead<Value>>();
 
   /** One read for all who ask at the same time. */
-  function read(key: Key): Reading<Value> {
+  function read(key: Key): PendingRead<Value> {
     const under = readings.get(key);
     if (under !== undefined) return under;
     if (readings.size >= bounds.reads_max) throw new Error('Too many look-ups are under way.');
     const value = load(key).finally(() => {
       if (readings.get(key) === reading) readings.delete(key);
     });
-    const reading: Reading<Value> = { value, overtaken: false };
+    const reading: PendingRead<Value> = { value, overtaken: false };
     readings.set(key, reading);
     return reading;
   }
@@ -88,15 +88,15 @@ export function createRecent<Key, Value>(
   }
 
   return {
-    get atHand() {
+    get usage() {
       return { count: atHand.size, max: bounds.kept_max };
     },
 
     lookUp,
 
-    again(key) {
+    refresh(key) {
       const known = atHand.get(key);
-      if (known !== undefined && nowMs() - known.readMs >= AGAIN_MS) atHand.delete(key);
+      if (known !== undefined && nowMs() - known.readMs >= REFRESH_AFTER_MS) atHand.delete(key);
       return lookUp(key);
     },
 

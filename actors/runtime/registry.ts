@@ -10,11 +10,11 @@ type Machine<State> = ReturnType<typeof residentMachine<State>>;
 /** What the registry needs of a shell beyond its lifecycle. */
 export interface RegisteredShell<State> extends ResidentShell<State> {
   /** True while passivation would lose something: open commands, sessions, voice states. */
-  readonly busy: boolean;
+  readonly isBusy: boolean;
   /** A bug ended the actor: answer everyone who still waits. */
   crashed(error: Error): void;
   /** Somebody waits for an answer: while it is being read, it is so before what can wait. Asked of shards among many. */
-  hurry?(): void;
+  prioritize?(): void;
 }
 
 /** The shell's way to its own actor. */
@@ -89,7 +89,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     }
     const cell = resident ?? this.#spawn(id);
     cell.usedMs = this.#options.clock.monotonic();
-    if (this.#admits !== null && !patient) cell.shell.hurry?.();
+    if (this.#admits !== null && !patient) cell.shell.prioritize?.();
     cell.actor.send({ type: 'work', work: make(cell.shell) });
   }
 
@@ -180,7 +180,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
         this.#sweeping = false;
         const beforeMs = clock.monotonic() - idleMs;
         for (const cell of [...this.#cells.values()])
-          if (cell.usedMs <= beforeMs && !cell.shell.busy) cell.actor.send({ type: 'idle' });
+          if (cell.usedMs <= beforeMs && !cell.shell.isBusy) cell.actor.send({ type: 'idle' });
         if (this.#cells.size > 0) this.#sweep();
       },
       Math.max(1_000, idleMs / 4),

@@ -1,5 +1,5 @@
 /** Runs the jobs of one key one after another; a failed one does not hold up the next. */
-export function inTurns<Key>(): <T>(key: Key, job: () => Promise<T>) => Promise<T> {
+export function keyedMutex<Key>(): <T>(key: Key, job: () => Promise<T>) => Promise<T> {
   const last = new Map<Key, Promise<unknown>>();
   return (key, job) => {
     const run = (last.get(key) ?? Promise.resolve()).then(job);
@@ -14,7 +14,7 @@ export function inTurns<Key>(): <T>(key: Key, job: () => Promise<T>) => Promise<
 }
 
 /** The same, but a job that has none before it begins at once, within the call. */
-export function behindEarlier<Key>(): <T>(key: Key, job: () => Promise<T>) => Promise<T> {
+export function eagerKeyedMutex<Key>(): <T>(key: Key, job: () => Promise<T>) => Promise<T> {
   const last = new Map<Key, Promise<unknown>>();
   return (key, job) => {
     const earlier = last.get(key);

@@ -1,7 +1,11 @@
 import type { Clock } from './clock.ts';
 
 /** @throws when the job takes longer than `timeoutMs`; it goes on, but nobody minds what comes of it. */
-export function within<T>(job: Promise<T>, timeoutMs: number, clock: Pick<Clock, 'setTimer'>): Promise<T> {
+export function withTimeout<T>(
+  job: Promise<T>,
+  timeoutMs: number,
+  clock: Pick<Clock, 'setTimer'>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = clock.setTimer(() => reject(new Error(`Not done within ${timeoutMs} ms.`)), timeoutMs);
     job.then(resolve, reject).finally(() => timer.cancel());

@@ -3,16 +3,16 @@ import { workerOf } from '../../engine/session/sessionid.ts';
 import type { Ownership, Router, ShardInfo } from '../placement/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import type { DeadJournals } from './deadjournals.ts';
-import type { SessionArchive, Taking } from './journal.ports.ts';
+import type { CrashedJournals } from './deadjournals.ts';
+import type { SessionArchive, TakeResult } from './journal.ports.ts';
 
 interface ArchivePorts {
   readonly ownership: Pick<Ownership, 'self' | 'view' | 'onChange'>;
   readonly router: Pick<Router, 'askShard' | 'serve'>;
   /** Null where no journals lie. */
-  readonly journals: Pick<DeadJournals, 'take'> | null;
+  readonly journals: Pick<CrashedJournals, 'take'> | null;
   /** Lets go of a session of this shard. */
-  readonly surrender: (claim: SessionClaim) => Answer;
+  readonly transferOut: (claim: SessionClaim) => Answer;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly wheel: Wheel;
   /** How long a home that does not answer is waited for. */
@@ -22,18 +22,18 @@ interface ArchivePorts {
 }
 
 /** `busy`: it has the session, and will let go of it when asked again. */
-type Answer = Taking | { readonly kind: 'busy' };
+type Answer = TakeResult | { readonly kind: 'busy' };
 
 /** A claim as it is asked of others: under the same key the same question is asked again, its answer having been lost. */
-interface Question {
+interface ClaimRequest {
   readonly claim: SessionClaim;
   readonly key: string;
 }
 
 const UNKNOWN: Answer = { kind: 'unknown' };
 /** Answers that gave a session away, for who has not heard them. */
-const GIVEN_MAX = 256;
-const GIVEN_MS = 15_000;
+const ANSWERS_MAX = 256;
+const ANSWER_AGE_MS = 15_000;
 const RETRY_MS = 500;
 const ASK_DEADLINE_MS = 5000;
 
@@ -44,24 +44,24 @@ const ASK_DEADLINE_MS = 5000;
  */
 export class ClusterArchive implements SessionArchive {
   readonly #ports: ArchivePorts;
-  readonly #given = new Map<string, { readonly answer: Promise<Answer>; readonly atMs: number }>();
+  readonly #answers = new Map<string, { readonly answer: Promise<Answer>; readonly atMs: number }>();
   #claims = 0;
 
   constructor(ports: ArchivePorts) {
     this.#ports = ports;
-    ports.router.serve('sessions.take', ([question]: [Question]) =>
-      this.#give(question, () => this.#let(question.claim)),
+    ports.router.serve('sessions.take', ([request]: [ClaimRequest]) =>
+      this.#answerOnce(request, () => this.#takeLocal(request.claim)),
     );
-    ports.router.serve('sessions.takeCopy', ([question]: [Question]) =>
-      this.#give(question, () => this.#buried(question.claim, true)),
+    ports.router.serve('sessions.takeCopy', ([request]: [ClaimRequest]) =>
+      this.#answerOnce(request, () => this.#takeFromJournals(request.claim, true)),
     );
   }
 
-  async take(wanted: SessionClaim): Promise<Taking> {
+  async take(wanted: SessionClaim): Promise<TakeResult> {
     const { clock, deadlineMs, ownership } = this.#ports;
     const { sessionId, principal, seq } = wanted;
     this.#claims += 1;
-    const question = {
+    const request = {
       claim: { sessionId, principal, seq },
       key: `${ownership.self?.instance}:${this.#claims}`,
     };
@@ -69,48 +69,48 @@ export class ClusterArchive implements SessionArchive {
     /** Runs that have said that they do not have it. */
     const without = new Set<string>();
     for (;;) {
-      const answer = await this.#search(question, without);
+      const answer = await this.#search(request, without);
       if (answer.kind !== 'busy') return answer;
       // Whoever has it is neither answering nor gone.
       if (clock.monotonic() >= untilMs) return { kind: 'unknown' };
-      await this.#change();
+      await this.#viewChange();
     }
   }
 
   /** `busy` here: somebody who may have it has not said so. */
-  async #search(question: Question, without: Set<string>): Promise<Answer> {
-    const { claim } = question;
+  async #search(request: ClaimRequest, without: Set<string>): Promise<Answer> {
+    const { claim } = request;
     const hinted = this.#peers().find(({ worker }) => worker === workerOf(claim.sessionId));
-    let answer = hinted ? await this.#ask(hinted, 'sessions.take', question, without) : UNKNOWN;
+    let answer = hinted ? await this.#ask(hinted, 'sessions.take', request, without) : UNKNOWN;
     if (answer.kind !== 'unknown' && answer.kind !== 'busy') return answer;
-    const buried = await this.#buried(claim, false);
-    if (buried.kind !== 'unknown') return buried;
+    const crashed = await this.#takeFromJournals(claim, false);
+    if (crashed.kind !== 'unknown') return crashed;
     const others = this.#peers().filter(({ id }) => id !== hinted?.id);
-    answer = best([answer, ...(await this.#askAll(others, 'sessions.take', question, without))]);
+    answer = bestAnswer([answer, ...(await this.#askAll(others, 'sessions.take', request, without))]);
     if (answer.kind !== 'unknown') return answer;
-    const copied = await this.#buried(claim, true);
-    if (copied.kind !== 'unknown') return copied;
-    return best(await this.#askAll(this.#peers(), 'sessions.takeCopy', question, null));
+    const replicated = await this.#takeFromJournals(claim, true);
+    if (replicated.kind !== 'unknown') return replicated;
+    return bestAnswer(await this.#askAll(this.#peers(), 'sessions.takeCopy', request, null));
   }
 
   #askAll(
     peers: readonly ShardInfo[],
     method: 'sessions.take' | 'sessions.takeCopy',
-    question: Question,
+    request: ClaimRequest,
     without: Set<string> | null,
   ): Promise<Answer[]> {
-    return Promise.all(peers.map((peer) => this.#ask(peer, method, question, without)));
+    return Promise.all(peers.map((peer) => this.#ask(peer, method, request, without)));
   }
 
   async #ask(
     { id, instance }: ShardInfo,
     method: 'sessions.take' | 'sessions.takeCopy',
-    question: Question,
+    request: ClaimRequest,
     without: Set<string> | null,
   ): Promise<Answer> {
     if (without?.has(instance)) return UNKNOWN;
     try {
-      const answer = (await this.#ports.router.askShard(id, method, [question], ASK_DEADLINE_MS)) as Answer;
+      const answer = (await this.#ports.router.askShard(id, method, [request], ASK_DEADLINE_MS)) as Answer;
       if (answer.kind === 'unknown') without?.add(instance);
       return answer;
     } catch {
@@ -119,26 +119,26 @@ export class ClusterArchive implements SessionArchive {
   }
 
   /** Answers a question that is asked again as it was answered, when that was more than that it is not here. */
-  async #give({ key }: Question, find: () => Promise<Answer>): Promise<Answer> {
+  async #answerOnce({ key }: ClaimRequest, find: () => Promise<Answer>): Promise<Answer> {
     const nowMs = this.#ports.clock.monotonic();
-    for (const [old, { atMs }] of this.#given)
-      if (nowMs - atMs > GIVEN_MS || this.#given.size > GIVEN_MAX) this.#given.delete(old);
+    for (const [old, { atMs }] of this.#answers)
+      if (nowMs - atMs > ANSWER_AGE_MS || this.#answers.size > ANSWERS_MAX) this.#answers.delete(old);
       else break;
-    const known = this.#given.get(key);
+    const known = this.#answers.get(key);
     if (known) return known.answer;
     const answer = find();
-    this.#given.set(key, { answer, atMs: nowMs });
+    this.#answers.set(key, { answer, atMs: nowMs });
     const { kind } = await answer;
-    if (kind === 'unknown' || kind === 'busy') this.#given.delete(key);
+    if (kind === 'unknown' || kind === 'busy') this.#answers.delete(key);
     return answer;
   }
 
-  async #let(claim: SessionClaim): Promise<Answer> {
-    const answer = this.#ports.surrender(claim);
-    return answer.kind === 'unknown' ? this.#buried(claim, false) : answer;
+  async #takeLocal(claim: SessionClaim): Promise<Answer> {
+    const answer = this.#ports.transferOut(claim);
+    return answer.kind === 'unknown' ? this.#takeFromJournals(claim, false) : answer;
   }
 
-  async #buried(claim: SessionClaim, copy: boolean): Promise<Taking> {
+  async #takeFromJournals(claim: SessionClaim, copy: boolean): Promise<TakeResult> {
     try {
       return (await this.#ports.journals?.take(claim, copy)) ?? { kind: 'unknown' };
     } catch (error) {
@@ -153,7 +153,7 @@ export class ClusterArchive implements SessionArchive {
   }
 
   /** Resolves when the cluster looks different, or after a while. */
-  #change(): Promise<void> {
+  #viewChange(): Promise<void> {
     return new Promise((resolve) => {
       const timer = this.#ports.wheel.add(done, RETRY_MS);
       const stop = this.#ports.ownership.onChange(done);
@@ -167,7 +167,7 @@ export class ClusterArchive implements SessionArchive {
 }
 
 /** The answer of who has it, else of who may. */
-function best(answers: readonly Answer[]): Answer {
-  const telling = answers.find(({ kind }) => kind !== 'unknown' && kind !== 'busy');
-  return telling ?? answers.find(({ kind }) => kind === 'busy') ?? UNKNOWN;
+function bestAnswer(answers: readonly Answer[]): Answer {
+  const decisive = answers.find(({ kind }) => kind !== 'unknown' && kind !== 'busy');
+  return decisive ?? answers.find(({ kind }) => kind === 'busy') ?? UNKNOWN;
 }

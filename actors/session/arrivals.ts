@@ -4,12 +4,12 @@ import { NotServed } from '../../protocol/faults.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import type { SessionBackend } from './backend.ts';
 import type { SessionArchive, SessionJournal } from './journal.ports.ts';
-import type { Passage } from './passage.ts';
+import type { MigrationLimiter } from './passage.ts';
 import type { Principal } from './ports.ts';
 import { plainOf, principalOf } from './record.ts';
 import type { GatewaySessionActor, SessionIdentity } from './session.shell.ts';
 
-interface ArrivalPorts {
+interface MigrationPorts {
   readonly archive: SessionArchive;
   readonly backend: Pick<SessionBackend, 'reopen'>;
   readonly find: (sessionId: string) => GatewaySessionActor | undefined;
@@ -20,7 +20,7 @@ interface ArrivalPorts {
   readonly settled: (session: GatewaySessionActor) => void;
   readonly wheel: Wheel;
   /** Lets a bounded number come at a time; none: all at once. */
-  readonly passage: Passage | null;
+  readonly limiter: MigrationLimiter | null;
   /** Knows how far they have their streams. */
   readonly journal: SessionJournal | null;
 }
@@ -31,19 +31,19 @@ const REOPEN_MS = 20_000;
 type Claim = Omit<SessionClaim, 'principal'> & { readonly principal: Principal };
 
 /** Sessions that come here from other homes, or from what is left of such, when their clients resume them here. */
-export class Arrivals {
-  readonly #ports: ArrivalPorts;
+export class Migrations {
+  readonly #ports: MigrationPorts;
   /** By session, what is under way for it. */
-  readonly #arriving = new Map<string, Promise<unknown>>();
+  readonly #underWay = new Map<string, Promise<unknown>>();
   /** Sessions that are here and do not hear all that they heard yet, as that has failed. */
   readonly #unopened = new WeakSet<GatewaySessionActor>();
 
-  constructor(ports: ArrivalPorts) {
+  constructor(ports: MigrationPorts) {
     this.#ports = ports;
   }
 
   has(sessionId: string): boolean {
-    return this.#arriving.has(sessionId);
+    return this.#underWay.has(sessionId);
   }
 
   /**
@@ -52,44 +52,48 @@ export class Arrivals {
    *
    * @throws what went wrong; the session is kept, and may be asked for again.
    */
-  async bring(claim: Claim): Promise<GatewaySessionActor | 'seqUnknown' | undefined> {
+  async migrate(claim: Claim): Promise<GatewaySessionActor | 'seqUnknown' | undefined> {
     // How that goes is for whoever began it.
-    for (let under = this.#arriving.get(claim.sessionId); under; under = this.#arriving.get(claim.sessionId))
-      await under.catch(() => undefined);
+    for (
+      let earlier = this.#underWay.get(claim.sessionId);
+      earlier;
+      earlier = this.#underWay.get(claim.sessionId)
+    )
+      await earlier.catch(() => undefined);
     const here = this.#ports.find(claim.sessionId);
     if (here && !this.#unopened.has(here)) return here;
-    const { passage } = this.#ports;
-    const come = () => (here ? this.#open(here) : this.#take(claim));
-    const coming = passage ? passage.through(come) : come();
-    this.#arriving.set(claim.sessionId, coming);
+    const { limiter } = this.#ports;
+    const migrate = () => (here ? this.#open(here) : this.#take(claim));
+    const migrating = limiter ? limiter.run(migrate) : migrate();
+    this.#underWay.set(claim.sessionId, migrating);
     try {
-      return await coming;
+      return await migrating;
     } finally {
-      this.#arriving.delete(claim.sessionId);
+      this.#underWay.delete(claim.sessionId);
     }
   }
 
   /** Has a session hear again what it heard, from where it is. */
-  async again(sessionId: string): Promise<void> {
+  async reopen(sessionId: string): Promise<void> {
     const session = this.#ports.find(sessionId);
-    if (!session || this.#arriving.has(sessionId)) return;
+    if (!session || this.#underWay.has(sessionId)) return;
     const opening = this.#open(session);
-    this.#arriving.set(sessionId, opening);
+    this.#underWay.set(sessionId, opening);
     try {
       await opening;
     } finally {
-      this.#arriving.delete(sessionId);
+      this.#underWay.delete(sessionId);
     }
   }
 
   async #take(claim: Claim): Promise<GatewaySessionActor | 'seqUnknown' | undefined> {
-    const taking = await this.#ports.archive.take({ ...claim, principal: plainOf(claim.principal) });
-    if (taking.kind === 'seqUnknown') return 'seqUnknown';
-    return taking.kind === 'taken' ? this.#open(this.#restore(taking.record)) : undefined;
+    const result = await this.#ports.archive.take({ ...claim, principal: plainOf(claim.principal) });
+    if (result.kind === 'seqUnknown') return 'seqUnknown';
+    return result.kind === 'taken' ? this.#open(this.#restore(result.record)) : undefined;
   }
 
   /** @throws NotServed when it takes too long: the client is to try again. */
-  #inTime<T>(job: Promise<T>): Promise<T> {
+  #withTimeout<T>(job: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const late = () => reject(new NotServed('A session could not be opened again in time.'));
       const timer = this.#ports.wheel.add(late, REOPEN_MS);
@@ -112,7 +116,7 @@ export class Arrivals {
     this.#unopened.add(session);
     try {
       const reopening = backend.reopen(session, { presence: session.presence, cursors });
-      const isWhole = await this.#inTime(reopening);
+      const isWhole = await this.#withTimeout(reopening);
       this.#unopened.delete(session);
       if (!isWhole) session.end(CLOSE.SESSION_TIMED_OUT);
       return session.over ? undefined : session;

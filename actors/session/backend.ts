@@ -1,15 +1,15 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
-import type { Subscriber } from '../../engine/fanout/body.ts';
+import type { Recipient } from '../../engine/fanout/body.ts';
 import type { Cursor } from '../../engine/session/cursors.ts';
 import type { Shard } from '../../engine/session/identify.ts';
-import type { Circle, ReadyApplication } from '../../engine/session/ready.ts';
+import type { ReadyApplication, ReadyRelations } from '../../engine/session/ready.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Principal } from './ports.ts';
 import type { RequestName, Requests, SessionRequest } from './requests.ts';
 
 /** A session as the rest of the engine sees it. */
-export interface LiveSession extends Subscriber {
+export interface LiveSession extends Recipient {
   readonly userId: UserId;
   /** By which its shard names it, on links and in its journal; never used twice by one run of a shard. */
   readonly handle: number;
@@ -44,7 +44,7 @@ export interface Opening {
   /** Channel objects of the user's direct messages. */
   readonly privateChannels: readonly object[];
   /** Null for bots. */
-  readonly circle: Circle | null;
+  readonly circle: ReadyRelations | null;
   /** Lobbies that an application's session is in from now on; what happens there is delivered already. */
   readonly lobbies: readonly object[];
 }
@@ -72,7 +72,7 @@ export interface SessionBackend {
    */
   reopen(session: LiveSession, reopening: Reopening): Promise<boolean>;
   /** The session goes on at another home: what is kept of it here goes, without a word to anyone. */
-  surrendered(session: LiveSession): void;
+  transferred(session: LiveSession): void;
   /** Makes the guild deliver GUILD_CREATE to the session (if its intents allow) and everything after it. */
   subscribe(session: LiveSession, guildId: GuildId): Promise<void>;
   /** Undoes `open` and every `subscribe`. */

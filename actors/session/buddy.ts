@@ -3,7 +3,7 @@ import type { Ownership, Router, ShardInfo } from '../placement/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
-interface BuddyPorts {
+interface ReplicationPorts {
   readonly ownership: Pick<Ownership, 'self' | 'view' | 'onChange'>;
   readonly router: Pick<Router, 'askShard' | 'serve'>;
   readonly store: JournalStore;
@@ -22,10 +22,10 @@ interface BuddyPorts {
   readonly onFault: (error: unknown) => void;
 }
 
-export type CopyPorts = Omit<BuddyPorts, 'score' | 'rotate'>;
+export type ReplicaPorts = Omit<ReplicationPorts, 'score' | 'rotate'>;
 
 /** A part of a segment on its way. */
-interface Part {
+interface Chunk {
   readonly segment: number;
   /** Where it begins in the segment. */
   readonly at: number;
@@ -34,28 +34,28 @@ interface Part {
 
 /** What may wait for the buddy; beyond it the copy is begun anew. */
 const WAITING_BYTES_MAX = 16 << 20;
-const QUESTION_BYTES_MAX = 4 << 20;
+const REQUEST_BYTES_MAX = 4 << 20;
 const ASK_DEADLINE_MS = 5000;
 const RETRY_MS = 1000;
 /** Copies that are kept at one time: of so many shards. */
-const COPIES_MAX = 64;
+const REPLICAS_MAX = 64;
 
 /**
  * Sends this shard's journal to another one, on another disk and if possible another machine, from which sessions can be
  * taken when this machine is gone. Shards that share the place of their journals need no copy.
  */
-export class Buddy {
-  readonly #ports: BuddyPorts;
-  #chosen: ShardInfo | null = null;
-  readonly #places = new Map<string, Promise<string | null>>();
-  #parts: Part[] = [];
+export class JournalReplication {
+  readonly #ports: ReplicationPorts;
+  #target: ShardInfo | null = null;
+  readonly #storeIds = new Map<string, Promise<string | null>>();
+  #chunks: Chunk[] = [];
   #waitingBytes = 0;
   /** False: nothing is copied until the next segment begins. */
-  #copying = false;
-  #sending = false;
-  #choosing = 0;
+  #isReplicating = false;
+  #isSending = false;
+  #choice = 0;
 
-  constructor(ports: BuddyPorts) {
+  constructor(ports: ReplicationPorts) {
     this.#ports = ports;
     const { ownership, router, store } = ports;
     router.serve('journals.location', () => store.id);
@@ -73,47 +73,47 @@ export class Buddy {
   }
 
   get shardId(): string | null {
-    return this.#chosen?.id ?? null;
+    return this.#target?.id ?? null;
   }
 
   /** A batch was written to a segment, from this byte of it on. */
-  tap(batch: Uint8Array, segment: number, at: number): void {
+  append(batch: Uint8Array, segment: number, at: number): void {
     // A copy begins with a segment, which names all sessions.
-    if (!this.#chosen || (!this.#copying && at !== 0)) return;
-    this.#copying = true;
+    if (!this.#target || (!this.#isReplicating && at !== 0)) return;
+    this.#isReplicating = true;
     if (this.#waitingBytes + batch.length > WAITING_BYTES_MAX) {
       this.#restart();
       return;
     }
-    this.#parts.push({ segment, at, bytes: batch.slice() });
+    this.#chunks.push({ segment, at, bytes: batch.slice() });
     this.#waitingBytes += batch.length;
-    if (!this.#sending) void this.#send(this.#chosen);
+    if (!this.#isSending) void this.#send(this.#target);
   }
 
   /** Lets everything go that waits, and copies from the next segment on. */
   #restart(): void {
-    this.#parts = [];
+    this.#chunks = [];
     this.#waitingBytes = 0;
-    this.#copying = false;
+    this.#isReplicating = false;
     this.#ports.wheel.after(() => {
-      if (this.#chosen && !this.#copying) this.#ports.rotate();
+      if (this.#target && !this.#isReplicating) this.#ports.rotate();
     }, RETRY_MS);
   }
 
   async #send(to: ShardInfo): Promise<void> {
     const self = this.#ports.ownership.self;
-    this.#sending = true;
-    while (this.#parts.length > 0 && this.#chosen === to && self) {
-      const [first] = this.#parts as [Part];
-      const parts = this.#partsOf(first.segment);
-      const bytes = parts.length === 1 ? first.bytes : Buffer.concat(parts.map((part) => part.bytes));
-      const question = [self.id, self.instance, first.segment, first.at, bytes] as const;
+    this.#isSending = true;
+    while (this.#chunks.length > 0 && this.#target === to && self) {
+      const [first] = this.#chunks as [Chunk];
+      const chunks = this.#chunksOf(first.segment);
+      const bytes = chunks.length === 1 ? first.bytes : Buffer.concat(chunks.map((chunk) => chunk.bytes));
+      const request = [self.id, self.instance, first.segment, first.at, bytes] as const;
       try {
-        const isKept = await this.#ports.router.askShard(to.id, 'journals.append', question, ASK_DEADLINE_MS);
-        if (this.#parts[0] !== first) continue;
+        const isKept = await this.#ports.router.askShard(to.id, 'journals.append', request, ASK_DEADLINE_MS);
+        if (this.#chunks[0] !== first) continue;
         if (isKept !== true) this.#restart();
         else {
-          this.#parts.splice(0, parts.length);
+          this.#chunks.splice(0, chunks.length);
           this.#waitingBytes -= bytes.length;
         }
       } catch {
@@ -121,77 +121,79 @@ export class Buddy {
         if (!(await this.#ports.wheel.pause(RETRY_MS))) return;
       }
     }
-    this.#sending = false;
-    if (this.#parts.length > 0 && this.#chosen) void this.#send(this.#chosen);
+    this.#isSending = false;
+    if (this.#chunks.length > 0 && this.#target) void this.#send(this.#target);
   }
 
   /** The first of those that wait, as far as they are of one segment and fit one question. */
-  #partsOf(segment: number): Part[] {
-    const parts: Part[] = [];
+  #chunksOf(segment: number): Chunk[] {
+    const chunks: Chunk[] = [];
     let bytes = 0;
-    for (const part of this.#parts) {
-      if (part.segment !== segment || (bytes > 0 && bytes + part.bytes.length > QUESTION_BYTES_MAX)) break;
-      parts.push(part);
-      bytes += part.bytes.length;
+    for (const chunk of this.#chunks) {
+      if (chunk.segment !== segment || (bytes > 0 && bytes + chunk.bytes.length > REQUEST_BYTES_MAX)) break;
+      chunks.push(chunk);
+      bytes += chunk.bytes.length;
     }
-    return parts;
+    return chunks;
   }
 
   #choose(): void {
-    this.#choosing += 1;
-    const turn = this.#choosing;
-    this.#best()
+    this.#choice += 1;
+    const turn = this.#choice;
+    this.#bestTarget()
       .then((best) => {
-        if (turn !== this.#choosing || best?.instance === this.#chosen?.instance) return;
-        this.#chosen = best;
+        if (turn !== this.#choice || best?.instance === this.#target?.instance) return;
+        this.#target = best;
         this.#restart();
       })
       .catch((error) => this.#ports.onFault(error));
   }
 
-  async #best(): Promise<ShardInfo | null> {
+  async #bestTarget(): Promise<ShardInfo | null> {
     const { ownership, score } = this.#ports;
     const { self, view } = ownership;
     if (!self) return null;
     const peers = view.shards.filter(({ instance, draining }) => instance !== self.instance && !draining);
-    const places = await Promise.all(peers.map((peer) => this.#placeOf(peer)));
-    const apart = peers.filter((_, at) => places[at] !== null && places[at] !== this.#ports.store.id);
-    const elsewhere = apart.filter(({ host }) => host !== self.host);
-    const [best = null] = (elsewhere.length > 0 ? elsewhere : apart).toSorted(
+    const storeIds = await Promise.all(peers.map((peer) => this.#storeIdOf(peer)));
+    const otherDisks = peers.filter(
+      (_, at) => storeIds[at] !== null && storeIds[at] !== this.#ports.store.id,
+    );
+    const otherHosts = otherDisks.filter(({ host }) => host !== self.host);
+    const [best = null] = (otherHosts.length > 0 ? otherHosts : otherDisks).toSorted(
       (a, b) => score(self.id, b.id) - score(self.id, a.id),
     );
     return best;
   }
 
   /** Where a shard's journals lie; null when it does not say. */
-  #placeOf({ id, instance }: ShardInfo): Promise<string | null> {
-    let place = this.#places.get(instance);
-    if (!place) {
+  #storeIdOf({ id, instance }: ShardInfo): Promise<string | null> {
+    let storeId = this.#storeIds.get(instance);
+    if (!storeId) {
       const asked = this.#ports.router.askShard(id, 'journals.location', [], ASK_DEADLINE_MS);
-      place = asked.catch(() => {
-        this.#places.delete(instance);
+      storeId = asked.catch(() => {
+        this.#storeIds.delete(instance);
         this.#ports.wheel.after(() => this.#choose(), 2 * RETRY_MS);
         return null;
       });
-      this.#places.set(instance, place);
+      this.#storeIds.set(instance, storeId);
     }
-    return place;
+    return storeId;
   }
 }
 
 /** Copies of other shards' journals, as these send them. */
-export class Copies {
-  readonly #ports: CopyPorts;
-  readonly #copies = new Map<string, Copy>();
+export class JournalReplicas {
+  readonly #ports: ReplicaPorts;
+  readonly #replicas = new Map<string, Replica>();
   /** One append after the other, for each shard. */
   readonly #tails = new Map<string, Promise<unknown>>();
 
-  constructor(ports: CopyPorts) {
+  constructor(ports: ReplicaPorts) {
     this.#ports = ports;
     ports.router.serve(
       'journals.append',
       ([shardId, instance, segment, at, bytes]: [string, string, number, number, Uint8Array]) =>
-        this.#inTurn(instance, () => this.#append(shardId, instance, { segment, at, bytes })),
+        this.#inOrder(instance, () => this.#append(shardId, instance, { segment, at, bytes })),
     );
     ports.ownership.onChange(({ gone }) => {
       for (const { instance } of gone)
@@ -201,15 +203,15 @@ export class Copies {
 
   get bytes(): number {
     let bytes = 0;
-    for (const { writer } of this.#copies.values()) bytes += writer.bytes;
+    for (const { writer } of this.#replicas.values()) bytes += writer.bytes;
     return bytes;
   }
 
   close(): void {
-    for (const instance of [...this.#copies.keys()]) this.#end(instance);
+    for (const instance of [...this.#replicas.keys()]) this.#end(instance);
   }
 
-  #inTurn(instance: string, run: () => Promise<boolean>): Promise<boolean> {
+  #inOrder(instance: string, run: () => Promise<boolean>): Promise<boolean> {
     const done = (this.#tails.get(instance) ?? Promise.resolve()).then(run, run);
     const tail = done.catch((error) => this.#ports.onFault(error));
     this.#tails.set(instance, tail);
@@ -220,39 +222,39 @@ export class Copies {
   }
 
   /** False: it does not go on where the copy ends, which must be begun anew with a segment. */
-  async #append(shardId: string, instance: string, part: Part): Promise<boolean> {
-    let copy = this.#copies.get(instance);
-    if (!copy) {
-      if (part.at !== 0 || this.#copies.size >= COPIES_MAX) return false;
-      copy = { writer: await this.#ports.store.open(shardId, instance, true), segment: 0, ended: [] };
-      this.#copies.set(instance, copy);
+  async #append(shardId: string, instance: string, chunk: Chunk): Promise<boolean> {
+    let replica = this.#replicas.get(instance);
+    if (!replica) {
+      if (chunk.at !== 0 || this.#replicas.size >= REPLICAS_MAX) return false;
+      replica = { writer: await this.#ports.store.open(shardId, instance, true), segment: 0, ended: [] };
+      this.#replicas.set(instance, replica);
     }
-    const { writer } = copy;
-    if (part.segment > copy.segment) {
-      if (part.at !== 0) return false;
-      if (copy.segment > 0) copy.ended.push(this.#ports.clock.monotonic());
+    const { writer } = replica;
+    if (chunk.segment > replica.segment) {
+      if (chunk.at !== 0) return false;
+      if (replica.segment > 0) replica.ended.push(this.#ports.clock.monotonic());
       writer.rotate();
-      copy.segment = part.segment;
+      replica.segment = chunk.segment;
     }
     const { bytes: has } = writer.segment;
-    if (part.segment === copy.segment && part.at > has) return false;
+    if (chunk.segment === replica.segment && chunk.at > has) return false;
     // Some of it may have come before, when the answer was lost.
-    const more = part.segment < copy.segment ? 0 : part.at + part.bytes.length - has;
-    if (more > 0) writer.append(part.bytes.subarray(part.bytes.length - more));
-    this.#trim(copy);
+    const more = chunk.segment < replica.segment ? 0 : chunk.at + chunk.bytes.length - has;
+    if (more > 0) writer.append(chunk.bytes.subarray(chunk.bytes.length - more));
+    this.#trim(replica);
     return true;
   }
 
-  #trim(copy: Copy): void {
+  #trim(replica: Replica): void {
     const { clock, settings } = this.#ports;
     const beforeMs = clock.monotonic() - settings.ageMs;
     // The newest segment may not have named all sessions yet: the one before it stays in any case.
     while (
-      copy.ended.length > 1 &&
-      ((copy.ended[0] as number) < beforeMs || copy.writer.bytes > settings.bytesMax)
+      replica.ended.length > 1 &&
+      ((replica.ended[0] as number) < beforeMs || replica.writer.bytes > settings.bytesMax)
     ) {
-      if (!copy.writer.drop()) return;
-      copy.ended.shift();
+      if (!replica.writer.drop()) return;
+      replica.ended.shift();
     }
   }
 
@@ -263,12 +265,12 @@ export class Copies {
   }
 
   #end(instance: string): void {
-    this.#copies.get(instance)?.writer.close();
-    this.#copies.delete(instance);
+    this.#replicas.get(instance)?.writer.close();
+    this.#replicas.delete(instance);
   }
 }
 
-interface Copy {
+interface Replica {
   readonly writer: JournalWriter;
   /** As its shard counts. */
   segment: number;

@@ -4,9 +4,9 @@ import { readDispatch, wordsOf } from '../../engine/session/journal.ts';
 import { isSamePrincipal, type MissedFrame, type SessionClaim } from '../../engine/session/record.ts';
 import type { JournalFolder, JournalStore, TakenSession } from '../../storage/journal/port.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { Taking } from './journal.ports.ts';
+import type { TakeResult } from './journal.ports.ts';
 
-interface DeadJournalPorts {
+interface CrashedJournalPorts {
   readonly store: JournalStore;
   readonly clock: Clock;
   readonly settings: {
@@ -15,7 +15,7 @@ interface DeadJournalPorts {
     readonly ageMs: number;
   };
   /** Whether nobody writes it any more, and its sessions are anybody's. */
-  readonly isDead: (folder: JournalFolder) => Promise<boolean>;
+  readonly hasCrashed: (folder: JournalFolder) => Promise<boolean>;
   /** Some of a journal was damaged: this many places. */
   readonly onDamage: (folder: JournalFolder, damages: number) => void;
 }
@@ -26,23 +26,26 @@ const SLICE_MS = 4;
 const SEGMENTS_MAX = 4;
 /** How long a list of folders is good enough. */
 const LISTED_MS = 250;
-const UNKNOWN: Taking = { kind: 'unknown' };
+const UNKNOWN: TakeResult = { kind: 'unknown' };
 
-interface Dead {
+interface IndexedJournal {
   readonly index: JournalIndex;
   /** Sessions that it has no more, by `markOf`. */
   readonly taken: Set<string>;
 }
 
 /** The journals of runs that are over: sessions whose process is gone, for whoever resumes them first. */
-export class DeadJournals {
-  readonly #ports: DeadJournalPorts;
-  readonly #dead = new Map<string, { readonly instance: string; readonly reading: Promise<Dead> }>();
+export class CrashedJournals {
+  readonly #ports: CrashedJournalPorts;
+  readonly #journals = new Map<
+    string,
+    { readonly instance: string; readonly reading: Promise<IndexedJournal> }
+  >();
   readonly #segments = new Map<string, Promise<Buffer>>();
   #listing: Promise<readonly JournalFolder[]> | null = null;
   #listedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(ports: DeadJournalPorts) {
+  constructor(ports: CrashedJournalPorts) {
     this.#ports = ports;
   }
 
@@ -50,16 +53,16 @@ export class DeadJournals {
    * Takes a session from a journal that its run has written here (`copy` false), or from a copy of one. A copy may lack
    * the end, so that it does not know a session whose client has seen more.
    */
-  async take(claim: SessionClaim, copy: boolean): Promise<Taking> {
+  async take(claim: SessionClaim, copy: boolean): Promise<TakeResult> {
     for (const folder of await this.#folders()) {
-      if (folder.copy !== copy || !(await this.#ports.isDead(folder))) continue;
-      const dead = await this.#read(folder);
-      const session = dead.index.find(claim.sessionId);
-      if (!session || dead.taken.has(markOf(takenOf(session)))) continue;
+      if (folder.copy !== copy || !(await this.#ports.hasCrashed(folder))) continue;
+      const journal = await this.#read(folder);
+      const session = journal.index.find(claim.sessionId);
+      if (!session || journal.taken.has(markOf(takenOf(session)))) continue;
       if (!isSamePrincipal(session.identity.principal, claim.principal)) continue;
-      const taking = await this.#takeFrom(folder, dead, session, claim);
+      const result = await this.#takeFrom(folder, journal, session, claim);
       // Of a session that has changed homes since, another journal knows more.
-      if (taking.kind !== 'unknown') return taking;
+      if (result.kind !== 'unknown') return result;
     }
     return UNKNOWN;
   }
@@ -69,19 +72,20 @@ export class DeadJournals {
     const { store, clock, settings } = this.#ports;
     const folders = await store.folders();
     const names = new Set(folders.map(nameOf));
-    for (const name of [...this.#dead.keys()]) if (!names.has(name)) this.#dead.delete(name);
+    for (const name of [...this.#journals.keys()]) if (!names.has(name)) this.#journals.delete(name);
     for (const folder of folders) {
       // A journal that is written is never as old as this: it names its sessions again and again.
-      if (clock.now() - folder.writtenMs <= settings.ageMs * 2 || !(await this.#ports.isDead(folder)))
+      if (clock.now() - folder.writtenMs <= settings.ageMs * 2 || !(await this.#ports.hasCrashed(folder)))
         continue;
-      this.#dead.delete(nameOf(folder));
+      this.#journals.delete(nameOf(folder));
       await store.remove(folder);
     }
   }
 
   /** Forgets what is at hand of a run that is alive after all. */
   forget(instance: string): void {
-    for (const [name, dead] of this.#dead) if (dead.instance === instance) this.#dead.delete(name);
+    for (const [name, journal] of this.#journals)
+      if (journal.instance === instance) this.#journals.delete(name);
     this.#listedMs = Number.NEGATIVE_INFINITY;
   }
 
@@ -95,18 +99,18 @@ export class DeadJournals {
     return this.#listing;
   }
 
-  #read(folder: JournalFolder): Promise<Dead> {
+  #read(folder: JournalFolder): Promise<IndexedJournal> {
     const name = nameOf(folder);
-    let dead = this.#dead.get(name);
-    if (!dead) {
-      dead = { instance: folder.instance, reading: this.#readNow(folder) };
-      this.#dead.set(name, dead);
-      dead.reading.catch(() => this.#dead.delete(name));
+    let journal = this.#journals.get(name);
+    if (!journal) {
+      journal = { instance: folder.instance, reading: this.#readNow(folder) };
+      this.#journals.set(name, journal);
+      journal.reading.catch(() => this.#journals.delete(name));
     }
-    return dead.reading;
+    return journal.reading;
   }
 
-  async #readNow(folder: JournalFolder): Promise<Dead> {
+  async #readNow(folder: JournalFolder): Promise<IndexedJournal> {
     const { store, clock, settings, onDamage } = this.#ports;
     const index = new JournalIndex(settings.framesMax);
     for (const segment of await store.segments(folder)) {
@@ -124,16 +128,16 @@ export class DeadJournals {
 
   async #takeFrom(
     folder: JournalFolder,
-    { index, taken }: Dead,
+    { index, taken }: IndexedJournal,
     session: IndexedSession,
     { seq }: SessionClaim,
-  ): Promise<Taking> {
+  ): Promise<TakeResult> {
     const { store, clock, settings } = this.#ports;
     const nowMs = clock.now();
     const wanted = session.seq - seq;
     // It has not been heard of for so long that its client must have been told otherwise.
     if (nowMs - index.lastMs > settings.ageMs || (wanted < 0 && folder.copy)) return UNKNOWN;
-    const places = wanted > 0 ? session.places.slice(-wanted) : [];
+    const places = wanted > 0 ? session.positions.slice(-wanted) : [];
     const isKept =
       Number.isInteger(seq) &&
       seq >= 0 &&

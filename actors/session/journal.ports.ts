@@ -45,7 +45,7 @@ export interface SessionJournal {
   close(): void;
 }
 
-export type Taking =
+export type TakeResult =
   | { readonly kind: 'taken'; readonly record: SessionRecord }
   /** Nobody has it, or it is somebody else's. */
   | { readonly kind: 'unknown' }
@@ -60,5 +60,5 @@ export interface SessionArchive {
    * Takes a session over, wherever it is: of all who ask for it, in the whole cluster, one gets it. Waits for a home that
    * neither answers nor is gone.
    */
-  take(claim: SessionClaim): Promise<Taking>;
+  take(claim: SessionClaim): Promise<TakeResult>;
 }

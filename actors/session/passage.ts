@@ -2,7 +2,7 @@ import { NotServed } from '../../protocol/faults.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
-interface PassageBounds {
+interface MigrationLimits {
   /** How many come over at once. */
   readonly atOnceMax: number;
   /** How many may wait; beyond it nobody more is taken. */
@@ -16,29 +16,29 @@ interface PassageBounds {
  * The way of sessions from a shard that has died: narrow, so that those that are here are served between any two that
  * come, however many do. In order.
  */
-export class Passage {
+export class MigrationLimiter {
   readonly waitingMax: number;
   readonly #holdMs: number;
-  readonly #wheel: PassageBounds['wheel'];
-  readonly #turns: Semaphore;
+  readonly #wheel: MigrationLimits['wheel'];
+  readonly #slots: Semaphore;
 
-  constructor({ atOnceMax, waitingMax, holdMs, wheel }: PassageBounds) {
+  constructor({ atOnceMax, waitingMax, holdMs, wheel }: MigrationLimits) {
     this.waitingMax = waitingMax;
     this.#holdMs = holdMs;
     this.#wheel = wheel;
-    this.#turns = new Semaphore(atOnceMax);
+    this.#slots = new Semaphore(atOnceMax);
   }
 
   get waiting(): number {
-    return this.#turns.waiting;
+    return this.#slots.waiting;
   }
 
   /** @throws NotServed when too many wait, and what the job throws. */
-  through<T>(job: () => Promise<T>): Promise<T> {
+  run<T>(job: () => Promise<T>): Promise<T> {
     if (this.waiting >= this.waitingMax)
       return Promise.reject(new NotServed('Too many sessions come over from another shard.'));
     return new Promise((resolve, reject) => {
-      void this.#turns.run(
+      void this.#slots.run(
         () =>
           new Promise<void>((pass) => {
             const timer = this.#wheel.add(pass, this.#holdMs);

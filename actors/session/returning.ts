@@ -1,7 +1,7 @@
 import type { TakenSession } from '../../storage/journal/port.ts';
 import type { Ownership, Router } from '../placement/ports.ts';
 
-export interface ReturningPorts {
+export interface RejoinPorts {
   readonly ownership: Pick<Ownership, 'self' | 'state' | 'view' | 'onChange'>;
   readonly router: Pick<Router, 'askShard' | 'serve'>;
   readonly sessions: () => {
@@ -15,14 +15,14 @@ export interface ReturningPorts {
 }
 
 /** Ids in one question. */
-const ASKED_MAX = 5000;
+const IDS_MAX = 5000;
 const DEADLINE_MS = 5000;
 
 /**
  * A shard that was held for dead (stopped for long, or cut off) still has its sessions when it is back, of which others
  * may have taken some. It lets go of those, and has their new homes open them again, in case it was quicker.
  */
-export function watchReturns(ports: ReturningPorts): void {
+export function watchRejoins(ports: RejoinPorts): void {
   const { ownership, router, sessions, onFault } = ports;
   let wasServing = false;
   let wasLost = false;
@@ -32,7 +32,7 @@ export function watchReturns(ports: ReturningPorts): void {
     wasServing ||= state === 'serving';
     if (!wasLost || state !== 'serving') return;
     wasLost = false;
-    letGo(ports).catch(onFault);
+    abandonTaken(ports).catch(onFault);
   });
   router.serve('sessions.held', ([ids]: [readonly string[]]) => ids.filter((id) => sessions().live.has(id)));
   router.serve('sessions.reassert', ([ids]: [readonly string[]]) => {
@@ -40,13 +40,13 @@ export function watchReturns(ports: ReturningPorts): void {
   });
 }
 
-async function letGo({ ownership, router, sessions, taken, onFault }: ReturningPorts): Promise<void> {
+async function abandonTaken({ ownership, router, sessions, taken, onFault }: RejoinPorts): Promise<void> {
   for (const { sessionId, handle } of await taken()) sessions().abandon(sessionId, handle);
   const { self, view } = ownership;
   const peers = view.shards.filter(({ instance }) => instance !== self?.instance);
   const ids = [...sessions().live.keys()];
-  for (let from = 0; from < ids.length; from += ASKED_MAX) {
-    const some = ids.slice(from, from + ASKED_MAX);
+  for (let from = 0; from < ids.length; from += IDS_MAX) {
+    const some = ids.slice(from, from + IDS_MAX);
     const asked = peers.map(async ({ id: shardId }) => {
       const held = await router.askShard(shardId, 'sessions.held', [some], DEADLINE_MS);
       for (const id of held) sessions().abandon(id);

@@ -74,7 +74,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   readonly largeThreshold: number;
   over = false;
   /** It goes on at another home, and nobody is to hear that it has ended here. */
-  surrendered = false;
+  isTransferred = false;
   /** What its client has said last; null: nothing. */
   presence: GatewayPresenceUpdateData | null = null;
   /** Whether its application wants to hear when its user asks to be linked. */
@@ -179,8 +179,8 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   }
 
   /** Lets go of the session for another home to go on with it. Its connection, if it has one, is closed. */
-  surrender(): void {
-    this.surrendered = true;
+  transferOut(): void {
+    this.isTransferred = true;
     this.dismiss();
     this.#send({ type: 'end' });
   }

@@ -4,7 +4,7 @@ import type { Wheel } from '../runtime/wheel.ts';
 import type { Admission } from './admission.ts';
 import type { SessionBackend } from './backend.ts';
 import type { SessionArchive, SessionJournal } from './journal.ports.ts';
-import type { Passage } from './passage.ts';
+import type { MigrationLimiter } from './passage.ts';
 
 export interface SessionSettings {
   /** How long a session without a connection is kept. */
@@ -50,7 +50,7 @@ export interface SessionDeps {
   /** Bounds the rate at which sessions begin; nothing does when there is none. */
   readonly admission?: Admission | null;
   /** Bounds how many come over from other homes at a time. */
-  readonly passage?: Passage | null;
+  readonly migrationLimiter?: MigrationLimiter | null;
   /** The worker number of this shard, which the ids of its sessions name; null when ids name nothing. */
   readonly worker?: () => number | null;
   /** How the owners of users count the starts of their sessions; one process when absent. */

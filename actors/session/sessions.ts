@@ -2,7 +2,7 @@ import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import { guildsOfShard, judgeIdentify, judgeScopes } from '../../engine/session/identify.ts';
 import { asksForAll, grantedRequest, MemberListRequests } from '../../engine/session/memberlists.ts';
-import { type Acting, readyPayload } from '../../engine/session/ready.ts';
+import { type ReadyAuthorization, readyPayload } from '../../engine/session/ready.ts';
 import { isSamePrincipal, type SessionClaim } from '../../engine/session/record.ts';
 import { sessionIdAt } from '../../engine/session/sessionid.ts';
 import { UNLIMITED_STARTS } from '../../engine/session/starts.ts';
@@ -14,10 +14,10 @@ import { OP } from '../../protocol/opcodes.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 import { createSupervisor, type Supervisor } from '../runtime/supervisor.ts';
-import { Arrivals } from './arrivals.ts';
+import { Migrations } from './arrivals.ts';
 import type { Opening } from './backend.ts';
 import { BearerSessions, staticSessionIdOf } from './bearers.ts';
-import type { SessionJournal, Taking } from './journal.ports.ts';
+import type { SessionJournal, TakeResult } from './journal.ports.ts';
 import type { FrameSink, GatewayPort, Identify, OpenOutcome, Principal } from './ports.ts';
 import { frameOf } from './record.ts';
 import { type MembersRequest, mayAsk, type SessionRequest } from './requests.ts';
@@ -56,7 +56,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   readonly supervisor: Supervisor;
   readonly journal: SessionJournal | null;
   readonly #deps: SessionDeps;
-  readonly #arrivals: Arrivals | null;
+  readonly #migrations: Migrations | null;
   readonly #sessions = new Map<string, GatewaySessionActor>();
   readonly #bearers = new BearerSessions();
   /** Sessions that are being sent their guilds, or whose user is being read. */
@@ -82,8 +82,8 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     this.wheel = deps.wheel;
     this.supervisor = deps.supervisor ?? createSupervisor();
     this.journal = deps.journal ?? null;
-    this.#arrivals = deps.archive
-      ? new Arrivals({
+    this.#migrations = deps.archive
+      ? new Migrations({
           archive: deps.archive,
           backend: deps.backend,
           find: (sessionId) => this.#sessions.get(sessionId),
@@ -91,7 +91,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
           began: (session) => void this.#starting.add(session),
           settled: (session) => this.#settled(session),
           wheel: deps.wheel,
-          passage: deps.passage ?? null,
+          limiter: deps.migrationLimiter ?? null,
           journal: this.journal,
         })
       : null;
@@ -171,8 +171,8 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   ): Promise<OpenOutcome> {
     const principal = await this.#deps.backend.authenticate(resume.token);
     if (!principal) return closed(CLOSE.AUTHENTICATION_FAILED);
-    const session = this.#arrivals
-      ? await this.#arrivals.bring({ ...resume, principal })
+    const session = this.#migrations
+      ? await this.#migrations.migrate({ ...resume, principal })
       : this.#sessions.get(resume.sessionId);
     if (session === 'seqUnknown') return closed(CLOSE.INVALID_SEQ);
     if (!session || !isSamePrincipal(session.principal, principal)) return INVALID;
@@ -194,10 +194,10 @@ export class GatewaySessions implements GatewayPort, SessionHost {
    * Lets go of a session for another home that asks for it; `busy`: not yet. What this answers is all that the session
    * is, and written down as gone from here.
    */
-  surrender({ sessionId, principal, seq }: SessionClaim): Taking | { readonly kind: 'busy' } {
+  transferOut({ sessionId, principal, seq }: SessionClaim): TakeResult | { readonly kind: 'busy' } {
     const session = this.#sessions.get(sessionId);
     if (!session || !isSamePrincipal(session.principal, principal)) return { kind: 'unknown' };
-    if (session.greeting || this.#arrivals?.has(sessionId)) return { kind: 'busy' };
+    if (session.greeting || this.#migrations?.has(sessionId)) return { kind: 'busy' };
     const found = session.missedSince(seq);
     if (found.kind !== 'missed') {
       session.end(CLOSE.SESSION_TIMED_OUT);
@@ -209,7 +209,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
       missed: found.bodies.map((body) => frameOf(body, nowMs)),
       cursors: this.journal?.cursors.of(session.handle) ?? [],
     };
-    session.surrender();
+    session.transferOut();
     this.journal?.flush();
     return { kind: 'taken', record };
   }
@@ -217,7 +217,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   /** Lets go of a session that another home has taken meanwhile. @param handle It has this one, or has come back since. */
   abandon(sessionId: string, handle?: number): void {
     const session = this.#sessions.get(sessionId);
-    if (session && (handle === undefined || session.handle === handle)) session.surrender();
+    if (session && (handle === undefined || session.handle === handle)) session.transferOut();
   }
 
   /** All that are here. */
@@ -227,7 +227,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
 
   /** Opens a session again, in whose place another home had one of the same id for a moment. */
   async reassert(sessionId: string): Promise<void> {
-    await this.#arrivals?.again(sessionId);
+    await this.#migrations?.reopen(sessionId);
   }
 
   /** Ends the sessions of a user's own tokens, or of one of them, as when it is revoked. Of grants: the next one. */
@@ -395,8 +395,8 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   }
 
   #farewell(session: GatewaySessionActor): void {
-    if (session.surrendered || (this.#closing && this.journal?.outlives))
-      this.#deps.backend.surrendered(session);
+    if (session.isTransferred || (this.#closing && this.journal?.outlives))
+      this.#deps.backend.transferred(session);
     else this.#deps.backend.ended(session);
   }
 
@@ -406,7 +406,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     const { authorization } = session;
     const resumeUrl = this.#deps.gatewayUrl();
     const inReady = (capabilities & CAPABILITY.AUTO_LOBBY_CONNECT) !== 0;
-    const acting: Acting | null = authorization && {
+    const acting: ReadyAuthorization | null = authorization && {
       scopes: authorization.scopes,
       staticSessionId: staticSessionIdOf(authorization),
       lobbies: inReady ? opening.lobbies : null,

@@ -1,5 +1,5 @@
 import { directRecipients } from '../../engine/fanout/audience.ts';
-import type { Subscriber } from '../../engine/fanout/body.ts';
+import type { Recipient } from '../../engine/fanout/body.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { SessionPresence } from '../../engine/presence/merge.ts';
@@ -7,7 +7,7 @@ import { type UserChange, type UserDispatch, type UserUpdated, userRules } from 
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { UserStore } from '../../storage/user/port.ts';
-import type { AggregatePorts, Outgoing } from '../runtime/aggregate.ports.ts';
+import type { AggregatePorts, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
@@ -22,7 +22,7 @@ export interface UserState {
 }
 
 /** A session as its user's actor sees it. */
-export interface UserSession extends Subscriber {
+export interface UserSession extends Recipient {
   readonly shard: readonly [id: number, count: number];
   /** True from the moment the session has ended. */
   readonly over: boolean;
@@ -37,11 +37,11 @@ interface UserPorts extends AggregatePorts {
 
 export interface UserListener {
   /** The account has changed and the change is durable: its guilds must hear of it. */
-  changed(user: APIUser, guildIds: readonly GuildId[]): void;
+  userChanged(user: APIUser, guildIds: readonly GuildId[]): void;
   /** Another object stands for the session that this one was: if it goes on, it must be opened again. */
-  displacedSession(session: UserSession): void;
+  sessionReplaced(session: UserSession): void;
   /** The actor ended with these sessions: they are to be handed to its successor. */
-  lostUser(userId: UserId, sessions: readonly UserSession[]): void;
+  userLost(userId: UserId, sessions: readonly UserSession[]): void;
 }
 
 /** Runs the effects of one user's actor. */
@@ -82,7 +82,7 @@ export class UserShell extends AggregateShell<UserState, UserUpdated, UserDispat
     return null;
   }
 
-  protected outgoing(state: UserState, { t, d }: UserDispatch): readonly Outgoing[] {
+  protected outgoing(state: UserState, { t, d }: UserDispatch): readonly OutgoingDispatch[] {
     this.tap(t, d);
     return [{ t, d, to: directRecipients(state.sessions.values(), t) }];
   }
@@ -93,7 +93,7 @@ export class UserShell extends AggregateShell<UserState, UserUpdated, UserDispat
 
   protected follow(facts: readonly UserUpdated[]): void {
     const guildIds = [...(this.state?.guildIds ?? [])];
-    for (const { user } of facts) this.#ports.userListener.changed(user, guildIds);
+    for (const { user } of facts) this.#ports.userListener.userChanged(user, guildIds);
   }
 
   protected occupied(state: UserState): boolean {
@@ -103,6 +103,6 @@ export class UserShell extends AggregateShell<UserState, UserUpdated, UserDispat
   protected ended(state: UserState, moved: boolean): void {
     if (moved) return;
     const sessions = [...state.sessions.values()];
-    if (sessions.length > 0) this.#ports.userListener.lostUser(this.id, sessions);
+    if (sessions.length > 0) this.#ports.userListener.userLost(this.id, sessions);
   }
 }

@@ -17,9 +17,9 @@ interface OpenedUser {
 }
 
 /** How changes reach users that other shards own. */
-interface UserWays {
+interface UserPlacement {
   readonly router: Pick<Router, 'askOwner' | 'serve'>;
-  readonly ownership: Pick<Ownership, 'alone'>;
+  readonly ownership: Pick<Ownership, 'standalone'>;
 }
 
 const TAKEN = { ok: false, refusal: USERNAME_TAKEN } as const;
@@ -28,21 +28,21 @@ const TAKEN = { ok: false, refusal: USERNAME_TAKEN } as const;
 export class Users {
   readonly #registry: Registry<UserState, UserShell>;
   /** Null while this process owns all of them. */
-  readonly #router: UserWays['router'] | null;
+  readonly #router: UserPlacement['router'] | null;
 
-  readonly #displaced: UserListener['displacedSession'];
+  readonly #onSessionReplaced: UserListener['sessionReplaced'];
   readonly #names: Pick<UserStore, 'usernameTaken'>;
 
   constructor(
     registry: Registry<UserState, UserShell>,
-    { router, ownership }: UserWays,
-    displaced: UserListener['displacedSession'],
+    { router, ownership }: UserPlacement,
+    displaced: UserListener['sessionReplaced'],
     names: Pick<UserStore, 'usernameTaken'>,
   ) {
     this.#names = names;
     this.#registry = registry;
-    this.#displaced = displaced;
-    this.#router = ownership.alone ? null : router;
+    this.#onSessionReplaced = displaced;
+    this.#router = ownership.standalone ? null : router;
     this.#router?.serve('users.update', ([userId, change]: [UserId, UserChange]) =>
       this.#updateHere(userId, change),
     );
@@ -56,7 +56,7 @@ export class Users {
           const { sessions } = state;
           const before = sessions.get(session.sessionId);
           if (!session.over) sessions.set(session.sessionId, session);
-          if (before && before !== session && !before.over) this.#displaced(before);
+          if (before && before !== session && !before.over) this.#onSessionReplaced(before);
           resolve({ user: state.user, guildIds: [...state.guildIds] });
         },
         refuse: () => resolve(null),

@@ -7,7 +7,7 @@ import type { Principal } from '../../actors/session/ports.ts';
 import { GatewaySessions } from '../../actors/session/sessions.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import { recipients, touchAudiences } from '../../engine/fanout/audience.ts';
-import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
+import { DispatchBody, type Recipient } from '../../engine/fanout/body.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import { Allowance } from '../../engine/session/allowance.ts';
@@ -105,7 +105,7 @@ export function buildGuild(): Guild {
 }
 
 /** Adds a session of member `index`. */
-export function subscribe(guild: Guild, session: Subscriber, index: number): void {
+export function subscribe(guild: Guild, session: Recipient, index: number): void {
   guild.members.set(userIdOf(index), memberOf(index));
   guild.memberCount = guild.members.size;
   guild.subscribers.set(session.sessionId, session);
@@ -119,7 +119,7 @@ export function subscribe(guild: Guild, session: Subscriber, index: number): voi
 export function subscribeOutsiders(guild: Guild, count: number): void {
   for (let n = 0; n < count; n += 1) {
     const index = n % 2 === 0 ? FIRST_OUTSIDER + n * BLIND_EVERY : seeingMember(FIRST_OUTSIDER + n);
-    const session: Subscriber = {
+    const session: Recipient = {
       sessionId: `outsider${n}`,
       userId: userIdOf(index),
       intents: n % 2 === 0 ? READING : INTENTS.GUILDS,
@@ -139,7 +139,7 @@ export const seeingMember = (n: number): number => n + 1 + Math.floor(n / (BLIND
 export function fanOut(guild: Guild, dispatch: Dispatch, nowMs: number): void {
   for (const { d, to } of recipients(guild, dispatch, nowMs)) {
     const body = new DispatchBody(dispatch.t, d, performance.now());
-    for (let index = 0; index < to.length; index += 1) (to[index] as Subscriber).deliver(body);
+    for (let index = 0; index < to.length; index += 1) (to[index] as Recipient).deliver(body);
   }
 }
 
@@ -179,7 +179,7 @@ function backendFor(guild: Guild): SessionBackend {
       touchAudiences(guild);
     },
     reopen: async () => true,
-    surrendered: () => {},
+    transferred: () => {},
     ask: () => {},
   };
 }

@@ -2,7 +2,7 @@ import { createActor, setup } from 'xstate';
 import { createSupervisor } from '../../actors/runtime/supervisor.ts';
 import type { FrameSink } from '../../actors/session/ports.ts';
 import { GatewaySessionActor, type SessionHost } from '../../actors/session/session.shell.ts';
-import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
+import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
 import { ReplayBuffer } from '../../engine/session/replay.ts';
 import type { SessionId } from '../../protocol/ids.ts';
 import { openCorpus } from './corpus.ts';
@@ -47,7 +47,7 @@ const HOST: SessionHost = {
 };
 
 /** The session as the server has it: its machine holds the lifecycle, and dispatches bypass it. */
-function ourSession(index: number): Subscriber {
+function ourSession(index: number): Recipient {
   const session = new GatewaySessionActor(
     {
       sessionId: `session${index}` as SessionId,
@@ -71,7 +71,7 @@ function ourSession(index: number): Subscriber {
 }
 
 /** A session whose machine handles each dispatch as an event, with the same result. */
-function eventSession(index: number): Subscriber {
+function eventSession(index: number): Recipient {
   const replay = new ReplayBuffer(REPLAY);
   const sink: FrameSink = new CountingSink();
   const machine = setup({

@@ -1,5 +1,5 @@
-import type { Followed } from '../../actors/cluster/delivery/followed.ts';
-import { SessionHome } from '../../actors/cluster/delivery/home.ts';
+import type { GuildSubscriptions } from '../../actors/cluster/delivery/followed.ts';
+import { LocalSessions } from '../../actors/cluster/delivery/home.ts';
 import { RemoteSessions } from '../../actors/cluster/delivery/remote.ts';
 import type { Links } from '../../actors/cluster/ports.ts';
 import type { LinkFrame, Ownership } from '../../actors/placement/ports.ts';
@@ -75,16 +75,16 @@ function owner(): () => void {
 
 /** The work of the sessions' shard, up to the sessions. */
 function home(): () => void {
-  const followed = { stream: NOTHING } as unknown as Followed;
+  const followed = { stream: NOTHING } as unknown as GuildSubscriptions;
   const ports = {
     ...{ links: nowhere([]), ownership: OWNERSHIP, nowMs: () => 0 },
-    ...{ broken: NOTHING, direct: NOTHING, doubted: NOTHING },
+    ...{ peerLost: NOTHING, direct: NOTHING, deliveriesMissed: NOTHING },
   };
-  const sessions = new SessionHome(ports, followed);
+  const sessions = new LocalSessions(ports, followed);
   const peer = sessions.peer('there', 'there');
   const handles = Array.from({ length: SESSIONS }, (_, index) => {
     const session = { ...describe(index), deliver: NOTHING } as unknown as LiveSession;
-    return sessions.reference(sessions.enter(session), peer).session.handle;
+    return sessions.reference(sessions.add(session), peer).session.handle;
   });
   const json = Buffer.from(message().json);
   const body = { kind: 'dispatch', t: 'MESSAGE_CREATE', json, ownerId: '2', n: 1 } as const;

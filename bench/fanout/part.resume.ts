@@ -1,7 +1,7 @@
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { FrameSink } from '../../actors/session/ports.ts';
 import { foundationOf } from '../../compose/foundation.ts';
-import { createHouse } from '../../compose/house.ts';
+import { createActors } from '../../compose/house.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import { present } from '../../protocol/present.ts';
@@ -43,7 +43,7 @@ async function arrange() {
     config: { ...DEFAULTS, rate_limits: false, log_level: 'silent' },
   });
   const storage = await openStorage();
-  const house = createHouse(foundation, storage, {
+  const house = createActors(foundation, storage, {
     gatewayUrl: () => 'ws://bench',
     publicUrl: () => 'http://bench',
   });

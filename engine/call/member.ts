@@ -1,4 +1,4 @@
-import type { Seat } from './seat.ts';
+import type { VoiceMember } from './seat.ts';
 import { type Speech, speakingFlags } from './speaking.ts';
 import { type Codec, type Layer, primarySsrc, type SinkWants } from './video.ts';
 
@@ -8,10 +8,10 @@ export interface Video {
   /** 0: none. */
   readonly videoSsrc: number;
   /** The wire's objects, with the SSRCs that were allotted. */
-  readonly streams: readonly Stream[];
+  readonly streams: readonly MemberStream[];
 }
 
-interface Stream {
+interface MemberStream {
   readonly rid: string;
   readonly quality: number;
   readonly active: boolean;
@@ -23,7 +23,7 @@ export const NO_VIDEO: Video = { audioSsrc: 0, videoSsrc: 0, streams: [] };
 
 /** One member of a call: what the pure rules of the call look at. Replaced in parts, never edited. */
 export interface CallMember {
-  readonly seat: Seat;
+  readonly voiceMember: VoiceMember;
   readonly ssrc: number;
   readonly layers: readonly Layer[];
   readonly speech: Speech;
@@ -36,13 +36,14 @@ export interface CallMember {
 
 /** Op 5 as the others see the member. */
 export const speakingPayload = (member: CallMember) => ({
-  speaking: speakingFlags(member.speech, member.seat),
+  speaking: speakingFlags(member.speech, member.voiceMember),
   ssrc: member.ssrc,
-  user_id: member.seat.userId,
+  user_id: member.voiceMember.userId,
 });
 
 /** The video that the others are shown: none while the member may not stream. */
-export const shownVideo = ({ seat, video }: CallMember): Video => (seat.mayStream ? video : NO_VIDEO);
+export const shownVideo = ({ voiceMember, video }: CallMember): Video =>
+  voiceMember.mayStream ? video : NO_VIDEO;
 
 export const showsVideo = (member: CallMember): boolean => shownVideo(member).videoSsrc !== 0;
 
@@ -50,7 +51,7 @@ export const showsVideo = (member: CallMember): boolean => shownVideo(member).vi
 export const videoPayload = (member: CallMember) => {
   const { videoSsrc, streams } = shownVideo(member);
   return {
-    user_id: member.seat.userId,
+    user_id: member.voiceMember.userId,
     audio_ssrc: member.ssrc,
     video_ssrc: videoSsrc,
     streams,

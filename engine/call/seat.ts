@@ -5,7 +5,7 @@ import { keysOf } from '../../protocol/present.ts';
  * Where a user is in voice, as the owner of the channel (a guild, a private channel, a lobby) says. One per user and
  * server; replaced as a whole whenever something in it changes.
  */
-export interface Seat {
+export interface VoiceMember {
   /** The channel or lobby; of a stream, what `serverId` is: names the call. */
   readonly callId: ChannelId;
   /** What Identify calls `channel_id`, and the DAVE group: the same as `callId`, but for a stream's. */
@@ -27,6 +27,6 @@ export interface Seat {
 }
 
 /** Whether two seats say the same; then nobody needs to be told. */
-export function sameSeat(a: Seat, b: Seat): boolean {
+export function sameVoiceMember(a: VoiceMember, b: VoiceMember): boolean {
   return keysOf(a).every((key) => a[key] === b[key]);
 }

@@ -1,6 +1,6 @@
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { Seat } from './seat.ts';
+import type { VoiceMember } from './seat.ts';
 
 /** Where a stream belongs: to somebody in a voice channel of a guild, or in the call of a private channel. */
 export interface StreamPlace {
@@ -10,7 +10,7 @@ export interface StreamPlace {
 }
 
 /** A Go Live stream: a call of its own, beside the one its owner is in. Lost with the process, as all calls are. */
-export interface Stream extends StreamPlace {
+export interface GoLiveStream extends StreamPlace {
   /** By which clients name it. */
   readonly key: string;
   /** What Identify calls `server_id`; names the call. */
@@ -18,7 +18,7 @@ export interface Stream extends StreamPlace {
   /** The owner's gateway session. */
   readonly sessionId: string;
   /** The owner's and the viewers' seats in the call of the stream, by user. */
-  readonly seats: Map<UserId, Seat>;
+  readonly voiceMembers: Map<UserId, VoiceMember>;
   paused: boolean;
 }
 
@@ -40,19 +40,31 @@ export const serverOf = ({ guildId, channelId }: StreamPlace): string => guildId
 const streamGroup = (rtcServerId: string): ChannelId => String(BigInt(rtcServerId) - 1n) as ChannelId;
 
 /** Whether the seat of a user's session is in the stream's channel: from elsewhere nobody streams or watches. */
-const isThere = ({ channelId }: StreamPlace, seat: Seat | null, sessionId: string): seat is Seat =>
-  seat?.callId === channelId && seat.sessionId === sessionId;
+const isThere = (
+  { channelId }: StreamPlace,
+  voiceMember: VoiceMember | null,
+  sessionId: string,
+): voiceMember is VoiceMember => voiceMember?.callId === channelId && voiceMember.sessionId === sessionId;
 
 /** Why a session may not stream there, or null; `seat` is its user's on that server. */
-export function streamRefusal(place: StreamPlace, seat: Seat | null, sessionId: string): StreamEnd | null {
-  if (!isThere(place, seat, sessionId)) return 'invalid_channel';
-  return seat.mayStream ? null : 'unauthorized';
+export function streamRefusal(
+  place: StreamPlace,
+  voiceMember: VoiceMember | null,
+  sessionId: string,
+): StreamEnd | null {
+  if (!isThere(place, voiceMember, sessionId)) return 'invalid_channel';
+  return voiceMember.mayStream ? null : 'unauthorized';
 }
 
 /** Why a session may not watch, or null. */
-export function watchRefusal(stream: Stream, seat: Seat | null, sessionId: string): StreamEnd | null {
-  if (!isThere(stream, seat, sessionId)) return 'invalid_channel';
-  const isFull = !stream.seats.has(seat.userId) && stream.seats.size > LIMITS.stream_viewers_max;
+export function watchRefusal(
+  stream: GoLiveStream,
+  voiceMember: VoiceMember | null,
+  sessionId: string,
+): StreamEnd | null {
+  if (!isThere(stream, voiceMember, sessionId)) return 'invalid_channel';
+  const isFull =
+    !stream.voiceMembers.has(voiceMember.userId) && stream.voiceMembers.size > LIMITS.stream_viewers_max;
   return isFull ? 'stream_full' : null;
 }
 
@@ -60,10 +72,13 @@ export function watchRefusal(stream: Stream, seat: Seat | null, sessionId: strin
  * The seat in a stream that follows from a seat in its voice channel. Its owner sends pictures and their sound, which is
  * not the microphone that mute is about; viewers only see and hear.
  */
-export function streamSeat({ ownerId, rtcServerId }: Stream, seat: Seat): Seat {
-  const isOwner = seat.userId === ownerId;
+export function streamVoiceMember(
+  { ownerId, rtcServerId }: GoLiveStream,
+  voiceMember: VoiceMember,
+): VoiceMember {
+  const isOwner = voiceMember.userId === ownerId;
   return {
-    ...seat,
+    ...voiceMember,
     callId: rtcServerId as ChannelId,
     groupId: streamGroup(rtcServerId),
     serverId: rtcServerId,
@@ -75,16 +90,17 @@ export function streamSeat({ ownerId, rtcServerId }: Stream, seat: Seat): Seat {
 }
 
 /** Why somebody in a stream must leave it, now that their seat in the voice channel is this one; null: not at all. */
-export function leaveReason(stream: Stream, seat: Seat): StreamEnd | null {
-  const sessionId = stream.seats.get(seat.userId)?.sessionId ?? '';
-  if (seat.userId === stream.ownerId) return streamRefusal(stream, seat, sessionId);
-  return isThere(stream, seat, sessionId) ? null : 'invalid_channel';
+export function leaveReason(stream: GoLiveStream, voiceMember: VoiceMember): StreamEnd | null {
+  const sessionId = stream.voiceMembers.get(voiceMember.userId)?.sessionId ?? '';
+  if (voiceMember.userId === stream.ownerId) return streamRefusal(stream, voiceMember, sessionId);
+  return isThere(stream, voiceMember, sessionId) ? null : 'invalid_channel';
 }
 
-const viewerIds = ({ seats, ownerId }: Stream): UserId[] => [...seats.keys()].filter((id) => id !== ownerId);
+const viewerIds = ({ voiceMembers, ownerId }: GoLiveStream): UserId[] =>
+  [...voiceMembers.keys()].filter((id) => id !== ownerId);
 
 /** STREAM_UPDATE. */
-export const streamUpdate = (stream: Stream, region: string) => ({
+export const streamUpdate = (stream: GoLiveStream, region: string) => ({
   stream_key: stream.key,
   region,
   viewer_ids: viewerIds(stream),
@@ -92,14 +108,18 @@ export const streamUpdate = (stream: Stream, region: string) => ({
 });
 
 /** STREAM_CREATE. */
-export const streamCreate = (stream: Stream, region: string) => ({
+export const streamCreate = (stream: GoLiveStream, region: string) => ({
   ...streamUpdate(stream, region),
   rtc_server_id: stream.rtcServerId,
   rtc_channel_id: streamGroup(stream.rtcServerId),
 });
 
 /** STREAM_SERVER_UPDATE. Without an endpoint clients wait for another. */
-export const streamServerUpdate = ({ key, guildId }: Stream, token: string, endpoint: string | null) => ({
+export const streamServerUpdate = (
+  { key, guildId }: GoLiveStream,
+  token: string,
+  endpoint: string | null,
+) => ({
   stream_key: key,
   token,
   ...(guildId !== null && { guild_id: guildId }),

@@ -8,21 +8,21 @@ import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Authorization } from '../oauth/authorization.ts';
 import { channelById } from '../permissions/channelbyid.ts';
 import { channelPermissions, guildPermissions, timedOutUntilMs } from '../permissions/permissions.ts';
-import type { AudienceList, Subscriber } from './body.ts';
+import type { AudienceList, Recipient } from './body.ts';
 import { blank, lacksContent, readersOf } from './content.ts';
 
 /** One payload and the sessions that receive it. The list is shared and never changes: keep it as long as needed. */
 export interface Delivery {
   readonly d: object;
-  readonly to: readonly Subscriber[];
+  readonly to: readonly Recipient[];
 }
 
-const NOBODY: readonly Subscriber[] = [];
+const NOBODY: readonly Recipient[] = [];
 
 /** Overwrites beyond this are not compared between channels: the comparison would cost more than it saves. */
 const COMPARED_OVERWRITES_MAX = 16;
 
-const listOf = (sessions: readonly Subscriber[], untilMs = Number.POSITIVE_INFINITY): AudienceList => ({
+const listOf = (sessions: readonly Recipient[], untilMs = Number.POSITIVE_INFINITY): AudienceList => ({
   sessions,
   untilMs,
   byUser: null,
@@ -82,7 +82,7 @@ export function touchAudiences(guild: Guild): void {
  * Of the sessions that something concerns outside of guilds (a private channel's recipients, friends, members of a
  * lobby), those that receive `t`: for bots the direct-message intent decides, for OAuth2 tokens intent and scope.
  */
-export function directRecipients<S extends Subscriber>(sessions: Iterable<S>, t: DispatchName): S[] {
+export function directRecipients<S extends Recipient>(sessions: Iterable<S>, t: DispatchName): S[] {
   const row = dispatchRow(t);
   const intent = row.dmIntent ?? row.intent;
   const oauth2Intent = row.oauth2Intent ?? intent;
@@ -93,14 +93,14 @@ export function directRecipients<S extends Subscriber>(sessions: Iterable<S>, t:
   );
 }
 
-const asksFor = (session: Subscriber, intent: number | null): boolean =>
+const asksFor = (session: Recipient, intent: number | null): boolean =>
   intent === null || (session.intents & intent) !== 0;
 
 /**
  * In guilds a bot hears what its intents name, and the sessions of people hear everything; an application that acts for
  * a person hears nothing there.
  */
-const hears = (session: Subscriber, intent: number | null): boolean =>
+const hears = (session: Recipient, intent: number | null): boolean =>
   session.bot ? asksFor(session, intent) : !session.authorization;
 
 function isScoped({ scopes }: Authorization, { scope }: DispatchRow): boolean {
@@ -109,7 +109,7 @@ function isScoped({ scopes }: Authorization, { scope }: DispatchRow): boolean {
   return typeof scope === 'string' ? scopes.has(scope) : scope.some((one) => scopes.has(one));
 }
 
-const deliver = (d: object, to: readonly Subscriber[]): Delivery[] => (to.length === 0 ? [] : [{ d, to }]);
+const deliver = (d: object, to: readonly Recipient[]): Delivery[] => (to.length === 0 ? [] : [{ d, to }]);
 
 /** The remembered list, if it still holds at `nowMs`. */
 function fresh(guild: Guild, key: string, row: DispatchRow, nowMs: number): AudienceList | undefined {
@@ -164,7 +164,7 @@ function likeness(guild: Guild, channel: GuildChannel): string | null {
 /** The subscribers that are members, hear the row's intent and hold what it and the channel demand. */
 function admit(guild: Guild, row: DispatchRow, channel: GuildChannel | null, nowMs: number): AudienceList {
   const gate = channel || row.permission ? new Gate(guild, row, channel, nowMs) : null;
-  const sessions: Subscriber[] = [];
+  const sessions: Recipient[] = [];
   for (const session of guild.subscribers.values()) {
     if (!hears(session, row.intent)) continue;
     const member = guild.members.get(session.userId as UserId);
@@ -233,9 +233,9 @@ class Gate {
   }
 }
 
-function byUser(list: AudienceList): ReadonlyMap<string, readonly Subscriber[]> {
+function byUser(list: AudienceList): ReadonlyMap<string, readonly Recipient[]> {
   if (list.byUser) return list.byUser;
-  const index = new Map<string, Subscriber[]>();
+  const index = new Map<string, Recipient[]>();
   for (const session of list.sessions) {
     const own = index.get(session.userId);
     if (own) own.push(session);
@@ -246,7 +246,7 @@ function byUser(list: AudienceList): ReadonlyMap<string, readonly Subscriber[]> 
 }
 
 /** Every session of a user here. */
-function sessionsOf(guild: Guild, userId: string): readonly Subscriber[] {
+function sessionsOf(guild: Guild, userId: string): readonly Recipient[] {
   let all = guild.audiences.get('all');
   if (!all) {
     all = listOf([...guild.subscribers.values()]);
@@ -266,7 +266,7 @@ function sessionsOfUsers(
   userIds: readonly UserId[],
   row: DispatchRow,
   d: object,
-): readonly Subscriber[] {
+): readonly Recipient[] {
   const own = subjectOf(d, row);
   return userIds.flatMap((userId) =>
     sessionsOf(guild, userId).filter((session) => userId === own || hears(session, row.intent)),
@@ -276,10 +276,10 @@ function sessionsOfUsers(
 /** Adds the subject's own sessions that the intent, or a channel it cannot see, left out. */
 function withOwn(
   guild: Guild,
-  sessions: readonly Subscriber[],
+  sessions: readonly Recipient[],
   row: DispatchRow,
   d: object,
-): readonly Subscriber[] {
+): readonly Recipient[] {
   const own = subjectOf(d, row);
   if (own === undefined || !guild.members.get(own as UserId)) return sessions;
   const missed = sessionsOf(guild, own).filter((session) =>
@@ -295,11 +295,11 @@ function withOwn(
  */
 function deliverContent(
   d: object,
-  sessions: readonly Subscriber[],
+  sessions: readonly Recipient[],
   key: string | null,
   guild: Guild,
 ): Delivery[] {
-  const part = (name: string, holds: (session: Subscriber) => boolean): AudienceList => {
+  const part = (name: string, holds: (session: Recipient) => boolean): AudienceList => {
     const known = key === null ? undefined : guild.audiences.get(key + name);
     if (known) return known;
     const chosen = listOf(sessions.filter(holds));

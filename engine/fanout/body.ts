@@ -68,7 +68,7 @@ export class DispatchBody {
 }
 
 /** A session as fan-out sees it. Immutable for the session's life but for what `deliver` reaches. */
-export interface Subscriber {
+export interface Recipient {
   readonly sessionId: string;
   readonly userId: string;
   /** Gateway intents of the session, as a bit field below 2^31. */
@@ -83,12 +83,12 @@ export interface Subscriber {
 
 /** Sessions that receive the same dispatches. */
 export interface AudienceList {
-  readonly sessions: readonly Subscriber[];
+  readonly sessions: readonly Recipient[];
   /**
    * Until when it is right, Unix milliseconds: the end of a time-out changes what a member may see, and no fact tells
    * of it. Infinite for lists that no time-out bears on.
    */
   readonly untilMs: number;
   /** The sessions by user, made when first asked for. */
-  byUser: ReadonlyMap<string, readonly Subscriber[]> | null;
+  byUser: ReadonlyMap<string, readonly Recipient[]> | null;
 }

@@ -1,8 +1,8 @@
 import { INTENTS } from '../../protocol/intents.ts';
-import type { Subscriber } from './body.ts';
+import type { Recipient } from './body.ts';
 
 /** True for the session of a bot that did not ask to read what people write. */
-export const lacksContent = (session: Subscriber): boolean =>
+export const lacksContent = (session: Recipient): boolean =>
   session.bot && (session.intents & INTENTS.MESSAGE_CONTENT) === 0;
 
 /** Users who read a message whatever their intents: who wrote it and whom it mentions. */

@@ -1,8 +1,8 @@
 import type { ApplicationId } from '../../protocol/ids.ts';
-import type { Subscriber } from './body.ts';
+import type { Recipient } from './body.ts';
 
 /** Which sessions of a user something is for; those it is for must also be let to hear it. Plain data. */
-export interface Ears {
+export interface SessionFilter {
   /** Those of the person themselves. */
   readonly own: boolean;
   /** Those of a bot. As `own` when absent. */
@@ -11,14 +11,17 @@ export interface Ears {
   readonly applications: 'all' | readonly ApplicationId[];
 }
 
-export const EVERY_EAR: Ears = { own: true, applications: 'all' };
-export const OWN_EARS: Ears = { own: true, bot: false, applications: [] };
+export const ALL_SESSIONS: SessionFilter = { own: true, applications: 'all' };
+export const OWN_SESSIONS: SessionFilter = { own: true, bot: false, applications: [] };
 
 /** The sessions of one application that acts for the user. */
-export const earsOf = (applicationId: ApplicationId): Ears => ({ own: false, applications: [applicationId] });
+export const applicationSessions = (applicationId: ApplicationId): SessionFilter => ({
+  own: false,
+  applications: [applicationId],
+});
 
 /** A session by name, with what decides what it may hear. Plain data. */
-export type SessionRef = Pick<Subscriber, 'sessionId' | 'userId' | 'intents' | 'bot' | 'authorization'>;
+export type SessionRef = Pick<Recipient, 'sessionId' | 'userId' | 'intents' | 'bot' | 'authorization'>;
 
 export const refOf = ({ sessionId, userId, intents, bot, authorization = null }: SessionRef): SessionRef => ({
   ...{ sessionId, userId, intents, bot, authorization },

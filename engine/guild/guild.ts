@@ -9,7 +9,7 @@ import type {
 } from 'discord-api-types/v10';
 import type { ChannelId, GuildId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
-import type { AudienceList, Subscriber } from '../fanout/body.ts';
+import type { AudienceList, Recipient } from '../fanout/body.ts';
 
 /**
  * State of the guild aggregate on its owning shard.
@@ -47,7 +47,7 @@ export interface Guild {
   /** What is on in the stage channels, at most one each. Resident, as the channels are. */
   readonly stageInstances: Map<ChannelId, StageInstance>;
   /** Sessions that receive this guild's dispatches, by session id. */
-  readonly subscribers: Map<string, Subscriber>;
+  readonly subscribers: Map<string, Recipient>;
   /** How many sessions each subscribed user has: those members stay in the window. */
   readonly sessionCounts: Map<UserId, number>;
   /** Memo of `engine/fanout/audience.ts`; cleared by `touchAudiences` whenever who-sees-what may have changed. */

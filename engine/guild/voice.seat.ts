@@ -1,7 +1,7 @@
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
-import { type Seat, sameSeat } from '../call/seat.ts';
+import { sameVoiceMember, type VoiceMember } from '../call/seat.ts';
 import { channelById } from '../permissions/channelbyid.ts';
 import { channelPermissions, timedOutUntilMs } from '../permissions/permissions.ts';
 import type { GuildFact } from './facts.ts';
@@ -14,7 +14,7 @@ import { mayStream, suppressed } from './voice.states.ts';
  *
  * @param nowMs Unix milliseconds, for time-outs.
  */
-export function seatOf(guild: Guild, userId: UserId, nowMs: number): Seat | null {
+export function seatOf(guild: Guild, userId: UserId, nowMs: number): VoiceMember | null {
   const state = guild.voiceStates.get(userId);
   const channel = state && channelById(guild, state.channel_id);
   if (!channel || !guild.members.get(userId)) return null;
@@ -37,8 +37,8 @@ export function seatOf(guild: Guild, userId: UserId, nowMs: number): Seat | null
   };
 }
 
-export type SeatChange =
-  | { readonly type: 'seated'; readonly seat: Seat }
+export type VoiceChange =
+  | { readonly type: 'seated'; readonly voiceMember: VoiceMember }
   | { readonly type: 'unseated'; readonly userId: UserId }
   /** The channel is gone, and with it the seats in it: nobody is unseated one by one. */
   | { readonly type: 'ended'; readonly channelId: ChannelId };
@@ -58,7 +58,7 @@ const REACH: { readonly [T in GuildFact['type']]?: 'everyone' | ((fact: never) =
 };
 
 /** The users whose seats these facts may have changed; 'everyone' is everyone in voice. */
-export function seatsReached(facts: readonly GuildFact[]): ReadonlySet<UserId> | 'everyone' {
+export function membersReached(facts: readonly GuildFact[]): ReadonlySet<UserId> | 'everyone' {
   const userIds = new Set<UserId>();
   for (const fact of facts) {
     const reach = REACH[fact.type];
@@ -74,27 +74,29 @@ export function seatsReached(facts: readonly GuildFact[]): ReadonlySet<UserId> |
  *
  * Cost: nothing for facts that bear on no seat, otherwise O(users reached), at most all in voice.
  */
-export function seatChanges(
+export function voiceChanges(
   guild: Guild,
-  seats: Map<UserId, Seat>,
+  voiceMembers: Map<UserId, VoiceMember>,
   facts: readonly GuildFact[],
   nowMs: number,
-): SeatChange[] {
-  const reached = seatsReached(facts);
-  const userIds = reached === 'everyone' ? new Set([...seats.keys(), ...guild.voiceStates.keys()]) : reached;
+): VoiceChange[] {
+  const reached = membersReached(facts);
+  const userIds =
+    reached === 'everyone' ? new Set([...voiceMembers.keys(), ...guild.voiceStates.keys()]) : reached;
   const deleted = reached === 'everyone' && facts.some((fact) => fact.type === 'guildDeleted');
   const again = new Set(facts.flatMap((fact) => (fact.type === 'voiceStateRepeated' ? [fact.userId] : [])));
   const ended = new Set<ChannelId>();
-  const changes: SeatChange[] = [];
+  const changes: VoiceChange[] = [];
   for (const userId of userIds) {
-    const before = seats.get(userId);
-    const seat = deleted ? null : seatOf(guild, userId, nowMs);
+    const before = voiceMembers.get(userId);
+    const voiceMember = deleted ? null : seatOf(guild, userId, nowMs);
     if (before && (deleted || !guild.channels.has(before.callId))) ended.add(before.callId);
-    if (seat) {
-      seats.set(userId, seat);
-      if (!before || again.has(userId) || !sameSeat(before, seat)) changes.push({ type: 'seated', seat });
+    if (voiceMember) {
+      voiceMembers.set(userId, voiceMember);
+      if (!before || again.has(userId) || !sameVoiceMember(before, voiceMember))
+        changes.push({ type: 'seated', voiceMember });
     } else if (before) {
-      seats.delete(userId);
+      voiceMembers.delete(userId);
       if (!ended.has(before.callId)) changes.push({ type: 'unseated', userId });
     }
   }

@@ -151,8 +151,8 @@ export function voiceRefusal(
   const limit = userLimit(channel);
   const { count, video } = othersIn(guild, channel, userId);
   const full = limit > 0 && count >= limit && (permissions & P.MOVE_MEMBERS) === 0n;
-  const seats = videoLimit(guild, channel) + ((permissions & P.MANAGE_CHANNELS) === 0n ? 0 : 1);
-  return full || (video && count >= seats) ? refusal('MISSING_PERMISSIONS') : null;
+  const voiceMembers = videoLimit(guild, channel) + ((permissions & P.MANAGE_CHANNELS) === 0n ? 0 : 1);
+  return full || (video && count >= voiceMembers) ? refusal('MISSING_PERMISSIONS') : null;
 }
 
 /** Seats of a voice channel; 0 is without limit. */

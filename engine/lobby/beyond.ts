@@ -16,10 +16,10 @@ import {
   settingsOf,
   withSettings,
 } from './settings.ts';
-import type { LobbyTopic, Told } from './topic.ts';
+import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 
 /** A lobby with what it has beyond the platform's. */
-export type BeyondObject = LobbyObject & {
+export type LobbyExtensionObject = LobbyObject & {
   readonly listed: boolean;
   readonly max_members: number;
   readonly locked: boolean;
@@ -31,16 +31,16 @@ export type BeyondObject = LobbyObject & {
   readonly ready_check: ReadyCheckObject | null;
 };
 
-type BeyondCommands = {
-  getBeyond: { input: object; value: BeyondObject };
+type ExtensionCommands = {
+  getBeyond: { input: object; value: LobbyExtensionObject };
   /** For the application's server, for the host, and for who made the lobby while it has no host. */
-  setSettings: { input: { readonly change: SettingsChange }; value: BeyondObject };
+  setSettings: { input: { readonly change: SettingsChange }; value: LobbyExtensionObject };
   /** Enters the caller without a secret. */
   enterLobby: {
     input: { readonly person: Person; readonly member: MemberDraft; readonly passwordHash: string | null };
     value: LobbyObject;
   };
-  setHost: { input: { readonly userId: UserId }; value: BeyondObject };
+  setHost: { input: { readonly userId: UserId }; value: LobbyExtensionObject };
   startReadyCheck: { input: { readonly timeoutMs: number }; value: ReadyCheckObject };
   answerReadyCheck: { input: { readonly ready: boolean }; value: ReadyCheckObject };
   cancelReadyCheck: { input: object; value: ReadyCheckObject };
@@ -48,7 +48,7 @@ type BeyondCommands = {
   settleBeyond: { input: object; value: null };
 };
 
-function beyondObject(state: LobbyState, bot: boolean): BeyondObject {
+function extensionObject(state: LobbyState, bot: boolean): LobbyExtensionObject {
   const { lobby, ready } = state;
   const { password_hash, max_members: _, ...shown } = settingsOf(lobby);
   return {
@@ -62,14 +62,14 @@ function beyondObject(state: LobbyState, bot: boolean): BeyondObject {
 }
 
 /** A lobby is open to its members, and to the application's server. */
-function strange(state: LobbyState, by: By): Refusal | null {
+function refusedCaller(state: LobbyState, by: By): Refusal | null {
   const isKnown = by.bot || by.system || state.members.has(by.userId);
   return isKnown ? null : refusal('MISSING_ACCESS');
 }
 
 /** Who steers a lobby: its application's server, its host, or while there is none the member who came first. */
-function unruled(state: LobbyState, by: By): Refusal | null {
-  const no = strange(state, by);
+function refusedWithoutRules(state: LobbyState, by: By): Refusal | null {
+  const no = refusedCaller(state, by);
   if (no || by.bot || by.system) return no;
   const { lobby, members } = state;
   const ruler = lobby.host_id ?? (lobby.by_secret ? members.keys().next().value : null);
@@ -88,31 +88,31 @@ function started(state: LobbyState, timeoutMs: number, by: By, env: Env): ReadyC
   };
 }
 
-const told = (check: ReadyCheck): Told => ({ type: 'lobbyReadyChanged', check });
+const extensionFacts = (check: ReadyCheck): LobbyOutcomeFact => ({ type: 'lobbyReadyChanged', check });
 const openCheck = ({ ready }: LobbyState): ReadyCheck | null => (ready?.status === 'open' ? ready : null);
 const idOf = ({ lobby }: LobbyState): ChannelId => lobby.id;
 
-export const beyond: LobbyTopic<
-  BeyondCommands,
+export const extensions: LobbyTopic<
+  ExtensionCommands,
   'lobbyHostChanged' | 'lobbyHostAway' | 'lobbyReadyChanged' | 'lobbyListed' | 'lobbyUnlisted'
 > = {
   commands: {
     getBeyond: {
       decide: (state, _input, by) => {
-        const no = settingsOf(state.lobby).listed ? null : strange(state, by);
-        return no ? refused(no) : accepted(beyondObject(state, by.bot));
+        const no = settingsOf(state.lobby).listed ? null : refusedCaller(state, by);
+        return no ? refused(no) : accepted(extensionObject(state, by.bot));
       },
     },
     setSettings: {
       decide: (state, { change }, by, env) => {
-        const no = unruled(state, by) ?? capacityRefusal(state.members.size, change);
+        const no = refusedWithoutRules(state, by) ?? capacityRefusal(state.members.size, change);
         if (no) return refused(no);
         const next = withSettings(state.lobby, change);
-        if (next === state.lobby) return accepted(beyondObject(state, by.bot));
+        if (next === state.lobby) return accepted(extensionObject(state, by.bot));
         const hostId = electedHost({ ...state, lobby: next }, env.nowMs);
-        const facts: Told[] = [{ type: 'lobbyUpdated', lobby: next }];
+        const facts: LobbyOutcomeFact[] = [{ type: 'lobbyUpdated', lobby: next }];
         if (hostId !== (next.host_id ?? null)) facts.push(hostChange(next, hostId));
-        return accepted(beyondObject({ ...state, lobby: { ...next, host_id: hostId } }, by.bot), facts);
+        return accepted(extensionObject({ ...state, lobby: { ...next, host_id: hostId } }, by.bot), facts);
       },
     },
     enterLobby: {
@@ -128,7 +128,7 @@ export const beyond: LobbyTopic<
     },
     setHost: {
       decide: (state, { userId }, by) => {
-        const no = unruled(state, by);
+        const no = refusedWithoutRules(state, by);
         if (no) return refused(no);
         const { lobby } = state;
         if (
@@ -137,18 +137,18 @@ export const beyond: LobbyTopic<
           !isConnected(state, userId)
         )
           return refused(refusal('HOST_NOT_CONNECTED'));
-        if (lobby.host_id === userId) return accepted(beyondObject(state, by.bot));
-        const shown = beyondObject({ ...state, lobby: { ...lobby, host_id: userId } }, by.bot);
+        if (lobby.host_id === userId) return accepted(extensionObject(state, by.bot));
+        const shown = extensionObject({ ...state, lobby: { ...lobby, host_id: userId } }, by.bot);
         return accepted(shown, [hostChange(lobby, userId), { type: 'lobbyHostAway', sinceMs: null }]);
       },
     },
     startReadyCheck: {
       decide: (state, { timeoutMs }, by, env) => {
-        const no = state.lobby.host_id == null ? strange(state, by) : unruled(state, by);
+        const no = state.lobby.host_id == null ? refusedCaller(state, by) : refusedWithoutRules(state, by);
         if (no) return refused(no);
         if (openCheck(state)) return refused(refusal('READY_CHECK_OPEN'));
         const check = started(state, timeoutMs, by, env);
-        return accepted(readyObject(idOf(state), check), [told(check)]);
+        return accepted(readyObject(idOf(state), check), [extensionFacts(check)]);
       },
     },
     answerReadyCheck: {
@@ -158,25 +158,26 @@ export const beyond: LobbyTopic<
           return refused(refusal('NO_READY_CHECK'));
         const answers = new Map(check.answers).set(by.userId, ready);
         const facts = readyFacts({ ...state, ready: { ...check, answers } }, env.nowMs);
-        const [news] = facts.length > 0 ? facts : [told({ ...check, answers })];
+        const [news] = facts.length > 0 ? facts : [extensionFacts({ ...check, answers })];
         const next = news?.type === 'lobbyReadyChanged' ? news.check : check;
-        return accepted(readyObject(idOf(state), next), [told(next)]);
+        return accepted(readyObject(idOf(state), next), [extensionFacts(next)]);
       },
     },
     cancelReadyCheck: {
       decide: (state, _input, by) => {
-        const no = strange(state, by);
+        const no = refusedCaller(state, by);
         if (no) return refused(no);
         const check = openCheck(state);
         if (!check) return refused(refusal('NO_READY_CHECK'));
-        if (check.started_by !== by.userId && unruled(state, by)) return refused(refusal('LOBBY_NOT_HOST'));
+        if (check.started_by !== by.userId && refusedWithoutRules(state, by))
+          return refused(refusal('LOBBY_NOT_HOST'));
         const over: ReadyCheck = { ...check, status: 'cancelled' };
-        return accepted(readyObject(idOf(state), over), [told(over)]);
+        return accepted(readyObject(idOf(state), over), [extensionFacts(over)]);
       },
     },
     settleBeyond: {
       server: true,
-      decide: (state, _input, _by, env) => accepted(null, beyondSettling(state, env.nowMs)),
+      decide: (state, _input, _by, env) => accepted(null, extensionSettling(state, env.nowMs)),
     },
   },
   facts: {
@@ -211,13 +212,13 @@ export const beyond: LobbyTopic<
 };
 
 /** What time and those who come and go do to host and ready check. */
-export const beyondSettling = (state: LobbyState, nowMs: number): Told[] => [
+export const extensionSettling = (state: LobbyState, nowMs: number): LobbyOutcomeFact[] => [
   ...hostFacts(state, nowMs),
   ...readyFacts(state, nowMs),
 ];
 
 /** When time alone changes something, Unix milliseconds; null: never. */
-export function beyondDueMs(state: LobbyState): number | null {
+export function extensionDueMs(state: LobbyState): number | null {
   const check = openCheck(state);
   const times = [hostDueMs(state), check?.ends_ms ?? null].filter((at) => at !== null);
   return times.length === 0 ? null : Math.min(...times);

@@ -1,7 +1,7 @@
 import type { UserId } from '../../protocol/ids.ts';
 import type { Lobby, LobbyState } from './lobby.ts';
 import { settingsOf } from './settings.ts';
-import type { Told } from './topic.ts';
+import type { LobbyOutcomeFact } from './topic.ts';
 
 /** Cost: O(sessions). */
 function connectedIds({ sessions }: LobbyState): ReadonlySet<string> {
@@ -34,13 +34,13 @@ export function hostDueMs({ lobby, sessions, hostAwayMs }: LobbyState): number |
 }
 
 /** What makes the right one host, and notes since when a host has been away. */
-export function hostFacts(state: LobbyState, nowMs: number): Told[] {
+export function hostFacts(state: LobbyState, nowMs: number): LobbyOutcomeFact[] {
   const { lobby, hostAwayMs } = state;
   const before = lobby.host_id ?? null;
   if (settingsOf(lobby).host_grace_seconds === null) return [];
   const hostId = electedHost(state, nowMs);
   const isAway = hostId !== null && !connectedIds(state).has(hostId);
-  const away: Told[] =
+  const away: LobbyOutcomeFact[] =
     isAway && (hostId !== before || hostAwayMs === null)
       ? [{ type: 'lobbyHostAway', sinceMs: nowMs }]
       : !isAway && hostAwayMs !== null
@@ -49,7 +49,7 @@ export function hostFacts(state: LobbyState, nowMs: number): Told[] {
   return hostId === before ? away : [hostChange(lobby, hostId), ...away];
 }
 
-export const hostChange = (lobby: Lobby, hostId: UserId | null): Told => ({
+export const hostChange = (lobby: Lobby, hostId: UserId | null): LobbyOutcomeFact => ({
   type: 'lobbyHostChanged',
   lobby: { ...lobby, host_id: hostId },
   previousId: lobby.host_id ?? null,

@@ -5,7 +5,7 @@ import { accepted, type Outcome, refused } from '../kernel/outcome.ts';
 import { lobbyUpdate } from './dispatches.ts';
 import { LOBBY_MEMBER_FLAGS, type LobbyLink, type LobbyState } from './lobby.ts';
 import { type LobbyObject, lobbyObject } from './objects.ts';
-import { callingMember, isRefusal, type LobbyTopic, type Told } from './topic.ts';
+import { callingMember, isRefusal, type LobbyOutcomeFact, type LobbyTopic } from './topic.ts';
 
 type LinkCommands = {
   /** Whether the caller may link this lobby, or unlink it; answers what it is linked to. */
@@ -23,7 +23,7 @@ type LinkCommands = {
   };
 };
 
-function unlinking(state: LobbyState): Outcome<LobbyObject, Told> {
+function unlinking(state: LobbyState): Outcome<LobbyObject, LobbyOutcomeFact> {
   const { lobby } = state;
   if (!lobby.linked) return accepted(lobbyObject(state, true));
   const next = { ...lobby, linked: null };

@@ -1,7 +1,7 @@
 import type { Listing, Lobby, LobbyState } from './lobby.ts';
 import type { Metadata } from './metadata.ts';
 import { capacityOf, settingsOf } from './settings.ts';
-import type { Told } from './topic.ts';
+import type { LobbyOutcomeFact } from './topic.ts';
 
 /** What compares as a number everywhere: exact as a double, and short. */
 const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?$/;
@@ -36,7 +36,10 @@ export function listingOf(lobby: Lobby, members: number): Listing {
 }
 
 /** The facts with what search must learn of them. Nothing is added for lobbies that are not listed. */
-export function withListing(state: LobbyState, facts: readonly Told[]): readonly Told[] {
+export function withListing(
+  state: LobbyState,
+  facts: readonly LobbyOutcomeFact[],
+): readonly LobbyOutcomeFact[] {
   let { lobby } = state;
   let { size } = state.members;
   for (const fact of facts) {
@@ -49,7 +52,7 @@ export function withListing(state: LobbyState, facts: readonly Told[]): readonly
   const [was, is] = [settingsOf(state.lobby).listed, settingsOf(lobby).listed];
   const changed = lobby !== state.lobby || size !== state.members.size;
   if (!changed || (!was && !is)) return facts;
-  const news: Told = is
+  const news: LobbyOutcomeFact = is
     ? { type: 'lobbyListed', listing: listingOf(lobby, size) }
     : { type: 'lobbyUnlisted', lobbyId: lobby.id };
   return [...facts, news];

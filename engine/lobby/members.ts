@@ -18,7 +18,7 @@ import {
   memberObject,
 } from './objects.ts';
 import { capacityOf, joinRefusal, settingsOf } from './settings.ts';
-import type { LobbyTopic, Told } from './topic.ts';
+import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 import { leavingVoice } from './voice.ts';
 
 /** A user who may become a member, with the sessions open in the lobby's application. */
@@ -118,7 +118,7 @@ export function upsert(
   draft: MemberDraft,
   room: number,
   env: Env,
-): { readonly facts: readonly Told[]; readonly member: LobbyMember } | Refusal {
+): { readonly facts: readonly LobbyOutcomeFact[]; readonly member: LobbyMember } | Refusal {
   const { id: lobbyId, application_id: applicationId } = state.lobby;
   const before = state.members.get(person.user.id);
   if (before) {
@@ -134,7 +134,7 @@ export function upsert(
 }
 
 /** Takes a member out, of the call too. */
-function removal(state: LobbyState, userId: UserId): Told[] {
+function removal(state: LobbyState, userId: UserId): LobbyOutcomeFact[] {
   const member = state.members.get(userId);
   if (!member) return [];
   const { id: lobbyId, application_id: applicationId } = state.lobby;
@@ -151,7 +151,7 @@ const roomIn = ({ lobby, members }: LobbyState): number => capacityOf(lobby) - m
 export function shownWith(
   state: LobbyState,
   lobby: Lobby,
-  facts: readonly Told[],
+  facts: readonly LobbyOutcomeFact[],
   bot: boolean,
 ): LobbyObject {
   const members = new Map(state.members);
@@ -163,7 +163,7 @@ export function shownWith(
   return lobbyObject({ ...state, lobby, members }, bot);
 }
 
-const lobbyFacts = (state: LobbyState, next: Lobby): Told[] =>
+const lobbyFacts = (state: LobbyState, next: Lobby): LobbyOutcomeFact[] =>
   next === state.lobby ? [] : [{ type: 'lobbyUpdated', lobby: next }];
 
 function joinLobby(
@@ -171,7 +171,7 @@ function joinLobby(
   { person, lobby, member }: MemberCommands['joinLobby']['input'],
   by: By,
   env: Env,
-): Outcome<LobbyObject, Told> {
+): Outcome<LobbyObject, LobbyOutcomeFact> {
   const no = joinRefusal(state, by.userId, undefined);
   if (no) return refused(no);
   const entered = upsert(state, person, member, roomIn(state), env);
@@ -188,7 +188,7 @@ function updateLobby(
   { change, members }: MemberCommands['updateLobby']['input'],
   by: By,
   env: Env,
-): Outcome<LobbyObject, Told> {
+): Outcome<LobbyObject, LobbyOutcomeFact> {
   const next = changedLobby(state.lobby, change);
   const facts = members ? replacing(state, members, env) : [];
   return accepted(shownWith(state, next, facts, by.bot), [...lobbyFacts(state, next), ...facts]);
@@ -198,7 +198,7 @@ function replacing(
   state: LobbyState,
   members: NonNullable<MemberCommands['updateLobby']['input']['members']>,
   env: Env,
-): Told[] {
+): LobbyOutcomeFact[] {
   const named = new Set(members.map(({ person }) => person.user.id));
   const facts = [...state.members.keys()].flatMap((id) => (named.has(id) ? [] : removal(state, id)));
   // The others are gone; of those who are named, all who are in stay.
@@ -221,8 +221,8 @@ function setMembers(
   { entries }: MemberCommands['setMembers']['input'],
   _by: By,
   env: Env,
-): Outcome<readonly LobbyMemberObject[], Told> {
-  const facts: Told[] = [];
+): Outcome<readonly LobbyMemberObject[], LobbyOutcomeFact> {
+  const facts: LobbyOutcomeFact[] = [];
   const shown: LobbyMemberObject[] = [];
   let room = roomIn(state);
   for (const { person, draft, remove } of lastOfEach(entries)) {
@@ -242,7 +242,7 @@ function setMembers(
 }
 
 /** The same member under another account; rights that the account has here already are kept. */
-function under(state: LobbyState, from: UserId, to: Person): Told[] {
+function under(state: LobbyState, from: UserId, to: Person): LobbyOutcomeFact[] {
   const source = state.members.get(from);
   if (!source) return [];
   const { id: lobbyId, application_id: applicationId } = state.lobby;
@@ -354,7 +354,7 @@ export const members: LobbyTopic<
   },
 };
 
-export const deletion = ({ lobby, members }: LobbyState): Told => ({
+export const deletion = ({ lobby, members }: LobbyState): LobbyOutcomeFact => ({
   type: 'lobbyDeleted',
   lobby,
   memberIds: [...members.keys()],

@@ -12,7 +12,7 @@ import type { ChannelMessageNews } from './facts.ts';
 import type { LobbyMessage, LobbyState } from './lobby.ts';
 import { cleanMetadata, METADATA, type Metadata, MODERATION_METADATA, metadataRefusal } from './metadata.ts';
 import { type LobbyMessageObject, messageObject, toldMessage, updatedMessage } from './objects.ts';
-import { callingMember, isRefusal, type LobbyTopic, type Told } from './topic.ts';
+import { callingMember, isRefusal, type LobbyOutcomeFact, type LobbyTopic } from './topic.ts';
 
 export interface LobbyMessageDraft {
   readonly content: string;
@@ -56,7 +56,7 @@ function events(
   type: WebhookEventType,
   data: object,
   env: Env,
-): Told[] {
+): LobbyOutcomeFact[] {
   if (!application) return [];
   const url = lobby.override_event_webhooks_url ?? application.event_webhooks_url;
   return webhookEvent({ ...application, event_webhooks_url: url }, type, data, env);
@@ -67,7 +67,7 @@ function createMessage(
   { draft, application }: MessageCommands['createMessage']['input'],
   by: By,
   env: Env,
-): Outcome<LobbyMessageObject, Told> {
+): Outcome<LobbyMessageObject, LobbyOutcomeFact> {
   const member = callingMember(state, by);
   if (isRefusal(member)) return refused(member);
   const content = cleanText(draft.content).trim();
@@ -105,7 +105,7 @@ function channelEvents(
   news: ChannelMessageNews,
   application: Application | null,
   env: Env,
-): Told[] {
+): LobbyOutcomeFact[] {
   const of = { lobby_id: state.lobby.id };
   if (news.kind === 'deleted') {
     const data = { id: news.messageId, ...of };

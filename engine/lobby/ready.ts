@@ -1,6 +1,6 @@
 import { isoTimestamp } from '../channel/text.ts';
 import type { LobbyState, ReadyCheck } from './lobby.ts';
-import type { Told } from './topic.ts';
+import type { LobbyOutcomeFact } from './topic.ts';
 
 export const readyObject = (lobbyId: string, { id, started_by, ends_ms, answers, status }: ReadyCheck) => ({
   lobby_id: lobbyId,
@@ -31,7 +31,7 @@ function settledCheck(check: ReadyCheck, { members }: LobbyState, nowMs: number)
   return left || status !== check.status ? { ...check, answers, status } : check;
 }
 
-export function readyFacts(state: LobbyState, nowMs: number): Told[] {
+export function readyFacts(state: LobbyState, nowMs: number): LobbyOutcomeFact[] {
   if (!state.ready) return [];
   const check = settledCheck(state.ready, state, nowMs);
   return check === state.ready ? [] : [{ type: 'lobbyReadyChanged', check }];

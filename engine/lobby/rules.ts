@@ -1,6 +1,6 @@
 import { refusal } from '../../protocol/refusal.ts';
 import { aggregate, type CommandsOf } from '../kernel/aggregate.ts';
-import { beyond } from './beyond.ts';
+import { extensions } from './beyond.ts';
 import { linking } from './linking.ts';
 import { withListing } from './listing.ts';
 import { members } from './members.ts';
@@ -24,7 +24,7 @@ export const lobbyRules = aggregate<LobbyShape>()({
     return row.server ? systemOnly(by) : foreign(state, by);
   },
   complete: withListing,
-  topics: [members, messages, linking, voice, sessions, beyond, events],
+  topics: [members, messages, linking, voice, sessions, extensions, events],
 });
 
 /** Every command of the lobby: what it takes and what it answers. */

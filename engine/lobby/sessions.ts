@@ -6,7 +6,7 @@ import { aboutMember, attach, connectionTold, enter, everyone } from './dispatch
 import { idleAtMs, type Lobby, type LobbyState } from './lobby.ts';
 import { deletion } from './members.ts';
 import { gatewayLobby } from './objects.ts';
-import type { LobbyTopic, Told } from './topic.ts';
+import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 import { leavingVoice } from './voice.ts';
 
 /** Commands of the server itself: who is connected, and how long the lobby lives without. */
@@ -37,7 +37,7 @@ export function settled(state: LobbyState, nowMs: number): Lobby {
   return { ...lobby, idle_since_ms: inUse ? null : nowMs };
 }
 
-const settling = (state: LobbyState, env: Env): Told[] => {
+const settling = (state: LobbyState, env: Env): LobbyOutcomeFact[] => {
   const lobby = settled(state, env.nowMs);
   return lobby === state.lobby ? [] : [{ type: 'lobbySettled', lobby }];
 };

@@ -10,7 +10,7 @@ import type { LobbyFact, LobbyFacts } from './facts.ts';
 import type { LobbyMember, LobbyState } from './lobby.ts';
 
 /** A lobby's own facts, and the events that its application wants to be sent with them. */
-export type Told = LobbyFact | WebhookEventFact;
+export type LobbyOutcomeFact = LobbyFact | WebhookEventFact;
 
 /** A dispatch and the sessions it is for, of which the DISPATCH table takes out those that may not hear it. */
 export interface LobbyDispatch {

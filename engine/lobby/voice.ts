@@ -1,12 +1,12 @@
 import type { UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { Seat } from '../call/seat.ts';
+import type { VoiceMember } from '../call/seat.ts';
 import { ownVoiceState, sameVoiceState, type VoiceWish } from '../call/voicestate.ts';
 import { accepted, refused } from '../kernel/outcome.ts';
 import { everyone } from './dispatches.ts';
 import type { LobbyState, LobbyVoiceState } from './lobby.ts';
 import { gatewayMember } from './objects.ts';
-import type { LobbyDispatch, LobbyTopic, Told } from './topic.ts';
+import type { LobbyDispatch, LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 
 type VoiceCommands = {
   /** Brings the caller's session into the call, or changes how it is in it. */
@@ -23,7 +23,7 @@ type VoiceCommands = {
   dropVoice: { input: { readonly userId: UserId; readonly sessionId: string }; value: null };
 };
 
-export const leavingVoice = ({ voiceStates }: LobbyState, userId: UserId): Told[] => {
+export const leavingVoice = ({ voiceStates }: LobbyState, userId: UserId): LobbyOutcomeFact[] => {
   const state = voiceStates.get(userId);
   if (!state) return [];
   const voiceState = { ...state, channel_id: null };
@@ -31,7 +31,7 @@ export const leavingVoice = ({ voiceStates }: LobbyState, userId: UserId): Told[
 };
 
 /** Leaving, if this is the session in the call. */
-const leavingWith = (state: LobbyState, userId: UserId, sessionId: string): Told[] =>
+const leavingWith = (state: LobbyState, userId: UserId, sessionId: string): LobbyOutcomeFact[] =>
   state.voiceStates.get(userId)?.session_id === sessionId ? leavingVoice(state, userId) : [];
 
 export const voice: LobbyTopic<VoiceCommands, 'lobbyVoiceChanged' | 'lobbyVoiceRepeated'> = {
@@ -85,7 +85,12 @@ export const voice: LobbyTopic<VoiceCommands, 'lobbyVoiceChanged' | 'lobbyVoiceR
 };
 
 /** Where a lobby voice state puts its user; null: nowhere any more. */
-export function lobbySeat({ channel_id, user_id, session_id, ...state }: LobbyVoiceState): Seat | null {
+export function lobbyVoiceMember({
+  channel_id,
+  user_id,
+  session_id,
+  ...state
+}: LobbyVoiceState): VoiceMember | null {
   if (channel_id === null) return null;
   return {
     callId: channel_id,

@@ -2,7 +2,7 @@ import { MessageType } from 'discord-api-types/v10';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { Seat } from '../call/seat.ts';
+import type { VoiceMember } from '../call/seat.ts';
 import { ownVoiceState, sameVoiceState } from '../call/voicestate.ts';
 import { systemMessage } from '../channel/system.ts';
 import { isoTimestamp } from '../channel/text.ts';
@@ -99,7 +99,7 @@ interface CallShape {
 }
 
 type MessageUpdated = FactOf<Pick<MessageFacts, 'messageUpdated'>>;
-type Told = CallFact | FactOf<Pick<MessageFacts, 'messageCreated' | 'messageUpdated'>>;
+type CallOutcomeFact = CallFact | FactOf<Pick<MessageFacts, 'messageCreated' | 'messageUpdated'>>;
 type Input<K extends keyof CallCommands> = CallCommands[K]['input'];
 
 /** Bots do not take part in calls, and are told nothing of them. */
@@ -117,7 +117,7 @@ function setCallState(
   input: Input<'setCallState'>,
   by: By,
   env: Env,
-): Outcome<GatewayVoiceState | null, Told> {
+): Outcome<GatewayVoiceState | null, CallOutcomeFact> {
   const user = owner.recipients.get(by.userId);
   if (!user) return refused(refusal('UNKNOWN_CHANNEL'));
   if (by.bot) return refused(refusal('CANNOT_EXECUTE_ON_DM'));
@@ -137,7 +137,12 @@ function setCallState(
   return accepted(voiceState, [changed(voiceState), ...ringingFacts(call, ringing, call.ringUntilMs)]);
 }
 
-function starting(owner: Callable, user: APIUser, voiceState: GatewayVoiceState, env: Env): Told[] {
+function starting(
+  owner: Callable,
+  user: APIUser,
+  voiceState: GatewayVoiceState,
+  env: Env,
+): CallOutcomeFact[] {
   const told = systemMessage(env, owner.channel.id, MessageType.Call, user);
   const message = { ...told.message, call: { participants: [user.id], ended_timestamp: null } };
   // Only friends are rung; everyone else sees the call, and may join it.
@@ -152,7 +157,7 @@ function starting(owner: Callable, user: APIUser, voiceState: GatewayVoiceState,
 }
 
 /** Someone leaves; when it is the last one the call is over, and its message says who was there and until when. */
-function leaving(owner: Callable, state: GatewayVoiceState, env: Env): Told[] {
+function leaving(owner: Callable, state: GatewayVoiceState, env: Env): CallOutcomeFact[] {
   const { self_stream: _, ...rest } = state;
   const left = changed({ ...rest, channel_id: null });
   const { call } = owner;
@@ -184,7 +189,12 @@ const ringingFacts = (call: PrivateCall, ringing: readonly UserId[], ringUntilMs
   return same && ringUntilMs === call.ringUntilMs ? [] : [{ type: 'ringingChanged', ringing, ringUntilMs }];
 };
 
-function ringCall(owner: Callable, { userIds }: Input<'ringCall'>, by: By, env: Env): Outcome<null, Told> {
+function ringCall(
+  owner: Callable,
+  { userIds }: Input<'ringCall'>,
+  by: By,
+  env: Env,
+): Outcome<null, CallOutcomeFact> {
   if (!owner.recipients.has(by.userId)) return refused(refusal('UNKNOWN_CHANNEL'));
   const { call } = owner;
   if (!call?.voiceStates.has(by.userId)) return refused(refusal('UNKNOWN_VOICE_STATE'));
@@ -194,7 +204,11 @@ function ringCall(owner: Callable, { userIds }: Input<'ringCall'>, by: By, env: 
   return accepted(null, ringingFacts(call, ringing, env.nowMs + RING_MS));
 }
 
-function stopRinging(owner: Callable, { userIds }: Input<'stopRinging'>, by: By): Outcome<null, Told> {
+function stopRinging(
+  owner: Callable,
+  { userIds }: Input<'stopRinging'>,
+  by: By,
+): Outcome<null, CallOutcomeFact> {
   if (!owner.recipients.has(by.userId)) return refused(refusal('UNKNOWN_CHANNEL'));
   const { call } = owner;
   if (!call) return accepted(null);
@@ -330,7 +344,7 @@ export const callDelete = (owner: Callable, unavailable = false): object => ({
 export const callAudience = people;
 
 /** Where a voice state of a private call puts its user; null: nowhere any more. */
-export function callSeat(voiceState: GatewayVoiceState): Seat | null {
+export function callVoiceMember(voiceState: GatewayVoiceState): VoiceMember | null {
   if (voiceState.channel_id === null) return null;
   const callId = voiceState.channel_id;
   return {

@@ -3,7 +3,7 @@ import { type Rule, type Taken, take, type Window } from './window.ts';
 /** How many of the oldest windows are looked at to make room: enough to find a nearly empty one, few enough to be cheap. */
 const VICTIMS_LOOKED_AT = 16;
 
-interface Entry {
+interface LimiterEntry {
   window: Window;
   /** Share of the window that is used up, 0 to 1. */
   share: number;
@@ -15,7 +15,7 @@ interface Entry {
  * Cost: O(1) a call.
  */
 export class WindowTable {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, LimiterEntry>();
   readonly #entriesMax: number;
 
   constructor(entriesMax: number) {

@@ -3,7 +3,7 @@ import { isDirect } from '../fanout/direct.ts';
 /** How far a session has the stream of one aggregate: the number of the last dispatch. */
 export type Cursor = readonly [ownerId: string, n: number];
 
-interface Stream {
+interface FollowedStream {
   /** Of the newest dispatch that came here, for whichever session. */
   n: number;
   readonly followers: Set<number>;
@@ -19,7 +19,7 @@ interface Stream {
  * session has its own, until it is told `following` again. Of what is told people directly each always has its own.
  */
 export class StreamCursors {
-  readonly #streams = new Map<string, Stream>();
+  readonly #streams = new Map<string, FollowedStream>();
   readonly #followed = new Map<number, Set<string>>();
 
   /** From here on the session hears the stream; it has everything up to `n`. */
@@ -99,7 +99,7 @@ export class StreamCursors {
     ]);
   }
 
-  #followedBy(handle: number, ownerId: string): Stream {
+  #followedBy(handle: number, ownerId: string): FollowedStream {
     let stream = this.#streams.get(ownerId);
     if (!stream) {
       stream = { n: 0, followers: new Set(), laggards: null };
@@ -115,12 +115,12 @@ export class StreamCursors {
     return stream;
   }
 
-  #lag(stream: Stream, handle: number, n: number): void {
+  #lag(stream: FollowedStream, handle: number, n: number): void {
     stream.laggards ??= new Map();
     stream.laggards.set(handle, n);
   }
 
-  #catchUp(stream: Stream, handle: number): void {
+  #catchUp(stream: FollowedStream, handle: number): void {
     if (stream.laggards?.delete(handle) && stream.laggards.size === 0) stream.laggards = null;
   }
 }

@@ -1,5 +1,5 @@
 import { type Cursor, StreamCursors } from './cursors.ts';
-import { ENTRY, type Entry, readBatch, readHead, readStream } from './journal.ts';
+import { ENTRY, type JournalEntry, readBatch, readHead, readStream } from './journal.ts';
 import type { PlainIdentity, SessionManner } from './record.ts';
 
 /** The content of a session's entry. The numbers of cursors are followed by whether the session lags. */
@@ -10,7 +10,7 @@ export interface SessionContent extends SessionManner {
 }
 
 /** Where a dispatch stands in the journal. */
-interface Place {
+interface RecordPosition {
   readonly segment: number;
   /** In bytes from the start of the segment. */
   readonly at: number;
@@ -27,7 +27,7 @@ export interface IndexedSession {
   /** The last number; -1 while it is not known, as something was lost. */
   seq: number;
   /** The last dispatches, the newest of which has that number. */
-  places: Place[];
+  positions: RecordPosition[];
 }
 
 const UNKNOWN = -1;
@@ -100,7 +100,7 @@ export class JournalIndex {
   }
 
   /** What is undamaged and yet makes no sense was written by another version: it tells nothing of anyone. */
-  #applyAll(entries: readonly Entry[], segment: number, atMs: number, content: Buffer): void {
+  #applyAll(entries: readonly JournalEntry[], segment: number, atMs: number, content: Buffer): void {
     try {
       for (const entry of entries) this.#apply(entry, segment, atMs, content);
     } catch {
@@ -108,7 +108,7 @@ export class JournalIndex {
     }
   }
 
-  #apply(entry: Entry, segment: number, atMs: number, content: Buffer): void {
+  #apply(entry: JournalEntry, segment: number, atMs: number, content: Buffer): void {
     const { kind, handles, at, bytes } = entry;
     if (kind === ENTRY.dispatch) {
       this.#dispatch(handles, { segment, at, bytes, atMs }, content);
@@ -131,16 +131,16 @@ export class JournalIndex {
     }
   }
 
-  #dispatch(handles: Int32Array, place: Place, content: Buffer): void {
+  #dispatch(handles: Int32Array, place: RecordPosition, content: Buffer): void {
     const { origin } = readHead(content.subarray(place.at, place.at + place.bytes));
     const laggards = origin && this.#cursors.told(origin.ownerId, origin.n);
     for (let index = 0; index < handles.length; index += 1) {
       const session = this.#byHandle.get(handles[index] as number);
       if (!session || session.seq === UNKNOWN) continue;
       session.seq += 1;
-      session.places.push(place);
-      if (session.places.length >= this.#framesMax * 2)
-        session.places = session.places.slice(-this.#framesMax);
+      session.positions.push(place);
+      if (session.positions.length >= this.#framesMax * 2)
+        session.positions = session.positions.slice(-this.#framesMax);
       if (laggards && origin) this.#cursors.toldOne(laggards, session.handle, origin.n);
     }
   }
@@ -158,7 +158,7 @@ export class JournalIndex {
       return;
     }
     this.#forget(handle);
-    const session = { handle, identity, manner, seq, places: [] };
+    const session = { handle, identity, manner, seq, positions: [] };
     this.#byHandle.set(handle, session);
     this.#bySession.set(identity.sessionId, session);
     for (const [ownerId, n, lags] of cursors)
@@ -176,7 +176,7 @@ export class JournalIndex {
     this.#cursors.ended(handle);
   }
 
-  #lose(entries: readonly Entry[]): void {
+  #lose(entries: readonly JournalEntry[]): void {
     this.#damages += 1;
     for (const { kind, handles } of entries) {
       // Whose stream was interrupted is not known any more.
@@ -198,7 +198,7 @@ export class JournalIndex {
 
   #loseOne(session: IndexedSession): void {
     session.seq = UNKNOWN;
-    session.places = [];
+    session.positions = [];
     this.#cursors.ended(session.handle);
   }
 }

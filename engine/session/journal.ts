@@ -35,7 +35,7 @@ const FIRST_BYTES = 1 << 16;
 const HIGH = 2 ** 32;
 
 /** One entry as it was read. */
-export interface Entry {
+export interface JournalEntry {
   readonly kind: EntryKind;
   readonly handles: Int32Array;
   /** Where its content stands, in bytes from the start of what was read. */
@@ -50,14 +50,14 @@ type BatchRead =
       readonly number: number;
       /** Unix milliseconds. */
       readonly atMs: number;
-      readonly entries: readonly Entry[];
+      readonly entries: readonly JournalEntry[];
       readonly endWord: number;
     }
   /** What was said is damaged, but not to whom. */
   | {
       readonly kind: 'damaged';
       readonly number: number;
-      readonly entries: readonly Entry[];
+      readonly entries: readonly JournalEntry[];
       readonly endWord: number;
     }
   /**
@@ -276,8 +276,8 @@ function nextBatch(words: Int32Array, from: number): number | null {
 const KINDS: ReadonlySet<number> = new Set(Object.values(ENTRY));
 
 /** Null: the lists do not say what lists say, though their checksum is right. */
-function readLists(words: Int32Array, batchAt: number): Entry[] | null {
-  const entries: Entry[] = [];
+function readLists(words: Int32Array, batchAt: number): JournalEntry[] | null {
+  const entries: JournalEntry[] = [];
   const endWord = batchAt + HEADER_WORDS + (words[batchAt + 2] as number);
   const contentBytes = words[batchAt + 3] as number;
   let handles = words.subarray(0, 0);

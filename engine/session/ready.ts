@@ -4,7 +4,7 @@ import type { Scopes } from '../../protocol/scopes.ts';
 import type { Shard } from './identify.ts';
 
 /** What READY says of a person beyond the account. */
-export interface Circle {
+export interface ReadyRelations {
   readonly relationships: readonly object[];
   /** Of the application that acts for the person; empty for people themselves. */
   readonly gameRelationships: readonly object[];
@@ -15,7 +15,7 @@ export interface Circle {
 }
 
 /** What READY says of the application that acts for a user, and of what it was granted. */
-export interface Acting {
+export interface ReadyAuthorization {
   readonly scopes: Scopes;
   /** The same for all sessions of one grant; keys that outlive a session are kept under it. */
   readonly staticSessionId: string;
@@ -42,9 +42,9 @@ interface ReadyFacts {
   readonly guildIds: readonly GuildId[];
   readonly privateChannels: readonly object[];
   /** Null for bots, who have none. */
-  readonly circle: Circle | null;
+  readonly circle: ReadyRelations | null;
   /** Null for bots and for people themselves. */
-  readonly acting: Acting | null;
+  readonly acting: ReadyAuthorization | null;
 }
 
 /** The oldest version of DAVE that the calls here speak. */
@@ -81,7 +81,10 @@ export function readyPayload(facts: ReadyFacts): object {
   };
 }
 
-const actingFields = ({ scopes, staticSessionId, lobbies }: Acting, { profiles }: Circle) => ({
+const actingFields = (
+  { scopes, staticSessionId, lobbies }: ReadyAuthorization,
+  { profiles }: ReadyRelations,
+) => ({
   scopes: [...scopes],
   static_client_session_id: staticSessionId,
   user_application_profiles: profiles,

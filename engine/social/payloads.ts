@@ -46,7 +46,7 @@ export const presenceObject = (userId: UserId, presence: Presence | null): objec
   client_status: presence?.client_status ?? {},
 });
 
-export interface Told {
+export interface SideDispatch {
   readonly t: DispatchName;
   readonly d: object;
 }
@@ -63,7 +63,7 @@ export function relationTold(
   { userId, peerId, applicationId, relation }: RelationChanged,
   before: StoredRelation | null,
   peer: APIUser | null,
-): { readonly own?: Told; readonly friends?: Told; readonly game?: Told } {
+): { readonly own?: SideDispatch; readonly friends?: SideDispatch; readonly game?: SideDispatch } {
   if (applicationId !== null) {
     if (relation && peer) {
       const d = gameRelationshipObject(userId, applicationId, peer, relation);
@@ -75,12 +75,12 @@ export function relationTold(
   }
   const shown = relation && peer ? relationshipObject(peer, relation) : null;
   const gone = before && { id: peerId, type: before.type, nickname: before.nickname };
-  const told = (was: boolean, is: boolean): Told | null => {
+  const told = (was: boolean, is: boolean): SideDispatch | null => {
     if (is && shown) return { t: was ? 'RELATIONSHIP_UPDATE' : 'RELATIONSHIP_ADD', d: shown };
     return was && gone ? { t: 'RELATIONSHIP_REMOVE', d: gone } : null;
   };
   const own = told(relation !== null && before?.type === relation.type, relation !== null);
   const friends = told(before?.type === RELATION.FRIEND, relation?.type === RELATION.FRIEND);
   const removed = relation === null && gone ? { t: 'RELATIONSHIP_REMOVE' as const, d: gone } : null;
-  return { ...((own ?? removed) && { own: (own ?? removed) as Told }), ...(friends && { friends }) };
+  return { ...((own ?? removed) && { own: (own ?? removed) as SideDispatch }), ...(friends && { friends }) };
 }

@@ -1,9 +1,9 @@
 import { Lane } from './lane.ts';
-import type { LanePlan, Outlet, RunningLane } from './orders.ts';
+import type { LaneListener, LanePlan, RunningLane } from './orders.ts';
 
 /** Starts a lane in this thread: for servers with few calls, and for runs from source, which have no built worker. */
-export async function startInline(plan: LanePlan, outlet: Outlet): Promise<RunningLane> {
-  const lane = await Lane.open(plan, outlet);
+export async function startInline(plan: LanePlan, listener: LaneListener): Promise<RunningLane> {
+  const lane = await Lane.open(plan, listener);
   let isOver = false;
   const stop = (): Promise<void> => {
     isOver = true;
@@ -21,7 +21,7 @@ export async function startInline(plan: LanePlan, outlet: Outlet): Promise<Runni
     ask: (question) => {
       if (!isOver) lane.ask(question);
     },
-    kill: () => void stop().then(() => outlet.died('killed')),
+    kill: () => void stop().then(() => listener.died('killed')),
     stop,
   };
 }

@@ -5,7 +5,7 @@ import { Forwarder } from '../sfu/forwarder.ts';
 import type { Endpoint, ForwarderEvent, ForwarderOutput, MediaForwarder } from '../sfu/ports.ts';
 import { Batcher, type PacketBatch, unpack } from './batch.ts';
 import { LATENCY_BOUNDS_US, LatencyBuckets } from './latency.ts';
-import type { Finding, LaneFigures, LanePlan, Order, Outlet } from './orders.ts';
+import type { LaneFinding, LaneListener, LaneMetrics, LaneOrder, LanePlan } from './orders.ts';
 
 /** Slots of the forwarder's ring: enough that sends deferred by the system end before their slot is used again. */
 const SLOTS = 4096;
@@ -18,7 +18,7 @@ const PACKET_BYTES_MAX = 2000;
 const SILENT_MS = 15_000;
 const TICK_MS = 50;
 const REPORT_MS = 250;
-const REPORTS_PER_FIGURES = 4;
+const REPORTS_PER_METRICS = 4;
 const FINDINGS_MAX = 4096;
 /** The latency of one packet in this many is measured. */
 const SAMPLED = 16;
@@ -43,14 +43,14 @@ const numeric =
 export class Lane implements ForwarderOutput {
   readonly #socket: Socket;
   readonly #forwarder: MediaForwarder;
-  readonly #outlet: Pick<Outlet, 'report' | 'packets'>;
+  readonly #listener: Pick<LaneListener, 'report' | 'packets'>;
   readonly #toPeers = new Batcher();
   readonly #latency = new LatencyBuckets();
   readonly #timers: NodeJS.Timeout[];
   /** Cached view of the packet being sent, in the forwarder's ring. */
   #leaving: Buffer = Buffer.alloc(0);
   #leavingAt = -1;
-  #findings: Finding[] = [];
+  #findings: LaneFinding[] = [];
   #flushing = false;
   /** Whether members' addresses changed since the last report. */
   #isMoved = false;
@@ -65,19 +65,19 @@ export class Lane implements ForwarderOutput {
   #isClosed = false;
 
   /** Binds the socket. Rejects when it cannot be bound. */
-  static async open(plan: LanePlan, outlet: Pick<Outlet, 'report' | 'packets'>): Promise<Lane> {
+  static async open(plan: LanePlan, listener: Pick<LaneListener, 'report' | 'packets'>): Promise<Lane> {
     const family = isIPv6(plan.host) ? 6 : 4;
     const socket = createSocket({ type: `udp${family}`, lookup: numeric(family) });
     // `once` rejects with what the socket emits as an error.
     const listening = once(socket, 'listening');
     socket.bind({ port: plan.port, address: plan.host, exclusive: true });
     await listening;
-    return new Lane(socket, outlet);
+    return new Lane(socket, listener);
   }
 
-  private constructor(socket: Socket, outlet: Pick<Outlet, 'report' | 'packets'>) {
+  private constructor(socket: Socket, listener: Pick<LaneListener, 'report' | 'packets'>) {
     this.#socket = socket;
-    this.#outlet = outlet;
+    this.#listener = listener;
     this.#forwarder = new Forwarder(this, { slots: SLOTS, silentMs: SILENT_MS });
     growBuffers(socket);
     socket.on('message', (bytes, from) => this.#received(bytes, from));
@@ -93,13 +93,13 @@ export class Lane implements ForwarderOutput {
   }
 
   /** Carries out orders in sequence. */
-  order(orders: readonly Order[]): void {
+  order(orders: readonly LaneOrder[]): void {
     const nowMs = performance.now();
     for (const order of orders) this.#carryOut(order, nowMs);
     this.#flushPeers();
   }
 
-  #carryOut(order: Order, nowMs: number): void {
+  #carryOut(order: LaneOrder, nowMs: number): void {
     const forwarder = this.#forwarder;
     switch (order.type) {
       case 'open':
@@ -231,7 +231,7 @@ export class Lane implements ForwarderOutput {
   }
 
   #flushPeers(): void {
-    if (!this.#toPeers.isEmpty) this.#outlet.packets(this.#toPeers.take());
+    if (!this.#toPeers.isEmpty) this.#listener.packets(this.#toPeers.take());
   }
 
   #tick(): void {
@@ -241,36 +241,36 @@ export class Lane implements ForwarderOutput {
 
   #report(): void {
     this.#reports += 1;
-    this.#say(this.#reports % REPORTS_PER_FIGURES === 0 ? this.#figures() : null);
+    this.#say(this.#reports % REPORTS_PER_METRICS === 0 ? this.#metrics() : null);
   }
 
   /** Sends a report with figures now. */
   ask(question: number): void {
     this.#answerTo = question;
-    this.#say(this.#figures());
+    this.#say(this.#metrics());
   }
 
-  #say(figures: LaneFigures | null): void {
+  #say(metrics: LaneMetrics | null): void {
     const findings = this.#findings;
     this.#findings = [];
     this.#isMoved = false;
-    this.#outlet.report({
+    this.#listener.report({
       findings,
       nonces: this.#forwarder.nonces(),
-      figures,
+      metrics,
       answerTo: this.#answerTo,
       bug: this.#bug,
     });
     this.#bug = null;
   }
 
-  #figures(): LaneFigures {
-    const figures = this.#forwarder.figures();
+  #metrics(): LaneMetrics {
+    const metrics = this.#forwarder.metrics();
     return {
-      ...figures,
+      ...metrics,
       drops: {
-        ...figures.drops,
-        malformed: figures.drops.malformed + this.#malformed,
+        ...metrics.drops,
+        malformed: metrics.drops.malformed + this.#malformed,
         send_failed: this.#sendFailed + this.#peerDrops,
         bug: this.#bugs,
       },

@@ -1,11 +1,11 @@
 import type { NonceReport } from '../sfu/ports.ts';
-import type { MemberOrder, Order } from './orders.ts';
+import type { LaneOrder, MemberOrder } from './orders.ts';
 
-type Of<T extends Order['type']> = Extract<Order, { readonly type: T }>;
+type Of<T extends LaneOrder['type']> = Extract<LaneOrder, { readonly type: T }>;
 /** Orders of which only the latest per member matters: each replaces the previous one completely. */
 type Lasting = Of<'payloadTypes' | 'gate' | 'audience' | 'streams' | 'wants'>;
 
-interface Entry {
+interface LedgerEntry {
   readonly join: Of<'join'>;
   transport: Of<'udp'> | Of<'peer'> | null;
   /** Nonces used with the transport's key; null before the lane's first report. */
@@ -21,7 +21,7 @@ interface Room {
 /** The state that a restarted lane needs, collected from the orders sent to the lane and from its reports. */
 export class Ledger {
   readonly #rooms = new Map<string, Room>();
-  readonly #entries = new Map<number, Entry>();
+  readonly #entries = new Map<number, LedgerEntry>();
 
   get callIds(): readonly string[] {
     return [...this.#rooms.keys()];
@@ -33,7 +33,7 @@ export class Ledger {
   }
 
   /** Records an order; an order about an unknown call or member changes nothing. */
-  note(order: Order): void {
+  note(order: LaneOrder): void {
     if (order.type === 'open') {
       if (!this.#rooms.has(order.callId))
         this.#rooms.set(order.callId, { encryptedOnly: null, ssrcs: new Set() });
@@ -82,7 +82,7 @@ export class Ledger {
   }
 
   /** Yields the orders that give a new lane the state of the old one. */
-  *replay(): Generator<Order> {
+  *replay(): Generator<LaneOrder> {
     for (const [callId, { encryptedOnly, ssrcs }] of this.#rooms) {
       yield { type: 'open', callId };
       if (encryptedOnly) yield encryptedOnly;
@@ -90,8 +90,8 @@ export class Ledger {
     }
   }
 
-  *#replayMember(ssrc: number): Generator<Order> {
-    const { join, transport, nonces, lasting } = this.#entries.get(ssrc) as Entry;
+  *#replayMember(ssrc: number): Generator<LaneOrder> {
+    const { join, transport, nonces, lasting } = this.#entries.get(ssrc) as LedgerEntry;
     yield join;
     if (transport?.type === 'udp') {
       // Without a report the key may still have been used, but for fewer packets than the margin.

@@ -1,4 +1,4 @@
-import type { Gate, MemberFigures, VideoStream } from '../plane.ts';
+import type { Gate, MemberMetrics, VideoStream } from '../plane.ts';
 import type {
   ForwarderEvent,
   ForwarderMember,
@@ -9,7 +9,7 @@ import type {
 import type { PacketBatch } from './batch.ts';
 
 /** Instructions to a lane. Plain data: they are posted to its thread. */
-export type Order =
+export type LaneOrder =
   | { readonly type: 'open'; readonly callId: string }
   | { readonly type: 'close'; readonly callId: string }
   | { readonly type: 'encryptedOnly'; readonly callId: string; readonly on: boolean }
@@ -31,9 +31,9 @@ export type Order =
     };
 
 /** An order that concerns one member only. */
-export type MemberOrder = Exclude<Order, { readonly callId: string }>;
+export type MemberOrder = Exclude<LaneOrder, { readonly callId: string }>;
 
-export interface LaneFigures {
+export interface LaneMetrics {
   readonly packetsIn: number;
   readonly packetsOut: number;
   readonly bytesIn: number;
@@ -44,19 +44,19 @@ export interface LaneFigures {
     readonly counts: readonly number[];
     readonly sumUs: number;
   };
-  readonly members: ReadonlyMap<string, readonly MemberFigures[]>;
+  readonly members: ReadonlyMap<string, readonly MemberMetrics[]>;
 }
 
 /** What the forwarder found out about a member, with the member's call. */
-export interface Finding extends ForwarderEvent {
+export interface LaneFinding extends ForwarderEvent {
   readonly callId: string;
 }
 
 /** Report of a lane, sent several times a second; a lane without reports is considered hung. */
-export interface Report {
-  readonly findings: readonly Finding[];
+export interface LaneReport {
+  readonly findings: readonly LaneFinding[];
   readonly nonces: readonly NonceReport[];
-  readonly figures: LaneFigures | null;
+  readonly metrics: LaneMetrics | null;
   /** The highest question this report answers; 0 before the first. */
   readonly answerTo: number;
   /** The first bug that a packet triggered since the last report; only that packet was dropped. */
@@ -64,8 +64,8 @@ export interface Report {
 }
 
 /** Callbacks of a lane to the main thread. None of these may throw. */
-export interface Outlet {
-  report(report: Report): void;
+export interface LaneListener {
+  report(report: LaneReport): void;
   /** Delivers packets for browsers. */
   packets(batch: PacketBatch): void;
   /** Called once, last: no callback follows, and the lane's port is free. */
@@ -75,7 +75,7 @@ export interface Outlet {
 /** One run of a lane, in this thread or another. */
 export interface RunningLane {
   readonly port: number;
-  order(orders: readonly Order[]): void;
+  order(orders: readonly LaneOrder[]): void;
   /** Sends packets from browsers. @returns false when too many are in transit and these were dropped. */
   packets(batch: PacketBatch): boolean;
   /** Asks for a report with figures. */
@@ -94,4 +94,4 @@ export interface LanePlan {
 }
 
 /** Starts one run of a lane. Rejects when the port cannot be bound. */
-export type StartLane = (plan: LanePlan, outlet: Outlet) => Promise<RunningLane>;
+export type StartLane = (plan: LanePlan, listener: LaneListener) => Promise<RunningLane>;

@@ -4,11 +4,11 @@ import type {
   CodecNumbers,
   Gate,
   MediaEvent,
-  MediaFigures,
   MediaMember,
+  MediaMetrics,
   MediaPlane,
   MediaRoom,
-  MemberFigures,
+  MemberMetrics,
   NewMember,
   UdpConnection,
   VideoStream,
@@ -16,7 +16,7 @@ import type {
 import type { PeerEvents, PeerPort } from '../webrtc/ports.ts';
 import { unpack } from './batch.ts';
 import { startInline } from './inline.ts';
-import type { Finding, Order, StartLane } from './orders.ts';
+import type { LaneFinding, LaneOrder, StartLane } from './orders.ts';
 import { SsrcPool } from './ssrcs.ts';
 import { SupervisedLane, type Timers } from './supervised.ts';
 import { startThread } from './thread.ts';
@@ -141,7 +141,7 @@ class Plane implements RunningMediaPlane {
     if (this.#rooms.get(room.callId) === room) this.#rooms.delete(room.callId);
   }
 
-  #found({ callId, type, ssrc }: Finding): void {
+  #found({ callId, type, ssrc }: LaneFinding): void {
     const room = this.#rooms.get(callId);
     if (!room || this.placed.get(ssrc)?.room !== room) return;
     if (type === 'speaking' || type === 'silent')
@@ -173,11 +173,11 @@ class Plane implements RunningMediaPlane {
     }
   }
 
-  async figures(): Promise<MediaFigures> {
-    const figures = await Promise.all(this.#lanes.map((lane) => lane.figures()));
-    const calls = new Map<string, readonly MemberFigures[]>();
-    for (const { members } of figures) for (const [callId, each] of members) calls.set(callId, each);
-    const workers = figures.map(({ members: _, ...counts }, index) => ({
+  async metrics(): Promise<MediaMetrics> {
+    const metrics = await Promise.all(this.#lanes.map((lane) => lane.metrics()));
+    const calls = new Map<string, readonly MemberMetrics[]>();
+    for (const { members } of metrics) for (const [callId, each] of members) calls.set(callId, each);
+    const workers = metrics.map(({ members: _, ...counts }, index) => ({
       ...counts,
       restarts: present(this.#lanes[index]).restarts,
     }));
@@ -258,7 +258,7 @@ class Room implements MediaRoom {
     return this.#ssrcs.has(ssrc) ? this.#plane.placed.get(ssrc) : undefined;
   }
 
-  #order(order: Extract<Order, { readonly ssrc: number }>): void {
+  #order(order: Extract<LaneOrder, { readonly ssrc: number }>): void {
     if (this.#ssrcs.has(order.ssrc)) this.lane.order(order);
   }
 

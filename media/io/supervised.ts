@@ -1,7 +1,15 @@
 import { Batcher, type PacketBatch } from './batch.ts';
 import { LATENCY_BOUNDS_US } from './latency.ts';
 import { Ledger } from './ledger.ts';
-import type { Finding, LaneFigures, LanePlan, Order, Report, RunningLane, StartLane } from './orders.ts';
+import type {
+  LaneFinding,
+  LaneMetrics,
+  LaneOrder,
+  LanePlan,
+  LaneReport,
+  RunningLane,
+  StartLane,
+} from './orders.ts';
 
 /** Timers that a test can replace. Each returns a function that cancels the timer. */
 export interface Timers {
@@ -12,7 +20,7 @@ export interface Timers {
 }
 
 interface LaneEvents {
-  finding(finding: Finding): void;
+  finding(finding: LaneFinding): void;
   packets(batch: PacketBatch): void;
   /** These calls continue in a restarted lane, with all their members and keys. */
   restored(callIds: readonly string[]): void;
@@ -31,7 +39,7 @@ const BACKOFF_MS = 250;
 const BACKOFF_MAX_MS = 30_000;
 const ANSWER_MS = 1000;
 
-const NOTHING: LaneFigures = {
+const NOTHING: LaneMetrics = {
   packetsIn: 0,
   packetsOut: 0,
   bytesIn: 0,
@@ -54,7 +62,7 @@ export class SupervisedLane {
   readonly #fromPeers = new Batcher();
   #plan: LanePlan;
   #running: RunningLane | null = null;
-  #queue: Order[] = [];
+  #queue: LaneOrder[] = [];
   #flushing = false;
   #interrupted: readonly string[] = [];
   #deathsMs: number[] = [];
@@ -65,7 +73,7 @@ export class SupervisedLane {
   #callOff: () => void = () => {};
   /** Sum of the figures of earlier runs. */
   #earlier = NOTHING;
-  #figures = NOTHING;
+  #metrics = NOTHING;
   #question = 0;
   readonly #answered = new Set<() => void>();
   #isClosed = false;
@@ -116,7 +124,7 @@ export class SupervisedLane {
   }
 
   /** Queues an order; the orders of one turn of the event loop are sent together. A restarted lane gets them by replay. */
-  order(order: Order): void {
+  order(order: LaneOrder): void {
     this.#ledger.note(order);
     if (!this.#running) return;
     this.#queue.push(order);
@@ -169,11 +177,11 @@ export class SupervisedLane {
     if (restored.length > 0) this.#events.restored(restored);
   }
 
-  #report({ findings, nonces, figures, answerTo, bug }: Report): void {
+  #report({ findings, nonces, metrics, answerTo, bug }: LaneReport): void {
     this.#silentWatches = 0;
     if (bug) this.#events.fault(bug);
     for (const report of nonces) this.#ledger.noteNonces(report);
-    if (figures) this.#figures = figures;
+    if (metrics) this.#metrics = metrics;
     for (const finding of findings) this.#events.finding(finding);
     if (answerTo === this.#question) this.#answer();
   }
@@ -193,8 +201,8 @@ export class SupervisedLane {
     if (this.#running) this.#interrupted = this.#ledger.callIds;
     this.#running = null;
     this.#queue = [];
-    this.#earlier = sum(this.#earlier, this.#figures);
-    this.#figures = NOTHING;
+    this.#earlier = sum(this.#earlier, this.#metrics);
+    this.#metrics = NOTHING;
     this.#answer();
     this.#deathsMs = [...this.#deathsMs.filter((atMs) => nowMs - atMs < DEATH_WINDOW_MS), nowMs].slice(
       -DEATHS_MAX,
@@ -219,7 +227,7 @@ export class SupervisedLane {
   }
 
   /** Figures of all runs of the lane, up to date if the lane answers within `ANSWER_MS`. */
-  async figures(): Promise<LaneFigures> {
+  async metrics(): Promise<LaneMetrics> {
     if (this.#running) {
       this.#question += 1;
       const answered = this.#nextAnswer();
@@ -227,7 +235,7 @@ export class SupervisedLane {
       this.#running.ask(this.#question);
       await answered;
     }
-    return sum(this.#earlier, this.#figures);
+    return sum(this.#earlier, this.#metrics);
   }
 
   #nextAnswer(): Promise<void> {
@@ -263,7 +271,7 @@ export class SupervisedLane {
 }
 
 /** Adds the counters of two runs; the member count is the present run's alone. */
-function sum(earlier: LaneFigures, present: LaneFigures): LaneFigures {
+function sum(earlier: LaneMetrics, present: LaneMetrics): LaneMetrics {
   const reasons = new Set([...Object.keys(earlier.drops), ...Object.keys(present.drops)]);
   return {
     packetsIn: earlier.packetsIn + present.packetsIn,

@@ -1,18 +1,18 @@
 import { Worker } from 'node:worker_threads';
 import { memoryOf, type PacketBatch } from './batch.ts';
-import type { LanePlan, Order, Outlet, Report, RunningLane } from './orders.ts';
+import type { LaneListener, LaneOrder, LanePlan, LaneReport, RunningLane } from './orders.ts';
 
 /** Messages to a lane's thread. */
 export type ThreadOrder =
-  | { readonly kind: 'orders'; readonly orders: readonly Order[] }
+  | { readonly kind: 'orders'; readonly orders: readonly LaneOrder[] }
   | { readonly kind: 'packets'; readonly batch: PacketBatch }
   | { readonly kind: 'ask'; readonly question: number }
   | { readonly kind: 'stop' };
 
 /** Messages from a lane's thread. */
-export type ThreadNews =
+export type ThreadMessage =
   | { readonly kind: 'listening'; readonly port: number }
-  | { readonly kind: 'report'; readonly report: Report }
+  | { readonly kind: 'report'; readonly report: LaneReport }
   | { readonly kind: 'packets'; readonly batch: PacketBatch };
 
 export interface ThreadStart {
@@ -27,7 +27,7 @@ export const FROM_THREAD = 1;
 export const UNDERWAY_BYTES_MAX = 4 << 20;
 
 /** Starts a lane in its own thread. */
-export function startThread(plan: LanePlan, outlet: Outlet): Promise<RunningLane> {
+export function startThread(plan: LanePlan, listener: LaneListener): Promise<RunningLane> {
   const underway = new Int32Array(new SharedArrayBuffer(8));
   const workerData: ThreadStart = { plan, underway };
   // Without the program's own flags: some, such as --input-type, do not work for a thread that starts from a file.
@@ -46,13 +46,13 @@ export function startThread(plan: LanePlan, outlet: Outlet): Promise<RunningLane
     worker.once('exit', (code) => {
       const reason = fault?.message ?? `exit code ${code}`;
       reject(new Error(`Media worker exited before its port was bound: ${reason}`));
-      if (isListening && !isStopping) outlet.died(reason);
+      if (isListening && !isStopping) listener.died(reason);
     });
-    worker.on('message', (news: ThreadNews) => {
-      if (news.kind === 'report') outlet.report(news.report);
+    worker.on('message', (news: ThreadMessage) => {
+      if (news.kind === 'report') listener.report(news.report);
       else if (news.kind === 'packets') {
         Atomics.sub(underway, FROM_THREAD, news.batch.bytes.length);
-        outlet.packets(news.batch);
+        listener.packets(news.batch);
       } else {
         isListening = true;
         resolve({

@@ -3,7 +3,7 @@ import { memoryOf } from './batch.ts';
 import { Lane } from './lane.ts';
 import {
   FROM_THREAD,
-  type ThreadNews,
+  type ThreadMessage,
   type ThreadOrder,
   type ThreadStart,
   TO_THREAD,
@@ -13,7 +13,7 @@ import {
 const port = parentPort;
 if (port) {
   const { plan, underway } = workerData as ThreadStart;
-  const say = (news: ThreadNews, memory: ArrayBuffer[] = []): void => port.postMessage(news, memory);
+  const say = (news: ThreadMessage, memory: ArrayBuffer[] = []): void => port.postMessage(news, memory);
   const lane = await Lane.open(plan, {
     report: (report) => say({ kind: 'report', report }),
     packets: (batch) => {

@@ -1,8 +1,8 @@
-import type { MemberFigures } from '../plane.ts';
+import type { MemberMetrics } from '../plane.ts';
 import { type Member, UdpLink } from './room.ts';
 
 /** Figures of one member. Loss counts audio and each layer, but not retransmissions; jitter is that of the audio. */
-export function figuresOf(member: Member): MemberFigures {
+export function memberMetricsOf(member: Member): MemberMetrics {
   let expected = 0;
   let received = 0;
   for (const { kind, reception } of member.streams) {

@@ -1,6 +1,6 @@
 import { DAVE_MARKER, OPUS_PAYLOAD_TYPE, SILENCE_FRAME } from '../../protocol/voice.ts';
 import { nonceOf, TRANSPORT_OVERHEAD_BYTES } from '../crypto/transport.ts';
-import type { Gate, MemberFigures, VideoStream } from '../plane.ts';
+import type { Gate, MemberMetrics, VideoStream } from '../plane.ts';
 import {
   DISCOVERY_BYTES,
   discoveryRequest,
@@ -21,14 +21,14 @@ import {
 import { RTCP_HEADER_BYTES } from '../rtp/rtcp.ts';
 import { AnswerLimit } from './addresses.ts';
 import { FeedbackRouter } from './feedback.ts';
-import { figuresOf } from './figures.ts';
+import { memberMetricsOf } from './figures.ts';
 import { NO_CODEC, OPUS, PayloadTable } from './payloads.ts';
 import {
   DROP_REASONS,
   type DropReason,
   type Endpoint,
-  type ForwarderFigures,
   type ForwarderMember,
+  type ForwarderMetrics,
   type ForwarderOptions,
   type ForwarderOutput,
   type MediaForwarder,
@@ -406,7 +406,7 @@ export class Forwarder implements MediaForwarder {
     return reports;
   }
 
-  figures(): ForwarderFigures {
+  metrics(): ForwarderMetrics {
     return {
       packetsIn: this.#packetsIn,
       packetsOut: this.#sender.packets,
@@ -416,9 +416,9 @@ export class Forwarder implements MediaForwarder {
     };
   }
 
-  members(): ReadonlyMap<string, readonly MemberFigures[]> {
+  members(): ReadonlyMap<string, readonly MemberMetrics[]> {
     return new Map(
-      [...this.#rooms].map(([callId, room]) => [callId, [...room.members].map(figuresOf)] as const),
+      [...this.#rooms].map(([callId, room]) => [callId, [...room.members].map(memberMetricsOf)] as const),
     );
   }
 }

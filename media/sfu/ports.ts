@@ -1,5 +1,5 @@
 import type { TransportMode } from '../../protocol/voice.ts';
-import type { Gate, MemberFigures, VideoStream } from '../plane.ts';
+import type { Gate, MemberMetrics, VideoStream } from '../plane.ts';
 
 /** A UDP address; dgram's `RemoteInfo` is one. */
 export interface Endpoint {
@@ -84,7 +84,7 @@ export interface PayloadTypes {
   readonly rtxPayloadType: number | null;
 }
 
-export interface ForwarderFigures {
+export interface ForwarderMetrics {
   readonly packetsIn: number;
   readonly packetsOut: number;
   readonly bytesIn: number;
@@ -145,9 +145,9 @@ export interface MediaForwarder {
 
   /** Nonce counters of all UDP members, for the owner to keep; call about once a second. */
   nonces(): readonly NonceReport[];
-  figures(): ForwarderFigures;
+  metrics(): ForwarderMetrics;
   /** Figures of all members, by call. */
-  members(): ReadonlyMap<string, readonly MemberFigures[]>;
+  members(): ReadonlyMap<string, readonly MemberMetrics[]>;
 }
 
 /** Bounds the nonces that a lost worker may have used after its last report: far more than one second of packets. */

@@ -112,7 +112,7 @@ function follow(peer: Peer, state: string, events: PeerEvents, fail: (peer: Peer
   }
 }
 
-interface Place {
+interface PeerSlot {
   readonly ssrc: number;
   readonly offer: PeerOffer;
   readonly streams: readonly PeerStream[];
@@ -125,7 +125,7 @@ interface Reactions {
 }
 
 /** Creates the connection; null when the library refuses, which input accepted by `parseFragment` should not cause. */
-function connect(native: Native, options: PeerOptions, place: Place, on: Reactions): Peer | null {
+function connect(native: Native, options: PeerOptions, place: PeerSlot, on: Reactions): Peer | null {
   const { ssrc, offer, streams } = place;
   const connection = new native.PeerConnection(String(ssrc), {
     iceServers: [],

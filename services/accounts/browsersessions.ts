@@ -12,7 +12,7 @@ const AGENT_CHARACTERS_MAX = 256;
 export function createBrowserSessions(
   context: AccountContext,
 ): Pick<Accounts, 'open' | 'browserSession' | 'browserSessions' | 'close' | 'closeAll'> {
-  const { ports, inTurn } = context;
+  const { ports, mutex } = context;
   const { accounts, commit } = ports;
 
   async function current(userId: UserId): Promise<readonly SignIn[]> {
@@ -32,7 +32,7 @@ export function createBrowserSessions(
         agent: client.agent.slice(0, AGENT_CHARACTERS_MAX),
         address: client.address ?? '',
       };
-      await inTurn(userId, async () =>
+      await mutex(userId, async () =>
         commit(userId, [
           ...signInStarted(await accounts.signIns(userId), signIn, nowMs),
           ...(device === undefined ? [] : await context.deviceKnown(userId, device, client)),
@@ -66,7 +66,7 @@ export function createBrowserSessions(
     close: (userId, signInId) => commit(userId, [{ type: 'signInEnded', signInId }]),
 
     async closeAll(userId, keep) {
-      await inTurn(userId, async () => {
+      await mutex(userId, async () => {
         const others = (await accounts.signIns(userId)).filter(({ id }) => id !== keep);
         if (others.length > 0) await commit(userId, others.map(ended));
       });

@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import { inTurns } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/turns.ts';
 import type { Users } from '../../actors/user/users.ts';
 import type { Account, AccountFact } from '../../engine/account/facts.ts';
 import { PASSWORD_BYTES } from '../../engine/account/logins.ts';
@@ -64,7 +64,7 @@ export interface AccountContext extends Recognition {
   readonly mailQueue: MailQueue;
   keys(): Promise<Keys>;
   /** Runs jobs of one key in order: a user id serialises changes of an account, a login serialises claims of it. */
-  readonly inTurn: <T>(key: string, job: () => Promise<T>) => Promise<T>;
+  readonly mutex: <T>(key: string, job: () => Promise<T>) => Promise<T>;
   readonly attempts: Attempts;
   /** Null when too many hashes wait. A missing account takes as long as a wrong password. */
   verifyPassword(account: Account | null, password: string): Promise<boolean | null>;
@@ -80,9 +80,9 @@ export interface AccountContext extends Recognition {
 
 export function createAccountContext(ports: AccountPorts): AccountContext {
   const { passwords } = ports;
-  const inTurn = inTurns<string>();
+  const mutex = keyedMutex<string>();
   const attempts = createAttempts(ports);
-  const recognition = createRecognition(ports, currentKeys, inTurn);
+  const recognition = createRecognition(ports, currentKeys, mutex);
   let keys: Promise<Keys> | null = null;
   /** Hash of random bytes that are thrown away, so no password matches it. Verified for accounts without a password. */
   let decoy: string | null = null;
@@ -112,7 +112,7 @@ export function createAccountContext(ports: AccountPorts): AccountContext {
 
   return {
     ports,
-    inTurn,
+    mutex,
     attempts,
     verifyPassword: matches,
     mailQueue: createMailQueue(ports),
@@ -124,7 +124,7 @@ export function createAccountContext(ports: AccountPorts): AccountContext {
       const key = `user:${userId}`;
       const attempt = await attempts.begin({ kind: 'login', key, client, userId, ...recognised });
       if (attempt.waitMs > 0) return retryLater(attempt.waitMs);
-      return inTurn(userId, async () => {
+      return mutex(userId, async () => {
         const account = await ports.accounts.get(userId);
         const fits = await matches(account, current);
         if (fits === null) return BUSY;

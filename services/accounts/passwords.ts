@@ -48,7 +48,7 @@ async function storePassword(
 export function createPasswordChanges(
   context: AccountContext,
 ): Pick<Accounts, 'changePassword' | 'setPassword'> {
-  const { ports, inTurn } = context;
+  const { ports, mutex } = context;
   const { accounts } = ports;
 
   return {
@@ -67,7 +67,7 @@ export function createPasswordChanges(
       if (objection) return refused(objection);
       const passwordHash = await ports.passwords.hash(password);
       if (passwordHash === null) return BUSY;
-      return inTurn(userId, async () => {
+      return mutex(userId, async () => {
         const account = await accounts.get(userId);
         if (account !== null) {
           const signIns = await accounts.signIns(userId);
@@ -90,7 +90,7 @@ export function createPasswordChanges(
 
 /** Resets a password by a link that is e-mailed to the confirmed address. */
 export function createResets(context: AccountContext): Pick<Accounts, 'forgot' | 'reset'> {
-  const { ports, inTurn } = context;
+  const { ports, mutex } = context;
   const { accounts } = ports;
 
   return {
@@ -113,7 +113,7 @@ export function createResets(context: AccountContext): Pick<Accounts, 'forgot' |
       const claim = keys.claim(token);
       if (claim === null) return refused(INVALID_LINK);
       const userId: UserId = claim.userId;
-      return inTurn(userId, async () => {
+      return mutex(userId, async () => {
         const account = await accounts.get(userId);
         if (!account || !keys.verifies(claim, 'reset', resetState(account), ports.nowMs()))
           return refused(INVALID_LINK);

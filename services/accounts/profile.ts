@@ -13,7 +13,7 @@ type ProfileOperation = 'profile' | 'contact' | 'rename' | 'confirm' | 'changeEm
 
 /** Reads and changes the names and the address of an account, for its owner. */
 export function createProfile(context: AccountContext): Pick<Accounts, ProfileOperation> {
-  const { ports, inTurn } = context;
+  const { ports, mutex } = context;
   const { accounts } = ports;
 
   return {
@@ -46,7 +46,7 @@ export function createProfile(context: AccountContext): Pick<Accounts, ProfileOp
         const objection = usernameObjection(username);
         if (objection) return refused(objection);
         const login = nameLogin(username);
-        const taken = await inTurn(userId, () =>
+        const taken = await mutex(userId, () =>
           claimLogin<null>(context, { login, userId, username, taken: USERNAME_TAKEN }, async () => {
             const now = await accounts.get(userId);
             if (!now) return refused(USERNAME_TAKEN);

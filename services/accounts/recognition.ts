@@ -28,12 +28,12 @@ interface RecognitionPorts {
   onFault(error: unknown): void;
 }
 
-type InTurn = <T>(key: string, job: () => Promise<T>) => Promise<T>;
+type KeyedMutex = <T>(key: string, job: () => Promise<T>) => Promise<T>;
 
 export function createRecognition(
   ports: RecognitionPorts,
   keys: () => Promise<Keys>,
-  inTurn: InTurn,
+  mutex: KeyedMutex,
 ): Recognition {
   async function networkDigest(userId: UserId, client: ClientInfo): Promise<string | null> {
     const network = networkAt(client);
@@ -55,7 +55,7 @@ export function createRecognition(
     },
 
     remember(userId, client) {
-      inTurn(userId, async () => {
+      mutex(userId, async () => {
         const [account, digest] = [await ports.accounts.get(userId), await networkDigest(userId, client)];
         const networks = account && digest && knownAlso(account.networks, digest, ports.nowMs());
         if (account && networks)

@@ -1,5 +1,5 @@
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import type { Figure } from '../../protocol/metrics.ts';
+import type { Metric } from '../../protocol/metrics.ts';
 import type { Accounts } from './ports.ts';
 
 /** Why a sign-in was refused, by the status of the refusal. */
@@ -11,10 +11,10 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /** Counts the sign-ins that are refused: many that are wrong are somebody who guesses. */
-export function countingRefusals(accounts: Accounts, figures: Figure[]): Accounts {
+export function countingRefusals(accounts: Accounts, metrics: Metric[]): Accounts {
   const counts = new Map(Object.values(REASONS).map((reason) => [reason, 0]));
   for (const reason of counts.keys())
-    figures.push({
+    metrics.push({
       name: 'guildhall_sign_ins_refused',
       help: 'Passwords and codes that were not let through since the start, by reason.',
       labels: { reason },

@@ -30,7 +30,7 @@ export function createSignIn(context: AccountContext): Pick<Accounts, 'signIn' |
     const { passwordHash, userId } = account;
     if (passwordHash === null || !ports.passwords.isDated(passwordHash)) return;
     context
-      .inTurn(userId, async () => {
+      .mutex(userId, async () => {
         const hash = await ports.passwords.hash(password);
         const now = await ports.accounts.get(userId);
         if (hash === null || now?.passwordHash !== passwordHash) return;
@@ -75,7 +75,7 @@ export function createSignIn(context: AccountContext): Pick<Accounts, 'signIn' |
       const recognition = await context.recognise(account, client);
       const attempt = await attempts.begin({ kind: 'factor', key: userId, client, userId, ...recognition });
       if (attempt.waitMs > 0) return retryLater(attempt.waitMs);
-      return context.inTurn(userId, async () => {
+      return context.mutex(userId, async () => {
         const now = await ports.accounts.get(userId);
         if (!now?.factor) return refused(refusal('INVALID_TWO_FACTOR_TICKET'));
         const factor = acceptCode(keys, userId, now.factor, code, ports.nowMs());

@@ -44,11 +44,11 @@ interface LoginClaim {
  * Across shards, and for names that only look alike, the database refuses the second.
  */
 export const claimLogin = <T>(
-  { inTurn, ports: { accounts, users } }: Pick<AccountContext, 'inTurn' | 'ports'>,
+  { mutex, ports: { accounts, users } }: Pick<AccountContext, 'mutex' | 'ports'>,
   { login, userId, username, taken }: LoginClaim,
   take: () => Promise<Reply<T>>,
 ): Promise<Reply<T>> =>
-  inTurn(login, async () => {
+  mutex(login, async () => {
     const isTaken = async (): Promise<boolean> =>
       ![null, userId].includes(await accounts.byLogin(login)) ||
       (username !== undefined && (await users.usernameTaken(username, userId)));
@@ -111,7 +111,7 @@ type SignUpOperation = 'register' | 'create' | 'askToConfirm' | 'confirmEmail';
 
 /** Creates accounts and confirms their e-mail addresses. */
 export function createSignUp(context: AccountContext): Pick<Accounts, SignUpOperation> {
-  const { ports, inTurn } = context;
+  const { ports, mutex } = context;
   const { accounts } = ports;
 
   return {
@@ -134,7 +134,7 @@ export function createSignUp(context: AccountContext): Pick<Accounts, SignUpOper
       const claim = keys.claim(token);
       if (claim === null) return refused(INVALID_LINK);
       const { userId } = claim;
-      return inTurn(userId, async () => {
+      return mutex(userId, async () => {
         const account = await accounts.get(userId);
         const email = account?.claimedEmail;
         if (!account || !email || !keys.verifies(claim, 'confirm', claimOf(account), ports.nowMs()))

@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import { inTurns } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/turns.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
@@ -26,9 +26,9 @@ export function applicationUpdater({
   forget,
   routing,
 }: ApplicationPorts): UpdateApplication {
-  const inTurn = inTurns<ApplicationId>();
+  const mutex = keyedMutex<ApplicationId>();
   const update: UpdateApplication = (id, change) =>
-    inTurn(id, async () => {
+    mutex(id, async () => {
       const application = await storage.applications.get(id);
       if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
       const next: Application = { ...application, ...change };

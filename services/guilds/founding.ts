@@ -1,7 +1,7 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
-import { inTurns } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/turns.ts';
 import { type GuildChoice, newGuild } from '../../engine/guild/founding.ts';
 import { guildCreatePayload, guildObject } from '../../engine/guild/payloads.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
@@ -79,11 +79,11 @@ export function createFounding(ports: FoundingPorts): GuildFounding {
     },
   );
 
-  const inTurn = inTurns<UserId>();
+  const mutex = keyedMutex<UserId>();
   const createOwn = routing.ask(
     'guilds.createOwn',
     (userId: UserId, id: GuildId, name: string, chosen: Partial<GuildChoice>) =>
-      inTurn(userId, async (): Promise<Reply<APIGuild>> => {
+      mutex(userId, async (): Promise<Reply<APIGuild>> => {
         const [user] = await storage.users.get([userId]);
         if (!user) return { ok: false, refusal: refusal('UNKNOWN_USER') };
         if ((await storage.users.guildIds(userId)).length >= LIMITS.guilds_per_user_max)

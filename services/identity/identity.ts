@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { AtHand } from '../../actors/runtime/recent.ts';
-import { inTurns } from '../../actors/runtime/turns.ts';
+import type { CacheUsage } from '../../actors/runtime/recent.ts';
+import { keyedMutex } from '../../actors/runtime/turns.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
@@ -40,7 +40,7 @@ interface PreparedToken {
 /** Issues, authenticates and revokes the tokens of users and bots. */
 export interface Identity {
   /** Users whose tokens are in memory. */
-  readonly cached: AtHand;
+  readonly cached: CacheUsage;
   /**
    * The principal of a token; null for an invalid one. Costs one SHA-256, and one database read for each user that is not
    * cached, also for invalid tokens.
@@ -76,7 +76,7 @@ function preparedToken(ports: IdentityPorts, userId: UserId, kind: Kind): Prepar
 
 export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = BOUNDS): Identity {
   const cache = createTokenCache(ports, bounds);
-  const inTurn = inTurns<UserId>();
+  const mutex = keyedMutex<UserId>();
   const prepare = (userId: UserId, kind: Kind) => preparedToken(ports, userId, kind);
   const { tellAll } = ports.routing;
   const forget = tellAll('identity.forget', (userId: UserId) => cache.forget(userId));
@@ -87,7 +87,7 @@ export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = 
 
   /** Revokes all stored tokens and adds the given facts in one commit. Runs in order, so that two rotations leave one token. */
   function replace(userId: UserId, added: readonly UserFact[]): Promise<void> {
-    return inTurn(userId, async () => {
+    return mutex(userId, async () => {
       const earlier = await ports.users.tokens(userId);
       await ports.commit(userId, [...earlier.map(revocation), ...added]);
       revoked(userId, null);
@@ -99,7 +99,7 @@ export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = 
     forget,
     forgetAll: () => cache.forgetAll(() => true),
     get cached() {
-      return cache.atHand;
+      return cache.usage;
     },
     async revokeAll(userId) {
       await replace(userId, []);
@@ -116,7 +116,7 @@ export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = 
 
     async issue(userId, kind) {
       const { token, fact } = prepare(userId, kind);
-      await inTurn(userId, async () => {
+      await mutex(userId, async () => {
         const earlier = await ports.users.tokens(userId);
         const evicted = earlier.slice(0, Math.max(0, earlier.length + 1 - TOKENS_MAX));
         await ports.commit(userId, [...evicted.map(revocation), fact]);
@@ -127,7 +127,7 @@ export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = 
     },
 
     revoke: (userId, tokenId) =>
-      inTurn(userId, async () => {
+      mutex(userId, async () => {
         await ports.commit(userId, [{ type: 'tokenRevoked', tokenId }]);
         revoked(userId, tokenId);
       }),

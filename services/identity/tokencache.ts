@@ -1,4 +1,4 @@
-import { createRecent, type Recent } from '../../actors/runtime/recent.ts';
+import { type Cache, createCache } from '../../actors/runtime/recent.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
@@ -26,7 +26,7 @@ export interface TokenCacheBounds {
 export function createTokenCache(
   ports: TokenCachePorts,
   bounds: TokenCacheBounds,
-): Recent<UserId, CachedTokens> {
+): Cache<UserId, CachedTokens> {
   async function load(userId: UserId): Promise<CachedTokens> {
     const tokens = await ports.users.tokens(userId);
     const isBot = tokens.some((token) => token.kind === 'bot');
@@ -46,5 +46,5 @@ export function createTokenCache(
       }),
     };
   }
-  return createRecent(load, { kept_max: bounds.users_max, reads_max: bounds.lookups_max });
+  return createCache(load, { kept_max: bounds.users_max, reads_max: bounds.lookups_max });
 }

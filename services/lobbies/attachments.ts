@@ -1,4 +1,4 @@
-import type { Seat } from '../../actors/call/ports.ts';
+import type { VoiceMember } from '../../actors/call/ports.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
@@ -77,8 +77,8 @@ export class Attachments {
       ),
       invited: tell(
         'lobbySessions.invited',
-        (_userId: UserId, seat: Seat, token: string, endpoint: string | null) =>
-          this.#invited(seat, token, endpoint),
+        (_userId: UserId, voiceMember: VoiceMember, token: string, endpoint: string | null) =>
+          this.#invited(voiceMember, token, endpoint),
       ),
     };
     this.#detach = tell('lobbySessions.detach', ports.detach);
@@ -120,7 +120,7 @@ export class Attachments {
     };
     detach();
     // A command in flight to a lobby of another shard may arrive after the first detach.
-    if (!this.#ports.routing.alone && attached.lobbies.size > 0)
+    if (!this.#ports.routing.standalone && attached.lobbies.size > 0)
       this.#ports.wheel.after(detach, IN_FLIGHT_MS);
   }
 
@@ -224,7 +224,7 @@ export class Attachments {
   }
 
   /** Dispatches to the session in voice. Clients wait for another update while the endpoint is null. */
-  #invited({ callId, sessionId }: Seat, token: string, endpoint: string | null): void {
+  #invited({ callId, sessionId }: VoiceMember, token: string, endpoint: string | null): void {
     const attached = this.#byId.get(sessionId);
     if (!attached) return;
     const t = 'LOBBY_VOICE_SERVER_UPDATE';

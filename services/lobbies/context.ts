@@ -4,7 +4,7 @@ import type { FreshLobbies } from '../../actors/lobby/fresh.ts';
 import type { LobbyShell } from '../../actors/lobby/lobby.shell.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
-import { gathering } from '../../actors/runtime/gather.ts';
+import { batchReads } from '../../actors/runtime/gather.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';
 import type { TimerWheel } from '../../actors/runtime/wheel.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
@@ -113,7 +113,7 @@ type PersonRow = Awaited<ReturnType<Storage['lobbies']['persons']>>[number];
 /** Reads users with the number of their lobbies; concurrent reads share one query. */
 export function personReader({ lobbies }: Pick<Storage, 'lobbies'>) {
   const keyOf = (applicationId: string, userId: string): string => `${applicationId}:${userId}`;
-  const read = gathering<PersonRow>(async (keys) => {
+  const read = batchReads<PersonRow>(async (keys) => {
     const asked = keys.map((key) => {
       const [applicationId, userId] = key.split(':') as [ApplicationId, UserId];
       return { applicationId, userId };

@@ -8,7 +8,7 @@ interface DeadlinePorts {
   readonly lobbies: Pick<LobbyStore, 'due' | 'nextDueMs' | 'inUse'>;
   readonly clock: Clock;
   readonly wheel: Wheel;
-  readonly routing: Pick<Routing, 'alone' | 'owns'>;
+  readonly routing: Pick<Routing, 'standalone' | 'owns'>;
   /** Asks the lobby to end if its deadline has passed. */
   readonly expire: (id: ChannelId) => Promise<unknown>;
   /** Asks the lobby to store since when it is idle. */
@@ -49,7 +49,7 @@ export class Deadlines {
    */
   async start(): Promise<void> {
     // In a cluster each shard settles the lobbies that it takes over.
-    if (this.#ports.routing.alone) await this.#settleOwned(() => true);
+    if (this.#ports.routing.standalone) await this.#settleOwned(() => true);
   }
 
   /** Settles lobbies taken over from another shard, after their sessions had time to rejoin. */

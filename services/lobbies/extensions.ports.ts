@@ -1,6 +1,6 @@
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import type { BeyondObject } from '../../engine/lobby/beyond.ts';
+import type { LobbyExtensionObject } from '../../engine/lobby/beyond.ts';
 import type { LobbyChange } from '../../engine/lobby/fields.ts';
 import type { Listing } from '../../engine/lobby/lobby.ts';
 import type { MemberDraft } from '../../engine/lobby/members.ts';
@@ -22,7 +22,7 @@ export interface LobbyExtensions {
       readonly member: MemberDraft;
     },
     authority: Authority,
-  ): Promise<Reply<BeyondObject>>;
+  ): Promise<Reply<LobbyExtensionObject>>;
   /** Joins a listed lobby, or one that the caller is invited to. */
   enter(
     lobbyId: ChannelId,
@@ -34,7 +34,7 @@ export interface LobbyExtensions {
     lobbyId: ChannelId,
     input: { readonly change: SettingsChange; readonly password?: string | null | undefined },
     authority: Authority,
-  ): Promise<Reply<BeyondObject>>;
+  ): Promise<Reply<LobbyExtensionObject>>;
   search(
     search: Omit<LobbySearch, 'applicationId'>,
     authority: Authority,

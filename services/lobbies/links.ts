@@ -2,7 +2,7 @@ import type { ChannelDirectory } from '../../actors/channel/directory.ts';
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
-import { inTurns } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/turns.ts';
 import { isoTimestamp } from '../../engine/channel/text.ts';
 import type { GuildChannel } from '../../engine/guild/guild.ts';
 import { type LinkedLobby, type LinkNews, linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
@@ -51,7 +51,7 @@ const requiresAuthorization = ({ flags }: Pick<LobbyObject, 'flags'>): boolean =
  */
 export class Links {
   readonly #ports: LinkPorts;
-  readonly #inTurn = inTurns<string>();
+  readonly #mutex = keyedMutex<string>();
 
   readonly #owners;
 
@@ -60,7 +60,7 @@ export class Links {
     const { ask } = ports.routing;
     this.#owners = {
       link: ask('lobbyLinks.link', (lobbyId: ChannelId, channelId: ChannelId | null, authority: Authority) =>
-        this.#linkInTurn(lobbyId, channelId, authority),
+        this.#linkExclusively(lobbyId, channelId, authority),
       ),
       refresh: ask('lobbyLinks.refresh', (lobbyId: ChannelId) => this.#refresh(lobbyId)),
       /** The lobby that a channel of the guild is linked to, or null. */
@@ -80,12 +80,12 @@ export class Links {
     return this.#owners.link(lobbyId, channelId, authority);
   }
 
-  #linkInTurn(
+  #linkExclusively(
     lobbyId: ChannelId,
     channelId: ChannelId | null,
     authority: Authority,
   ): Promise<Reply<LobbyObject>> {
-    return this.#inTurn(lobbyId, async () => {
+    return this.#mutex(lobbyId, async () => {
       const { call } = this.#ports;
       const linking = channelId !== null;
       const may = await call(lobbyId, 'authorizeLink', { linking }, authority);
@@ -137,7 +137,7 @@ export class Links {
   }
 
   #refresh(lobbyId: ChannelId): Promise<void> {
-    return this.#inTurn(lobbyId, async () => {
+    return this.#mutex(lobbyId, async () => {
       const lobby = await this.#ports.call(lobbyId, 'getLobby', {}, SYSTEM);
       const channel = lobby.ok ? (lobby.value.linked_channel as GuildChannel | undefined) : undefined;
       const link = linkedLobbyOf(channel);
@@ -240,7 +240,7 @@ export class Links {
       const unknown = !shown.ok && shown.refusal.code === refusal('UNKNOWN_LOBBY').code;
       return (shown.ok && !shown.value) || unknown ? this.#free(guildId, channelId, lobbyId) : null;
     };
-    this.#inTurn(`news ${lobbyId}`, told).catch((fault) => onFault(fault, lobbyId));
+    this.#mutex(`news ${lobbyId}`, told).catch((fault) => onFault(fault, lobbyId));
   }
 
   /** The lobby was deleted: unlinks its channel. */

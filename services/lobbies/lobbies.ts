@@ -1,6 +1,6 @@
 import type { LobbyListener } from '../../actors/lobby/lobby.shell.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
-import { inTurns } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/turns.ts';
 import type { SessionRef } from '../../engine/fanout/direct.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
@@ -101,7 +101,8 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     voiceStates: (session, wanted) => attachments.voiceStates(session, wanted),
     voiceServerPing: (session, lobbyId) => attachments.voiceServerPing(session, lobbyId),
     owns: (callId) => registry.peek(callId) !== undefined,
-    invited: (seat, token, endpoint) => attachments.tell.invited(seat.userId, seat, token, endpoint),
+    invited: (voiceMember, token, endpoint) =>
+      attachments.tell.invited(voiceMember.userId, voiceMember, token, endpoint),
     drop: ({ callId, userId, sessionId }) => {
       call(callId, 'dropVoice', { userId, sessionId }, SYSTEM).catch(fault);
     },
@@ -222,7 +223,7 @@ async function update(
  */
 function joiner(context: LobbyContext): LobbyOperations['createOrJoin'] {
   const { secretHash, owners } = context;
-  const inTurn = inTurns<string>();
+  const mutex = keyedMutex<string>();
   return async ({ secret, lobby, member }, authority) => {
     const own = applicationOf(authority);
     if (!own.ok) return own;
@@ -233,7 +234,7 @@ function joiner(context: LobbyContext): LobbyOperations['createOrJoin'] {
     const applicationId = own.value;
     const hash = await secretHash(applicationId, secret);
     const { userId } = authority.by;
-    return inTurn(`${applicationId}:${userId}`, async () => {
+    return mutex(`${applicationId}:${userId}`, async () => {
       let not: ChannelId | null = null;
       for (let tries = 0; tries < TRIES; tries += 1) {
         const persons = await personsOf(context, applicationId, [userId]);

@@ -1,6 +1,6 @@
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { LobbyVoiceRequest } from '../../actors/session/requests.ts';
-import type { Seat } from '../../engine/call/seat.ts';
+import type { VoiceMember } from '../../engine/call/seat.ts';
 import type { LinkNews } from '../../engine/guild/lobbylinks.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
@@ -90,9 +90,9 @@ export interface Lobbies extends LobbyOperations, Mergeable {
   /** Whether a call belongs to a lobby of this shard. */
   owns(callId: string): boolean;
   /** Sends the voice server to the session of a seat; `endpoint` null while there is none. */
-  invited(seat: Seat, token: string, endpoint: string | null): void;
+  invited(voiceMember: VoiceMember, token: string, endpoint: string | null): void;
   /** A call lost a user for good. */
-  drop(seat: Pick<Seat, 'callId' | 'userId' | 'sessionId'>): void;
+  drop(voiceMember: Pick<VoiceMember, 'callId' | 'userId' | 'sessionId'>): void;
   /** A changed account is durable: resident lobbies update it. */
   userChanged(user: APIUser): void;
   /** News of a linked channel, after they are durable. Never throws. */

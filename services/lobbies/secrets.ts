@@ -1,5 +1,5 @@
-import { gathering } from '../../actors/runtime/gather.ts';
-import { inTurns } from '../../actors/runtime/turns.ts';
+import { batchReads } from '../../actors/runtime/gather.ts';
+import { keyedMutex } from '../../actors/runtime/turns.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { present } from '../../protocol/present.ts';
@@ -30,11 +30,11 @@ export class LobbySecrets {
   readonly #nowMs: () => number;
   readonly #known = new Map<string, KnownSecret>();
   readonly #keyOf = new Map<ChannelId, string>();
-  readonly #inTurn = inTurns<string>();
+  readonly #mutex = keyedMutex<string>();
 
   constructor(store: Pick<LobbyStore, 'bySecret'>, nowMs: () => number) {
     this.#nowMs = nowMs;
-    this.#stored = gathering(async (keys) => {
+    this.#stored = batchReads(async (keys) => {
       const found = await store.bySecret(keys.map(secretKey), nowMs());
       return new Map(
         found.map(({ applicationId, hash, lobbyId, expiresMs }) => [
@@ -55,7 +55,7 @@ export class LobbySecrets {
     create: (secret: StoredSecret) => Promise<ChannelId | null>,
   ): Promise<ChannelId | null> {
     const key = keyOf(applicationId, hash);
-    return this.#atHand(key) ?? this.#inTurn(key, () => this.#find(key, hash, create));
+    return this.#atHand(key) ?? this.#mutex(key, () => this.#find(key, hash, create));
   }
 
   /** The lobby has ended or was not found where it was expected. */

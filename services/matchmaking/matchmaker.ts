@@ -1,9 +1,9 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
-import type { Telling } from '../../actors/user/telling.ts';
+import type { Notifier } from '../../actors/user/telling.ts';
 import { isoTimestamp } from '../../engine/channel/text.ts';
-import { earsOf } from '../../engine/fanout/direct.ts';
+import { applicationSessions } from '../../engine/fanout/direct.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { formMatches, soundMatches } from '../../engine/matchmaking/matches.ts';
@@ -17,7 +17,7 @@ import { type Queue, queueOf } from './queue.ts';
 
 interface MatchmakerPorts {
   readonly lobbies: Pick<Lobbies, 'call' | 'beyond'>;
-  readonly telling: Pick<Telling, 'tell'>;
+  readonly notifier: Pick<Notifier, 'notify'>;
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
   readonly clock: Clock;
   readonly wheel: Wheel;
@@ -258,14 +258,14 @@ export class Matchmaker implements Matchmaking {
 
   #end(entry: TicketEntry, status: TicketStatus): void {
     const { ticket, pool } = entry;
-    const { telling, clock } = this.#ports;
+    const { notifier, clock } = this.#ports;
     entry.status = status;
     pool.waiting.delete(ticket.id);
     this.#ended.set(ticket.id, clock.monotonic());
     for (const userId of ticket.players) {
       this.#players.delete(keyOf(pool.applicationId, userId));
-      const ears = earsOf(pool.applicationId);
-      telling.tell(userId, 'GUILDHALL_MATCHMAKING_UPDATE', objectOf(entry), ears);
+      const ears = applicationSessions(pool.applicationId);
+      notifier.notify(userId, 'GUILDHALL_MATCHMAKING_UPDATE', objectOf(entry), ears);
     }
     this.#forget();
   }

@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import { inTurns } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/turns.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { DeviceRequest } from '../../engine/oauth/facts.ts';
 import { agree } from '../../engine/oauth/holdings.ts';
@@ -187,7 +187,7 @@ interface Finish {
 /** Operations of one device run in order on the owner shard of its id, which is a hash; its grant on the owner shard of the user. */
 function atOwners(ports: DevicePorts) {
   const { store, grants, routing } = ports;
-  const inTurn = inTurns<string>();
+  const mutex = keyedMutex<string>();
   const polls = createPollLimiter();
   const approveAtUser = routing.ask('devices.approve', (userId: UserId, request: DeviceRequest) =>
     approve(ports, request, userId),
@@ -201,7 +201,7 @@ function atOwners(ports: DevicePorts) {
     finish: routing.ask(
       'devices.finish',
       (id: string, { userId, userCode, granted }: Finish): Promise<boolean> =>
-        inTurn(id, async () => {
+        mutex(id, async () => {
           const request = await pendingRequest(ports, userCode);
           if (request?.state !== 'pending') return false;
           if (granted) return approveAtUser(userId, request);
@@ -221,7 +221,7 @@ function atOwners(ports: DevicePorts) {
         applicationId: ApplicationId,
         external: ExternalProof | null,
       ): Promise<Reply<TokenAnswer>> =>
-        inTurn(id, async () => {
+        mutex(id, async () => {
           const request = await store.deviceRequest(id);
           const { nowMs } = grants.envNow();
           if (request?.applicationId !== applicationId || request.expiresMs <= nowMs) return EXPIRED;

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Routing } from '../../actors/placement/routing.ts';
-import { createRecent, type RecentBounds } from '../../actors/runtime/recent.ts';
-import { inTurns } from '../../actors/runtime/turns.ts';
+import { type CacheBounds, createCache } from '../../actors/runtime/recent.ts';
+import { keyedMutex } from '../../actors/runtime/turns.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Chain, Code } from '../../engine/oauth/facts.ts';
@@ -34,7 +34,7 @@ interface CachedGrants {
   readonly tokens: readonly CachedToken[];
 }
 
-const BOUNDS: RecentBounds = { kept_max: 20_000, reads_max: 1_000 };
+const BOUNDS: CacheBounds = { kept_max: 20_000, reads_max: 1_000 };
 
 /** Most distinct scope lists that tokens share. Applications request the same few. */
 const SCOPE_LISTS_MAX = 256;
@@ -82,10 +82,10 @@ export const sameHash = (a: string, b: string): boolean =>
   timingSafeEqual(Buffer.from(a, 'hex'), Buffer.from(b, 'hex'));
 
 /** Caches the grants and tokens of users, and changes those of one user in order. */
-export function createGrantCache(ports: GrantCachePorts, bounds: RecentBounds = BOUNDS) {
-  const inTurn = inTurns<UserId>();
+export function createGrantCache(ports: GrantCachePorts, bounds: CacheBounds = BOUNDS) {
+  const mutex = keyedMutex<UserId>();
   const shared = createScopeLists();
-  const cache = createRecent<UserId, CachedGrants>(
+  const cache = createCache<UserId, CachedGrants>(
     async (userId) => {
       const held = withSharedScopes(await ports.store.holdings(userId), shared);
       return { held, tokens: tokensOf(userId, held, shared) };
@@ -98,7 +98,7 @@ export function createGrantCache(ports: GrantCachePorts, bounds: RecentBounds = 
 
   return {
     get cached() {
-      return cache.atHand;
+      return cache.usage;
     },
 
     forgetAll: () => cache.forgetAll(() => true),
@@ -118,7 +118,7 @@ export function createGrantCache(ports: GrantCachePorts, bounds: RecentBounds = 
         passes.find((candidate) => sameHash(candidate.hash, hash));
       let pass = passOf(await cache.lookUp(userId));
       // Another shard may have issued the token a moment ago.
-      if (!pass && !ports.routing.alone) pass = passOf(await cache.again(userId));
+      if (!pass && !ports.routing.standalone) pass = passOf(await cache.refresh(userId));
       return pass && pass.expiresMs > nowMs ? pass.principal : null;
     },
 
@@ -130,7 +130,7 @@ export function createGrantCache(ports: GrantCachePorts, bounds: RecentBounds = 
       userId: UserId,
       decide: (held: Holdings) => { readonly value: Value; readonly facts: readonly StoredFact[] },
     ): Promise<Value> {
-      return inTurn(userId, async () => {
+      return mutex(userId, async () => {
         const { value, facts } = decide(await ports.store.holdings(userId));
         if (facts.length === 0) return value;
         try {

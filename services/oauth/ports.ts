@@ -1,4 +1,4 @@
-import type { AtHand } from '../../actors/runtime/recent.ts';
+import type { CacheUsage } from '../../actors/runtime/recent.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Grant } from '../../engine/oauth/facts.ts';
@@ -148,7 +148,7 @@ export interface Devices {
 /** Grants and their tokens, for the rest of the server, and the endpoints of the authorization server. */
 export interface OAuth {
   /** Users whose grants and tokens are in memory. */
-  readonly cached: AtHand;
+  readonly cached: CacheUsage;
   /** Clears the cache, after invalidations of other shards may have been missed. */
   forgetAll(): void;
   /** Null for a token that is unknown, malformed, expired or revoked. */

@@ -48,7 +48,7 @@ function seen(name: string | null | undefined, field: string): void {
 interface OperatorPorts {
   readonly storage: Storage;
   readonly identity: Identity;
-  readonly parts: { readonly accounts: Accounts; readonly provisional: Provisional };
+  readonly features: { readonly accounts: Accounts; readonly provisional: Provisional };
   readonly guilds: Guilds;
   readonly users: Users;
   readonly nextId: () => string;
@@ -89,7 +89,7 @@ export function createOperator(ports: OperatorPorts): Admin {
   return {
     ...accounts(ports, joining),
     ...clients(ports),
-    ...playersOf(ports.parts.provisional, storage, granted, unknown),
+    ...playersOf(ports.features.provisional, storage, granted, unknown),
 
     async createGuild({ name, ownerId }) {
       seen(name, 'name');
@@ -111,7 +111,7 @@ export function createOperator(ports: OperatorPorts): Admin {
 
     async rotateToken(userId) {
       const user = await account(userId);
-      if (await ports.parts.provisional.isBanned(userId))
+      if (await ports.features.provisional.isBanned(userId))
         throw new ApiError({
           ...refusal('USER_BANNED'),
           message: `User ${userId} is banned from this server: lift the ban before you make a token.`,
@@ -194,11 +194,11 @@ function clientRefusal(redirectUris: readonly string[], scopes: readonly string[
 /** A person who can sign in, and a token, in one commit. */
 async function createPerson(
   form: Founding,
-  { identity, parts, storage, nextId }: OperatorPorts,
+  { identity, features, storage, nextId }: OperatorPorts,
 ): Promise<{ user: APIUser; token: string }> {
   const userId = nextId() as UserId;
   const { token, fact } = identity.prepare(userId, 'user');
-  granted(await parts.accounts.create(form, { userId, facts: [fact] }));
+  granted(await features.accounts.create(form, { userId, facts: [fact] }));
   identity.forget(userId);
   const [user] = await storage.users.get([userId]);
   return { user: user!, token: token.reveal() };
@@ -213,12 +213,12 @@ function accounts(
   ports: OperatorPorts,
   joining: Joining,
 ): Pick<Admin, 'createApplication' | 'createUser' | 'setPassword'> {
-  const { identity, nextId, parts } = ports;
+  const { identity, nextId, features } = ports;
   return {
     async setPassword({ userId, password = randomPassword(ports.randomBytes) }) {
       await accountOf(userId, ports);
-      granted(await parts.accounts.setPassword(userId, password));
-      const profile = await parts.accounts.profile(userId);
+      granted(await features.accounts.setPassword(userId, password));
+      const profile = await features.accounts.profile(userId);
       return { loginName: profile?.loginName ?? '', password };
     },
 

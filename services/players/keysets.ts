@@ -1,5 +1,5 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
-import { inTurns } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/turns.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { SigningAlgorithm, TokenHeader } from '../../engine/provisional/idtoken.ts';
 import { type Discovery, discoveryUrl, readDiscovery } from '../../engine/provisional/issuer.ts';
@@ -74,7 +74,7 @@ export class KeySets {
   readonly #bounds: KeySetBounds;
   /** Least recently used first. */
   readonly #sets = new Map<string, KeySet>();
-  readonly #inTurn = inTurns<string>();
+  readonly #mutex = keyedMutex<string>();
 
   constructor(ports: KeySetPorts, bounds: KeySetBounds = KEY_SET_BOUNDS) {
     this.#ports = ports;
@@ -85,7 +85,7 @@ export class KeySets {
   async key(signer: Signer, { keyId, algorithm }: TokenHeader): Promise<Reply<CryptoKey>> {
     const set = this.#setOf(signer);
     if (!this.#serves(set, keyId))
-      await this.#inTurn(signer.issuer, async () => {
+      await this.#mutex(signer.issuer, async () => {
         if (!this.#serves(set, keyId)) await this.#refresh(set, signer);
       });
     if (set.discovery === null) return NO_CONFIGURATION;

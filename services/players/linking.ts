@@ -27,7 +27,7 @@ interface LinkingPorts {
   signOut(userId: UserId): Promise<void>;
   oauth(): Pick<OAuth, 'deauthorize' | 'grants'>;
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
-  inTurn<T>(player: string, job: () => Promise<T>): Promise<T>;
+  mutex<T>(player: string, job: () => Promise<T>): Promise<T>;
   /** Called when an identity belongs to another account than before. */
   identityMoved(identity: Identity, formerUserId: UserId | null): void;
   onFault(error: unknown): void;
@@ -64,7 +64,7 @@ export class Linking {
   }
 
   join(scopeId: ApplicationId, userId: UserId, external: ExternalIdentity): Promise<Reply<null>> {
-    return this.#ports.inTurn(playerKeyOf(scopeId, external), () =>
+    return this.#ports.mutex(playerKeyOf(scopeId, external), () =>
       this.#withAccountHeld(userId, () => this.#join(userId, scopeId, external)),
     );
   }
@@ -166,8 +166,8 @@ export class Linking {
   }
 
   part(scopeId: ApplicationId, external: ExternalIdentity): Promise<Reply<null>> {
-    const { playerSignIn, identities, inTurn } = this.#ports;
-    return inTurn(playerKeyOf(scopeId, external), async () => {
+    const { playerSignIn, identities, mutex } = this.#ports;
+    return mutex(playerKeyOf(scopeId, external), async () => {
       const known = (await identities.get(scopeId, external))?.identity;
       const user = known ? await playerSignIn.userOf(known.userId) : null;
       if (!known || !user) return failure('UNKNOWN_USER');
@@ -183,8 +183,8 @@ export class Linking {
     linked: Identity,
     formerUserId: UserId | null,
   ): Promise<Reply<null>> {
-    const { playerSignIn, identities, inTurn } = this.#ports;
-    return inTurn(playerKeyOf(scopeId, linked), async () => {
+    const { playerSignIn, identities, mutex } = this.#ports;
+    return mutex(playerKeyOf(scopeId, linked), async () => {
       const known = (await identities.get(scopeId, linked))?.identity;
       const user = await playerSignIn.userOf(userId);
       if (known?.userId !== userId || !user || isProvisionalUser(user)) return DONE;

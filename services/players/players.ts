@@ -26,7 +26,7 @@ interface PlayersPorts {
   readonly publishers: Publishers;
   readonly owners: Pick<ScopeOwners, 'updateProfile' | 'forget'>;
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
-  inTurn<T>(player: string, job: () => Promise<T>): Promise<T>;
+  mutex<T>(player: string, job: () => Promise<T>): Promise<T>;
   notify(userId: UserId, t: IdentityDispatch, d: IdentityPayload): void;
   onFault(error: unknown): void;
 }
@@ -110,8 +110,8 @@ export class Players {
     external: ExternalIdentity,
     change: ProfileChange,
   ): Promise<Reply<{ readonly created: boolean }>> {
-    const { identities, commit, inTurn, notify } = this.#ports;
-    return inTurn(playerKeyOf(scopeId, external), async () => {
+    const { identities, commit, mutex, notify } = this.#ports;
+    return mutex(playerKeyOf(scopeId, external), async () => {
       const now = await identities.get(scopeId, external);
       if (now?.identity.userId !== userId) return UNKNOWN;
       const changed = changeProfile(now.profile ?? EMPTY_PROFILE, change);
@@ -137,8 +137,8 @@ export class Players {
   }
 
   async remove(scopeId: ApplicationId, userId: UserId, external: ExternalIdentity): Promise<Reply<null>> {
-    const { identities, playerSignIn, commit, inTurn } = this.#ports;
-    return inTurn(playerKeyOf(scopeId, external), async () => {
+    const { identities, playerSignIn, commit, mutex } = this.#ports;
+    return mutex(playerKeyOf(scopeId, external), async () => {
       const known = (await identities.get(scopeId, external))?.identity;
       if (known?.userId !== userId) return UNKNOWN;
       const user = await playerSignIn.userOf(userId);

@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import { inTurns } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/turns.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Identity } from '../../engine/provisional/identity.ts';
 import { issuerProblem } from '../../engine/provisional/issuer.ts';
@@ -52,7 +52,7 @@ export interface ProvisionalPorts {
 function assemble(ports: ProvisionalPorts) {
   const { identities, users, applications } = ports.storage;
   const stores = { identities, users, applications };
-  const inTurn = inTurns<string>();
+  const mutex = keyedMutex<string>();
   const keySets = new KeySets(ports);
   const verifiers = createVerifiers({
     keySets,
@@ -86,9 +86,9 @@ function assemble(ports: ProvisionalPorts) {
     owners,
     publishers,
     verifiers,
-    inTurn,
+    mutex,
   });
-  const common = { ...ports, ...stores, owners, playerSignIn, publishers, inTurn };
+  const common = { ...ports, ...stores, owners, playerSignIn, publishers, mutex };
   const notify = (userId: UserId, t: IdentityDispatch, d: IdentityPayload): void => {
     publishers
       .familyOf(d.application_id)

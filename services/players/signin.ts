@@ -24,7 +24,7 @@ interface PlayerSignInPorts {
   oauth(): Pick<OAuth, 'authenticate' | 'issue'>;
   readonly owners: Pick<ScopeOwners, 'enter'>;
   /** Runs jobs of one player in order. */
-  inTurn<T>(player: string, job: () => Promise<T>): Promise<T>;
+  mutex<T>(player: string, job: () => Promise<T>): Promise<T>;
   nextId(): string;
   /** Unix milliseconds. */
   nowMs(): number;
@@ -109,9 +109,9 @@ export class PlayerSignIn {
     applicationId: ApplicationId,
     player: VerifiedPlayer,
   ): Promise<Reply<SignedIn>> {
-    const { identities, inTurn, nowMs } = this.#ports;
+    const { identities, mutex, nowMs } = this.#ports;
     const external = externalIdentityOf(player);
-    return inTurn(playerKeyOf(scopeId, external), async () => {
+    return mutex(playerKeyOf(scopeId, external), async () => {
       const known = (await identities.get(scopeId, external))?.identity;
       const user = known ? await this.userOf(known.userId) : null;
       if (known && user) {

@@ -3,9 +3,9 @@ import type { Ownership } from '../../actors/placement/ports.ts';
 import type { PrivateChannelShell } from '../../actors/privatechannel/privatechannel.shell.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';
-import { behindEarlier, inTurns } from '../../actors/runtime/turns.ts';
-import type { Telling } from '../../actors/user/telling.ts';
-import { EVERY_EAR } from '../../engine/fanout/direct.ts';
+import { eagerKeyedMutex, keyedMutex } from '../../actors/runtime/turns.ts';
+import type { Notifier } from '../../actors/user/telling.ts';
+import { ALL_SESSIONS } from '../../engine/fanout/direct.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import {
@@ -50,7 +50,7 @@ export interface PrivatePorts {
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
   readonly ownership: Ownership;
   readonly storage: Pick<Storage, 'privateChannels' | 'users' | 'relationships'>;
-  readonly telling: Pick<Telling, 'tellEach'>;
+  readonly notifier: Pick<Notifier, 'notifyEach'>;
   readonly contactPolicy: ContactPolicy;
   readonly hooks: { readonly tap: Tap };
   readonly nextId: () => string;
@@ -77,7 +77,7 @@ export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
       );
     });
   // To join, the owner may have to read something that it needs not to leave: leaving must not overtake it.
-  const ordered = behindEarlier<string>();
+  const ordered = eagerKeyedMutex<string>();
   const call: PrivateChannels['call'] = (channelId, type, input, authority, commandKey) => {
     const job = () => run(channelId, type, input, authority, commandKey);
     return type === 'setCallState' ? ordered(`${channelId} ${authority.by.userId}`, job) : job();
@@ -99,11 +99,11 @@ export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
 }
 
 function opener(ports: PrivatePorts): PrivateChannels['open'] {
-  const { storage, telling } = ports;
-  const inTurn = inTurns<string>();
+  const { storage, notifier } = ports;
+  const mutex = keyedMutex<string>();
   return (a, b, reaches = false) => {
     const recipientIds = userPair(a, b);
-    return inTurn(recipientIds.join(), async (): Promise<Reply<PrivateChannel>> => {
+    return mutex(recipientIds.join(), async (): Promise<Reply<PrivateChannel>> => {
       const known = await storage.privateChannels.between(a, b);
       if (known) return { ok: true, value: known };
       const recipients = await storage.users.get(recipientIds);
@@ -118,8 +118,8 @@ function opener(ports: PrivatePorts): PrivateChannels['open'] {
         if (to.kind === 'users' && !isShown && !to.userIds.includes(a)) continue;
         ports.hooks.tap.see(t, d, id);
         if (to.kind !== 'users') continue;
-        telling.tellEach(
-          to.userIds.map((userId) => [userId, EVERY_EAR]),
+        notifier.notifyEach(
+          to.userIds.map((userId) => [userId, ALL_SESSIONS]),
           t,
           d,
         );

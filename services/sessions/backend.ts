@@ -1,6 +1,6 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
-import type { Direct } from '../../actors/cluster/delivery/direct.ts';
-import type { Present } from '../../actors/cluster/delivery/presences.ts';
+import type { DirectDelivery } from '../../actors/cluster/delivery/direct.ts';
+import type { PublishPresence } from '../../actors/cluster/delivery/presences.ts';
 import type { OwnerBackend } from '../../actors/cluster/delivery/sessions.ts';
 import type { UserBackend } from '../../actors/cluster/delivery/userline.ts';
 import type { Guilds } from '../../actors/guild/guilds.ts';
@@ -8,7 +8,7 @@ import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { LiveSession, Opening, RequestHandlers } from '../../actors/session/backend.ts';
 import type { Principal } from '../../actors/session/ports.ts';
-import type { Telling } from '../../actors/user/telling.ts';
+import type { Notifier } from '../../actors/user/telling.ts';
 import type { Users } from '../../actors/user/users.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
@@ -28,7 +28,7 @@ import type { Social } from '../social/ports.ts';
 import type { VoicePlaces } from '../voice/places.ts';
 import { openingOf } from './ready.ts';
 
-interface SessionParts {
+interface SessionFeatures {
   readonly social: Social;
   readonly lobbies: Lobbies;
   readonly provisional: Provisional;
@@ -42,17 +42,17 @@ interface BackendPorts {
   readonly clock: Clock;
   readonly wheel: Wheel;
   readonly places: VoicePlaces;
-  readonly present: Present;
-  readonly telling: Pick<Telling, 'opened'>;
+  readonly publishPresence: PublishPresence;
+  readonly notifier: Pick<Notifier, 'sessionOpened'>;
   /** Go Live; nothing happens where no calls are served. */
   readonly stream: RequestHandlers['stream'];
   /** Subscribes a session to a guild, later when it cannot be had now; false when its user is not a member. */
   readonly subscribe: (session: LiveSession, guildId: GuildId) => Promise<boolean>;
   /** Friends, lobbies and players from elsewhere; there once the house stands. */
-  readonly parts: () => SessionParts;
+  readonly features: () => SessionFeatures;
   /** A session's own user, as its scopes let it see the account. */
   readonly ownUser: (user: APIUser, scopes: Scopes | null) => Promise<APIUser>;
-  readonly direct: Pick<Direct, 'inboxes'> | null;
+  readonly direct: Pick<DirectDelivery, 'userDelivery'> | null;
   /** True once the engine closes: sessions that end with it have not left, and what they hold stays. */
   readonly isClosing: () => boolean;
   /** Hears of what nobody waits for and went wrong. */
@@ -61,33 +61,33 @@ interface BackendPorts {
 
 /** Tells guilds and friends how a session's user appears now, null: not at all. Undefined: the session was none. */
 const appearing =
-  ({ parts, present }: BackendPorts) =>
+  ({ features, publishPresence }: BackendPorts) =>
   (session: LiveSession, guildIds: readonly GuildId[], presence: Presence | null | undefined): void => {
     if (presence === undefined) return;
-    present(session.userId, guildIds, presence);
-    if (!session.bot) parts().social.presented(session.userId, presence);
+    publishPresence(session.userId, guildIds, presence);
+    if (!session.bot) features().social.presented(session.userId, presence);
   };
 
 /** When several sessions of a user are opened again, others are shown the user as all of them say, and not as the first. */
-const GATHERING_MS = 1000;
+const BATCH_MS = 1000;
 
 type Appear = ReturnType<typeof appearing>;
 type Note = ReturnType<typeof noting>;
 
 /** Notes what a session says of its user; answers how the user now appears, undefined when the session is not open. */
 const noting =
-  ({ users, clock, parts }: BackendPorts) =>
+  ({ users, clock, features }: BackendPorts) =>
   (session: LiveSession, presence: GatewayPresenceUpdateData): Presence | null | undefined =>
     users.present(session, {
       sessionId: session.sessionId,
       status: presence.status,
       platform: session.bot ? 'web' : session.authorization ? 'embedded' : 'desktop',
-      activities: parts().social.acting(session, presence.activities),
+      activities: features().social.acting(session, presence.activities),
       changedMs: clock.monotonic(),
     });
 
 /** Shows a user a moment later, as all sessions say that were opened again meanwhile. */
-function gathering({ users, wheel }: BackendPorts, appear: Appear): (session: LiveSession) => void {
+function batchingPresences({ users, wheel }: BackendPorts, appear: Appear): (session: LiveSession) => void {
   const gathered = new Set<string>();
   return (session) => {
     const { userId } = session;
@@ -97,28 +97,28 @@ function gathering({ users, wheel }: BackendPorts, appear: Appear): (session: Li
       gathered.delete(userId);
       if (users.sessions(userId).length > 0)
         appear(session, users.guildIds(userId), users.presenceOf(userId));
-    }, GATHERING_MS);
+    }, BATCH_MS);
   };
 }
 
 /** What is done for each request of a session's client, by who owns its user or the guild that it names. */
 function handling(ports: BackendPorts, appear: Appear, note: Note): RequestHandlers {
-  const { guilds, users, storage, clock, places, parts } = ports;
+  const { guilds, users, storage, clock, places, features } = ports;
   return {
     presence: (session, presence) => appear(session, users.guildIds(session.userId), note(session, presence)),
     members: (session, request) => deliverMembers(session, request, { guilds, store: storage.guilds, clock }),
     voiceState: (session, request) => places.ask(session, request),
     soundboard: (session, guildIds) => soundboard(session, guildIds, ports),
     channelInfo: (session, { guildId, fields }) => channelInfo(session, guildId, fields, ports),
-    lobbyVoice: (session, wanted) => parts().lobbies.voiceStates(session, wanted),
-    lobbyVoiceServer: (session, lobbyId) => parts().lobbies.voiceServerPing(session, lobbyId),
+    lobbyVoice: (session, wanted) => features().lobbies.voiceStates(session, wanted),
+    lobbyVoiceServer: (session, lobbyId) => features().lobbies.voiceServerPing(session, lobbyId),
     stream: ports.stream,
   };
 }
 
 /** Undoes all that was done for a session; one that goes on at another home has not ended. */
 const ending = (ports: BackendPorts, appear: Appear) => {
-  const { guilds, users, places, parts } = ports;
+  const { guilds, users, places, features } = ports;
   const endTemporary = temporaryMemberships(ports);
   return (session: LiveSession): void => {
     if (users.hasAnother(session)) return;
@@ -126,8 +126,8 @@ const ending = (ports: BackendPorts, appear: Appear) => {
     const presence = users.close(session);
     for (const guildId of guildIds) guilds.unsubscribe(guildId, session);
     places.ended(session, guildIds);
-    if (session.authorization) parts().lobbies.ended(session);
-    parts().social.ended(session);
+    if (session.authorization) features().lobbies.ended(session);
+    features().social.ended(session);
     appear(session, guildIds, presence);
     if (session.bot || ports.isClosing() || users.sessions(session.userId).length > 0) return;
     endTemporary(session.userId);
@@ -135,17 +135,17 @@ const ending = (ports: BackendPorts, appear: Appear) => {
 };
 
 /** Opens a session that was open elsewhere: it hears first what its user was told meanwhile. */
-function openingAgain(ports: BackendPorts, appear: Appear, note: Note): UserBackend['openAgain'] {
-  const { users, direct, telling, parts } = ports;
-  const appearGathered = gathering(ports, appear);
+function reopening(ports: BackendPorts, appear: Appear, note: Note): UserBackend['reopenAtOwner'] {
+  const { users, direct, notifier, features } = ports;
+  const appearGathered = batchingPresences(ports, appear);
   return async (session, presence, cursors) => {
     const enter = () => users.open(session);
     const { entered: opened, isWhole } = direct
-      ? await direct.inboxes.rejoin(session, cursors, enter)
+      ? await direct.userDelivery.rejoin(session, cursors, enter)
       : { entered: await enter(), isWhole: true };
     if (!opened) throw new Error('A session is of a user that does not exist.');
-    telling.opened(session);
-    if (session.authorization?.scopes.has('lobbies.write')) await parts().lobbies.opened(session);
+    notifier.sessionOpened(session);
+    if (session.authorization?.scopes.has('lobbies.write')) await features().lobbies.opened(session);
     if (presence) note(session, presence);
     appearGathered(session);
     return { guildIds: session.authorization ? [] : opened.guildIds, isWhole };
@@ -158,17 +158,17 @@ export function createBackend(ports: BackendPorts): OwnerBackend {
   const appear = appearing(ports);
   const note = noting(ports);
   const handlers = handling(ports, appear, note);
-  const openAgain = openingAgain(ports, appear, note);
+  const reopenAtOwner = reopening(ports, appear, note);
   const backend: OwnerBackend = {
     authenticate: ports.authenticate,
 
     async open(session): Promise<Opening> {
       const opened = await users.open(session);
       if (!opened) throw new Error('A token names a user that does not exist.');
-      ports.direct?.inboxes.opened(session.userId);
+      ports.direct?.userDelivery.sessionOpened(session.userId);
       const [user, told] = await Promise.all([
         ports.ownUser(opened.user, session.authorization?.scopes ?? null),
-        openingOf(session, { ...ports.parts(), storage }),
+        openingOf(session, { ...ports.features(), storage }),
       ]);
       if (directRecipients([session], 'CALL_CREATE').length > 0) places.greet(session, told.privateChannels);
       // Of guilds an application that acts for a user hears nothing.
@@ -182,16 +182,16 @@ export function createBackend(ports: BackendPorts): OwnerBackend {
       session.deliver(new DispatchBody('GUILD_DELETE', { id: guildId }, clock.monotonic()));
     },
 
-    openAgain,
+    reopenAtOwner,
 
     async reopen(session, { presence, cursors }) {
-      const reopened = await openAgain(session, presence, cursors());
+      const reopened = await reopenAtOwner(session, presence, cursors());
       const guildIds = guildsOfShard(reopened.guildIds, session.shard);
       await Promise.all(guildIds.map((guildId) => ports.subscribe(session, guildId)));
       return true;
     },
 
-    surrendered: () => undefined,
+    transferred: () => undefined,
 
     ended: ending(ports, appear),
 

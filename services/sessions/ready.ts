@@ -1,7 +1,7 @@
 import type { LiveSession, Opening } from '../../actors/session/backend.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import { type PrivateChannelObject, privateChannelObject } from '../../engine/privatechannel/objects.ts';
-import type { Circle, ReadyApplication } from '../../engine/session/ready.ts';
+import type { ReadyApplication, ReadyRelations } from '../../engine/session/ready.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { Lobbies } from '../lobbies/ports.ts';
@@ -16,7 +16,7 @@ interface OpeningPorts {
   readonly provisional: Pick<Provisional, 'profiles' | 'parentOf'>;
 }
 
-type Told = Omit<Opening, 'user' | 'guildIds' | 'privateChannels'> & {
+type ReadyContent = Omit<Opening, 'user' | 'guildIds' | 'privateChannels'> & {
   readonly privateChannels: readonly PrivateChannelObject[];
 };
 
@@ -28,7 +28,7 @@ const PRIVATE_CHANNELS_MAX = 100;
  * application that acts for a person what it was granted of that. To be asked for once the session is its user's: what
  * changes after the reads is then delivered to it.
  */
-export async function openingOf(session: LiveSession, ports: OpeningPorts): Promise<Told> {
+export async function openingOf(session: LiveSession, ports: OpeningPorts): Promise<ReadyContent> {
   const { authorization, applicationId: id, applicationFlags: flags } = session.principal;
   if (session.bot)
     return { application: id && { id, flags }, privateChannels: [], circle: null, lobbies: [] };
@@ -37,7 +37,7 @@ export async function openingOf(session: LiveSession, ports: OpeningPorts): Prom
   const [application, privateChannels, circle, lobbies] = await Promise.all([
     authorization && applicationOf(authorization.applicationId, ports),
     !scopes || scopes.has('dm_channels.read') ? privateChannelsOf(userId, ports.storage) : [],
-    circleOf(session, authorization, ports),
+    relationsOf(session, authorization, ports),
     scopes?.has('lobbies.write') && !session.over ? ports.lobbies.opened(session) : [],
   ]);
   return { application, privateChannels, circle, lobbies };
@@ -52,11 +52,11 @@ async function applicationOf(
   return { id, flags: application.flags, name: application.name, parentId };
 }
 
-async function circleOf(
+async function relationsOf(
   session: LiveSession,
   authorization: Authorization | null,
   { social, provisional }: OpeningPorts,
-): Promise<Circle> {
+): Promise<ReadyRelations> {
   const opened = await social.opened(session);
   if (!authorization) return { ...opened, profiles: {} };
   const friends = [...opened.relationships, ...opened.gameRelationships] as readonly { id: UserId }[];

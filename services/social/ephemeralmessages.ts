@@ -1,7 +1,7 @@
 import { webhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
 import { sharedMessage } from '../../engine/channel/wire.ts';
-import { earsOf } from '../../engine/fanout/direct.ts';
+import { applicationSessions } from '../../engine/fanout/direct.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { privateRules, privateState } from '../../engine/privatechannel/rules.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
@@ -31,7 +31,7 @@ export async function sendEphemeralMessage(
   ports: DirectMessagePorts,
 ): Promise<Reply<object>> {
   const otherId = other.id;
-  if (!(await ports.telling.plays(otherId, application.id)))
+  if (!(await ports.notifier.plays(otherId, application.id)))
     return refused(refusal('CANNOT_SEND_TO_THIS_USER'));
   const [author] = await ports.storage.users.get([by.userId]);
   if (!author) return refused(refusal('UNKNOWN_USER'));
@@ -59,7 +59,7 @@ export async function sendEphemeralMessage(
     [by.userId, other],
   ] as const) {
     const d = { ...sharedMessage(message), channel_id: peer.id, channel_type: GAME_CHANNEL.EPHEMERAL_DM };
-    ports.telling.tell(readerId, 'MESSAGE_CREATE', d, earsOf(application.id));
+    ports.notifier.notify(readerId, 'MESSAGE_CREATE', d, applicationSessions(application.id));
   }
   if (message.activity) {
     const { type, party_id: partyId = null } = message.activity;

@@ -1,7 +1,7 @@
-import { inTurns } from '../../actors/runtime/turns.ts';
-import type { Telling } from '../../actors/user/telling.ts';
-import type { Subscriber } from '../../engine/fanout/body.ts';
-import { type Ears, EVERY_EAR, earsOf } from '../../engine/fanout/direct.ts';
+import { keyedMutex } from '../../actors/runtime/turns.ts';
+import type { Notifier } from '../../actors/user/telling.ts';
+import type { Recipient } from '../../engine/fanout/body.ts';
+import { ALL_SESSIONS, applicationSessions, type SessionFilter } from '../../engine/fanout/direct.ts';
 import { RELATION, type StoredRelation } from '../../engine/social/facts.ts';
 import { presenceObject } from '../../engine/social/payloads.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
@@ -11,7 +11,7 @@ import type { Relationships, Social, SocialOpening } from './ports.ts';
 interface FriendPorts {
   readonly friendCache: FriendCache;
   readonly relationships: () => Pick<Relationships, 'list' | 'listOfGame'>;
-  readonly telling: Pick<Telling, 'tell' | 'tellEach' | 'presencesOf'>;
+  readonly notifier: Pick<Notifier, 'notify' | 'notifyEach' | 'presencesOf'>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -22,9 +22,9 @@ export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'pres
   /** Sends a new friend's presence to a user. */
   introduce(userId: UserId, friendId: UserId, applicationId: ApplicationId | null): Promise<void>;
 } {
-  const { friendCache, telling } = ports;
+  const { friendCache, notifier } = ports;
   // Presences of one user are sent in order, so that the last one sent is the current one.
-  const inTurn = inTurns<UserId>();
+  const mutex = keyedMutex<UserId>();
 
   return {
     async opened(session) {
@@ -46,21 +46,21 @@ export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'pres
     },
 
     async introduce(userId, friendId, applicationId) {
-      const presence = (await telling.presencesOf([friendId])).get(friendId);
+      const presence = (await notifier.presencesOf([friendId])).get(friendId);
       if (!presence) return;
-      const ears = applicationId === null ? EVERY_EAR : earsOf(applicationId);
-      telling.tell(userId, 'PRESENCE_UPDATE', presenceObject(friendId, presence), ears);
+      const ears = applicationId === null ? ALL_SESSIONS : applicationSessions(applicationId);
+      notifier.notify(userId, 'PRESENCE_UPDATE', presenceObject(friendId, presence), ears);
     },
 
     presented(userId, presence) {
-      inTurn(userId, async () => {
+      mutex(userId, async () => {
         const kinds = new Map<UserId, Set<ApplicationId | null>>();
         for (const { peerId, applicationId, type } of await friendCache.of(userId)) {
           if (type !== RELATION.FRIEND) continue;
           kinds.set(peerId, (kinds.get(peerId) ?? new Set()).add(applicationId));
         }
         const friends = [...kinds].map(([peerId, kind]) => [peerId, earsOfFriend(kind)] as const);
-        telling.tellEach(friends, 'PRESENCE_UPDATE', presenceObject(userId, presence));
+        notifier.notifyEach(friends, 'PRESENCE_UPDATE', presenceObject(userId, presence));
       }).catch(ports.onFault);
     },
   };
@@ -69,24 +69,24 @@ export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'pres
 /**
  * Platform friends see each other in every session, friends of games in sessions of those games. Bots have no friends.
  */
-const earsOfFriend = (kind: ReadonlySet<ApplicationId | null>): Ears =>
+const earsOfFriend = (kind: ReadonlySet<ApplicationId | null>): SessionFilter =>
   kind.has(null)
     ? { own: true, bot: false, applications: 'all' }
     : { own: false, applications: [...kind] as ApplicationId[] };
 
 /** Applies the rule of the DISPATCH table for presence updates to READY, regardless of intents. */
-const mayReceivePresences = ({ authorization }: Subscriber): boolean =>
+const mayReceivePresences = ({ authorization }: Recipient): boolean =>
   !authorization || authorization.scopes.has('activities.read') || authorization.scopes.has('presences.read');
 
 async function presencesOf(
   relations: readonly StoredRelation[],
   applicationId: ApplicationId | null,
-  { telling }: FriendPorts,
+  { notifier }: FriendPorts,
 ): Promise<readonly object[]> {
   const friendIds = new Set(
     relations.filter((one) => isFriend(one, applicationId)).map(({ peerId }) => peerId),
   );
-  const presences = await telling.presencesOf([...friendIds]);
+  const presences = await notifier.presencesOf([...friendIds]);
   return [...friendIds].flatMap((friendId) => {
     const presence = presences.get(friendId);
     return presence ? [presenceObject(friendId, presence)] : [];

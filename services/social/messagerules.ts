@@ -1,8 +1,8 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { Telling } from '../../actors/user/telling.ts';
+import type { Notifier } from '../../actors/user/telling.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
-import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
+import { DispatchBody, type Recipient } from '../../engine/fanout/body.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import { type Env, type Reply, refused } from '../../engine/kernel/outcome.ts';
@@ -28,7 +28,7 @@ export interface DirectMessagePorts {
   readonly unstoredInvites: UnstoredInvites;
   readonly env: () => Env;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
-  readonly telling: Pick<Telling, 'tell' | 'plays'>;
+  readonly notifier: Pick<Notifier, 'notify' | 'plays'>;
   /** Dispatches an invite to sessions of the game, or of its publisher's other games, that may not read messages. */
   readonly showInvite: (userId: UserId, applicationId: ApplicationId, d: object) => Promise<void>;
   readonly open: OpenChannel;
@@ -105,11 +105,13 @@ export const mayWriteContent = ({ authorization }: Person): boolean =>
 /** Whether both users have a session of the application. */
 export async function bothOnline(
   { by, other, application }: Conversation,
-  { telling }: Pick<DirectMessagePorts, 'telling'>,
+  { notifier }: Pick<DirectMessagePorts, 'notifier'>,
 ): Promise<boolean> {
   if (!application) return false;
   const userIds = [by.userId, other.id];
-  return !(await Promise.all(userIds.map((userId) => telling.plays(userId, application.id)))).includes(false);
+  return !(await Promise.all(userIds.map((userId) => notifier.plays(userId, application.id)))).includes(
+    false,
+  );
 }
 
 /** Decides whether the message may be sent. The owner of the channel decides again with its own state. */
@@ -194,7 +196,7 @@ export async function notifyInvite(
 
 interface InvitePorts extends Pick<DirectMessagePorts, 'related'> {
   /** Sessions of a user of this shard that receive dispatches without a guild. */
-  readonly listeners: (userId: UserId) => readonly Subscriber[];
+  readonly listeners: (userId: UserId) => readonly Recipient[];
   readonly monotonicMs: () => number;
   readonly routing: Routing;
 }

@@ -1,15 +1,15 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
-import { inTurns } from '../../actors/runtime/turns.ts';
-import type { Announce, ToldPeople } from '../../actors/user/telling.ts';
-import { type Ears, earsOf, OWN_EARS } from '../../engine/fanout/direct.ts';
+import { keyedMutex } from '../../actors/runtime/turns.ts';
+import type { CommitAndNotify, DirectDispatch } from '../../actors/user/telling.ts';
+import { applicationSessions, OWN_SESSIONS, type SessionFilter } from '../../engine/fanout/direct.ts';
 import type { Outcome, Reply } from '../../engine/kernel/outcome.ts';
 import { RELATION, type RelationChanged, type StoredRelation } from '../../engine/social/facts.ts';
 import {
   gameRelationshipObject,
   relationshipObject,
   relationTold,
-  type Told,
+  type SideDispatch,
 } from '../../engine/social/payloads.ts';
 import {
   blockPeer,
@@ -35,7 +35,7 @@ interface RelationshipPorts {
   readonly users: Pick<UserStore, 'get'>;
   readonly friendCache: FriendCache;
   readonly tap: Tap;
-  readonly announce: Announce;
+  readonly commitAndNotify: CommitAndNotify;
   readonly routing: Routing;
   readonly nowMs: () => number;
   /** Whether the user has authorized the application. */
@@ -60,11 +60,11 @@ type Verdict = Outcome<null, RelationChanged>;
  * ascending order, so that limits are exact and changes cannot deadlock.
  */
 export function createRelationships(ports: RelationshipPorts): Relationships & Merging {
-  const inTurn = inTurns<UserId>();
+  const mutex = keyedMutex<UserId>();
   const holding = <T>(userIds: readonly UserId[], job: () => Promise<T>): Promise<T> =>
     [...new Set(userIds)]
       .sort(compareIds)
-      .reduceRight<() => Promise<T>>((inner, userId) => () => inTurn(userId, inner), job)();
+      .reduceRight<() => Promise<T>>((inner, userId) => () => mutex(userId, inner), job)();
 
   const { settle, happen } = committing(ports);
 
@@ -144,7 +144,7 @@ function committing(ports: RelationshipPorts) {
       noticeOf(fact, relationBefore(fact, before), users.get(fact.peerId) ?? null),
     );
     const told = news.flatMap((each) => each.told);
-    const tell = await ports.announce(userIds[0] ?? '0', facts, told);
+    const tell = await ports.commitAndNotify(userIds[0] ?? '0', facts, told);
     const settled = await invalidate(pairsOf(facts)).then(
       () => null,
       (fault: unknown) => ({ fault }),
@@ -220,23 +220,23 @@ const relationBefore = (
 interface Notice {
   readonly userId: UserId;
   /** The dispatch that the embedding program observes. */
-  readonly shown: Told | undefined;
-  readonly told: readonly ToldPeople[];
+  readonly shown: SideDispatch | undefined;
+  readonly told: readonly DirectDispatch[];
 }
 
 /** Dispatches of a change to one of the two users. */
 function noticeOf(fact: RelationChanged, before: StoredRelation | null, peer: APIUser | null): Notice {
   const { userId, applicationId } = fact;
   const { own, friends, game } = relationTold(fact, before, peer);
-  const told = (what: Told | undefined, ears: Ears): ToldPeople[] =>
+  const told = (what: SideDispatch | undefined, ears: SessionFilter): DirectDispatch[] =>
     what ? [{ userIds: [userId], ears, ...what }] : [];
   return {
     userId,
     shown: own ?? game,
     told: [
-      ...told(own, OWN_EARS),
+      ...told(own, OWN_SESSIONS),
       ...told(friends, { own: false, applications: 'all' }),
-      ...(applicationId === null ? [] : told(game, earsOf(applicationId))),
+      ...(applicationId === null ? [] : told(game, applicationSessions(applicationId))),
     ],
   };
 }

@@ -1,5 +1,5 @@
-import type { SeatOwner } from '../../actors/call/calls.ts';
-import type { Seat } from '../../actors/call/ports.ts';
+import type { CallOwner } from '../../actors/call/calls.ts';
+import type { VoiceMember } from '../../actors/call/ports.ts';
 import type { Streams } from '../../actors/call/streams.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
@@ -8,7 +8,7 @@ import type { ChannelId } from '../../protocol/ids.ts';
 import type { Lobbies } from '../lobbies/ports.ts';
 import type { PlacePorts, VoicePlaces } from './places.ts';
 
-interface CallOwnerPorts extends Pick<PlacePorts, 'guilds' | 'inPrivate' | 'telling' | 'routing'> {
+interface CallOwnerPorts extends Pick<PlacePorts, 'guilds' | 'inPrivate' | 'notifier' | 'routing'> {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly places: VoicePlaces;
   readonly lobbies: Pick<Lobbies, 'owns' | 'invited' | 'drop'>;
@@ -19,7 +19,7 @@ interface CallOwnerPorts extends Pick<PlacePorts, 'guilds' | 'inPrivate' | 'tell
 }
 
 /** What a call asks of whatever it belongs to: a guild, a private channel, a lobby or a stream. */
-export function createCallOwner(ports: CallOwnerPorts): SeatOwner {
+export function createCallOwner(ports: CallOwnerPorts): CallOwner {
   const { lobbies, streams, endpoint, onFault } = ports;
   /** Has the next owner of a private channel load it, so that its call goes on. */
   const wake = ports.routing.tell('calls.wake', (callId: string): void => {
@@ -27,24 +27,24 @@ export function createCallOwner(ports: CallOwnerPorts): SeatOwner {
     ports.inPrivate(id, 'getChannel', { channelId: id }, SYSTEM).catch((fault) => onFault(fault, 'voice'));
   });
   return {
-    invite(seat, token) {
-      const stream = streams.of(seat.callId);
-      if (stream) streams.invite(stream, seat, token, endpoint());
-      else if (lobbies.owns(seat.callId)) lobbies.invited(seat, token, endpoint());
-      else invite(ports, seat, token, endpoint());
+    invite(voiceMember, token) {
+      const stream = streams.of(voiceMember.callId);
+      if (stream) streams.invite(stream, voiceMember, token, endpoint());
+      else if (lobbies.owns(voiceMember.callId)) lobbies.invited(voiceMember, token, endpoint());
+      else invite(ports, voiceMember, token, endpoint());
     },
     moved(callId, of) {
       // Guilds and lobbies are asked for by the sessions that hear them.
       if (of === 'private') wake(callId);
     },
-    dropped(seat) {
-      const stream = streams.of(seat.callId);
-      if (stream) streams.dropped(stream, seat);
-      else if (lobbies.owns(seat.callId)) lobbies.drop(seat);
+    dropped(voiceMember) {
+      const stream = streams.of(voiceMember.callId);
+      if (stream) streams.dropped(stream, voiceMember);
+      else if (lobbies.owns(voiceMember.callId)) lobbies.drop(voiceMember);
       // Of a stream that has ended nobody has a seat to give up.
-      else if (seat.callId === seat.groupId) ports.places.drop(seat);
+      else if (voiceMember.callId === voiceMember.groupId) ports.places.drop(voiceMember);
     },
-    silent: (seat) => moveToAfk(ports, seat),
+    silent: (voiceMember) => moveToAfk(ports, voiceMember),
   };
 }
 
@@ -53,18 +53,23 @@ export function createCallOwner(ports: CallOwnerPorts): SeatOwner {
  * that hears the guild here is told on the way of the guild's dispatches: among shards that is shorter, and when it
  * breaks the session comes back and is told again.
  */
-function invite(ports: CallOwnerPorts, seat: Seat, token: string, endpoint: string | null): void {
-  const { guilds, telling, clock } = ports;
-  const { userId, sessionId, guildId, callId } = seat;
+function invite(
+  ports: CallOwnerPorts,
+  voiceMember: VoiceMember,
+  token: string,
+  endpoint: string | null,
+): void {
+  const { guilds, notifier, clock } = ports;
+  const { userId, sessionId, guildId, callId } = voiceMember;
   const t = 'VOICE_SERVER_UPDATE';
   const where = guildId === null ? { channel_id: callId } : { guild_id: guildId };
   const d = { token, ...where, endpoint };
   const session = guildId && guilds.subscriber(guildId, sessionId);
   if (session) session.deliver(new DispatchBody(t, d, clock.monotonic()));
-  else telling.tellSession(userId, sessionId, t, d);
+  else notifier.notifySession(userId, sessionId, t, d);
 }
 
-function moveToAfk({ guilds, onFault }: CallOwnerPorts, { guildId, userId, callId }: Seat): void {
+function moveToAfk({ guilds, onFault }: CallOwnerPorts, { guildId, userId, callId }: VoiceMember): void {
   if (guildId === null) return;
   guilds
     .call(guildId, 'moveToAfk', { userId, channelId: callId }, SYSTEM)

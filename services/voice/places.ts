@@ -4,8 +4,8 @@ import type { PrivateChannelShell } from '../../actors/privatechannel/privatecha
 import type { Registry } from '../../actors/runtime/registry.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { VoiceStateRequest } from '../../actors/session/requests.ts';
-import type { Telling } from '../../actors/user/telling.ts';
-import type { Seat } from '../../engine/call/seat.ts';
+import type { Notifier } from '../../actors/user/telling.ts';
+import type { VoiceMember } from '../../engine/call/seat.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { callCreate } from '../../engine/privatechannel/calls.ts';
@@ -17,20 +17,20 @@ export interface PlacePorts {
   readonly guilds: Guilds;
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
   readonly inPrivate: InPrivate;
-  readonly telling: Pick<Telling, 'tellSession' | 'guildIdsOf'>;
+  readonly notifier: Pick<Notifier, 'notifySession' | 'guildIdsOf'>;
   readonly routing: Routing;
   /** Hears of what nobody waits for and went wrong. */
   readonly onFault: (error: unknown, id: string) => void;
 }
 
 /** Where one can be in voice: a guild, one of its channels at a time, or a private channel. */
-type Place =
+type VoicePlace =
   | { readonly kind: 'guild'; readonly id: GuildId }
   | { readonly kind: 'private'; readonly id: ChannelId };
 
-type Wish = Omit<VoiceStateRequest, 'guildId'>;
+type VoiceChangeRequest = Omit<VoiceStateRequest, 'guildId'>;
 
-const NOWHERE: Wish = { channelId: null, selfMute: false, selfDeaf: false, selfVideo: false };
+const NOWHERE: VoiceChangeRequest = { channelId: null, selfMute: false, selfDeaf: false, selfVideo: false };
 
 /** Brings sessions into voice and out of it: bots into one channel of each guild, people into one place at a time. */
 export interface VoicePlaces {
@@ -41,15 +41,15 @@ export interface VoicePlaces {
   /** The session is over; these were its guilds. */
   ended(session: LiveSession, guildIds: readonly GuildId[]): void;
   /** A call has lost a user for good. */
-  drop(seat: Pick<Seat, 'callId' | 'guildId' | 'userId' | 'sessionId'>): void;
+  drop(voiceMember: Pick<VoiceMember, 'callId' | 'guildId' | 'userId' | 'sessionId'>): void;
 }
 
 /** Asks for a place in voice, of whoever owns it. */
 const askingIn =
   ({ guilds, inPrivate }: PlacePorts) =>
   (
-    place: Place,
-    wish: Wish & { readonly sessionId: string },
+    place: VoicePlace,
+    wish: VoiceChangeRequest & { readonly sessionId: string },
     authority: Authority,
   ): Promise<Reply<object | null>> => {
     if (place.kind === 'guild') return guilds.call(place.id, 'setVoiceState', wish, authority);
@@ -60,7 +60,7 @@ const askingIn =
 
 /** What the owner of a place does for sessions elsewhere. */
 const ofOwners = (ports: PlacePorts) => {
-  const { guilds, privateChannels, telling, onFault } = ports;
+  const { guilds, privateChannels, notifier, onFault } = ports;
   const askIn = askingIn(ports);
   const resident = (id: string): boolean =>
     guilds.isResident(id as GuildId) || privateChannels.peek(id) !== undefined;
@@ -69,7 +69,7 @@ const ofOwners = (ports: PlacePorts) => {
     /** Only the session that brought its user into voice takes them out; for the others nothing happens. */
     leave: tell(
       'places.leave',
-      (placeId: string, place: Place, sessionId: string, authority: Authority): void => {
+      (placeId: string, place: VoicePlace, sessionId: string, authority: Authority): void => {
         if (!resident(placeId)) return;
         askIn(place, { ...NOWHERE, sessionId }, authority).catch((fault) => onFault(fault, sessionId));
       },
@@ -79,7 +79,7 @@ const ofOwners = (ports: PlacePorts) => {
       if (!privateChannels.peek(channelId)) return;
       const run = (state: PrivateChannelState): void => {
         const d = callCreate(state);
-        if (d) telling.tellSession(userId, sessionId, 'CALL_CREATE', d);
+        if (d) notifier.notifySession(userId, sessionId, 'CALL_CREATE', d);
       };
       privateChannels.work(channelId, { run, refuse: () => {}, fault: () => {} });
     }),
@@ -90,14 +90,14 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   const { guilds, inPrivate, onFault } = ports;
   const owners = ofOwners(ports);
   /** Where each person's session last asked to be. */
-  const places = new WeakMap<LiveSession, Place>();
+  const places = new WeakMap<LiveSession, VoicePlace>();
 
   const askIn = askingIn(ports);
 
-  function put(session: LiveSession, place: Place, wish: Wish): void {
+  function put(session: LiveSession, place: VoicePlace, wish: VoiceChangeRequest): void {
     const joins = wish.channelId !== null;
     const before = places.get(session);
-    const isHere = (other: Place | undefined): boolean => other?.id === place.id;
+    const isHere = (other: VoicePlace | undefined): boolean => other?.id === place.id;
     if (joins && !session.bot) places.set(session, place);
     const settle = (inVoice: boolean): void => {
       if (session.bot) {
@@ -113,12 +113,12 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       .catch((fault) => onFault(fault, session.sessionId));
   }
 
-  const leave = (session: LiveSession, place: Place): void =>
+  const leave = (session: LiveSession, place: VoicePlace): void =>
     owners.leave(place.id, place, session.sessionId, authorityOf(session));
 
   /** Of a session that came over from another shard it is not known where it is: only its own place hears it. */
   async function leaveAny(session: LiveSession): Promise<void> {
-    for (const id of await ports.telling.guildIdsOf(session.userId)) leave(session, { kind: 'guild', id });
+    for (const id of await ports.notifier.guildIdsOf(session.userId)) leave(session, { kind: 'guild', id });
   }
 
   return {
@@ -130,7 +130,8 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
         // People name no guild when they hang up, wherever they are.
         const place = places.get(session);
         if (place) leave(session, place);
-        else if (!ports.routing.alone) leaveAny(session).catch((fault) => onFault(fault, session.sessionId));
+        else if (!ports.routing.standalone)
+          leaveAny(session).catch((fault) => onFault(fault, session.sessionId));
       }
     },
 

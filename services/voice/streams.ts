@@ -1,10 +1,10 @@
 import type { Calls } from '../../actors/call/calls.ts';
-import type { Seats } from '../../actors/call/ports.ts';
+import type { VoiceListener } from '../../actors/call/ports.ts';
 import type { Streamer, Streams } from '../../actors/call/streams.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import type { RequestHandlers } from '../../actors/session/backend.ts';
 import type { StreamRequest } from '../../actors/session/requests.ts';
-import type { Stream } from '../../engine/call/stream.ts';
+import type { GoLiveStream } from '../../engine/call/stream.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
 import type { PlacePorts } from './places.ts';
@@ -17,7 +17,7 @@ interface StreamPorts extends Pick<PlacePorts, 'guilds' | 'privateChannels' | 'i
 /** Shows in voice states who streams. Who is gone from memory shows nothing any more. */
 export const showingStreams =
   ({ guilds, privateChannels, inPrivate, onFault }: Omit<StreamPorts, 'clock' | 'routing'>) =>
-  (stream: Stream, live: boolean): void => {
+  (stream: GoLiveStream, live: boolean): void => {
     const { guildId, channelId, ownerId: userId, sessionId } = stream;
     const input = { userId, sessionId, live };
     if (guildId === null ? !privateChannels.peek(channelId) : !guilds.isResident(guildId)) return;
@@ -29,14 +29,14 @@ export const showingStreams =
   };
 
 /** What owners of seats say goes to both; who leaves a channel leaves its streams first. */
-export const streamsThenCalls = (streams: Streams, calls: Calls): Seats => ({
-  seated(seat) {
-    streams.seated(seat);
-    calls.seated(seat);
+export const streamsThenCalls = (streams: Streams, calls: Calls): VoiceListener => ({
+  voiceJoined(voiceMember) {
+    streams.voiceJoined(voiceMember);
+    calls.voiceJoined(voiceMember);
   },
-  unseated(serverId, userId) {
-    streams.unseated(serverId, userId);
-    calls.unseated(serverId, userId);
+  voiceLeft(serverId, userId) {
+    streams.voiceLeft(serverId, userId);
+    calls.voiceLeft(serverId, userId);
   },
   ended(callId, moved) {
     streams.ended(callId);

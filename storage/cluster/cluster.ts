@@ -121,7 +121,7 @@ export const clusterStore = (driver: Driver, marks: IdMarks): ClusterStore => ({
     const found = await driver.query<RecordRow>(READ_RECORDS, [ownerId, sinceMs, limit]);
     return found.map(recordOf).reverse();
   },
-  toldTo: async (userIds, sinceMs, limit) => {
+  deliveriesTo: async (userIds, sinceMs, limit) => {
     const found = await driver.query<Record<keyof typeof TOLD, string>>(READ_TOLD, [userIds, sinceMs, limit]);
     return found.map(({ user_id, owner_id, n, at_ms }) => ({
       userId: String(user_id) as UserId,

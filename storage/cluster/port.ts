@@ -1,4 +1,4 @@
-import type { Ears } from '../../engine/fanout/direct.ts';
+import type { SessionFilter } from '../../engine/fanout/direct.ts';
 import type { Audience } from '../../engine/kernel/dispatch.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Fence } from '../database/driver.ts';
@@ -11,11 +11,11 @@ export interface RecordedDispatch {
   /** Its sequence number in the aggregate's stream. */
   readonly n: number;
   /** Set for a direct notification of users (named in `to`) through their owners; absent for subscribers of the aggregate. */
-  readonly ears?: Ears;
+  readonly ears?: SessionFilter;
 }
 
 /** Points to the record that contains a user's direct notification. */
-export interface ToldPlace {
+export interface DeliveryPosition {
   readonly userId: UserId;
   readonly ownerId: string;
   /** Number of the record: its last dispatch, or a later one, is the user's. */
@@ -63,10 +63,10 @@ export interface ClusterStore {
   /** Records not older than `sinceMs` (Unix milliseconds), the latest `limit` of them, ascending by `n`. */
   records(ownerId: string, sinceMs: number, limit: number): Promise<CommandRecord[]>;
   /** Direct notifications of users since a time (Unix milliseconds), the latest `limit` of them, in no order. */
-  toldTo(userIds: readonly UserId[], sinceMs: number, limit: number): Promise<ToldPlace[]>;
+  deliveriesTo(userIds: readonly UserId[], sinceMs: number, limit: number): Promise<DeliveryPosition[]>;
   /** The records at these places that still exist, in no order. */
   recordsAt(
-    places: readonly Pick<ToldPlace, 'ownerId' | 'n'>[],
+    places: readonly Pick<DeliveryPosition, 'ownerId' | 'n'>[],
   ): Promise<(CommandRecord & { readonly ownerId: string })[]>;
   /** Deletes older records and snapshots of all aggregates; one shard calls it periodically. */
   pruneRecords(beforeMs: number): Promise<void>;

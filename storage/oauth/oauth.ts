@@ -58,7 +58,7 @@ SELECT 'grant' AS kind, data FROM oauth_grants WHERE user_id = $1
 UNION ALL SELECT 'chain', data FROM oauth_chains WHERE user_id = $1
 UNION ALL SELECT 'code', data FROM oauth_codes WHERE user_id = $1`;
 
-type Held =
+type HoldingRow =
   | { readonly kind: 'grant'; readonly data: Grant }
   | { readonly kind: 'chain'; readonly data: Chain }
   | { readonly kind: 'code'; readonly data: Code };
@@ -70,7 +70,7 @@ export const oauthStore = (sql: Sql): OAuthStore => {
   };
   return {
     holdings: async (userId) => {
-      const held = await sql.query<Held>(HOLDINGS, [userId]);
+      const held = await sql.query<HoldingRow>(HOLDINGS, [userId]);
       return {
         grants: held.flatMap((row) => (row.kind === 'grant' ? [row.data] : [])),
         chains: held.flatMap((row) => (row.kind === 'chain' ? [row.data] : [])),

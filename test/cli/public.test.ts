@@ -70,7 +70,7 @@ describe('a public_url that is not loopback', () => {
     const openWith = async (given: Partial<Config>): Promise<boolean> => {
       const house = await openHouse({ registration: 'auto', ...given });
       try {
-        return house.parts.accounts.registrationOpen;
+        return house.features.accounts.registrationOpen;
       } finally {
         await house.close();
       }

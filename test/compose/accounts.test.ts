@@ -18,7 +18,7 @@ describe('READY of a person who signs in', () => {
   beforeAll(async () => {
     // Houses of other tests have left users in the same database.
     const form = { username: 'registered.here', email: ADDRESS, password: 'correct horse battery' };
-    const reply = await house.parts.accounts.register(form, PLACE);
+    const reply = await house.features.accounts.register(form, PLACE);
     if (!reply.ok) throw new Error(JSON.stringify(reply));
     userId = reply.value;
   });
@@ -31,7 +31,7 @@ describe('READY of a person who signs in', () => {
   async function grantedTo(scopes: readonly Scope[]): Promise<string> {
     const { application } = await house.operator.createApplication({ name: 'Game' });
     const applicationId = application.id as ApplicationId;
-    const tokens = await house.parts.oauth.issue({ userId, applicationId, scopes, refreshable: false });
+    const tokens = await house.features.oauth.issue({ userId, applicationId, scopes, refreshable: false });
     return tokens.accessToken.reveal();
   }
 

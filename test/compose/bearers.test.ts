@@ -20,7 +20,7 @@ async function play(scopes: readonly Scope[] = ['sdk.social_layer']) {
   const applicationId = application.id as ApplicationId;
   const order = { userId: house.ownerId, applicationId, refreshable: false };
   const issue = async (granted = scopes) =>
-    (await house.parts.oauth.issue({ ...order, scopes: granted })).accessToken.reveal();
+    (await house.features.oauth.issue({ ...order, scopes: granted })).accessToken.reveal();
   return { applicationId, token: await issue(), issue };
 }
 
@@ -72,7 +72,7 @@ describe('a session of an OAuth2 token', () => {
           ? [(d as { client_status: object }).client_status]
           : [],
       );
-    const social = vi.spyOn(house.parts.social, 'presented');
+    const social = vi.spyOn(house.features.social, 'presented');
     const { outcome, sink } = await identify(token);
     await until(() => shown().length === 1, 'the presence');
     if (outcome.kind === 'open') outcome.session.detach(sink, false);
@@ -86,8 +86,8 @@ describe('a session of an OAuth2 token', () => {
 
   it('begins and ends in its lobbies, if it was granted them', async () => {
     const { token, issue } = await play();
-    const opened = vi.spyOn(house.parts.lobbies, 'opened').mockResolvedValue([{ id: '5' }]);
-    const ended = vi.spyOn(house.parts.lobbies, 'ended');
+    const opened = vi.spyOn(house.features.lobbies, 'opened').mockResolvedValue([{ id: '5' }]);
+    const ended = vi.spyOn(house.features.lobbies, 'ended');
     const { sink, outcome } = await identify(token);
     await until(() => sink.names.includes('LOBBY_CREATE'), 'LOBBY_CREATE');
     expect(sink.names).toEqual(['READY', 'LOBBY_CREATE']);
@@ -105,7 +105,7 @@ describe('a session of an OAuth2 token', () => {
     const { token, applicationId } = await play();
     const { sink, outcome } = await identify(token);
     const own = await house.connect((await house.identity.issue(house.ownerId, 'user')).reveal());
-    await house.parts.oauth.deauthorize(house.ownerId, applicationId);
+    await house.features.oauth.deauthorize(house.ownerId, applicationId);
     expect(sink.names).toEqual(['READY', 'OAUTH2_TOKEN_REVOKE']);
     expect(JSON.stringify(sink.dispatches[1]?.d)).not.toContain(token);
     expect(sink.closed?.code).toBe(4004);

@@ -1,6 +1,6 @@
 // Goal: people call each other through their sessions: told, seated, rung for a minute, and out of voice with their session.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Seats } from '../../actors/call/ports.ts';
+import type { VoiceListener } from '../../actors/call/ports.ts';
 import type { VoiceStateRequest } from '../../actors/session/requests.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { RING_MS } from '../../engine/privatechannel/calls.ts';
@@ -9,12 +9,12 @@ import { type ChannelId, compareIds, type GuildId, type UserId } from '../../pro
 import { openHouse, type RecordingSink, until } from '../support/house.ts';
 
 /** What the calls are told, in order. */
-class Told implements Seats {
+class Told implements VoiceListener {
   readonly log: string[] = [];
-  seated({ callId, userId, sessionId, silenced }: Parameters<Seats['seated']>[0]): void {
+  voiceJoined({ callId, userId, sessionId, silenced }: Parameters<VoiceListener['voiceJoined']>[0]): void {
     this.log.push(`seated ${callId} ${userId} ${sessionId}${silenced ? ' silenced' : ''}`);
   }
-  unseated(serverId: string, userId: string): void {
+  voiceLeft(serverId: string, userId: string): void {
     this.log.push(`unseated ${serverId} ${userId}`);
   }
   ended(callId: string): void {

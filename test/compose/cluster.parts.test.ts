@@ -53,7 +53,7 @@ const game = async () => {
 async function player(applicationId: ApplicationId, scopes: Scope[] = ['sdk.social_layer']) {
   const made = await person();
   const issued = await wait(
-    at(names).parts.oauth.issue({ userId: made.userId, applicationId, scopes, refreshable: false }),
+    at(names).features.oauth.issue({ userId: made.userId, applicationId, scopes, refreshable: false }),
   );
   const by = { userId: made.userId, bot: false, applicationId, applicationFlags: 0, reason: null };
   return { ...made, access: issued.accessToken.reveal(), authority: { by, requires: 0n } as Authority };
@@ -72,7 +72,7 @@ const told = <T = Record<string, unknown>>(sink: RecordingSink, t: string): T[] 
 
 describe('lobbies over three shards', () => {
   const join = (house: ClusterHouse, { authority }: { authority: Authority }, secret: string) =>
-    house.parts.lobbies.createOrJoin({ secret, lobby: {}, member: {} }, authority);
+    house.features.lobbies.createOrJoin({ secret, lobby: {}, member: {} }, authority);
 
   async function playersOf(applicationId: ApplicationId, count: number): Promise<[Player, ...Player[]]> {
     const players: Player[] = [];
@@ -88,7 +88,7 @@ describe('lobbies over three shards', () => {
   }
 
   const shown = async (house: ClusterHouse, lobbyId: ChannelId, { authority }: Player) =>
-    must(await wait(house.parts.lobbies.call(lobbyId, 'getLobby', {}, authority)));
+    must(await wait(house.features.lobbies.call(lobbyId, 'getLobby', {}, authority)));
 
   it('are one, however many join by a secret at all shards at once', async () => {
     await open();
@@ -124,7 +124,7 @@ describe('lobbies over three shards', () => {
     const lobbyId = lobby.id as ChannelId;
     await cluster.until(() => sinks.every((sink) => sink.names.includes('LOBBY_CREATE')), 'LOBBY_CREATE');
     const say = (content: string, house: ClusterHouse) =>
-      wait(house.parts.lobbies.send(lobbyId, { content, flags: 0 } as never, ann.authority));
+      wait(house.features.lobbies.send(lobbyId, { content, flags: 0 } as never, ann.authority));
     must(await say('one', at(1)));
     await cluster.move(lobbyId, cluster.strangerTo(lobbyId));
     await cluster.pass(50);
@@ -152,7 +152,7 @@ describe('lobbies over three shards', () => {
       told(sink, 'LOBBY_MESSAGE_CREATE').map(({ content }) => content as string);
     const all = (count: number) => () => sinks.every((sink) => toldOf(sink).length === count);
     const say = (content: string, house: ClusterHouse) =>
-      wait(house.parts.lobbies.send(lobbyId, { content, flags: 0 } as never, ann.authority));
+      wait(house.features.lobbies.send(lobbyId, { content, flags: 0 } as never, ann.authority));
     must(await say('one', at(1)));
     await cluster.until(all(1), 'the first');
     // From here on nothing that the owner of the lobby says gets through.
@@ -170,11 +170,11 @@ describe('lobbies over three shards', () => {
     await open();
     const { id } = await game();
     const ann = await player(id);
-    for (const house of cluster.houses) house.parts.matchmaking.define('duel', { size: 2 });
+    for (const house of cluster.houses) house.features.matchmaking.define('duel', { size: 2 });
     const draft = { queue: 'duel', properties: {}, lobbyId: null, userIds: null };
-    const ticket = must(await wait(at(0).parts.matchmaking.enter(draft, ann.authority)));
-    expect(await wait(at(1).parts.matchmaking.enter(draft, ann.authority))).toMatchObject({ ok: false });
-    const cancelled = must(await wait(at(2).parts.matchmaking.cancel(ticket.id, ann.authority)));
+    const ticket = must(await wait(at(0).features.matchmaking.enter(draft, ann.authority)));
+    expect(await wait(at(1).features.matchmaking.enter(draft, ann.authority))).toMatchObject({ ok: false });
+    const cancelled = must(await wait(at(2).features.matchmaking.cancel(ticket.id, ann.authority)));
     expect(cancelled.status).toBe('cancelled');
   });
 });
@@ -185,8 +185,8 @@ describe('people on three shards', () => {
     const ann = await person(cluster.house(0));
     const bob = await person(cluster.house(1));
     const sink = await connect(at(2), ann.token);
-    must(await wait(at(0).parts.social.relationships.request(ann, bob.userId, null)));
-    must(await wait(at(2).parts.social.relationships.request(bob, ann.userId, null)));
+    must(await wait(at(0).features.social.relationships.request(ann, bob.userId, null)));
+    must(await wait(at(2).features.social.relationships.request(bob, ann.userId, null)));
     await cluster.until(() => told(sink, 'RELATIONSHIP_ADD').length === 2, 'a friend');
     const theirs = await connect(at(0), bob.token);
     await cluster.until(() => told(sink, 'PRESENCE_UPDATE').length > 0, 'the friend');
@@ -205,17 +205,17 @@ describe('people on three shards', () => {
       const sinks = [await connect(first, ann.token), await connect(first, bob.token)];
       const heard = (count: number) => () =>
         sinks.every((sink) => told(sink, 'RELATIONSHIP_ADD').length === count);
-      must(await wait(first.parts.social.relationships.request(ann, bob.userId, null)));
+      must(await wait(first.features.social.relationships.request(ann, bob.userId, null)));
       await cluster.until(heard(1), 'the request');
       cluster.net.delayMs = () => 60_000;
-      third.parts.social.relationships.request(bob, ann.userId, null).catch(() => null);
+      third.features.social.relationships.request(bob, ann.userId, null).catch(() => null);
       const areFriends = async () =>
         (await cluster.storage.relationships.of(ann.userId)).some(({ type }) => type === 1);
       while (!(await wait(areFriends())));
       cluster.net.delayMs = () => 0;
       await cluster.adopt(second, cluster.kill(third));
       await cluster.until(heard(2), 'the friend');
-      must(await wait(first.parts.social.relationships.remove(ann, bob.userId, null)));
+      must(await wait(first.features.social.relationships.remove(ann, bob.userId, null)));
       await cluster.until(
         () => sinks.every((sink) => told(sink, 'RELATIONSHIP_REMOVE').length === 1),
         'the end',
@@ -259,7 +259,7 @@ describe('grants over three shards', () => {
     const redirect = { client_id: applicationId, redirect_uri: 'https://game.example/back' };
     const query = asking({ ...redirect, response_type: 'code', scope: 'identify' });
     const decision = { authorize: true, permissions: null, guildId: null, integrationType: null };
-    const decided = await wait(house.parts.oauth.consents.decide(userId, query, decision));
+    const decided = await wait(house.features.oauth.consents.decide(userId, query, decision));
     if (decided.kind !== 'decided' || !decided.location) throw new Error(JSON.stringify(decided));
     return new URL(decided.location).searchParams.get('code') as string;
   }
@@ -269,7 +269,7 @@ describe('grants over three shards', () => {
     { id, secret }: { id: ApplicationId; secret: string },
     text: string,
   ) =>
-    house.parts.oauth.token({
+    house.features.oauth.token({
       ...{ clientId: id, clientSecret: secret, grantType: 'authorization_code', code: text },
       redirectUri: 'https://game.example/back',
       ...{ codeVerifier: null, refreshToken: null, scope: null, deviceCode: null, external: null },
@@ -288,14 +288,14 @@ describe('grants over three shards', () => {
     const ann = await person();
     const tokens = must(await wait(exchange(at(1), app, await code(at(0), ann.userId, app.id))));
     for (const house of cluster.houses)
-      expect(await wait(house.parts.oauth.authenticate(tokens.accessToken.reveal()))).not.toBeNull();
+      expect(await wait(house.features.oauth.authenticate(tokens.accessToken.reveal()))).not.toBeNull();
     const again = await code(at(2), ann.userId, app.id);
     const both = await wait(Promise.all([exchange(at(0), app, again), exchange(at(1), app, again)]));
     expect(both.filter(({ ok }) => ok).length).toBe(1);
     const won = must(both.find(({ ok }) => ok) as Reply<{ accessToken: Secret }>);
     await cluster.pass(300);
     for (const house of cluster.houses)
-      expect(await wait(house.parts.oauth.authenticate(won.accessToken.reveal()))).toBeNull();
+      expect(await wait(house.features.oauth.authenticate(won.accessToken.reveal()))).toBeNull();
   });
 
   it('close sessions at every shard when they are taken back', async () => {
@@ -307,10 +307,10 @@ describe('grants over three shards', () => {
       await connect(at(1), ann.access),
       await connect(at(2), ann.access),
     ];
-    expect(await wait(at(1).parts.oauth.deauthorize(ann.userId, id))).toBe(true);
+    expect(await wait(at(1).features.oauth.deauthorize(ann.userId, id))).toBe(true);
     await cluster.until(() => sinks.every(({ closed }) => closed?.code === 4004), 'the end');
     for (const house of cluster.houses)
-      expect(await wait(house.parts.oauth.authenticate(ann.access))).toBeNull();
+      expect(await wait(house.features.oauth.authenticate(ann.access))).toBeNull();
   });
 
   it('let a device in that began at another shard than it is let in at, and polls a third, once', async () => {
@@ -318,10 +318,10 @@ describe('grants over three shards', () => {
     const app = await client();
     await wait(at(0).operator.configureClient({ applicationId: app.id, publicClient: true }));
     const ann = await person();
-    const begun = must(await wait(at(0).parts.oauth.devices.begin(app.id, app.secret, 'identify')));
-    expect(await wait(at(1).parts.oauth.devices.finish(ann.userId, begun.userCode, true))).toBe(true);
+    const begun = must(await wait(at(0).features.oauth.devices.begin(app.id, app.secret, 'identify')));
+    expect(await wait(at(1).features.oauth.devices.finish(ann.userId, begun.userCode, true))).toBe(true);
     const poll = (house: ClusterHouse) =>
-      house.parts.oauth.token({
+      house.features.oauth.token({
         ...{ clientId: app.id, clientSecret: app.secret, deviceCode: begun.deviceCode.reveal() },
         grantType: 'urn:ietf:params:oauth:grant-type:device_code',
         ...{
@@ -374,7 +374,7 @@ describe('voice over three shards', () => {
     const { id: channelId } = must(await wait(at(0).openPrivate(ann.userId, bob.userId)));
     const { session } = await wait(cluster.house(2).connect(ann.token));
     session.ask({ name: 'voiceState', input: { ...nowhere, guildId: null, channelId } });
-    const call = () => cluster.ownerOf(channelId).privateChannels.peek(channelId)?.busy === true;
+    const call = () => cluster.ownerOf(channelId).privateChannels.peek(channelId)?.isBusy === true;
     await cluster.until(call, 'the call');
     await cluster.move(channelId, cluster.strangerTo(channelId));
     const input = { userId: ann.userId, sessionId: session.id, live: false };
@@ -399,7 +399,7 @@ describe('voice over three shards', () => {
     await cluster.pass(500);
     const orphaned = cluster.kill(cluster.house(2));
     await cluster.adopt(cluster.house(1), orphaned);
-    const call = () => cluster.house(1).privateChannels.peek(channelId)?.busy === true;
+    const call = () => cluster.house(1).privateChannels.peek(channelId)?.isBusy === true;
     await cluster.until(call, 'the call at the next owner');
     expect(sink.names).not.toContain('CALL_DELETE');
     session.ask({ name: 'voiceState', input: { ...nowhere, guildId: null, channelId: null } });

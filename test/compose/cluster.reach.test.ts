@@ -50,7 +50,7 @@ async function types(
 }
 
 const block = (house: ClusterHouse, by: Someone, other: Someone) =>
-  house.parts.social.relationships.block({ userId: by.userId, authorization: null }, other.userId);
+  house.features.social.relationships.block({ userId: by.userId, authorization: null }, other.userId);
 
 const joins = (house: ClusterHouse, channelId: ChannelId, { authority }: Someone) => {
   const seat = { sessionId: authority.by.userId, selfMute: false, selfDeaf: false, selfVideo: false };
@@ -69,7 +69,7 @@ describe('a block over three shards', () => {
     for (const house of cluster.houses)
       for (const each of [ann, bob]) expect(await types(house, channelId, each)).toBe(50007);
     await cluster.until(() => sink.names.includes('CALL_DELETE'), 'the end of the call');
-    expect(cluster.house(1).privateChannels.peek(channelId)?.busy).toBe(false);
+    expect(cluster.house(1).privateChannels.peek(channelId)?.isBusy).toBe(false);
   });
 
   it('holds although the shard that stored it died before it could tell anybody', async () => {
@@ -85,7 +85,7 @@ describe('a block over three shards', () => {
     const orphaned = cluster.kill(cluster.house(0));
     expect(await types(cluster.house(1), channelId, ann)).toBe(50007);
     await cluster.adopt(cluster.house(2), orphaned);
-    await cluster.until(() => cluster.house(1).privateChannels.peek(channelId)?.busy === false, 'the end');
+    await cluster.until(() => cluster.house(1).privateChannels.peek(channelId)?.isBusy === false, 'the end');
     void lost;
   });
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { VOICE_CLOSE } from '../../protocol/voice.ts';
-import { sayingWhere } from '../../services/voice/elsewhere.ts';
+import { redirectingCalls } from '../../services/voice/elsewhere.ts';
 import { codeOf, identifyOf, RecordingSink as VoiceSocket } from '../actors/call/harness.ts';
 import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
 import type { RecordingSink } from '../support/house.ts';
@@ -107,7 +107,7 @@ describe('who is in the call of a guild', () => {
     const { sink, sessionId } = await inVoice(cluster.strangerTo(world.guildId));
     const [ticket] = ticketsOf(sink);
     const identify = { ...identifyOf(world.botId, ticket?.token ?? ''), serverId: world.guildId, sessionId };
-    const at = ({ voice, routing }: ClusterHouse) => sayingWhere(voice.calls, routing);
+    const at = ({ voice, routing }: ClusterHouse) => redirectingCalls(voice.calls, routing);
     const stranger = at(cluster.strangerTo(world.guildId));
     const reason = expect.stringContaining('at another shard');
     const { code: notFound } = VOICE_CLOSE.SERVER_NOT_FOUND;

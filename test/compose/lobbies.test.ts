@@ -1,6 +1,6 @@
 // Goal: lobbies as sessions, guilds, the database and time meet them: nothing lost, nothing twice, nobody else hears.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Seat } from '../../actors/call/ports.ts';
+import type { VoiceMember } from '../../actors/call/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { GuildChannel } from '../../engine/guild/guild.ts';
 import { linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
@@ -20,14 +20,14 @@ const UNKNOWN_LOBBY = 10031;
 const MINUTES_MS = 60_000;
 
 let house: LobbyHouse;
-const seats: { readonly said: string; readonly seat?: Seat }[] = [];
+const seats: { readonly said: string; readonly seat?: VoiceMember }[] = [];
 
 beforeAll(async () => {
   house = await openLobbyHouse(
     {},
     {
-      seated: (seat) => void seats.push({ said: 'seated', seat }),
-      unseated: (serverId, userId) => void seats.push({ said: `unseated ${serverId} ${userId}` }),
+      voiceJoined: (seat) => void seats.push({ said: 'seated', seat }),
+      voiceLeft: (serverId, userId) => void seats.push({ said: `unseated ${serverId} ${userId}` }),
       ended: (callId) => void seats.push({ said: `ended ${callId}` }),
     },
   );
@@ -478,7 +478,7 @@ test('an application that comes under a parent has no lobbies left', async () =>
   const created = await Promise.all(
     Array.from({ length: 70 }, () => house.lobbies.create({ change: {}, members: [] }, authority)),
   );
-  must(await house.parts.provisional.linkChild(childId, parent.application.id as ApplicationId));
+  must(await house.features.provisional.linkChild(childId, parent.application.id as ApplicationId));
   for (const reply of created) expect(await exists(must(reply).id)).toBe(false);
   expect(await exists(here.id)).toBe(true);
 });

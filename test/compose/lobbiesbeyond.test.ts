@@ -138,7 +138,7 @@ describe('a game', () => {
     const [first, second] = [await a.connect(), await b.connect()];
     const told: string[] = [];
     const game = name();
-    house.parts.games.define<{ said: number }>(game, {
+    house.features.games.define<{ said: number }>(game, {
       onCreate: () => ({ said: 0 }),
       onJoin: (_, { id }) => void told.push(`+${id}`),
       onMessage(lobby, { from, type, data }) {
@@ -167,7 +167,7 @@ describe('a game', () => {
     const own = await openLobbyHouse({}, undefined, clock);
     const a = await own.player();
     const ticks: { tick: number; elapsedMs: number; skipped: number }[] = [];
-    own.parts.games.define('clockwork', { tickMs: 100, onTick: (_, tick) => void ticks.push(tick) });
+    own.features.games.define('clockwork', { tickMs: 100, onTick: (_, tick) => void ticks.push(tick) });
     const input = { change: {}, settings: { game: 'clockwork' }, member: {} };
     must(await own.lobbies.beyond.create(input, a.authority));
     for (let step = 0; step < 100; step += 1) clock.advance(10);
@@ -192,7 +192,7 @@ describe('a game', () => {
         lobby.state += 1;
       },
     };
-    house.parts.games.define(game, handlers);
+    house.features.games.define(game, handlers);
     const [bad, good] = [await room(a, { game }), await room(a, { game })];
     must(await say(bad.id, a, 'bomb'));
     expect(heard(connection)).toContainEqual(
@@ -209,7 +209,7 @@ describe('a game', () => {
     const connection = await a.connect();
     const [game, broken] = [name(), name()];
     const closed: unknown[] = [];
-    house.parts.games.define<{ n: number }>(game, {
+    house.features.games.define<{ n: number }>(game, {
       onCreate: () => ({ n: 0 }),
       onMessage(lobby, { type }) {
         lobby.broadcast('state', type === 'big' ? 1n : lobby.state);
@@ -217,7 +217,7 @@ describe('a game', () => {
       },
       onClose: (lobby, reason) => void closed.push([lobby.state, reason]),
     });
-    house.parts.games.define(broken, {
+    house.features.games.define(broken, {
       onCreate() {
         throw new Error('a bug of the program');
       },
@@ -236,7 +236,7 @@ describe('a game', () => {
     const [a, b] = [await house.player(), await house.player()];
     let lobby: GameLobby<unknown> | undefined;
     const game = name();
-    house.parts.games.define(game, {
+    house.features.games.define(game, {
       onCreate(made) {
         lobby = made;
       },
@@ -262,9 +262,9 @@ describe('a game', () => {
     must(await say(id, a, 'hello', 1));
     expect(heard(second)).toEqual([{ lobby_id: id, user_id: a.userId, type: 'hello', data: 1 }]);
     const joined: string[] = [];
-    house.parts.games.define(game, { onJoin: (_, member) => void joined.push(member.id) });
+    house.features.games.define(game, { onJoin: (_, member) => void joined.push(member.id) });
     expect(joined).toEqual([a.userId, b.userId]);
-    expect(() => house.parts.games.define(game, {})).toThrow(RangeError);
+    expect(() => house.features.games.define(game, {})).toThrow(RangeError);
   });
 });
 
@@ -278,7 +278,7 @@ test('after a restart the host is who it was, and the game begins anew with who 
   await house.storage.writer.flush();
   const next = await openLobbyHouse();
   const joined: string[] = [];
-  next.parts.games.define(game, { onJoin: (_, member) => void joined.push(member.id) });
+  next.features.games.define(game, { onJoin: (_, member) => void joined.push(member.id) });
   const after = must(await next.lobbies.call(id, 'getBeyond', {}, house.bot));
   expect([after.host_id, after.game]).toEqual([a.userId, game]);
   expect(joined).toEqual([a.userId, b.userId]);
@@ -287,17 +287,17 @@ test('after a restart the host is who it was, and the game begins anew with who 
 
 describe('the matchmaker', () => {
   const ticket = (queue: string, player: Player, more: object = {}) =>
-    house.parts.matchmaking.enter(
+    house.features.matchmaking.enter(
       { queue, properties: {}, lobbyId: null, userIds: null, ...more },
       player.authority,
     );
-  const statusOf = async (id: string) => must(await house.parts.matchmaking.get(id, house.bot)).status;
+  const statusOf = async (id: string) => must(await house.features.matchmaking.get(id, house.bot)).status;
 
   test('ends in a lobby with everyone in it, and tells them', async () => {
     const [a, b, c] = [await house.player(), await house.player(), await house.player()];
     const connection = await a.connect();
     const queue = name();
-    house.parts.matchmaking.define(queue, {
+    house.features.matchmaking.define(queue, {
       size: 3,
       lobby: (match) => ({ metadata: { tickets: `${match.length}` }, hostGraceSeconds: 5 }),
     });
@@ -311,7 +311,7 @@ describe('the matchmaker', () => {
       house.clock.advance(200);
       expect(await statusOf(alone.id)).toBe('matched');
     });
-    const done = must(await house.parts.matchmaking.get(together.id, c.authority));
+    const done = must(await house.features.matchmaking.get(together.id, c.authority));
     expect(done.status).toBe('matched');
     const lobby = await shown(done.lobby_id as ChannelId);
     expect(lobby.members.map(({ id }) => id).sort()).toEqual([a.userId, b.userId, c.userId].sort());
@@ -325,18 +325,18 @@ describe('the matchmaker', () => {
   test('tickets end when they are cancelled or their time is over; strangers do not see them', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const queue = name();
-    house.parts.matchmaking.define(queue, { size: 2, same: ['mode'], timeoutMs: 5_000 });
+    house.features.matchmaking.define(queue, { size: 2, same: ['mode'], timeoutMs: 5_000 });
     expect(codeOf(await ticket(queue, a))).toBe(50_035);
     const mine = must(await ticket(queue, a, { properties: { mode: 'x' } }));
-    expect(codeOf(await house.parts.matchmaking.get(mine.id, b.authority))).toBe(900_010);
-    expect(must(await house.parts.matchmaking.cancel(mine.id, a.authority)).status).toBe('cancelled');
+    expect(codeOf(await house.features.matchmaking.get(mine.id, b.authority))).toBe(900_010);
+    expect(must(await house.features.matchmaking.cancel(mine.id, a.authority)).status).toBe('cancelled');
     const again = must(await ticket(queue, a, { properties: { mode: 'x' } }));
     await vi.waitFor(async () => {
       house.clock.advance(1_000);
       expect(await statusOf(again.id)).toBe('timed_out');
     });
     house.clock.advance(61_000);
-    expect(codeOf(await house.parts.matchmaking.get(again.id, a.authority))).toBe(900_010);
+    expect(codeOf(await house.features.matchmaking.get(again.id, a.authority))).toBe(900_010);
     expect(codeOf(await ticket('nowhere', a))).toBe(900_009);
   });
 
@@ -344,7 +344,7 @@ describe('the matchmaker', () => {
     const [a, b] = [await house.player(), await house.player()];
     const queue = name();
     let broken = true;
-    house.parts.matchmaking.define(queue, {
+    house.features.matchmaking.define(queue, {
       size: 1,
       match(waiting) {
         if (broken) throw new Error('a bug of the program');

@@ -2,10 +2,10 @@
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import { createCodec } from '../../transports/cluster/codec.ts';
 import {
-  packHello,
-  packHelloAnswer,
-  unpackHello,
-  unpackHelloAnswer,
+  packHandshake,
+  packHandshakeAnswer,
+  unpackHandshake,
+  unpackHandshakeAnswer,
 } from '../../transports/cluster/hello.ts';
 import { DecodeFault, payloadOf } from '../../transports/cluster/packets.ts';
 import { over } from './parsers.ts';
@@ -42,25 +42,25 @@ const frames = [
 ] as const;
 
 const PACKETS: readonly Buffer[] = [
-  codec.packQuestion({ token, method: 'm', key: 'k', deadlineMs: 1, commandKey: null, trace: 't', args }),
+  codec.packRequest({ token, method: 'm', key: 'k', deadlineMs: 1, commandKey: null, trace: 't', args }),
   codec.packAnswer(args),
   codec.packFault(new NotServed('x')),
   codec.packFault(new LinkFault('lost', 'x')),
   codec.packBatch(
     1,
-    frames.map((frame) => codec.parcel(frame)),
+    frames.map((frame) => codec.encodeFrame(frame)),
   ),
-  packHello(codec, greeting),
-  packHelloAnswer(codec, { ok: true, token, greeting }),
-  packHelloAnswer(codec, { ok: false, why: 'version', message: 'x' }),
+  packHandshake(codec, greeting),
+  packHandshakeAnswer(codec, { ok: true, token, greeting }),
+  packHandshakeAnswer(codec, { ok: false, why: 'version', message: 'x' }),
 ];
 
 const READERS: readonly ((payload: Buffer) => unknown)[] = [
-  codec.unpackQuestion,
+  codec.unpackRequest,
   codec.unpackAnswer,
   codec.unpackBatch,
-  (payload) => unpackHello(codec, payload),
-  (payload) => unpackHelloAnswer(codec, payload),
+  (payload) => unpackHandshake(codec, payload),
+  (payload) => unpackHandshakeAnswer(codec, payload),
 ];
 
 interface Input {

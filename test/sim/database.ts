@@ -4,7 +4,7 @@ import { guildRules } from '../../engine/guild/rules.ts';
 import type { StoredRelation } from '../../engine/social/facts.ts';
 import type { Application, PrivateChannel, StoredToken } from '../../engine/user/facts.ts';
 import type { APIUser } from '../../protocol/objects.ts';
-import type { CommandRecord, ToldPlace } from '../../storage/cluster/port.ts';
+import type { CommandRecord, DeliveryPosition } from '../../storage/cluster/port.ts';
 import type { Fence } from '../../storage/database/driver.ts';
 import type { GuildSnapshot } from '../../storage/guild/port.ts';
 import type { Commit, StoredFact } from '../../storage/ports.ts';
@@ -65,7 +65,7 @@ export class Database {
   readonly epochs = new Map<number, number>();
   readonly records = new Map<string, CommandRecord[]>();
   /** Where it stands what people were told directly. */
-  readonly told: ToldPlace[] = [];
+  readonly told: DeliveryPosition[] = [];
   readonly snapshots = new Map<string, { readonly atMs: number; readonly data: object }>();
   readonly history: Accepted[] = [];
   /** How often an epoch was over. */

@@ -1,5 +1,5 @@
 import { createOwnership } from '../../actors/cluster/membership/ownership.ts';
-import { type Tenant, tenancyOf } from '../../actors/cluster/membership/tenancy.ts';
+import { type HandoverParticipant, handoverOf } from '../../actors/cluster/membership/tenancy.ts';
 import type { LinkExtension } from '../../actors/cluster/ports.ts';
 import { createRouter } from '../../actors/cluster/routing/router.ts';
 import type { ShardInfo } from '../../actors/placement/ports.ts';
@@ -25,18 +25,18 @@ export function joined(self: Omit<ShardInfo, 'worker' | 'draining'>, ports: Memb
   const { foundation, storage, directory, network, host, extensions } = ports;
   const { clock, wheel, config, randomBytes, onFault } = foundation;
   const links = new SimLinks(self, host, createCodec(extensions), network);
-  const tenants = new Map<string, Tenant>();
-  const returning = new Set<() => Promise<void>>();
+  const participants = new Map<string, HandoverParticipant>();
+  const beforeRejoin = new Set<() => Promise<void>>();
   let nextId = snowflakeSource(clock, 0);
   const ownership = createOwnership({
-    ...{ self, directory, store: storage.cluster, tenancy: tenancyOf(tenants), clock, wheel },
+    ...{ self, directory, store: storage.cluster, handover: handoverOf(participants), clock, wheel },
     random: () => network.world.random.next(),
     handoverTimeoutMs: config.handover_timeout_ms,
     numbered: (worker) => {
       nextId = snowflakeSource(clock, worker);
     },
-    async returning() {
-      await Promise.all([...returning].map((run) => run()));
+    async beforeRejoin() {
+      await Promise.all([...beforeRejoin].map((run) => run()));
     },
     onFault: (error, what) => onFault(error, what),
   });
@@ -52,7 +52,7 @@ export function joined(self: Omit<ShardInfo, 'worker' | 'draining'>, ports: Memb
   links.handler = router.handler;
   ownership.onChange(() => links.follow(ownership.view.shards));
   const cluster = {
-    ...{ ownership, router, links, directory, tenants, returning },
+    ...{ ownership, router, links, directory, participants, beforeRejoin },
     admits: (id: string) => ownership.owns(id),
   };
   return { cluster, ownership, router, links, nextId: () => nextId() };

@@ -1,7 +1,7 @@
 import type { LinkHandler, Links } from '../../actors/cluster/ports.ts';
 import type { AskContext, LinkFrame, ShardInfo } from '../../actors/placement/ports.ts';
 import { LinkFault } from '../../protocol/faults.ts';
-import type { Codec, Parcel } from '../../transports/cluster/codec.ts';
+import type { Codec, EncodedFrame } from '../../transports/cluster/codec.ts';
 import { payloadOf } from '../../transports/cluster/packets.ts';
 import type { Host, World } from './world.ts';
 
@@ -100,7 +100,7 @@ interface Batch {
 interface Peer {
   readonly id: string;
   readonly instance: string;
-  queue: Parcel[];
+  queue: EncodedFrame[];
   /** On their way, in order. */
   flying: Batch[];
   scheduled: boolean;
@@ -141,7 +141,7 @@ export class SimLinks implements Links {
     const { world, weather } = this.#network;
     const peer = this.#peers.get(shardId);
     const question = { token: Buffer.alloc(0), method, args, ...context };
-    const packed = this.#codec.packQuestion(question);
+    const packed = this.#codec.packRequest(question);
     return new Promise((resolve, reject) => {
       const settle = (run: () => void) => {
         if (!peer?.open.delete(fail)) return;
@@ -177,7 +177,7 @@ export class SimLinks implements Links {
   tell(shardId: string, frame: LinkFrame): void {
     const peer = this.#peers.get(shardId);
     if (!peer) return;
-    peer.queue.push(this.#codec.parcel(frame));
+    peer.queue.push(this.#codec.encodeFrame(frame));
     this.deepest = Math.max(this.deepest, peer.queue.length);
     if (peer.queue.length > FRAMES_MAX) this.breakTo(shardId);
     else this.#schedule(peer);
@@ -309,7 +309,7 @@ export class SimLinks implements Links {
       peer.flying.shift();
       world.after(
         0,
-        () => other.handler?.told(this.shardId, this.#codec.unpackBatch(payloadOf(bytes)).frames),
+        () => other.handler?.notified(this.shardId, this.#codec.unpackBatch(payloadOf(bytes)).frames),
         other.host,
       );
     }
@@ -318,7 +318,7 @@ export class SimLinks implements Links {
   /** Brings a question to the other end, and its answer back. */
   #carry(peer: Peer, packed: Buffer, answer: (bytes: Buffer) => void): void {
     this.#pass(peer, (other) => {
-      const { method, args, ...context } = this.#codec.unpackQuestion(payloadOf(packed));
+      const { method, args, ...context } = this.#codec.unpackRequest(payloadOf(packed));
       const bring = (bytes: Buffer) => this.#return(peer, other, () => answer(bytes));
       const asked = other.handler?.ask(this.shardId, method, args, context);
       asked?.then(

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { ShardOwnership } from '../../actors/cluster/membership/ownership.ts';
 import type { Foundation } from '../../compose/foundation.ts';
 import { foundationOf } from '../../compose/foundation.ts';
-import { createHouse } from '../../compose/house.ts';
+import { createActors } from '../../compose/house.ts';
 import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
 import { Allowance } from '../../engine/session/allowance.ts';
@@ -58,7 +58,7 @@ export class SimShard {
   readonly host: Host;
   readonly clock: HostClock;
   readonly line: DatabaseLine;
-  readonly house: ReturnType<typeof createHouse>;
+  readonly house: ReturnType<typeof createActors>;
   readonly ownership: ShardOwnership;
   readonly links: SimLinks;
   /** Takes new connections. */
@@ -94,7 +94,7 @@ export class SimShard {
     this.#foundation = { ...foundation, nextId: member.nextId };
     this.ownership = member.ownership;
     this.links = member.links;
-    this.house = createHouse(this.#foundation, storage, {
+    this.house = createActors(this.#foundation, storage, {
       gatewayUrl: () => `ws://${id}`,
       publicUrl: () => 'http://sim',
       cluster: { ...member.cluster, journals },

@@ -355,7 +355,7 @@ function clusterStore(line: DatabaseLine, staleFault: (stale: Stale) => Error): 
           .slice(-limit),
       ),
     // Asked at every change of hands: where nobody is told anything directly nothing is to hang on it.
-    toldTo: async (userIds, sinceMs, limit) =>
+    deliveriesTo: async (userIds, sinceMs, limit) =>
       database.told.length === 0
         ? []
         : line.ask(() =>

@@ -179,7 +179,7 @@ describe.each(databases())('fences on $name', (kind) => {
       return { userId, ownerId: '30', n, atMs };
     };
     const to = async (userIds: string[], sinceMs: number, limit = 10) =>
-      (await cluster.toldTo(userIds as UserId[], sinceMs, limit)).sort(
+      (await cluster.deliveriesTo(userIds as UserId[], sinceMs, limit)).sort(
         (a, b) => a.n - b.n || Number(a.userId) - Number(b.userId),
       );
     expect(await to(['31', '32', '33'], 0)).toEqual([at('31', 0), at('32', 0), at('32', 1)]);

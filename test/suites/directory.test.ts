@@ -8,7 +8,7 @@ import { systemClock } from '../../actors/runtime/clock.ts';
 import * as lease from '../../engine/placement/lease.ts';
 import { etcdDirectory } from '../../transports/cluster/directory.etcd.ts';
 import { supervisedDirectory } from '../../transports/cluster/directory.supervised.ts';
-import { runHub } from '../../transports/cluster/hub.ts';
+import { runSupervisorDirectory } from '../../transports/cluster/hub.ts';
 import { channelPair } from '../support/channel.ts';
 import { etcdBinary, startEtcd, type TestEtcd } from '../support/etcd.ts';
 import { MemoryAuthority, memoryDirectory } from '../support/memorydirectory.ts';
@@ -43,10 +43,10 @@ const KINDS: Record<string, Kind> = {
   'under a supervisor': {
     cluster() {
       const settings = { partitions: PARTITIONS, leaseTtlMs: TTL_MS };
-      const hub = runHub(settings, systemClock);
+      const supervisorDirectory = runSupervisorDirectory(settings, systemClock);
       const open = () => {
         const { one, other } = channelPair();
-        hub.attach(one);
+        supervisorDirectory.attach(one);
         return supervisedDirectory(other, settings, systemClock);
       };
       return { open };

@@ -51,7 +51,7 @@ async function shardOf(clusterId: string, id: string, partitions = PARTITIONS): 
     },
     ...{ directory, clock: systemClock, wheel, random: Math.random, onFault, numbered: () => undefined },
     store: { takeOver },
-    tenancy: {
+    handover: {
       handOver: async () => undefined,
       abandon: () => {
         shard.abandoned += 1;

@@ -13,7 +13,7 @@ import { createEngine, type Engine } from '../../main.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import { supervisedDirectory } from '../../transports/cluster/directory.supervised.ts';
-import { type RunningHub, runHub } from '../../transports/cluster/hub.ts';
+import { runSupervisorDirectory, type SupervisorDirectory } from '../../transports/cluster/hub.ts';
 import { type Life, watching } from '../support/afterlife.ts';
 import { channelPair } from '../support/channel.ts';
 import { GatewayClient } from '../support/gateway-client.ts';
@@ -150,9 +150,9 @@ function alone(life: Life, config: Partial<Config> = {}): Promise<void> {
 }
 
 /** The supervisor's side is the test's own. */
-function shard(life: Life, hub: RunningHub, index: number): Promise<void> {
+function shard(life: Life, supervisorDirectory: SupervisorDirectory, index: number): Promise<void> {
   const { one, other } = channelPair();
-  const seat = hub.attach(one);
+  const seat = supervisorDirectory.attach(one);
   const settings = { partitions: PARTITIONS, leaseTtlMs: LEASE_MS };
   const directory = life.step(() => supervisedDirectory(other, settings, systemClock));
   const config = { ...CONFIG, shard_id: `shard-${index}`, journal_dir: join(folder, `shard-${index}`) };
@@ -211,9 +211,12 @@ describe.skipIf(!postgres)('an engine that is closed at some moment', () => {
 
   test('leaves nothing behind that runs, as one of several shards', { timeout: 300_000 }, () =>
     openAndClose((ENGINES * 4) / 10, async (life) => {
-      const hub = runHub({ partitions: PARTITIONS, leaseTtlMs: LEASE_MS }, systemClock);
-      await together((index) => shard(life, hub, index));
-      hub.close();
+      const supervisorDirectory = runSupervisorDirectory(
+        { partitions: PARTITIONS, leaseTtlMs: LEASE_MS },
+        systemClock,
+      );
+      await together((index) => shard(life, supervisorDirectory, index));
+      supervisorDirectory.close();
     }),
   );
 });

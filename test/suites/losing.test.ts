@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../actors/runtime/clock.ts';
 import { foundationOf } from '../../compose/foundation.ts';
-import { createHouse } from '../../compose/house.ts';
+import { createActors } from '../../compose/house.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
@@ -71,7 +71,7 @@ async function openOver(databaseUrl: string) {
     clock: systemClock,
     config: { ...DEFAULTS, rate_limits: false, log_level: 'silent' },
   });
-  const house = createHouse(foundation, storage, { gatewayUrl: () => '', publicUrl: () => '' });
+  const house = createActors(foundation, storage, { gatewayUrl: () => '', publicUrl: () => '' });
   closing.push(() => {
     house.close();
     foundation.wheel.stop();

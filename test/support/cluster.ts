@@ -1,5 +1,5 @@
-import type { Tenant } from '../../actors/cluster/membership/tenancy.ts';
-import { tenancyOf } from '../../actors/cluster/membership/tenancy.ts';
+import type { HandoverParticipant } from '../../actors/cluster/membership/tenancy.ts';
+import { handoverOf } from '../../actors/cluster/membership/tenancy.ts';
 import type { LinkExtension } from '../../actors/cluster/ports.ts';
 import { createRouter } from '../../actors/cluster/routing/router.ts';
 import type {
@@ -11,7 +11,7 @@ import type {
 } from '../../actors/placement/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { foundationOf } from '../../compose/foundation.ts';
-import { createHouse } from '../../compose/house.ts';
+import { createActors } from '../../compose/house.ts';
 import { createVoice, type Voice } from '../../compose/voice.ts';
 import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
@@ -54,7 +54,7 @@ class Script {
 
 /** Serves what the script says is this shard's, but for what it is giving away. */
 class ScriptedOwnership implements Ownership {
-  readonly alone = false;
+  readonly standalone = false;
   readonly self: ShardInfo;
   readonly leaving = new Set<number>();
   state: Ownership['state'] = 'serving';
@@ -152,18 +152,18 @@ async function openShard(index: number, { clock, net, script, storage, config, e
     onFault: (where, fault) => foundation.onFault(fault, where),
   });
   script.shards.set(id, info);
-  const tenants = new Map<string, Tenant>();
+  const participants = new Map<string, HandoverParticipant>();
   const journals = config.journal_dir === null ? null : await openJournals(foundation, info);
-  const tenancy = tenancyOf(tenants);
-  const house = createHouse(foundation, storage, {
+  const tenancy = handoverOf(participants);
+  const house = createActors(foundation, storage, {
     gatewayUrl: () => `ws://${id}`,
     publicUrl: () => 'http://test',
     cluster: {
-      ...{ ownership, router, links, tenants, journals },
+      ...{ ownership, router, links, participants, journals },
       directory: null,
       admits: (aggregateId) => ownership.owns(aggregateId),
     },
-    seats: () => voice.seats,
+    voiceListener: () => voice.voiceListener,
   });
   // Without media: of calls there are the seats, and the tickets to them.
   const voice: Voice = createVoice({ ...foundation, ...house, watch: null });

@@ -113,7 +113,7 @@ export class MemoryNet {
     void this.#pass().then(() => {
       if (this.#queues.get(key) !== fresh) return;
       this.#queues.delete(key);
-      this.#ends.get(to)?.handler().told(end.shardId, fresh);
+      this.#ends.get(to)?.handler().notified(end.shardId, fresh);
     });
   }
 

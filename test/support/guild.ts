@@ -1,5 +1,5 @@
 import type { APIOverwrite } from 'discord-api-types/v10';
-import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
+import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
 import type { Audience } from '../../engine/kernel/dispatch.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
@@ -54,7 +54,7 @@ export function buildGuild(parts: {
   roles?: readonly APIRole[];
   members?: readonly Member[];
   channels?: readonly GuildChannel[];
-  sessions?: readonly Subscriber[];
+  sessions?: readonly Recipient[];
 }): Guild {
   const roles = [role(GUILD_ID, parts.everyone ?? 0n), ...(parts.roles ?? [])];
   const members = [member(OWNER_ID), ...(parts.members ?? [])];
@@ -91,7 +91,7 @@ export function buildGuild(parts: {
 }
 
 /** A session that keeps what it is given. Without `intents` it is a human user's. */
-export class RecordingSession implements Subscriber {
+export class RecordingSession implements Recipient {
   readonly sessionId: string;
   readonly userId: string;
   readonly intents: number;

@@ -1,8 +1,8 @@
-import type { Seats } from '../../actors/call/ports.ts';
+import type { VoiceListener } from '../../actors/call/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { FrameSink } from '../../actors/session/ports.ts';
 import { foundationOf } from '../../compose/foundation.ts';
-import { createHouse } from '../../compose/house.ts';
+import { createActors } from '../../compose/house.ts';
 import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
@@ -76,7 +76,7 @@ let opened = 0;
 let namesakes = 0;
 
 /** What an operator does in a house. A name that a test before this one has left in the shared database gets a number. */
-export function operatorOf(house: ReturnType<typeof createHouse>, storage: Storage) {
+export function operatorOf(house: ReturnType<typeof createActors>, storage: Storage) {
   const operator = createOperator({
     ...house,
     storage,
@@ -91,7 +91,11 @@ export function operatorOf(house: ReturnType<typeof createHouse>, storage: Stora
 }
 
 /** The actors over an in-memory database and a virtual clock, with one guild, its owner and a bot. */
-export async function openHouse(config: Partial<Config> = {}, seats?: Seats, clock = new VirtualClock()) {
+export async function openHouse(
+  config: Partial<Config> = {},
+  seats?: VoiceListener,
+  clock = new VirtualClock(),
+) {
   const settings = { ...DEFAULTS, rate_limits: false, ...config };
   const foundation = foundationOf({
     clock,
@@ -99,10 +103,10 @@ export async function openHouse(config: Partial<Config> = {}, seats?: Seats, clo
     config: { ...settings, log_level: 'silent' },
   });
   const { storage, steer, release } = steered(await sharedStorage());
-  const house = createHouse(foundation, storage, {
+  const house = createActors(foundation, storage, {
     gatewayUrl: () => 'ws://test',
     publicUrl: () => 'http://test',
-    ...(seats && { seats: () => seats }),
+    ...(seats && { voiceListener: () => seats }),
   });
   const operator = operatorOf(house, storage);
   const { user: owner } = await operator.createUser({ username: 'owner' });

@@ -14,7 +14,7 @@ export async function openLobbyHouse(...options: Parameters<typeof openHouse>) {
   const house = await openHouse(...options);
   const application = await house.storage.applications.byBot(house.botId);
   const applicationId = application?.id as ApplicationId;
-  const { lobbies, oauth } = house.parts;
+  const { lobbies, oauth } = house.features;
   let players = 0;
 
   const bot: Authority = { by: { ...AS, userId: house.botId, bot: true, applicationId }, requires: 0n };

@@ -2,17 +2,17 @@ import { guildMachine } from '../../actors/guild/guild.machine.ts';
 import { GuildShell } from '../../actors/guild/guild.shell.ts';
 import type { Subscribing } from '../../actors/guild/guild.subscription.ts';
 import type { Subscribed } from '../../actors/placement/ports.ts';
-import { Loads } from '../../actors/runtime/loads.ts';
+import { LoadQueue } from '../../actors/runtime/loads.ts';
 import { Registry } from '../../actors/runtime/registry.ts';
 import type { StreamBounds } from '../../actors/runtime/stream.ts';
 import { createSupervisor } from '../../actors/runtime/supervisor.ts';
-import type { Tenure } from '../../actors/runtime/tenure.ts';
+import type { AggregateOwnership } from '../../actors/runtime/tenure.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../actors/runtime/wheel.ts';
-import type { Seat } from '../../engine/call/seat.ts';
+import type { VoiceMember } from '../../engine/call/seat.ts';
 import { applyReaction, knownReaction } from '../../engine/channel/reactions.ts';
 import { applyMessage } from '../../engine/channel/window.ts';
-import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
+import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild, GuildChannel, GuildInfo, Member, StoredMessage } from '../../engine/guild/guild.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
@@ -161,18 +161,18 @@ class Owner {
     const { rows, clock, wheel } = world;
     rows.epoch += 1;
     this.fence = { partition: 7, epoch: rows.epoch };
-    const tenure = this.#tenure(world);
+    const aggregateOwnership = this.#tenure(world);
     const listener = {
       memberJoined: () => undefined,
       memberLeft: () => undefined,
-      lostGuild: (_: string, sessions: readonly Subscriber[]) =>
+      guildLost: (_: string, sessions: readonly Recipient[]) =>
         void this.lost.push(...sessions.map(({ sessionId }) => sessionId)),
       linked: () => undefined,
-      departed: (_: string, n: number) => {
+      guildReleased: (_: string, n: number) => {
         this.departedAt = n;
       },
-      seated: (_: string, seat: Seat) => void this.seats.push(`+${seat.userId}`),
-      unseated: (_: string, userId: string) => void this.seats.push(`-${userId}`),
+      voiceJoined: (_: string, seat: VoiceMember) => void this.seats.push(`+${seat.userId}`),
+      voiceLeft: (_: string, userId: string) => void this.seats.push(`-${userId}`),
       callEnded: () => void this.seats.push('ended'),
     };
     const ports = {
@@ -181,7 +181,7 @@ class Owner {
       nextId: () => messageEnv(clock.now()).nextId(),
       splitsAt: () => ({}) as never,
       tap: { listening: false, see: () => undefined },
-      tenure,
+      ownership: aggregateOwnership,
       guilds: {
         load: async () => world.snapshot(),
         members: async (_: string, ids: readonly UserId[]) =>
@@ -221,7 +221,7 @@ class Owner {
 
   readonly #rows: Rows;
 
-  #tenure(world: OwnedGuild): Tenure {
+  #tenure(world: OwnedGuild): AggregateOwnership {
     const { rows, clock } = world;
     return {
       fenceOf: () => (this.serves ? this.fence : null),
@@ -231,15 +231,15 @@ class Owner {
         const { recordsMax } = world;
         return { records: structuredClone(all.slice(-recordsMax)), cut: all.length >= recordsMax };
       },
-      keep: async ({ fence, data }) => {
+      saveSnapshot: async ({ fence, data }) => {
         if (fence.epoch !== rows.epoch) throw new NotServed('stale');
         rows.snapshot = { atMs: clock.now(), data: JSON.stringify(data) };
       },
       snapshot: async () => rows.snapshot && JSON.parse(rows.snapshot.data),
-      drop: async () => {
+      dropSnapshot: async () => {
         rows.snapshot = null;
       },
-      loads: new Loads({ atOnceMax: 4, waitingMax: 100 }),
+      loadQueue: new LoadQueue({ atOnceMax: 4, waitingMax: 100 }),
       stream: world.bounds,
       keys: { keysMax: 100, ageMs: 60_000 },
       onFault: (error) => world.faults.push(error),

@@ -44,7 +44,7 @@ const METHODS: Counts = {
   'actors CallSession': 23,
   'actors Calls': 32,
   'actors DirectoryOwnership': 43,
-  'actors Followed': 31,
+  'actors GuildSubscriptions': 31,
   'actors GatewaySessionActor': 36,
   'actors GatewaySessions': 33,
   'actors GuildShell': 24,

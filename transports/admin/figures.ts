@@ -1,11 +1,11 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { Figure } from '../../protocol/metrics.ts';
+import type { Metric } from '../../protocol/metrics.ts';
 
 /** Metrics of one kind of actor: the number in memory, and the number ended by a bug. */
-export const residentFigures = (
+export const residentMetrics = (
   kind: string,
   registry: { readonly size: number; readonly bugs: number },
-): readonly Figure[] => [
+): readonly Metric[] => [
   {
     name: 'guildhall_residents',
     help: 'Actors in memory, by kind.',
@@ -21,9 +21,9 @@ export const residentFigures = (
 ];
 
 /** Registers metrics. The bounds of those that have one are a metric of their own. */
-export function addFigures(register: Registry, figures: readonly Figure[]): void {
-  const byName = new Map<string, Figure[]>();
-  for (const figure of figures) byName.set(figure.name, [...(byName.get(figure.name) ?? []), figure]);
+export function addMetrics(register: Registry, metrics: readonly Metric[]): void {
+  const byName = new Map<string, Metric[]>();
+  for (const figure of metrics) byName.set(figure.name, [...(byName.get(figure.name) ?? []), figure]);
   for (const rows of byName.values()) addGauge(register, rows);
   const bounds = [...byName].flatMap(([figure, [first]]) =>
     first?.max === undefined ? [] : [{ labels: { figure }, max: first.max }],
@@ -38,8 +38,8 @@ export function addFigures(register: Registry, figures: readonly Figure[]): void
   for (const { labels, max } of bounds) gauge.set(labels, max);
 }
 
-function addGauge(register: Registry, rows: readonly Figure[]): void {
-  const [{ name, help, labels = {} }] = rows as [Figure];
+function addGauge(register: Registry, rows: readonly Metric[]): void {
+  const [{ name, help, labels = {} }] = rows as [Metric];
   new Gauge({
     name,
     help,

@@ -121,7 +121,7 @@ async function commanded(
   return { status: 202, body: { id, pid } };
 }
 
-interface Told<Value> {
+interface ShardAnswer<Value> {
   readonly id: string;
   /** Null when the shard did not answer. */
   readonly value: Value | null;
@@ -133,7 +133,7 @@ function ofAll<Value>(
   target: string,
   read: (response: Response) => Promise<Value>,
   headers: Record<string, string> = {},
-): Promise<Told<Value>[]> {
+): Promise<ShardAnswer<Value>[]> {
   return Promise.all(
     shards().map(async ({ id, adminUrl }) => {
       if (adminUrl === null) return { id, value: null };

@@ -1,15 +1,15 @@
 import { Gauge, Histogram, Registry } from 'prom-client';
-import type { Figure } from '../../protocol/metrics.ts';
+import type { Metric } from '../../protocol/metrics.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { GatewayStats } from '../gateway/routes.ts';
-import { addFigures, residentFigures } from './figures.ts';
+import { addMetrics, residentMetrics } from './figures.ts';
 import { addVoiceMetrics, type WatchedVoice } from './voicemetrics.ts';
 
 interface MetricSources {
   readonly residents: Readonly<Record<string, { readonly size: number; readonly bugs: number }>>;
   readonly storage: Storage;
   /** Metrics of the engine's parts. */
-  readonly figures: readonly Figure[];
+  readonly metrics: readonly Metric[];
   /** Null before the server listens. */
   readonly gateway: () => GatewayStats | null;
   /** Number of background faults, which no caller waits for, by place. */
@@ -26,7 +26,7 @@ const cpuSeconds = (): number => {
 /** Bound for counting webhook events: reading metrics must not scan a long queue. */
 const EVENTS_COUNTED_MAX = 100_000;
 
-function levelsOf({ storage, gateway }: MetricSources): readonly Figure[] {
+function levelsOf({ storage, gateway }: MetricSources): readonly Metric[] {
   const levels: Readonly<Record<string, readonly [string, () => number | Promise<number>]>> = {
     // Read on request: the library's own collectors leave observers behind in a process with many engines.
     process_resident_memory_bytes: ['Resident memory.', () => process.memoryUsage.rss()],
@@ -58,15 +58,15 @@ export function createMetrics(sources: MetricSources) {
   });
   const { residents, faults, gateway } = sources;
   let unavailable = 0;
-  addFigures(register, [
+  addMetrics(register, [
     {
       name: 'guildhall_http_unavailable',
       help: 'Requests answered 503: no shard served them, or a fault occurred.',
       read: () => unavailable,
     },
-    ...Object.entries(residents).flatMap((each) => residentFigures(...each)),
+    ...Object.entries(residents).flatMap((each) => residentMetrics(...each)),
     ...levelsOf(sources),
-    ...sources.figures,
+    ...sources.metrics,
   ]);
   labelled('guildhall_faults', 'Background faults, by place.', 'where', () => [...faults]);
   labelled('guildhall_gateway_closes', 'Gateway sockets closed by the server, by code.', 'code', () => [

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Figure } from '../../protocol/metrics.ts';
+import type { Metric } from '../../protocol/metrics.ts';
 import {
   createSecurityTrail,
   SECURITY_EVENT_NAMES,
@@ -10,11 +10,11 @@ import {
 /** The trail of security events: logged at info as `security.<event>`, and counted in metrics. */
 export function loggedTrail(
   logger: Pick<Logger, 'info'>,
-  figures: Figure[],
+  metrics: Metric[],
   monotonic: () => number,
 ): SecurityTrail {
   const trail = createSecurityTrail((line, about) => logger.info(line, about), monotonic);
   for (const event of SECURITY_EVENT_NAMES)
-    figures.push({ ...SECURITY_METRIC, labels: { event }, read: () => trail.count(event) });
+    metrics.push({ ...SECURITY_METRIC, labels: { event }, read: () => trail.count(event) });
   return trail.note;
 }

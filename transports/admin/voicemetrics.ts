@@ -3,7 +3,7 @@ import type { Calls } from '../../actors/call/calls.ts';
 import type { Streams } from '../../actors/call/streams.ts';
 import type { VoiceRoutes } from '../voice/routes.ts';
 
-interface WorkerFigures {
+interface WorkerMetrics {
   readonly packetsIn: number;
   readonly packetsOut: number;
   readonly bytesIn: number;
@@ -18,16 +18,16 @@ interface WorkerFigures {
   };
 }
 
-interface MemberFigures {
+interface MemberMetrics {
   readonly userId: string;
   readonly loss: number;
   readonly jitterMs: number;
 }
 
 /** Figures of the media plane; null before it is open. */
-type Figures = {
-  readonly workers: readonly WorkerFigures[];
-  readonly calls: ReadonlyMap<string, readonly MemberFigures[]>;
+type VoiceMetrics = {
+  readonly workers: readonly WorkerMetrics[];
+  readonly calls: ReadonlyMap<string, readonly MemberMetrics[]>;
 } | null;
 
 /** Calls, with their sockets and media. */
@@ -35,7 +35,7 @@ export interface WatchedVoice {
   readonly calls: Pick<Calls, 'size' | 'members' | 'refused' | 'bugs' | 'daveCounts'>;
   readonly streams: Pick<Streams, 'size'>;
   readonly routes: Pick<VoiceRoutes, 'stats'>;
-  readonly figures: () => Promise<Figures>;
+  readonly metrics: () => Promise<VoiceMetrics>;
 }
 
 /** Members with a series of their own: those with the worst values. `guildhall calls` lists all members. */
@@ -44,12 +44,12 @@ const OF_MEMBERS = [
   {
     name: 'loss',
     help: 'Share of packets lost on the way from a member.',
-    read: ({ loss }: MemberFigures) => loss,
+    read: ({ loss }: MemberMetrics) => loss,
   },
   {
     name: 'jitter_ms',
     help: 'Jitter of the audio received from a member.',
-    read: ({ jitterMs }: MemberFigures) => jitterMs,
+    read: ({ jitterMs }: MemberMetrics) => jitterMs,
   },
 ] as const;
 
@@ -57,9 +57,9 @@ const OF_MEMBERS = [
 export function addVoiceMetrics(register: Registry, voice: WatchedVoice): void {
   const { calls, streams, routes } = voice;
   const labelled = labelledIn(register);
-  const figures = shared(() => voice.figures());
-  const sum = (read: (worker: WorkerFigures) => number) => async () =>
-    (await figures())?.workers.reduce((total, worker) => total + read(worker), 0) ?? 0;
+  const metrics = shared(() => voice.metrics());
+  const sum = (read: (worker: WorkerMetrics) => number) => async () =>
+    (await metrics())?.workers.reduce((total, worker) => total + read(worker), 0) ?? 0;
   const levels: Record<string, readonly [string, () => number | Promise<number>]> = {
     guildhall_calls: ['Calls.', () => calls.size],
     guildhall_call_members: ['Users connected to calls.', () => calls.members],
@@ -86,7 +86,7 @@ export function addVoiceMetrics(register: Registry, voice: WatchedVoice): void {
       },
     });
   labelled('guildhall_media_drops', 'Packets dropped, by reason.', ['reason'], async () =>
-    [...dropsOf(await figures())].map(([reason, count]) => [{ reason }, count]),
+    [...dropsOf(await metrics())].map(([reason, count]) => [{ reason }, count]),
   );
   labelled(
     'guildhall_dave',
@@ -98,7 +98,7 @@ export function addVoiceMetrics(register: Registry, voice: WatchedVoice): void {
     [...routes.stats().closes].map(([code, count]) => [{ code: String(code) }, count]),
   );
   for (const { name, help, read } of OF_MEMBERS) {
-    const members = async () => membersOf(await figures());
+    const members = async () => membersOf(await metrics());
     labelled(`guildhall_call_member_${name}`, `${help} Quantiles over members.`, ['quantile'], async () =>
       quantiles((await members()).map(({ member }) => read(member))),
     );
@@ -106,7 +106,7 @@ export function addVoiceMetrics(register: Registry, voice: WatchedVoice): void {
       worst(await members(), read),
     );
   }
-  new ForwardLatency(register, figures);
+  new ForwardLatency(register, metrics);
 }
 
 type Rows<L extends string> = readonly (readonly [Readonly<Record<L, string>>, number])[];
@@ -137,8 +137,8 @@ const labelledIn =
     });
 
 /** Callers of the same moment share one query. */
-function shared(ask: () => Promise<Figures>): () => Promise<Figures> {
-  let asked: Promise<Figures> | null = null;
+function shared(ask: () => Promise<VoiceMetrics>): () => Promise<VoiceMetrics> {
+  let asked: Promise<VoiceMetrics> | null = null;
   return () => {
     asked ??= ask().finally(() => {
       asked = null;
@@ -147,9 +147,9 @@ function shared(ask: () => Promise<Figures>): () => Promise<Figures> {
   };
 }
 
-function dropsOf(figures: Figures): Map<string, number> {
+function dropsOf(metrics: VoiceMetrics): Map<string, number> {
   const drops = new Map<string, number>();
-  for (const worker of figures?.workers ?? [])
+  for (const worker of metrics?.workers ?? [])
     for (const [reason, count] of Object.entries(worker.drops))
       drops.set(reason, (drops.get(reason) ?? 0) + count);
   return drops;
@@ -157,14 +157,14 @@ function dropsOf(figures: Figures): Map<string, number> {
 
 interface Placed {
   readonly callId: string;
-  readonly member: MemberFigures;
+  readonly member: MemberMetrics;
 }
 
-const membersOf = (figures: Figures): Placed[] =>
-  [...(figures?.calls ?? [])].flatMap(([callId, members]) => members.map((member) => ({ callId, member })));
+const membersOf = (metrics: VoiceMetrics): Placed[] =>
+  [...(metrics?.calls ?? [])].flatMap(([callId, members]) => members.map((member) => ({ callId, member })));
 
 /** The members with the highest values; members with 0 are omitted. */
-function worst(members: readonly Placed[], read: (member: MemberFigures) => number): Rows<'call' | 'user'> {
+function worst(members: readonly Placed[], read: (member: MemberMetrics) => number): Rows<'call' | 'user'> {
   return members
     .map(({ callId, member }) => [{ call: callId, user: member.userId }, read(member)] as const)
     .filter(([, value]) => value > 0)
@@ -187,16 +187,16 @@ const FORWARD = {
 
 /** Shows the latency histogram that media workers count. */
 class ForwardLatency extends Histogram<'le'> {
-  readonly #figures: () => Promise<Figures>;
+  readonly #metrics: () => Promise<VoiceMetrics>;
 
-  constructor(register: Registry, figures: () => Promise<Figures>) {
+  constructor(register: Registry, metrics: () => Promise<VoiceMetrics>) {
     super({ ...FORWARD, registers: [register] });
-    this.#figures = figures;
+    this.#metrics = metrics;
   }
 
   /** Called by the registry. */
   async getForPromString() {
-    const workers = (await this.#figures())?.workers ?? [];
+    const workers = (await this.#metrics())?.workers ?? [];
     const boundsUs = workers[0]?.latency.boundsUs ?? [];
     const counts = [...boundsUs, Number.POSITIVE_INFINITY].map((_, at) =>
       workers.reduce((total, { latency }) => total + (latency.counts[at] ?? 0), 0),

@@ -4,11 +4,11 @@ import type { LinkFrame } from '../../actors/placement/ports.ts';
 import { LinkFault, type LinkFaultKind, NotServed } from '../../protocol/faults.ts';
 import { DecodeFault, HEAD_BYTES_MAX, headed } from './packets.ts';
 import { bytesOf, countOf, listOf, littleEndian, numbersOf, textOf } from './reading.ts';
-import { checkShape } from './shape.ts';
-import { Values } from './values.ts';
+import { checkPayload } from './shape.ts';
+import { ValueCodec } from './values.ts';
 
 /** A request frame. `token` identifies the sender. */
-export interface Question {
+export interface LinkRequest {
   readonly token: Buffer;
   readonly method: string;
   readonly key: string;
@@ -19,7 +19,7 @@ export interface Question {
 }
 
 /** An encoded frame that waits to be sent. Frames are encoded at once, because their arguments may change later. */
-export interface Parcel {
+export interface EncodedFrame {
   /** The frame's elements in a batch. */
   readonly parts: readonly unknown[];
   /** Upper bound of its encoded size. */
@@ -32,16 +32,16 @@ export interface Codec {
   pack(value: unknown): Buffer;
   /** @throws DecodeFault */
   unpack(payload: Buffer): unknown;
-  packQuestion(question: Question): Buffer;
+  packRequest(question: LinkRequest): Buffer;
   /** @throws DecodeFault */
-  unpackQuestion(payload: Buffer): Question;
+  unpackRequest(payload: Buffer): LinkRequest;
   packAnswer(value: unknown): Buffer;
   packFault(fault: unknown): Buffer;
   /** Returns the reply. @throws the fault that the other shard reported, or DecodeFault */
   unpackAnswer(payload: Buffer): unknown;
   /** @throws TypeError for a value that cannot be encoded. */
-  parcel(frame: LinkFrame): Parcel;
-  packBatch(sequence: number, parcels: readonly Parcel[]): Buffer;
+  encodeFrame(frame: LinkFrame): EncodedFrame;
+  packBatch(sequence: number, parcels: readonly EncodedFrame[]): Buffer;
   /** @throws DecodeFault */
   unpackBatch(payload: Buffer): { readonly sequence: number; readonly frames: LinkFrame[] };
 }
@@ -74,7 +74,7 @@ const RESERVE = 2048;
 const SLACK_BYTES = 2200;
 
 function parsed(payload: Buffer): unknown {
-  checkShape(payload);
+  checkPayload(payload);
   try {
     return packr.unpack(payload);
   } catch (error) {
@@ -83,15 +83,15 @@ function parsed(payload: Buffer): unknown {
 }
 
 export function createCodec(extensions: readonly LinkExtension[] = []): Codec {
-  const values = new Values(extensions);
+  const values = new ValueCodec(extensions);
   const unpack = (payload: Buffer) => values.revive(parsed(payload));
   return {
-    pack: (value) => packed(values.flat(value, 0)),
+    pack: (value) => packed(values.flatten(value, 0)),
     unpack,
-    packQuestion({ token, method, key, deadlineMs, commandKey, trace, args }) {
-      return packed([token, method, key, deadlineMs, commandKey, trace, values.flat(args, 1)]);
+    packRequest({ token, method, key, deadlineMs, commandKey, trace, args }) {
+      return packed([token, method, key, deadlineMs, commandKey, trace, values.flatten(args, 1)]);
     },
-    unpackQuestion(payload) {
+    unpackRequest(payload) {
       const [token, method, key, deadlineMs, commandKey, trace, args] = listOf(parsed(payload));
       return {
         token: bytesOf(token),
@@ -103,14 +103,14 @@ export function createCodec(extensions: readonly LinkExtension[] = []): Codec {
         args: values.revive(listOf(args)) as unknown[],
       };
     },
-    packAnswer: (value) => packed([0, values.flat(value, 1)]),
+    packAnswer: (value) => packed([0, values.flatten(value, 1)]),
     packFault: (fault) => packed(faultParts(fault)),
     unpackAnswer(payload) {
       const [outcome, ...rest] = listOf(parsed(payload));
       if (outcome === 0) return values.revive(rest[0]);
       throw faultOf(rest);
     },
-    parcel: (frame) => parcelOf(frame, (args) => packr.pack(values.flat(args, 0))),
+    encodeFrame: (frame) => encodedFrameOf(frame, (args) => packr.pack(values.flatten(args, 0))),
     packBatch,
     unpackBatch(payload) {
       const [sequence, ...parts] = listOf(parsed(payload));
@@ -121,7 +121,7 @@ export function createCodec(extensions: readonly LinkExtension[] = []): Codec {
 }
 
 /** Encodes a batch with one copy of its frames, into a buffer of sufficient size. */
-function packBatch(sequence: number, parcels: readonly Parcel[]): Buffer {
+function packBatch(sequence: number, parcels: readonly EncodedFrame[]): Buffer {
   let bytes = HEAD_BYTES_MAX + SLACK_BYTES;
   for (const parcel of parcels) bytes += parcel.bytes;
   packr.useBuffer(Buffer.allocUnsafeSlow(bytes));
@@ -137,7 +137,7 @@ const KINDS = { dispatch: 0, following: 1, tell: 2 } as const;
 /** Upper bound of the numbers, lengths and tokens of a frame. */
 const FRAME_BYTES = 64;
 
-function parcelOf(frame: LinkFrame, pack: (args: readonly unknown[]) => Buffer): Parcel {
+function encodedFrameOf(frame: LinkFrame, pack: (args: readonly unknown[]) => Buffer): EncodedFrame {
   if (frame.kind === 'dispatch') {
     const { t, json, ownerId, n, handles } = frame;
     const parts = [KINDS.dispatch, t, json, ownerId, n, littleEndian(handles)];

@@ -2,14 +2,18 @@ import type { Directory, DirectoryListener } from '../../actors/cluster/ports.ts
 import type { ClusterView, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Channel } from './channel.ts';
-import type { HubQuestion, HubWord } from './hub.ts';
+import type { DirectoryMessage, DirectoryRequest } from './hub.ts';
 
 interface SupervisedSettings {
   readonly partitions: number;
   readonly leaseTtlMs: number;
 }
 
-type Asked = HubQuestion extends infer Each ? (Each extends HubQuestion ? Omit<Each, 'n'> : never) : never;
+type Asked = DirectoryRequest extends infer Each
+  ? Each extends DirectoryRequest
+    ? Omit<Each, 'n'>
+    : never
+  : never;
 
 interface Waiting {
   readonly sentMs: number;
@@ -59,7 +63,7 @@ class SupervisedDirectory implements Directory {
     this.#leaseTtlMs = leaseTtlMs;
     this.#clock = clock;
     this.#stop = channel.onMessage((word) => {
-      if (!this.#closed) this.#hear(word as HubWord);
+      if (!this.#closed) this.#hear(word as DirectoryMessage);
     });
     channel.onClosed(() => this.#shut());
   }
@@ -136,7 +140,7 @@ class SupervisedDirectory implements Directory {
     this.#settle(n, ({ reject }) => reject(late));
   }
 
-  #hear(word: HubWord): void {
+  #hear(word: DirectoryMessage): void {
     switch (word.kind) {
       case 'view':
         this.#show(word.view);
@@ -196,7 +200,7 @@ class SupervisedDirectory implements Directory {
 
 function moved(
   view: ClusterView,
-  { revision, shards, owners: changed }: Extract<HubWord, { kind: 'moved' }>,
+  { revision, shards, owners: changed }: Extract<DirectoryMessage, { kind: 'moved' }>,
 ) {
   const owners = [...view.owners];
   for (const [partition, owner] of changed) owners[partition] = owner;

@@ -14,17 +14,17 @@ import type { ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import { messageOf } from '../../protocol/thrown.ts';
-import type { Codec, Question } from './codec.ts';
+import type { Codec, LinkRequest } from './codec.ts';
 import {
   type Greeting,
-  type HelloAnswer,
-  type HelloRefusal,
-  mismatch,
-  packHelloAnswer,
-  unpackHello,
+  type HandshakeAnswer,
+  type HandshakeRefusal,
+  handshakeRefusal,
+  packHandshakeAnswer,
+  unpackHandshake,
 } from './hello.ts';
 import { DecodeFault, LINK_SERVICE } from './packets.ts';
-import { Porch } from './porch.ts';
+import { PreAuthSockets } from './porch.ts';
 
 /** Certificates for links, PEM. Both ends of a link must present one signed by `ca`. */
 export interface LinkTls {
@@ -33,7 +33,7 @@ export interface LinkTls {
   readonly key: Buffer;
 }
 
-interface DoorDeps {
+interface LinkServerDeps {
   readonly greeting: Greeting;
   readonly codec: Codec;
   readonly tls: LinkTls | null;
@@ -45,7 +45,7 @@ interface DoorDeps {
 }
 
 /** One run of another shard that has completed its handshake. */
-interface Guest {
+interface InboundPeer {
   readonly shardId: string;
   readonly instance: string;
   readonly token: Buffer;
@@ -59,7 +59,7 @@ interface Guest {
   acknowledges: boolean;
 }
 
-const GUESTS_MAX = 4096;
+const PEERS_MAX = 4096;
 const CONNECTIONS_MAX = 8192;
 /** Certificates are requested but checked in code, so that a rejected one can be logged with its reason. */
 const TLS_OPTIONS = {
@@ -70,17 +70,17 @@ const TLS_OPTIONS = {
   handshakeTimeout: 10_000,
 } as const;
 /** Distinct complaints of one kind that are logged, once each; the bound is per kind, so one kind cannot hide another. */
-const COMPLAINTS_MAX = 250;
+const WARNED_MAX = 250;
 
 /** The server that accepts links from other shards. */
-export class Door {
-  readonly #deps: DoorDeps;
+export class LinkServer {
+  readonly #deps: LinkServerDeps;
   readonly #server: Server;
-  readonly #porch: Porch;
+  readonly #preAuth: PreAuthSockets;
   readonly #sockets = new Set<Socket>();
-  readonly #guests = new Map<string, Guest>();
+  readonly #peers = new Map<string, InboundPeer>();
   /** Logged complaints by kind. */
-  readonly #complaints = new Map<string, Set<string>>();
+  readonly #warned = new Map<string, Set<string>>();
   /** The current run of each member shard, as far as known. */
   #members: ReadonlyMap<string, string> = new Map();
   #listener: NetServer | null = null;
@@ -89,19 +89,20 @@ export class Door {
   #breaks = 0;
   #asks = 0;
 
-  constructor(deps: DoorDeps) {
+  constructor(deps: LinkServerDeps) {
     this.#deps = deps;
     this.#server = new Server(deps.channelOptions);
-    this.#porch = new Porch(deps.codec, deps.clock);
+    this.#preAuth = new PreAuthSockets(deps.codec, deps.clock);
     this.#server.addService(LINK_SERVICE, {
-      Hello: (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => this.#hello(call, done),
+      Hello: (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) =>
+        this.#handshake(call, done),
       Ask: (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => void this.#ask(call, done),
-      Tell: (stream: ServerDuplexStream<Buffer, Buffer>) => this.#tell(stream),
+      Tell: (stream: ServerDuplexStream<Buffer, Buffer>) => this.#receive(stream),
     });
   }
 
   /** Handshakes refused, incoming streams broken, requests in progress. */
-  get figures(): { readonly refusals: number; readonly breaks: number; readonly asksUnderWay: number } {
+  get metrics(): { readonly refusals: number; readonly breaks: number; readonly asksUnderWay: number } {
     return { refusals: this.#refusals, breaks: this.#breaks, asksUnderWay: this.#asks };
   }
 
@@ -128,14 +129,14 @@ export class Door {
     const mistrusted = (socket: Socket, reason: string) => {
       const address = socket.remoteAddress;
       this.#refusals += 1;
-      this.#complain('certificate', `${address} ${reason}`, { address, reason });
+      this.#warnOnce('certificate', `${address} ${reason}`, { address, reason });
     };
     // A listener of our own, since it is the only way to see certificates that were not trusted.
     const listener = tls
       ? createTlsServer({ ...tls, ...TLS_OPTIONS }, (socket) => {
           if (socket.authorized) return welcome(socket);
           mistrusted(socket, String(socket.authorizationError));
-          this.#porch.receive(socket);
+          this.#preAuth.receive(socket);
         })
       : createServer({ noDelay: true }, welcome);
     listener.on('tlsClientError', ({ message }: Error, socket: Socket) => {
@@ -158,7 +159,7 @@ export class Door {
   async close(): Promise<void> {
     this.#handler = null;
     this.#server.forceShutdown();
-    this.#porch.close();
+    this.#preAuth.close();
     for (const socket of this.#sockets) socket.destroy();
     await new Promise<void>((resolve) => {
       if (this.#listener === null) resolve();
@@ -166,71 +167,71 @@ export class Door {
     });
   }
 
-  #complain(why: HelloRefusal, key: string, details: object): void {
-    const known = this.#complaints.get(why) ?? new Set();
-    if (known.has(key) || known.size >= COMPLAINTS_MAX) return;
-    this.#complaints.set(why, known.add(key));
+  #warnOnce(why: HandshakeRefusal, key: string, details: object): void {
+    const known = this.#warned.get(why) ?? new Set();
+    if (known.has(key) || known.size >= WARNED_MAX) return;
+    this.#warned.set(why, known.add(key));
     this.#deps.logger.warn({ ...details, why }, 'A shard was refused.');
   }
 
-  #hello({ request }: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): void {
+  #handshake({ request }: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): void {
     const { codec } = this.#deps;
-    let answer: HelloAnswer;
+    let answer: HandshakeAnswer;
     try {
-      answer = this.#welcomed(unpackHello(codec, request));
+      answer = this.#welcomed(unpackHandshake(codec, request));
     } catch (fault) {
       answer = this.#refusal('version', messageOf(fault), { reason: messageOf(fault) }, '');
     }
-    done(null, packHelloAnswer(codec, answer));
+    done(null, packHandshakeAnswer(codec, answer));
   }
 
-  #refusal(why: HelloRefusal, message: string, details: object, key: string): HelloAnswer {
+  #refusal(why: HandshakeRefusal, message: string, details: object, key: string): HandshakeAnswer {
     this.#refusals += 1;
-    if (why !== 'notReady') this.#complain(why, key, details);
+    if (why !== 'notReady') this.#warnOnce(why, key, details);
     return { ok: false, why, message };
   }
 
-  #welcomed(other: Greeting): HelloAnswer {
+  #welcomed(other: Greeting): HandshakeAnswer {
     const { greeting } = this.#deps;
-    const wrong = mismatch(greeting, other);
+    const wrong = handshakeRefusal(greeting, other);
     const key = `${other.clusterId}/${other.shardId}/${other.instance}`;
     if (wrong) {
-      const ours = mismatch(other, greeting)?.message ?? '';
+      const ours = handshakeRefusal(other, greeting)?.message ?? '';
       return this.#refusal(wrong.why, ours, { ...other, reason: wrong.message }, key);
     }
     if (this.#handler === null)
       return this.#refusal('notReady', 'The shard is still starting.', { shard: other.shardId }, key);
     if (this.#wouldDisplace(other))
       return this.#refusal('instance', 'Another run of this shard is a member.', { ...other }, key);
-    const guest = this.#guestOf(other);
-    if (guest === null) return this.#refusal('full', 'The shard has too many links.', { ...other }, key);
-    return { ok: true, token: guest.token, greeting };
+    const peer = this.#peerOf(other);
+    if (peer === null) return this.#refusal('full', 'The shard has too many links.', { ...other }, key);
+    return { ok: true, token: peer.token, greeting };
   }
 
   /** Whether this is an old or unknown run of a shard whose member run is linked. */
   #wouldDisplace({ shardId, instance }: Greeting): boolean {
     const member = this.#members.get(shardId);
     if (member === undefined || member === instance) return false;
-    return [...this.#guests.values()].some((guest) => guest.shardId === shardId && guest.instance === member);
+    return [...this.#peers.values()].some((peer) => peer.shardId === shardId && peer.instance === member);
   }
 
-  #guestOf({ shardId, instance }: Greeting): Guest | null {
-    for (const [key, guest] of this.#guests) {
-      if (guest.shardId !== shardId) continue;
-      if (guest.instance === instance) return guest;
+  #peerOf({ shardId, instance }: Greeting): InboundPeer | null {
+    for (const [key, peer] of this.#peers) {
+      if (peer.shardId !== shardId) continue;
+      if (peer.instance === instance) return peer;
       // The earlier run has ended, whatever it has sent.
-      this.#guests.delete(key);
-      guest.stream?.end();
-      guest.stream = null;
-      this.#broken(guest);
+      this.#peers.delete(key);
+      peer.stream?.end();
+      peer.stream = null;
+      this.#broken(peer);
     }
-    if (this.#guests.size >= GUESTS_MAX) {
-      const idle = [...this.#guests].find(([, { stream, asks }]) => stream === null && asks === 0);
+    if (this.#peers.size >= PEERS_MAX) {
+      const idle = [...this.#peers].find(([, { stream, asks }]) => stream === null && asks === 0);
       if (!idle) return null;
-      this.#guests.delete(idle[0]);
+      this.#peers.delete(idle[0]);
     }
     const token = randomBytes(16);
-    const guest: Guest = {
+    const peer: InboundPeer = {
       shardId,
       instance,
       token,
@@ -240,25 +241,25 @@ export class Door {
       taken: 0,
       acknowledges: false,
     };
-    this.#guests.set(token.toString('latin1'), guest);
-    return guest;
+    this.#peers.set(token.toString('latin1'), peer);
+    return peer;
   }
 
-  #known(token: unknown): Guest | undefined {
-    return Buffer.isBuffer(token) ? this.#guests.get(token.toString('latin1')) : undefined;
+  #known(token: unknown): InboundPeer | undefined {
+    return Buffer.isBuffer(token) ? this.#peers.get(token.toString('latin1')) : undefined;
   }
 
   async #ask(call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> {
     const { codec, asksMax } = this.#deps;
-    let question: Question;
+    let question: LinkRequest;
     try {
-      question = codec.unpackQuestion(call.request);
+      question = codec.unpackRequest(call.request);
     } catch (fault) {
       this.#deps.onFault('ask', fault);
       return done(null, codec.packFault(new LinkFault('failed', 'Malformed request frame.')));
     }
-    const guest = this.#known(question.token);
-    if (!guest || this.#handler === null)
+    const peer = this.#known(question.token);
+    if (!peer || this.#handler === null)
       return done(
         null,
         codec.packFault(
@@ -268,29 +269,29 @@ export class Door {
           ),
         ),
       );
-    if (guest.asks >= asksMax)
+    if (peer.asks >= asksMax)
       return done(null, codec.packFault(new LinkFault('overloaded', 'Too many requests are in progress.')));
-    const release = this.#occupied(guest);
+    const release = this.#occupied(peer);
     // Released early on cancellation: after the deadline, or when the sender is gone, no answer is needed.
     call.on('cancelled', release);
-    const answer = await this.#answer(this.#handler, guest.shardId, question);
+    const answer = await this.#answer(this.#handler, peer.shardId, question);
     release();
     done(null, answer);
   }
 
   /** Counts a request in progress until the returned function is called. */
-  #occupied(guest: Guest): () => void {
-    guest.asks += 1;
+  #occupied(peer: InboundPeer): () => void {
+    peer.asks += 1;
     this.#asks += 1;
     let left = 1;
     return () => {
-      guest.asks -= left;
+      peer.asks -= left;
       this.#asks -= left;
       left = 0;
     };
   }
 
-  async #answer(handler: LinkHandler, from: string, question: Question): Promise<Buffer> {
+  async #answer(handler: LinkHandler, from: string, question: LinkRequest): Promise<Buffer> {
     const { codec, onFault } = this.#deps;
     const { method, args, key, deadlineMs, commandKey, trace } = question;
     const context = { key, deadlineMs, commandKey, trace };
@@ -303,15 +304,15 @@ export class Door {
     }
   }
 
-  #tell(stream: ServerDuplexStream<Buffer, Buffer>): void {
-    let guest: Guest | null = null;
+  #receive(stream: ServerDuplexStream<Buffer, Buffer>): void {
+    let peer: InboundPeer | null = null;
     const end = () => {
-      if (guest?.stream === stream) guest.stream = null;
+      if (peer?.stream === stream) peer.stream = null;
       stream.end();
     };
     stream.on('data', (payload: Buffer) => {
-      if (guest === null) guest = this.#begun(stream, payload);
-      else if (guest.stream === stream) this.#take(guest, payload);
+      if (peer === null) peer = this.#begun(stream, payload);
+      else if (peer.stream === stream) this.#take(peer, payload);
     });
     stream.on('end', end);
     stream.on('cancelled', end);
@@ -319,50 +320,50 @@ export class Door {
   }
 
   /** Handles the first packet of a stream: it names the sender, and its generation tells whether the stream continues. */
-  #begun(stream: ServerDuplexStream<Buffer, Buffer>, payload: Buffer): Guest | null {
+  #begun(stream: ServerDuplexStream<Buffer, Buffer>, payload: Buffer): InboundPeer | null {
     const { codec } = this.#deps;
     const [token, generation] = firstOf(codec, payload);
-    const guest = this.#known(token);
-    if (!guest || !Number.isSafeInteger(generation)) {
+    const peer = this.#known(token);
+    if (!peer || !Number.isSafeInteger(generation)) {
       stream.end();
       return null;
     }
-    guest.stream?.end();
-    guest.stream = stream;
-    if (guest.generation !== generation) {
-      guest.generation = generation as number;
-      guest.taken = 0;
-      this.#broken(guest);
+    peer.stream?.end();
+    peer.stream = stream;
+    if (peer.generation !== generation) {
+      peer.generation = generation as number;
+      peer.taken = 0;
+      this.#broken(peer);
     }
-    stream.write(codec.pack(guest.taken));
-    return guest;
+    stream.write(codec.pack(peer.taken));
+    return peer;
   }
 
-  #take(guest: Guest, payload: Buffer): void {
+  #take(peer: InboundPeer, payload: Buffer): void {
     const { codec, clock, onFault } = this.#deps;
-    const { stream } = guest;
+    const { stream } = peer;
     try {
       const { sequence, frames } = codec.unpackBatch(payload);
-      if (sequence !== guest.taken + 1) throw new DecodeFault(`Batch ${sequence} follows ${guest.taken}.`);
-      guest.taken = sequence;
-      this.#handler?.told(guest.shardId, frames);
+      if (sequence !== peer.taken + 1) throw new DecodeFault(`Batch ${sequence} follows ${peer.taken}.`);
+      peer.taken = sequence;
+      this.#handler?.notified(peer.shardId, frames);
     } catch (fault) {
       onFault('told', fault);
       // A malformed batch counts as received, since resending would not help; its content is reported as missing.
       if (fault instanceof DecodeFault) {
-        guest.taken += 1;
-        this.#broken(guest);
+        peer.taken += 1;
+        this.#broken(peer);
       }
     }
-    if (guest.acknowledges) return;
-    guest.acknowledges = true;
+    if (peer.acknowledges) return;
+    peer.acknowledges = true;
     clock.defer(() => {
-      guest.acknowledges = false;
-      if (guest.stream === stream) stream?.write(codec.pack(guest.taken));
+      peer.acknowledges = false;
+      if (peer.stream === stream) stream?.write(codec.pack(peer.taken));
     });
   }
 
-  #broken({ shardId }: Guest): void {
+  #broken({ shardId }: InboundPeer): void {
     this.#breaks += 1;
     this.#handler?.broken(shardId);
   }

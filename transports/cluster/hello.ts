@@ -30,17 +30,17 @@ const REFUSALS = ['cluster', 'version', 'certificate', 'instance', 'notReady', '
  * Why a handshake is refused. `cluster`, `version` and `certificate` persist until an operator acts; the others are
  * temporary: another run of the shard has this address, the shard is not ready to answer, or it has too many links.
  */
-export type HelloRefusal = (typeof REFUSALS)[number];
+export type HandshakeRefusal = (typeof REFUSALS)[number];
 
-export type HelloAnswer =
+export type HandshakeAnswer =
   | { readonly ok: true; readonly token: Buffer; readonly greeting: Greeting }
-  | { readonly ok: false; readonly why: HelloRefusal; readonly message: string };
+  | { readonly ok: false; readonly why: HandshakeRefusal; readonly message: string };
 
 /** Why the other shard cannot be linked, or null if it can. */
-export function mismatch(
+export function handshakeRefusal(
   own: Pick<Greeting, 'clusterId' | 'versions'>,
   other: Greeting,
-): { readonly why: HelloRefusal; readonly message: string } | null {
+): { readonly why: HandshakeRefusal; readonly message: string } | null {
   if (own.clusterId !== other.clusterId)
     return {
       why: 'cluster',
@@ -82,16 +82,17 @@ function greetingFrom(value: unknown): Greeting {
   return { clusterId, versions: { newest, oldest }, shardId, instance, program };
 }
 
-export const packHello = (codec: Codec, greeting: Greeting): Buffer => codec.pack(parts(greeting));
+export const packHandshake = (codec: Codec, greeting: Greeting): Buffer => codec.pack(parts(greeting));
 
 /** @throws DecodeFault */
-export const unpackHello = (codec: Codec, payload: Buffer): Greeting => greetingFrom(codec.unpack(payload));
+export const unpackHandshake = (codec: Codec, payload: Buffer): Greeting =>
+  greetingFrom(codec.unpack(payload));
 
-export const packHelloAnswer = (codec: Codec, answer: HelloAnswer): Buffer =>
+export const packHandshakeAnswer = (codec: Codec, answer: HandshakeAnswer): Buffer =>
   codec.pack(answer.ok ? [true, answer.token, parts(answer.greeting)] : [false, answer.why, answer.message]);
 
 /** @throws DecodeFault */
-export function unpackHelloAnswer(codec: Codec, payload: Buffer): HelloAnswer {
+export function unpackHandshakeAnswer(codec: Codec, payload: Buffer): HandshakeAnswer {
   const value = codec.unpack(payload);
   const [ok, first, second] = Array.isArray(value) ? value : [];
   if (ok === true && Buffer.isBuffer(first)) return { ok, token: first, greeting: greetingFrom(second) };

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Channel } from './channel.ts';
 
 /** A request of a shard to the hub; `n` numbers the requests, ascending. */
-export type HubQuestion = { readonly n: number } & (
+export type DirectoryRequest = { readonly n: number } & (
   | { readonly kind: 'worker' | 'renew' | 'leave' }
   | { readonly kind: 'enter'; readonly self: ShardInfo }
   | { readonly kind: 'update'; readonly change: Partial<Pick<ShardInfo, 'draining' | 'weight'>> }
@@ -14,7 +14,7 @@ export type HubQuestion = { readonly n: number } & (
 type Moved = readonly [partition: number, owner: Owner | null];
 
 /** A message of the hub to a shard. */
-export type HubWord =
+export type DirectoryMessage =
   | { readonly kind: 'answer'; readonly n: number; readonly value: number | readonly number[] | null }
   | { readonly kind: 'refused'; readonly n: number; readonly reason: string }
   /** To a shard that joins: the whole view. */
@@ -29,12 +29,12 @@ export type HubWord =
   | { readonly kind: 'lost'; readonly reason: string };
 
 /** A message and the connection it is sent to. */
-interface Outgoing {
+interface AddressedMessage {
   readonly to: number;
-  readonly word: HubWord;
+  readonly message: DirectoryMessage;
 }
 
-interface HubSettings {
+interface SupervisorDirectorySettings {
   readonly partitions: number;
   /** How long a member that sends nothing stays a member, milliseconds. */
   readonly leaseTtlMs: number;
@@ -59,14 +59,14 @@ const WORKERS = 1024;
  * A shard is a member while its lease lasts. Every request renews the lease, which ends at once when the shard's process
  * does; the shard's partitions then have no owner. Times are monotonic milliseconds.
  */
-class Hub {
-  readonly #settings: HubSettings;
+class DirectoryState {
+  readonly #settings: SupervisorDirectorySettings;
   readonly #connections = new Map<number, Connection>();
   readonly #owners: (Owner | null)[];
   #revision = 0;
   #nextWorker: number;
 
-  constructor(settings: HubSettings) {
+  constructor(settings: SupervisorDirectorySettings) {
     this.#settings = settings;
     this.#owners = new Array<Owner | null>(settings.partitions).fill(null);
     this.#nextWorker = (settings.firstWorker ?? 0) % WORKERS;
@@ -77,51 +77,53 @@ class Hub {
   }
 
   /** Handles a request of a connection; the first request registers the connection. */
-  asked(from: number, question: HubQuestion, nowMs: number): Outgoing[] {
+  requested(from: number, request: DirectoryRequest, nowMs: number): AddressedMessage[] {
     const connection = this.#connections.get(from) ?? { worker: null, self: null, heardMs: nowMs };
     this.#connections.set(from, connection);
     connection.heardMs = nowMs;
-    const { n } = question;
-    const refused = (reason: string): Outgoing[] => [{ to: from, word: { kind: 'refused', n, reason } }];
-    const answer = (value: number | readonly number[] | null = null): Outgoing => ({
+    const { n } = request;
+    const refused = (reason: string): AddressedMessage[] => [
+      { to: from, message: { kind: 'refused', n, reason } },
+    ];
+    const answer = (value: number | readonly number[] | null = null): AddressedMessage => ({
       to: from,
-      word: { kind: 'answer', n, value },
+      message: { kind: 'answer', n, value },
     });
-    if (question.kind === 'worker') {
+    if (request.kind === 'worker') {
       connection.worker ??= this.#freeWorker();
       return connection.worker === null
         ? refused('All worker numbers are in use.')
         : [answer(connection.worker)];
     }
-    if (question.kind === 'enter') return this.#enter(from, connection, question.self, answer(), refused);
+    if (request.kind === 'enter') return this.#enter(from, connection, request.self, answer(), refused);
     const { self } = connection;
     if (!self) return refused('This shard is not a member: its lease has expired, or it has not joined.');
-    switch (question.kind) {
+    switch (request.kind) {
       case 'renew':
         return [answer()];
       case 'leave':
         connection.self = null;
         return [...this.#told(this.#freed(self)), answer()];
       case 'update':
-        connection.self = { ...self, ...question.change };
+        connection.self = { ...self, ...request.change };
         return [...this.#told([]), answer()];
       case 'claim': {
-        const taken = distinct(question.partitions).filter((partition) => this.#owners[partition] === null);
+        const taken = distinct(request.partitions).filter((partition) => this.#owners[partition] === null);
         return [...this.#told(taken.map((partition) => [partition, ownerOf(self, 0)])), answer(taken)];
       }
       case 'publish': {
-        const own = question.epochs.filter(([partition]) => this.#owns(self, partition));
+        const own = request.epochs.filter(([partition]) => this.#owns(self, partition));
         return [...this.#told(own.map(([partition, epoch]) => [partition, ownerOf(self, epoch)])), answer()];
       }
       case 'release': {
-        const own = distinct(question.partitions).filter((partition) => this.#owns(self, partition));
+        const own = distinct(request.partitions).filter((partition) => this.#owns(self, partition));
         return [...this.#told(own.map((partition) => [partition, null])), answer()];
       }
     }
   }
 
   /** Handles the end of the process behind a connection. */
-  gone(from: number): Outgoing[] {
+  gone(from: number): AddressedMessage[] {
     const connection = this.#connections.get(from);
     this.#connections.delete(from);
     return connection?.self ? this.#told(this.#freed(connection.self)) : [];
@@ -133,8 +135,8 @@ class Hub {
   }
 
   /** Ends expired leases. */
-  tick(nowMs: number): Outgoing[] {
-    const out: Outgoing[] = [];
+  tick(nowMs: number): AddressedMessage[] {
+    const out: AddressedMessage[] = [];
     const freed: Moved[] = [];
     for (const [to, connection] of this.#connections) {
       const { self, heardMs } = connection;
@@ -142,7 +144,7 @@ class Hub {
       connection.self = null;
       freed.push(...this.#freed(self));
       const reason = `${self.id} sent nothing for ${this.#settings.leaseTtlMs} ms.`;
-      out.push({ to, word: { kind: 'lost', reason } });
+      out.push({ to, message: { kind: 'lost', reason } });
     }
     return out.length === 0 ? out : [...out, ...this.#told(freed)];
   }
@@ -151,9 +153,9 @@ class Hub {
     from: number,
     connection: Connection,
     self: ShardInfo,
-    answered: Outgoing,
-    refused: (reason: string) => Outgoing[],
-  ): Outgoing[] {
+    answered: AddressedMessage,
+    refused: (reason: string) => AddressedMessage[],
+  ): AddressedMessage[] {
     for (const [other, { self: there }] of this.#connections)
       if (other !== from && there?.id === self.id)
         return refused(`Shard ${self.id} already exists: process ${there.pid}.`);
@@ -161,15 +163,20 @@ class Hub {
     const freed = connection.self ? this.#freed(connection.self) : [];
     connection.self = self;
     const told = this.#told(freed).filter(({ to }) => to !== from);
-    return [...told, { to: from, word: { kind: 'view', view: this.view } }, answered];
+    return [...told, { to: from, message: { kind: 'view', view: this.view } }, answered];
   }
 
   /** Applies the changes and sends them to all members, with the list of members. */
-  #told(owners: readonly Moved[]): Outgoing[] {
+  #told(owners: readonly Moved[]): AddressedMessage[] {
     for (const [partition, owner] of owners) this.#owners[partition] = owner;
     this.#revision += 1;
-    const word: HubWord = { kind: 'moved', revision: this.#revision, shards: this.#shards(), owners };
-    return [...this.#connections].flatMap(([to, { self }]) => (self ? [{ to, word }] : []));
+    const message: DirectoryMessage = {
+      kind: 'moved',
+      revision: this.#revision,
+      shards: this.#shards(),
+      owners,
+    };
+    return [...this.#connections].flatMap(([to, { self }]) => (self ? [{ to, message }] : []));
   }
 
   #freed({ instance }: ShardInfo): Moved[] {
@@ -205,51 +212,54 @@ const distinct = (partitions: readonly number[]): number[] => [...new Set(partit
 /** How often leases are checked per lease duration. */
 const LOOKS = 10;
 
-export interface RunningHub {
+export interface SupervisorDirectory {
   readonly view: ClusterView;
   /** Connects a shard. */
-  attach(channel: Channel): HubSeat;
+  attach(channel: Channel): DirectoryConnection;
   close(): void;
 }
 
 /** A shard's connection to the hub. */
-export interface HubSeat {
+export interface DirectoryConnection {
   /** Its process has ended: its partitions lose their owner. */
   gone(): void;
 }
 
 /** Runs a hub on channels. */
-export function runHub(settings: HubSettings, clock: Clock): RunningHub {
-  const hub = new Hub(settings);
+export function runSupervisorDirectory(
+  settings: SupervisorDirectorySettings,
+  clock: Clock,
+): SupervisorDirectory {
+  const supervisorDirectory = new DirectoryState(settings);
   const channels = new Map<number, Channel>();
   let seats = 0;
-  const say = (out: readonly Outgoing[]) => {
-    for (const { to, word } of out) channels.get(to)?.send(word);
+  const say = (out: readonly AddressedMessage[]) => {
+    for (const { to, message } of out) channels.get(to)?.send(message);
   };
   const everyMs = settings.leaseTtlMs / LOOKS;
   let dueMs = clock.monotonic() + everyMs;
   const look = (): void => {
     const nowMs = clock.monotonic();
     // The process was stopped or suspended: requests sent meanwhile are still unread, so leases are extended by that time.
-    if (nowMs - dueMs > everyMs) hub.grant(nowMs - dueMs);
-    say(hub.tick(nowMs));
+    if (nowMs - dueMs > everyMs) supervisorDirectory.grant(nowMs - dueMs);
+    say(supervisorDirectory.tick(nowMs));
     dueMs = nowMs + everyMs;
     timer = clock.setTimer(look, everyMs);
   };
   let timer: Timer = clock.setTimer(look, everyMs);
   return {
     get view() {
-      return hub.view;
+      return supervisorDirectory.view;
     },
     attach(channel) {
       const seat = seats++;
       channels.set(seat, channel);
-      const stop = channel.onMessage((question) => {
-        say(hub.asked(seat, question as HubQuestion, clock.monotonic()));
+      const stop = channel.onMessage((request) => {
+        say(supervisorDirectory.requested(seat, request as DirectoryRequest, clock.monotonic()));
       });
       const gone = () => {
         stop();
-        if (channels.delete(seat)) say(hub.gone(seat));
+        if (channels.delete(seat)) say(supervisorDirectory.gone(seat));
       };
       channel.onClosed(gone);
       return { gone };

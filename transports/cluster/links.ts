@@ -6,10 +6,10 @@ import type { AskContext, LinkFrame, ShardInfo } from '../../actors/placement/po
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 import { createCodec } from './codec.ts';
-import { Door, type LinkTls } from './door.ts';
+import { LinkServer, type LinkTls } from './door.ts';
 import { greetingOf, LINK_VERSIONS, type LinkVersions } from './hello.ts';
 import { PACKET_BYTES_MAX } from './packets.ts';
-import { Peer, type PeerDeps, type PeerFigures } from './peer.ts';
+import { Peer, type PeerDeps, type PeerMetrics } from './peer.ts';
 
 export interface LinksOptions {
   readonly self: Pick<ShardInfo, 'id' | 'instance' | 'version'>;
@@ -36,9 +36,9 @@ export interface LinksOptions {
 }
 
 /** Totals of all links since this shard started; `peers` lists only current ones. */
-interface LinkFigures {
+interface LinkMetrics {
   /** One entry for each other shard in the view. */
-  readonly peers: readonly PeerFigures[];
+  readonly peers: readonly PeerMetrics[];
   readonly asks: number;
   readonly tells: number;
   /** Streams in either direction that were broken, so that frames were lost. */
@@ -58,7 +58,7 @@ export interface GrpcLinks extends Links {
   readonly port: number;
   /** Sets the handler of requests. Until then, handshakes of other shards are refused as `notReady`. */
   serve(handler: LinkHandler): void;
-  figures(): LinkFigures;
+  metrics(): LinkMetrics;
 }
 
 const ASKS_MAX = 8192;
@@ -102,9 +102,9 @@ export async function createLinks(options: LinksOptions): Promise<GrpcLinks> {
     },
     ...{ asksMax, clock, logger, onFault },
   };
-  const door = new Door({ ...shared, tls });
-  const { port } = await door.listen(options.host, options.port);
-  return new ShardLinks(door, port, options.address ?? hostPort(options.host, port), self.id, {
+  const server = new LinkServer({ ...shared, tls });
+  const { port } = await server.listen(options.host, options.port);
+  return new ShardLinks(server, port, options.address ?? hostPort(options.host, port), self.id, {
     ...shared,
     credentials: credentialsOf(tls),
     bytesMax: options.bytesMax,
@@ -116,7 +116,7 @@ export async function createLinks(options: LinksOptions): Promise<GrpcLinks> {
 class ShardLinks implements GrpcLinks {
   readonly address: string;
   readonly port: number;
-  readonly #door: Door;
+  readonly #server: LinkServer;
   readonly #selfId: string;
   readonly #deps: PeerDeps;
   readonly #listeners: ((shardId: string) => void)[] = [];
@@ -125,8 +125,14 @@ class ShardLinks implements GrpcLinks {
   readonly #past = { asks: 0, tells: 0, breaks: 0, refusals: 0 };
   #strays = 0;
 
-  constructor(door: Door, port: number, address: string, selfId: string, deps: Omit<PeerDeps, 'onBroken'>) {
-    this.#door = door;
+  constructor(
+    server: LinkServer,
+    port: number,
+    address: string,
+    selfId: string,
+    deps: Omit<PeerDeps, 'onBroken'>,
+  ) {
+    this.#server = server;
     this.port = port;
     this.address = address;
     this.#selfId = selfId;
@@ -139,14 +145,14 @@ class ShardLinks implements GrpcLinks {
   }
 
   serve(handler: LinkHandler): void {
-    this.#door.serve(handler);
+    this.#server.serve(handler);
   }
 
-  figures(): LinkFigures {
-    const peers = [...this.#peers.values()].map((peer) => peer.figures);
+  metrics(): LinkMetrics {
+    const peers = [...this.#peers.values()].map((peer) => peer.metrics);
     const sums = { ...this.#past };
-    for (const peer of [...peers, { ...this.#door.figures, asks: 0, tells: 0 }]) addTo(sums, peer);
-    return { ...sums, peers, asksUnderWay: this.#door.figures.asksUnderWay, strays: this.#strays };
+    for (const peer of [...peers, { ...this.#server.metrics, asks: 0, tells: 0 }]) addTo(sums, peer);
+    return { ...sums, peers, asksUnderWay: this.#server.metrics.asksUnderWay, strays: this.#strays };
   }
 
   async ask(
@@ -171,7 +177,7 @@ class ShardLinks implements GrpcLinks {
   }
 
   follow(shards: readonly ShardInfo[]): void {
-    this.#door.follow(shards);
+    this.#server.follow(shards);
     const wanted = new Map(shards.map((shard) => [shard.id, shard]));
     wanted.delete(this.#selfId);
     for (const peer of [...this.#peers.values()]) {
@@ -186,12 +192,12 @@ class ShardLinks implements GrpcLinks {
   async close(): Promise<void> {
     this.#listeners.length = 0;
     for (const peer of [...this.#peers.values()]) this.#letGo(peer);
-    await this.#door.close();
+    await this.#server.close();
   }
 
   #letGo(peer: Peer): void {
     this.#peers.delete(peer.shard.id);
-    addTo(this.#past, peer.figures);
+    addTo(this.#past, peer.metrics);
     peer.close();
   }
 }

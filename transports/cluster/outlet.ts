@@ -1,4 +1,4 @@
-import type { Parcel } from './codec.ts';
+import type { EncodedFrame } from './codec.ts';
 
 /** The frames of a tick are sent in batches of about this size. */
 const BATCH_BYTES = 1 << 20;
@@ -10,10 +10,10 @@ interface Batch {
   readonly packet: Buffer;
 }
 
-interface OutletOptions {
+interface SendQueueOptions {
   /** Most bytes that are queued, sent or not, until the peer acknowledges them. */
   readonly bytesMax: number;
-  readonly pack: (sequence: number, parcels: readonly Parcel[]) => Buffer;
+  readonly pack: (sequence: number, parcels: readonly EncodedFrame[]) => Buffer;
 }
 
 /**
@@ -21,10 +21,10 @@ interface OutletOptions {
  * acknowledges them. After a failed stream the next one continues with the first batch the peer has not received. On
  * overflow the whole queue is dropped and a new generation starts, from which the peer knows that frames are missing.
  */
-export class Outlet {
-  readonly #options: OutletOptions;
+export class SendQueue {
+  readonly #options: SendQueueOptions;
   #generation = 0;
-  #frames: Parcel[] = [];
+  #frames: EncodedFrame[] = [];
   #framesBytes = 0;
   /** Unacknowledged batches, ascending. */
   #batches: Batch[] = [];
@@ -34,7 +34,7 @@ export class Outlet {
   #sentBytes = 0;
   #lastSequence = 0;
 
-  constructor(options: OutletOptions) {
+  constructor(options: SendQueueOptions) {
     this.#options = options;
   }
 
@@ -48,7 +48,7 @@ export class Outlet {
   }
 
   /** Queues a frame. @returns false on overflow: the frame is not kept, and the caller must end the generation. */
-  add(parcel: Parcel): boolean {
+  add(parcel: EncodedFrame): boolean {
     if (this.waitingBytes + parcel.bytes > this.#options.bytesMax) return false;
     this.#frames.push(parcel);
     this.#framesBytes += parcel.bytes;

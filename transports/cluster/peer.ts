@@ -7,13 +7,13 @@ import { messageOf } from '../../protocol/thrown.ts';
 import type { Codec } from './codec.ts';
 import {
   type Greeting,
-  type HelloAnswer,
-  type HelloRefusal,
-  mismatch,
-  packHello,
-  unpackHelloAnswer,
+  type HandshakeAnswer,
+  type HandshakeRefusal,
+  handshakeRefusal,
+  packHandshake,
+  unpackHandshakeAnswer,
 } from './hello.ts';
-import { Outlet } from './outlet.ts';
+import { SendQueue } from './outlet.ts';
 import { LINK_SERVICE, PACKET_BYTES_MAX } from './packets.ts';
 
 export interface PeerDeps {
@@ -34,7 +34,7 @@ export interface PeerDeps {
 }
 
 /** Figures of the link to one shard. */
-export interface PeerFigures {
+export interface PeerMetrics {
   readonly shardId: string;
   readonly connected: boolean;
   readonly waitingBytes: number;
@@ -48,13 +48,13 @@ export interface PeerFigures {
 }
 
 /** How long a peer may take to answer a handshake, and to acknowledge a stream. */
-const HELLO_MS = 5000;
+const HANDSHAKE_MS = 5000;
 const RETRY_MS = { first: 50, most: 2000 };
 /** Retry delay after a refusal that lasts until an operator acts. */
 const REFUSED_RETRY_MS = 10_000;
 
 /** Consecutive failures after which the problem is logged. */
-const COMPLAINT_ATTEMPTS = 4;
+const WARN_ATTEMPTS = 4;
 
 const UNTRUSTED = /certificate|\bssl\b|\btls\b|alert|self.signed|altname/i;
 
@@ -63,7 +63,7 @@ export class Peer {
   readonly shard: ShardInfo;
   readonly #deps: PeerDeps;
   readonly #client: Client;
-  readonly #outlet: Outlet;
+  readonly #sendQueue: SendQueue;
   readonly #calls = new Set<{ cancel(): void }>();
   #token: Buffer | null = null;
   #stream: ClientDuplexStream<Buffer, Buffer> | null = null;
@@ -80,21 +80,21 @@ export class Peer {
   #tells = 0;
   #breaks = 0;
   #refusals = 0;
-  #lastComplaint = '';
+  #lastWarning = '';
 
   constructor(shard: ShardInfo, deps: PeerDeps) {
     this.shard = shard;
     this.#deps = deps;
     this.#client = new Client(shard.address, deps.credentials, deps.channelOptions);
-    this.#outlet = new Outlet({ bytesMax: deps.bytesMax, pack: deps.codec.packBatch });
-    this.#greet();
+    this.#sendQueue = new SendQueue({ bytesMax: deps.bytesMax, pack: deps.codec.packBatch });
+    this.#handshake();
   }
 
-  get figures(): PeerFigures {
+  get metrics(): PeerMetrics {
     return {
       shardId: this.shard.id,
       connected: this.#ready,
-      waitingBytes: this.#outlet.waitingBytes + this.#askBytes,
+      waitingBytes: this.#sendQueue.waitingBytes + this.#askBytes,
       bytesMax: 2 * this.#deps.bytesMax,
       asksUnderWay: this.#calls.size,
       asks: this.#asks,
@@ -109,7 +109,7 @@ export class Peer {
     const { codec, asksMax, bytesMax, clock } = this.#deps;
     if (!this.#ready || this.#token === null)
       throw new LinkFault('unreachable', `Not connected to ${this.shard.id}.`);
-    const packet = codec.packQuestion({ ...context, token: this.#token, method, args });
+    const packet = codec.packRequest({ ...context, token: this.#token, method, args });
     if (this.#calls.size >= asksMax || this.#askBytes + packet.length > bytesMax)
       throw new LinkFault('overloaded', `Too many requests to ${this.shard.id} are in progress.`);
     this.#asks += 1;
@@ -140,14 +140,14 @@ export class Peer {
 
   /** Queues a frame. @throws TypeError for a value that cannot be encoded. */
   tell(frame: LinkFrame): void {
-    const parcel = this.#deps.codec.parcel(frame);
+    const parcel = this.#deps.codec.encodeFrame(frame);
     this.#tells += 1;
     if (parcel.bytes > PACKET_BYTES_MAX - (1 << 16)) {
       const what = frame.kind === 'tell' ? frame.method : frame.kind;
       this.#deps.onFault(what, new RangeError(`A frame of ${parcel.bytes} bytes is too large for a link.`));
       return;
     }
-    if (!this.#outlet.add(parcel)) this.#break('The send queue overflowed: the peer is too slow.');
+    if (!this.#sendQueue.add(parcel)) this.#break('The send queue overflowed: the peer is too slow.');
     else if (this.#ready && !this.#flushes) {
       this.#flushes = true;
       this.#deps.clock.defer(() => {
@@ -160,14 +160,14 @@ export class Peer {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    const isMissing = this.#outlet.waitingBytes > 0;
+    const isMissing = this.#sendQueue.waitingBytes > 0;
     this.#timer?.cancel();
     this.#ready = false;
     this.#stream?.cancel();
     this.#stream = null;
     for (const call of [...this.#calls]) call.cancel();
     this.#client.close();
-    this.#outlet.endGeneration();
+    this.#sendQueue.endGeneration();
     if (isMissing) this.#tellBroken();
   }
 
@@ -178,16 +178,16 @@ export class Peer {
     return new LinkFault('lost', `The reply of ${this.shard.id} to ${method} was lost: ${details}`);
   }
 
-  #greet(): void {
+  #handshake(): void {
     const { codec, clock, greeting } = this.#deps;
     const { path, requestSerialize, responseDeserialize } = LINK_SERVICE.Hello;
     this.#client.makeUnaryRequest(
       path,
       requestSerialize,
       responseDeserialize,
-      packHello(codec, greeting),
+      packHandshake(codec, greeting),
       new Metadata(),
-      { deadline: clock.now() + HELLO_MS },
+      { deadline: clock.now() + HANDSHAKE_MS },
       (error, payload) => {
         if (this.#closed) return;
         if (error) this.#notReached(error.details);
@@ -198,9 +198,9 @@ export class Peer {
 
   #answered(payload: Buffer): void {
     const { codec } = this.#deps;
-    let answer: HelloAnswer;
+    let answer: HandshakeAnswer;
     try {
-      answer = unpackHelloAnswer(codec, payload);
+      answer = unpackHandshakeAnswer(codec, payload);
     } catch (fault) {
       this.#refused('version', `It answers in words that are not known here: ${messageOf(fault)}`);
       return;
@@ -215,11 +215,11 @@ export class Peer {
   }
 
   /** Why the answering shard is not the expected one, or null if it is. */
-  #objection(other: Greeting): { readonly why: HelloRefusal; readonly message: string } | null {
+  #objection(other: Greeting): { readonly why: HandshakeRefusal; readonly message: string } | null {
     const { id, instance } = this.shard;
     if (other.shardId !== id || other.instance !== instance)
       return { why: 'instance', message: `Another shard answered: ${other.shardId}, run ${other.instance}.` };
-    return mismatch(this.#deps.greeting, other);
+    return handshakeRefusal(this.#deps.greeting, other);
   }
 
   #begin(token: Buffer): void {
@@ -232,7 +232,7 @@ export class Peer {
       if (this.#stream === stream) this.#lost(reason);
     };
     stream.on('data', (payload: Buffer) => {
-      if (this.#stream === stream) this.#heard(payload);
+      if (this.#stream === stream) this.#received(payload);
     });
     stream.on('drain', () => {
       if (this.#stream !== stream) return;
@@ -241,29 +241,29 @@ export class Peer {
     });
     stream.on('error', ({ message }: Error) => lost(message));
     stream.on('end', () => lost('The peer ended the stream.'));
-    stream.write(this.#deps.codec.pack([token, this.#outlet.generation]));
+    stream.write(this.#deps.codec.pack([token, this.#sendQueue.generation]));
     this.#timer = this.#deps.clock.setTimer(() => {
       if (!this.#ready) lost('The peer did not acknowledge the stream in time.');
-    }, HELLO_MS);
+    }, HANDSHAKE_MS);
   }
 
   /** Handles a packet of the peer: the first is the last batch the peer has, further ones are acknowledgements. */
-  #heard(payload: Buffer): void {
+  #received(payload: Buffer): void {
     const sequence = numberIn(this.#deps.codec, payload);
     if (sequence === null) this.#lost('The peer sent a malformed acknowledgement.');
     else if (!this.#ready) this.#takenUp(sequence);
-    else if (this.#outlet.taken(sequence)) this.#flush();
+    else if (this.#sendQueue.taken(sequence)) this.#flush();
     else this.#lost('The peer acknowledged batches that were not sent.');
   }
 
   #takenUp(sequence: number): void {
-    if (!this.#outlet.begin(sequence)) {
+    if (!this.#sendQueue.begin(sequence)) {
       this.#break('The peer lost its position in the stream.');
       return;
     }
     this.#ready = true;
     this.#attempts = 0;
-    this.#lastComplaint = '';
+    this.#lastWarning = '';
     this.#timer?.cancel();
     this.#deps.logger.info({ shard: this.shard.id, address: this.shard.address }, 'Linked to a shard.');
     this.#flush();
@@ -272,7 +272,7 @@ export class Peer {
   #flush(): void {
     if (!this.#ready) return;
     while (!this.#isFull) {
-      const packet = this.#outlet.next();
+      const packet = this.#sendQueue.next();
       if (packet === null) return;
       if (this.#stream?.write(packet) === false) this.#isFull = true;
     }
@@ -290,7 +290,7 @@ export class Peer {
   /** Drops the queue and starts a new generation, which tells the peer that frames are missing. */
   #break(reason: string): void {
     this.#breaks += 1;
-    this.#outlet.endGeneration();
+    this.#sendQueue.endGeneration();
     this.#deps.logger.warn(
       { shard: this.shard.id, reason },
       'The stream to a shard was broken: queued frames were dropped.',
@@ -318,7 +318,7 @@ export class Peer {
     // An untrusted certificate is not a network fault: it persists until an operator acts.
     if (UNTRUSTED.test(details)) this.#refused('certificate', details);
     else {
-      if (this.#attempts === COMPLAINT_ATTEMPTS) this.#complain('unreachable', details);
+      if (this.#attempts === WARN_ATTEMPTS) this.#warn('unreachable', details);
       this.#again(RETRY_MS.first * 2 ** Math.min(this.#attempts, 8));
     }
   }
@@ -326,14 +326,14 @@ export class Peer {
   #refused(why: string, message: string): void {
     this.#refusals += 1;
     const passes = why === 'instance' || why === 'notReady' || why === 'full';
-    if (!passes) this.#complain(why, message);
+    if (!passes) this.#warn(why, message);
     this.#again(passes ? RETRY_MS.first * 2 ** Math.min(this.#attempts, 8) : REFUSED_RETRY_MS);
   }
 
   /** Logs each reason once, until the link is connected again. */
-  #complain(why: string, reason: string): void {
-    if (this.#lastComplaint === why) return;
-    this.#lastComplaint = why;
+  #warn(why: string, reason: string): void {
+    if (this.#lastWarning === why) return;
+    this.#lastWarning = why;
     const { id, address } = this.shard;
     this.#deps.logger.warn({ shard: id, address, why, reason }, 'Cannot link to a shard.');
   }
@@ -344,7 +344,7 @@ export class Peer {
     this.#attempts += 1;
     const most = delayMs === REFUSED_RETRY_MS ? delayMs : Math.min(delayMs, RETRY_MS.most);
     this.#timer?.cancel();
-    this.#timer = this.#deps.clock.setTimer(() => this.#greet(), most * (0.5 + this.#deps.random() / 2));
+    this.#timer = this.#deps.clock.setTimer(() => this.#handshake(), most * (0.5 + this.#deps.random() / 2));
   }
 }
 

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Codec } from './codec.ts';
-import { packHelloAnswer } from './hello.ts';
+import { packHandshakeAnswer } from './hello.ts';
 import { LINK_SERVICE } from './packets.ts';
 
 /** Most untrusted connections at a time; further ones are closed. */
@@ -19,7 +19,7 @@ const OPTIONS = {
  * Answers shards whose certificate is not trusted with that reason. TLS alone does not tell them, because their handshake is
  * complete before the certificate is checked. Nothing they send is read.
  */
-export class Porch {
+export class PreAuthSockets {
   readonly #server = new Server(OPTIONS);
   readonly #inject: (socket: Socket) => void;
   readonly #sockets = new Set<Socket>();
@@ -29,7 +29,7 @@ export class Porch {
   constructor(codec: Codec, clock: Pick<Clock, 'setTimer'>) {
     this.#clock = clock;
     const message = 'The certificate is not trusted.';
-    const answer = packHelloAnswer(codec, { ok: false, why: 'certificate', message });
+    const answer = packHandshakeAnswer(codec, { ok: false, why: 'certificate', message });
     const Hello = (_: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): void =>
       done(null, answer);
     this.#server.addService({ Hello: LINK_SERVICE.Hello }, { Hello });

@@ -46,7 +46,7 @@ const LENGTHS: Readonly<Record<number, 1 | 2 | 4>> = {
  *
  * @throws DecodeFault
  */
-export function checkShape(bytes: Buffer): void {
+export function checkPayload(bytes: Buffer): void {
   /** Number of missing values at each depth. */
   const open = new Float64Array(DEPTH_MAX + 1);
   let depth = 0;

@@ -1,7 +1,7 @@
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 
 /** A socket with queued frames: the ends of its chain of frames, and the method that writes them. */
-export interface Outgoing {
+export interface OutboxSocket {
   /** Position of the first and last queued frame; -1 for none. Written by the outbox. */
   head: number;
   tail: number;
@@ -28,7 +28,7 @@ export class Outbox {
   next = new Int32Array(FIRST_CAPACITY);
   readonly #defer: (run: () => void) => void;
   readonly #beforeFlush: (() => void) | null;
-  readonly #dirty: (Outgoing | undefined)[] = [];
+  readonly #dirty: (OutboxSocket | undefined)[] = [];
   #dirtyCount = 0;
   #size = 0;
   #scheduled = false;
@@ -44,7 +44,7 @@ export class Outbox {
   }
 
   /** Queues a dispatch with its sequence number, or a complete frame. */
-  push(socket: Outgoing, item: DispatchBody | Uint8Array, seq: number): void {
+  push(socket: OutboxSocket, item: DispatchBody | Uint8Array, seq: number): void {
     if (this.#size >= FRAMES_MAX && !this.#flushing) this.flush();
     if (this.#size === this.next.length) this.#grow();
     const at = this.#size;
@@ -59,7 +59,7 @@ export class Outbox {
   }
 
   /** Flushes the socket at the end of the tick even if it has no frames. */
-  touch(socket: Outgoing): void {
+  touch(socket: OutboxSocket): void {
     if (socket.dirty) return;
     socket.dirty = true;
     this.#dirty[this.#dirtyCount] = socket;
@@ -79,7 +79,7 @@ export class Outbox {
         keptSize = this.#size;
         this.#beforeFlush();
       }
-      const socket = this.#dirty[index] as Outgoing;
+      const socket = this.#dirty[index] as OutboxSocket;
       this.#dirty[index] = undefined;
       const head = socket.head;
       socket.dirty = false;

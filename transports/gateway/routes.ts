@@ -7,13 +7,13 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import { present } from '../../protocol/present.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
-import { type Attached, type DoorSettings, type RealTime, SocketDoor } from '../http/door.ts';
+import { type Attached, type RealTime, SocketUpgrades, type UpgradeSettings } from '../http/door.ts';
 import { type Lane, laneFor } from './codec/lane.ts';
 import { concat } from './codec/splice.ts';
 import { Outbox } from './outbox.ts';
 import { type Dialect, GatewaySocket, type SocketHost, type SocketLimits } from './socket.ts';
 
-export interface GatewaySettings extends SocketLimits, DoorSettings {
+export interface GatewaySettings extends SocketLimits, UpgradeSettings {
   /** Whether a client's address is taken from X-Forwarded-For. */
   readonly trustProxy: boolean;
 }
@@ -105,10 +105,10 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     defer,
     onFault,
     hello: hellos(settings.heartbeatIntervalMs),
-    onGone: (socket) => door.gone(socket),
+    onGone: (socket) => upgrades.gone(socket),
     onRefused: ({ address }) => deps.watch?.count(address),
   };
-  const door = new SocketDoor<GatewaySocket>({
+  const upgrades = new SocketUpgrades<GatewaySocket>({
     settings,
     frameBytesMax: FRAME_BYTES_MAX,
     wheel,
@@ -125,15 +125,15 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
       if (refusal) socket.close(refusal.code, refusal.reason);
     },
   });
-  door.install(app, ['/', '/gateway', '/gateway/'], settings.trustProxy);
+  upgrades.install(app, ['/', '/gateway', '/gateway/'], settings.trustProxy);
   return {
-    stats: () => ({ sockets: door.size, ...host.counters }),
+    stats: () => ({ sockets: upgrades.size, ...host.counters }),
     drain: (timeoutMs) =>
-      door.drain(timeoutMs, [
+      upgrades.drain(timeoutMs, [
         (socket) => socket.send(OP.RECONNECT, null),
         (socket) => socket.close(CLOSE.UNKNOWN_ERROR.code, 'The server is shutting down.'),
       ]),
-    close: () => door.close(),
+    close: () => upgrades.close(),
   };
 }
 

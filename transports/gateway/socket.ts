@@ -14,7 +14,7 @@ import { decodePayload, type Payload } from './codec/decode.ts';
 import type { Lane } from './codec/lane.ts';
 import { opcodeOf } from './opcodes/index.ts';
 import type { Connection, Opcode } from './opcodes/opcode.ts';
-import type { Outbox, Outgoing } from './outbox.ts';
+import type { Outbox, OutboxSocket } from './outbox.ts';
 
 /** The used methods of a native WebSocket. Valid until `end`, `close` or the close event. */
 export interface RawSocket {
@@ -100,7 +100,7 @@ const writeCorked = (): void => corked?.writeChain(corkedHead);
  * One gateway connection: its protocol phase (HELLO, IDENTIFY or RESUME, then opcodes), its outgoing frames, and its
  * deadlines, which `sweep` checks. It has no timer of its own.
  */
-export class GatewaySocket implements FrameSink, Connection, Outgoing {
+export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
   head = -1;
   tail = -1;
   dirty = false;
@@ -233,12 +233,12 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
   // Called by the server.
 
   /** Drops the connection as if the network had failed. The session can be resumed. */
-  cut(): void {
+  terminate(): void {
     this.#ws?.close();
   }
 
   /** Extends the deadline by the time during which the server could not read from clients. */
-  grant(ms: number): void {
+  extendDeadlines(ms: number): void {
     this.#deadlineMs += ms;
   }
 

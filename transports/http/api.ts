@@ -3,7 +3,7 @@ import { networkOf } from '../../protocol/addresses.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { bodyBytesMaxOf } from '../rest/bodysize.ts';
-import type { Catalog, Entry } from '../rest/catalog.ts';
+import type { Catalog, CatalogEntry } from '../rest/catalog.ts';
 import { invalidForm } from '../rest/form.ts';
 import type { AnyOperation, BasicCredentials, Caller, Upload } from '../rest/operation.ts';
 import { type CallContext, type Pipeline, resultOf } from '../rest/pipeline.ts';
@@ -101,7 +101,7 @@ export function apiRoutes(deps: ApiDeps): Installer {
 }
 
 interface Target {
-  readonly entry: Entry;
+  readonly entry: CatalogEntry;
   readonly params: Readonly<Record<string, string>>;
 }
 
@@ -228,7 +228,7 @@ const NO_CONTENT: Content = { ok: true, body: undefined, files: [] };
 
 async function readContent(
   exchange: Exchange,
-  { operation }: Entry,
+  { operation }: CatalogEntry,
   body: BodyStream | null,
   { settings }: ApiDeps,
 ): Promise<Content> {
@@ -308,7 +308,7 @@ function wrongType({ multipart, oauth2 }: AnyOperation): Refusal {
  * Answers a fault of the environment with 503, which clients may retry, and a bug with 500. A call that no shard serves now,
  * or whose owner was lost, is not logged here: the fault behind it was logged where it occurred.
  */
-function faultResult(fault: unknown, entry: Entry | null, { logger }: ApiDeps): Result {
+function faultResult(fault: unknown, entry: CatalogEntry | null, { logger }: ApiDeps): Result {
   const operationId = entry?.operationId ?? null;
   if (fault instanceof NotServed) return unavailable(fault.retryAfterSec);
   if (fault instanceof LinkFault && fault.kind === 'lost') return unavailable(RETRY_AFTER_SEC);

@@ -8,7 +8,7 @@ import type { AddressWatch } from './addresswatch.ts';
 import { addressOf } from './exchange.ts';
 
 /** The protocol handler of one WebSocket, as the server calls it. */
-export interface DoorSocket {
+export interface UpgradedSocket {
   /** The client's address as `install` determined it; counted for `socketsPerIpMax`. */
   readonly address: string;
   /** The bytes are valid only during the call. */
@@ -18,19 +18,19 @@ export interface DoorSocket {
   /** Checks deadlines; called about once a second. */
   sweep(nowMs: number): void;
   /** Extends its deadlines by the time during which this process was stopped and could not read. */
-  grant(ms: number): void;
+  extendDeadlines(ms: number): void;
   /** Drops the connection without a close frame. */
-  cut(): void;
+  terminate(): void;
 }
 
 /** User data of the native socket. */
-export interface Attached<S extends DoorSocket> {
+export interface Attached<S extends UpgradedSocket> {
   readonly socket: S;
   /** Close code and reason, if the query asks for an unsupported protocol version or encoding. */
   readonly refusal: { readonly code: number; readonly reason: string } | null;
 }
 
-export interface DoorSettings {
+export interface UpgradeSettings {
   readonly socketsMax: number;
   readonly socketsPerIpMax: number;
   readonly heartbeatIntervalMs: number;
@@ -40,8 +40,8 @@ export interface DoorSettings {
   readonly closeGraceMs: number;
 }
 
-interface DoorDeps<S extends DoorSocket> {
-  readonly settings: DoorSettings;
+interface UpgradeDeps<S extends UpgradedSocket> {
+  readonly settings: UpgradeSettings;
   /** Bound of the native frame size, larger than the protocol's, so that an oversized frame gets a close code, not a reset. */
   readonly frameBytesMax: number;
   readonly wheel: Wheel;
@@ -74,8 +74,8 @@ const DRAIN_ROUNDS_MAX = 200;
  * Accepts and counts the WebSockets of one protocol: upgrade, bounds in total and per address, deadlines, and draining at
  * shutdown. Catches everything that a socket throws.
  */
-export class SocketDoor<S extends DoorSocket> {
-  readonly #deps: DoorDeps<S>;
+export class SocketUpgrades<S extends UpgradedSocket> {
+  readonly #deps: UpgradeDeps<S>;
   readonly #sockets = new Set<S>();
   /** Sockets whose first frame is still delayed, oldest first. */
   readonly #unopened = new Map<S, { readonly ws: WebSocket<Attached<S>>; readonly dueMs: number }>();
@@ -87,7 +87,7 @@ export class SocketDoor<S extends DoorSocket> {
   #draining = false;
   #onEmpty: (() => void) | null = null;
 
-  constructor(deps: DoorDeps<S>) {
+  constructor(deps: UpgradeDeps<S>) {
     const { identifyTimeoutMs, heartbeatIntervalMs, closeGraceMs } = deps.settings;
     this.#deps = deps;
     const shortestMs = Math.min(identifyTimeoutMs, heartbeatIntervalMs, closeGraceMs);
@@ -174,7 +174,7 @@ export class SocketDoor<S extends DoorSocket> {
     for (const socket of [...this.#sockets])
       this.guard(() => {
         this.#open(socket);
-        socket.cut();
+        socket.terminate();
       });
   }
 
@@ -212,7 +212,7 @@ export class SocketDoor<S extends DoorSocket> {
     const address = addressOf(res, trustProxy ? req.getHeader('x-forwarded-for') : undefined);
     const blockedMs = this.#deps.watch?.blockedMs(address) ?? 0;
     if (blockedMs > 0) {
-      turnAway(res, blockedMs);
+      reject(res, blockedMs);
       return;
     }
     const ofNetwork = this.#perIp.get(networkOf(address)) ?? 0;
@@ -273,7 +273,7 @@ export class SocketDoor<S extends DoorSocket> {
       const nowMs = this.#deps.nowMs();
       // The process was stopped, suspended or busy: frames received meanwhile are unread, so no client counts as late.
       if (nowMs - dueMs > this.#sweepMs)
-        for (const socket of this.#sockets) this.guard(() => socket.grant(nowMs - dueMs));
+        for (const socket of this.#sockets) this.guard(() => socket.extendDeadlines(nowMs - dueMs));
       for (const socket of this.#sockets)
         if (!this.#unopened.has(socket)) this.guard(() => socket.sweep(nowMs));
       if (this.#sockets.size > 0) this.#sweepLater();
@@ -282,7 +282,7 @@ export class SocketDoor<S extends DoorSocket> {
 }
 
 /** Answers a blocked address as the REST interface does, with HTTP: there is no WebSocket yet. */
-function turnAway(res: HttpResponse, blockedMs: number): void {
+function reject(res: HttpResponse, blockedMs: number): void {
   const retryAfterSec = Math.max(1, Math.ceil(blockedMs / 1000));
   const { headers, body } = resultOf({ ...refusal('RATE_LIMITED'), retryAfterSec });
   res.cork(() => {

@@ -96,13 +96,13 @@ function open(
   }
 }
 
-interface Parts {
+interface FormParts {
   readonly fields: Map<string, string>;
   readonly files: Upload[];
 }
 
-function collect(boy: BusboyInstance, refuse: (no: Refusal) => void): Parts {
-  const parts: Parts = { fields: new Map(), files: [] };
+function collect(boy: BusboyInstance, refuse: (no: Refusal) => void): FormParts {
+  const parts: FormParts = { fields: new Map(), files: [] };
   boy.on('field', (name, value, _nameTruncated, truncated) => {
     if (name === undefined) return refuse(malformed('A part of the form has no name.'));
     if (truncated) return refuse(refusal('PAYLOAD_TOO_LARGE'));
@@ -149,7 +149,7 @@ function named(filename: string | undefined): string {
   return clean === '' || clean === '.' || clean === '..' ? 'unknown.bin' : clean;
 }
 
-function formOf({ fields, files }: Parts): ReadForm {
+function formOf({ fields, files }: FormParts): ReadForm {
   const payload = fields.get('payload_json');
   if (payload === undefined) return { ok: true, body: Object.fromEntries(fields), files };
   const read = readJson(Buffer.from(payload, 'utf8'));

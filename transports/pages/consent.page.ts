@@ -20,7 +20,7 @@ import {
 } from './frame.ts';
 import { type Html, html, type Part } from './html.ts';
 import { formTarget } from './origin.ts';
-import type { OwnCall, PageRoutes } from './routes.ts';
+import type { PageRoutes, SignedInCall } from './routes.ts';
 import { statusOf } from './signing.page.ts';
 
 const VALUE_CHARACTERS_MAX = 4_096;
@@ -77,7 +77,12 @@ function destination(uri: string): string {
 const DECIDE = html`<div class="buttons"><button name="decision" value="approve">Authorize</button>
 <button class="second" name="decision" value="deny" formnovalidate>Cancel</button></div>`;
 
-function consentPage(call: OwnCall, consent: Consent, messages: Messages = NO_MESSAGES, status = 200): Page {
+function consentPage(
+  call: SignedInCall,
+  consent: Consent,
+  messages: Messages = NO_MESSAGES,
+  status = 200,
+): Page {
   const { request, guilds } = consent;
   const { application, scopes, redirectUri } = request;
   const body = html`${errorSummary(messages)}
@@ -96,7 +101,7 @@ ${form(`/oauth2/authorize?${call.query}`, call.frame, [
   return { ...page(`Authorize ${application.name}`, body, status), formTarget: target };
 }
 
-function decisionOf({ fields }: OwnCall): Decision {
+function decisionOf({ fields }: SignedInCall): Decision {
   const guildId = fields.get('guild_id');
   // Each bit is added once, even if a field is repeated; the authorization drops bits that were not requested.
   const bits = new Set(fields.getAll('permission').filter((text) => /^\d{1,20}$/.test(text)));
@@ -125,9 +130,9 @@ function refusedPage(messages: Messages): PageAnswer {
   );
 }
 
-async function decide(call: OwnCall, query: AuthorizeQuery, decision: Decision): Promise<PageAnswer> {
+async function decide(call: SignedInCall, query: AuthorizeQuery, decision: Decision): Promise<PageAnswer> {
   const { consents } = call.deps.oauth;
-  const decided = await consents.decide(call.visit.userId, query, decision);
+  const decided = await consents.decide(call.browserSession.userId, query, decision);
   if (decided.kind === 'decided') {
     if (decided.location !== null) return redirect(decided.location);
     return decision.authorize
@@ -135,7 +140,7 @@ async function decide(call: OwnCall, query: AuthorizeQuery, decision: Decision):
       : notice('Cancelled', 'Nothing was authorized. You can close this page.');
   }
   const messages = messagesOf(decided.refusal);
-  const described = await consents.describe(call.visit.userId, query);
+  const described = await consents.describe(call.browserSession.userId, query);
   return described.kind === 'consent'
     ? consentPage(call, described.consent, messages, statusOf(decided.refusal))
     : refusedPage(messages);
@@ -143,7 +148,7 @@ async function decide(call: OwnCall, query: AuthorizeQuery, decision: Decision):
 
 const CODE_LENGTH_MAX = 16;
 
-function codeEntry(call: OwnCall, messages: Messages = NO_MESSAGES, status = 200): Page {
+function codeEntry(call: SignedInCall, messages: Messages = NO_MESSAGES, status = 200): Page {
   const code = {
     name: 'user_code',
     label: 'Code',
@@ -157,7 +162,7 @@ ${form('/activate', call.frame, [field(code, messages), html`<div class="buttons
   return page('Connect a device', body, status);
 }
 
-function devicePage(call: OwnCall, { application, scopes }: WaitingDevice, userCode: string): Page {
+function devicePage(call: SignedInCall, { application, scopes }: WaitingDevice, userCode: string): Page {
   const body = html`<p><strong>${application.name}</strong> on the device that shows <strong>${userCode}</strong>
 wants to act for you, <strong>${call.frame.who}</strong>.</p>
 <p>Go on only if you have begun this yourself and the device is yours. Nobody has a reason to send you a code.</p>
@@ -179,7 +184,7 @@ export const consentPages: PageRoutes = {
     async get(call) {
       const query = queryOf(call.query);
       if (query === null) return BAD_LINK;
-      const described = await call.deps.oauth.consents.describe(call.visit.userId, query);
+      const described = await call.deps.oauth.consents.describe(call.browserSession.userId, query);
       if (described.kind === 'refused') return refusedPage(messagesOf(described.refusal));
       if (described.kind === 'redirect') return redirect(described.location);
       const { consent } = described;
@@ -197,8 +202,8 @@ export const consentPages: PageRoutes = {
     signedIn: true,
     get: (call) => codeEntry(call),
     async post(call) {
-      const { deps, visit, fields } = call;
-      if (deps.take('device code', visit.userId) > 0) return codeEntry(call, TOO_MANY, 429);
+      const { deps, browserSession, fields } = call;
+      if (deps.take('device code', browserSession.userId) > 0) return codeEntry(call, TOO_MANY, 429);
       const userCode = (fields.get('user_code') ?? '').trim().slice(0, CODE_LENGTH_MAX);
       const device = await deps.oauth.devices.look(userCode);
       if (device?.state !== 'pending') return codeEntry(call, UNKNOWN_CODE, 422);
@@ -206,7 +211,7 @@ export const consentPages: PageRoutes = {
       // A code in a link is not enough: the page shows who asks, and the user confirms with a second press.
       if (decision === null) return devicePage(call, device, userCode);
       const isGranted = decision === 'approve';
-      if (!(await deps.oauth.devices.finish(visit.userId, userCode, isGranted)))
+      if (!(await deps.oauth.devices.finish(browserSession.userId, userCode, isGranted)))
         return codeEntry(call, UNKNOWN_CODE, 422);
       return isGranted
         ? notice('Connected', 'Your device goes on by itself. You can close this page.')

@@ -48,8 +48,8 @@ export interface PageCall {
 }
 
 /** A request of a signed-in user. */
-export interface OwnCall extends PageCall {
-  readonly visit: BrowserSession;
+export interface SignedInCall extends PageCall {
+  readonly browserSession: BrowserSession;
 }
 
 type Handle<Call> = (call: Call) => Promise<PageAnswer> | PageAnswer;
@@ -58,10 +58,10 @@ type Handle<Call> = (call: Call) => Promise<PageAnswer> | PageAnswer;
 export type PageRoute =
   | {
       readonly signedIn: false;
-      readonly get?: Handle<PageCall & { readonly visit: BrowserSession | null }>;
-      readonly post?: Handle<PageCall & { readonly visit: BrowserSession | null }>;
+      readonly get?: Handle<PageCall & { readonly browserSession: BrowserSession | null }>;
+      readonly post?: Handle<PageCall & { readonly browserSession: BrowserSession | null }>;
     }
-  | { readonly signedIn: true; readonly get?: Handle<OwnCall>; readonly post?: Handle<OwnCall> };
+  | { readonly signedIn: true; readonly get?: Handle<SignedInCall>; readonly post?: Handle<SignedInCall> };
 
 export type PageRoutes = Readonly<Record<string, PageRoute>>;
 
@@ -167,7 +167,7 @@ function sent(answer: PageAnswer, frame: Frame): Sent {
 
 /** The viewer: the browser session that the cookie proves, and the token that binds forms to the viewer. */
 interface Visitor {
-  readonly visit: BrowserSession | null;
+  readonly browserSession: BrowserSession | null;
   readonly frame: Frame;
   /** A Set-Cookie header, if the browser needs a form cookie. */
   readonly cookie: string | undefined;
@@ -177,19 +177,23 @@ async function visitorOf(exchange: Exchange, jar: CookieJar, deps: PagesDeps): P
   const { accounts } = deps;
   const header = exchange.headers.get('cookie');
   const session = readCookie(header, jar.session);
-  const visit = session === null ? null : await accounts.browserSession(session);
-  if (visit !== null) {
+  const browserSession = session === null ? null : await accounts.browserSession(session);
+  if (browserSession !== null) {
     const [csrf, profile] = await Promise.all([
       accounts.digest(`session ${session}`),
-      accounts.profile(visit.userId),
+      accounts.profile(browserSession.userId),
     ]);
-    return { visit, frame: { csrf, who: profile?.username ?? visit.userId }, cookie: undefined };
+    return {
+      browserSession,
+      frame: { csrf, who: profile?.username ?? browserSession.userId },
+      cookie: undefined,
+    };
   }
   const kept = readCookie(header, jar.form);
   const known = kept !== null && FORM_COOKIE.test(kept) ? kept : null;
   const form = known ?? Buffer.from(deps.randomBytes(32)).toString('base64url');
   const cookie = known === null ? jar.set(jar.form, form, FORM_COOKIE_SEC) : undefined;
-  return { visit: null, frame: { csrf: await accounts.digest(`form ${form}`), who: null }, cookie };
+  return { browserSession: null, frame: { csrf: await accounts.digest(`form ${form}`), who: null }, cookie };
 }
 
 async function serve(
@@ -205,8 +209,8 @@ async function serve(
     agent: exchange.headers.get('user-agent') ?? '',
     devices: deviceNames(readCookie(exchange.headers.get('cookie'), jar.device) ?? ''),
   };
-  const { visit, frame, cookie } = await visitorOf(exchange, jar, deps);
-  if (visit !== null) body?.signIn(visit.userId);
+  const { browserSession, frame, cookie } = await visitorOf(exchange, jar, deps);
+  if (browserSession !== null) body?.signIn(browserSession.userId);
   const done = (answer: PageAnswer) => sent({ ...(cookie !== undefined && { cookie }), ...answer }, frame);
   const read = exchange.method === 'POST' ? await readForm(exchange, body, frame, deps, place) : EMPTY;
   if (!read.ok) return done(read.answer);
@@ -215,8 +219,8 @@ async function serve(
   const method = exchange.method === 'POST' ? 'post' : 'get';
   if (!['GET', 'HEAD', 'POST'].includes(exchange.method) || route[method] === undefined)
     return done(NO_METHOD);
-  if (!route.signedIn) return done(await route[method]({ ...call, visit }));
-  if (visit !== null) return done(await route[method]({ ...call, visit }));
+  if (!route.signedIn) return done(await route[method]({ ...call, browserSession }));
+  if (browserSession !== null) return done(await route[method]({ ...call, browserSession }));
   const next = exchange.query === '' ? path : `${path}?${exchange.query}`;
   return done(redirect(`/login?next=${encodeURIComponent(next)}`));
 }

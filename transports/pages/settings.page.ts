@@ -20,7 +20,7 @@ import {
   time,
 } from './frame.ts';
 import { type Html, html, type Part, trusted } from './html.ts';
-import type { OwnCall, PageRoute, PageRoutes } from './routes.ts';
+import type { PageRoute, PageRoutes, SignedInCall } from './routes.ts';
 import { statusOf } from './signing.page.ts';
 
 /** Confirmations by the keyword in the URL; text from a link is never shown. */
@@ -51,7 +51,7 @@ interface Trouble {
 const section = (id: string, title: string, content: Part): Html =>
   html`<section aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>${content}</section>`;
 
-function profileForm(call: OwnCall, profile: Profile, messages: Messages): Html {
+function profileForm(call: SignedInCall, profile: Profile, messages: Messages): Html {
   const { username, globalName } = profile;
   return form('/settings/profile', call.frame, [
     field({ name: 'username', label: 'Username', value: username, autocomplete: 'username' }, messages),
@@ -69,7 +69,7 @@ function profileForm(call: OwnCall, profile: Profile, messages: Messages): Html 
   ]);
 }
 
-function emailForm(call: OwnCall, { email, claimedEmail }: Profile, messages: Messages): Html {
+function emailForm(call: SignedInCall, { email, claimedEmail }: Profile, messages: Messages): Html {
   return html`<p>${email === null ? 'No address is confirmed.' : html`Confirmed: <strong>${email}</strong>`}</p>
 ${
   claimedEmail !== null &&
@@ -83,7 +83,7 @@ ${form('/settings/email', call.frame, [
 ])}`;
 }
 
-function passwordForm(call: OwnCall, { loginName }: Profile, messages: Messages): Html {
+function passwordForm(call: SignedInCall, { loginName }: Profile, messages: Messages): Html {
   return form('/settings/password', call.frame, [
     // For password managers, which save both fields together.
     html`<input type="hidden" autocomplete="username" value="${loginName}">`,
@@ -96,7 +96,7 @@ function passwordForm(call: OwnCall, { loginName }: Profile, messages: Messages)
   ]);
 }
 
-function factorPart(call: OwnCall, { hasFactor, recoveryCodesLeft }: Profile, messages: Messages): Html {
+function factorPart(call: SignedInCall, { hasFactor, recoveryCodesLeft }: Profile, messages: Messages): Html {
   if (!hasFactor)
     return html`<p>With two-step sign-in a thief of your password cannot get in without your device.</p>
 <p><a href="/settings/two-step">Switch it on</a></p>`;
@@ -122,11 +122,11 @@ function browserName(agent: string): string {
   return system === undefined ? browser : `${browser} on ${system}`;
 }
 
-async function browsersPart(call: OwnCall): Promise<Html> {
-  const visits = await call.deps.accounts.browserSessions(call.visit.userId);
+async function browsersPart(call: SignedInCall): Promise<Html> {
+  const visits = await call.deps.accounts.browserSessions(call.browserSession.userId);
   return html`<ul class="list">${visits.map(
     ({ id, agent, address, startedMs, seenMs }) => html`<li class="panel">
-<p><strong>${browserName(agent)}</strong>${id === call.visit.signInId && ' (this one)'}<br>
+<p><strong>${browserName(agent)}</strong>${id === call.browserSession.signInId && ' (this one)'}<br>
 ${address}, since ${time(startedMs)}, last seen ${time(seenMs)}</p>
 ${form('/settings/browsers', call.frame, [hidden('id', id), html`<button class="second" aria-label="Sign out ${browserName(agent)}">Sign out</button>`])}
 </li>`,
@@ -134,8 +134,8 @@ ${form('/settings/browsers', call.frame, [hidden('id', id), html`<button class="
 ${form('/settings/browsers', call.frame, [hidden('id', ''), button('Sign out everything else, programs too', 'second')])}`;
 }
 
-async function applicationsPart(call: OwnCall): Promise<Html> {
-  const grants = await call.deps.oauth.grants(call.visit.userId);
+async function applicationsPart(call: SignedInCall): Promise<Html> {
+  const grants = await call.deps.oauth.grants(call.browserSession.userId);
   if (grants.length === 0) return html`<p>You have let no application act for you.</p>`;
   const named = await Promise.all(
     grants.map(async ({ applicationId, scopes }) => ({
@@ -152,8 +152,12 @@ ${form('/settings/applications', call.frame, [hidden('id', applicationId), html`
   )}</ul>`;
 }
 
-async function settings(call: OwnCall, trouble: Trouble | null = null, status = 200): Promise<PageAnswer> {
-  const profile = await call.deps.accounts.profile(call.visit.userId);
+async function settings(
+  call: SignedInCall,
+  trouble: Trouble | null = null,
+  status = 200,
+): Promise<PageAnswer> {
+  const profile = await call.deps.accounts.profile(call.browserSession.userId);
   if (profile === null) return notice('No account', 'This account cannot be changed here.', null, 403);
   const at = (id: string) => (trouble?.at === id ? trouble.messages : NO_MESSAGES);
   const done = DONE[call.query.get('done') ?? ''];
@@ -174,7 +178,7 @@ ${section('applications', 'Applications that act for you', await applicationsPar
  */
 function change(
   done: string,
-  run: (call: OwnCall, value: (name: string) => string) => Promise<Reply<unknown>>,
+  run: (call: SignedInCall, value: (name: string) => string) => Promise<Reply<unknown>>,
   fields: Readonly<Record<string, string>> = {},
 ): PageRoute {
   return {
@@ -195,7 +199,7 @@ const DONE_REPLY = { ok: true, value: null } as const;
 
 /** The picture needs no description: the key beside it can be typed. */
 function offerPage(
-  call: OwnCall,
+  call: SignedInCall,
   offer: FactorOffer,
   messages: Messages = NO_MESSAGES,
   status = 200,
@@ -230,12 +234,12 @@ Each gets you in once, instead of a code. They are not shown again.</p>
 }
 
 async function offered(
-  call: OwnCall,
+  call: SignedInCall,
   sealed?: string,
   messages?: Messages,
   status?: number,
 ): Promise<PageAnswer> {
-  const reply = await call.deps.accounts.offerFactor(call.visit.userId, sealed);
+  const reply = await call.deps.accounts.offerFactor(call.browserSession.userId, sealed);
   return reply.ok ? offerPage(call, reply.value, messages, status) : redirect('/settings');
 }
 
@@ -243,33 +247,36 @@ async function offered(
 export const settingsPages: PageRoutes = {
   '/settings': { signedIn: true, get: (call) => settings(call) },
 
-  '/settings/profile': change('profile', ({ deps, visit }, value) =>
-    deps.accounts.rename(visit.userId, { username: value('username'), globalName: value('global_name') }),
+  '/settings/profile': change('profile', ({ deps, browserSession }, value) =>
+    deps.accounts.rename(browserSession.userId, {
+      username: value('username'),
+      globalName: value('global_name'),
+    }),
   ),
   '/settings/email': change(
     'email',
-    ({ deps, visit, place }, value) => {
+    ({ deps, browserSession, place }, value) => {
       const given = { email: value('email'), current: value('email_current') };
-      return deps.accounts.changeEmail(visit.userId, given, place);
+      return deps.accounts.changeEmail(browserSession.userId, given, place);
     },
     { current: 'email_current' },
   ),
-  '/settings/email/again': change('email', ({ deps, visit, place }) =>
-    deps.accounts.askToConfirm(visit.userId, place),
+  '/settings/email/again': change('email', ({ deps, browserSession, place }) =>
+    deps.accounts.askToConfirm(browserSession.userId, place),
   ),
-  '/settings/password': change('password', ({ deps, visit, place }, value) => {
+  '/settings/password': change('password', ({ deps, browserSession, place }, value) => {
     const given = { current: value('current'), password: value('password') };
-    return deps.accounts.changePassword(visit.userId, given, visit.signInId, place);
+    return deps.accounts.changePassword(browserSession.userId, given, browserSession.signInId, place);
   }),
-  '/settings/browsers': change('browsers', async ({ deps, visit }, value) => {
+  '/settings/browsers': change('browsers', async ({ deps, browserSession }, value) => {
     const id = value('id');
-    if (id === '') await deps.accounts.closeAll(visit.userId, visit.signInId);
-    else if (isSnowflake(id)) await deps.accounts.close(visit.userId, id);
+    if (id === '') await deps.accounts.closeAll(browserSession.userId, browserSession.signInId);
+    else if (isSnowflake(id)) await deps.accounts.close(browserSession.userId, id);
     return DONE_REPLY;
   }),
-  '/settings/applications': change('applications', async ({ deps, visit }, value) => {
+  '/settings/applications': change('applications', async ({ deps, browserSession }, value) => {
     const id = value('id');
-    if (isSnowflake(id)) await deps.oauth.deauthorize(visit.userId, id as ApplicationId);
+    if (isSnowflake(id)) await deps.oauth.deauthorize(browserSession.userId, id as ApplicationId);
     return DONE_REPLY;
   }),
 
@@ -279,15 +286,15 @@ export const settingsPages: PageRoutes = {
     async post(call) {
       const value = (name: string) => call.fields.get(name) ?? '';
       const given = { sealed: value('sealed'), code: value('code'), current: value('current') };
-      const reply = await call.deps.accounts.enableFactor(call.visit.userId, given, call.place);
+      const reply = await call.deps.accounts.enableFactor(call.browserSession.userId, given, call.place);
       if (reply.ok) return codesPage(reply.value);
       return offered(call, given.sealed, messagesOf(reply.refusal), statusOf(reply.refusal));
     },
   },
   '/settings/two-step/off': change(
     'factor',
-    ({ deps, visit, place }, value) =>
-      deps.accounts.disableFactor(visit.userId, { current: value('factor_current') }, place),
+    ({ deps, browserSession, place }, value) =>
+      deps.accounts.disableFactor(browserSession.userId, { current: value('factor_current') }, place),
     { current: 'factor_current' },
   ),
 };

@@ -86,11 +86,12 @@ ${form(
 
 /** Starts a browser session with a new cookie, so that a cookie planted by an attacker is useless. */
 async function enter(
-  call: PageCall & { readonly visit: { readonly userId: UserId; readonly signInId: string } | null },
+  call: PageCall & { readonly browserSession: { readonly userId: UserId; readonly signInId: string } | null },
   userId: UserId,
 ): Promise<PageAnswer> {
   const { accounts } = call.deps;
-  if (call.visit !== null) await accounts.close(call.visit.userId, call.visit.signInId);
+  if (call.browserSession !== null)
+    await accounts.close(call.browserSession.userId, call.browserSession.signInId);
   const device = `${userId}.${Buffer.from(call.deps.randomBytes(DEVICE_BYTES)).toString('base64url')}`;
   const token = await accounts.open(userId, call.place, device);
   const { cookies, place } = call;
@@ -168,7 +169,7 @@ ${form(
 export const signingPages: PageRoutes = {
   '/login': {
     signedIn: false,
-    get: (call) => (call.visit === null ? loginPage(call) : redirect(nextOf(call) ?? HOME)),
+    get: (call) => (call.browserSession === null ? loginPage(call) : redirect(nextOf(call) ?? HOME)),
     async post(call) {
       const { accounts } = call.deps;
       const login = call.fields.get('login') ?? '';
@@ -195,7 +196,7 @@ export const signingPages: PageRoutes = {
 
   '/register': {
     signedIn: false,
-    get: (call) => (call.visit === null ? registerPage(call) : redirect(nextOf(call) ?? HOME)),
+    get: (call) => (call.browserSession === null ? registerPage(call) : redirect(nextOf(call) ?? HOME)),
     async post(call) {
       const value = (name: string) => call.fields.get(name) ?? '';
       const email = value('email').trim() === '' ? null : value('email');
@@ -214,7 +215,7 @@ export const signingPages: PageRoutes = {
         form('/logout', call.frame, html`<div class="buttons"><button>Sign out</button></div>`),
       ),
     async post(call) {
-      await call.deps.accounts.close(call.visit.userId, call.visit.signInId);
+      await call.deps.accounts.close(call.browserSession.userId, call.browserSession.signInId);
       return { ...redirect('/login'), cookie: call.cookies.set(call.cookies.session, null, 0) };
     },
   },

@@ -1,26 +1,26 @@
 import { createHash } from 'node:crypto';
-import { compileForm, type Read } from './form.ts';
+import { compileValidator, type Validate } from './form.ts';
 import type { AnyOperation } from './operation.ts';
 import { OPERATIONS } from './operations.generated.ts';
 
 /** One operation with its compiled readers. */
-export interface Entry {
+export interface CatalogEntry {
   readonly operationId: string;
   readonly method: string;
   /** Path below the API's base, with parameters as `:name`. */
   readonly path: string;
   /** Null for an operation of the platform that this server does not implement yet. */
   readonly operation: AnyOperation | null;
-  readonly readQuery: (value: unknown) => Read;
-  readonly readBody: (value: unknown) => Read;
+  readonly readQuery: (value: unknown) => Validate;
+  readonly readBody: (value: unknown) => Validate;
   /** Value of `X-RateLimit-Bucket`: opaque, and equal for all operations that share counters. */
   readonly bucketHash: string;
 }
 
 /** Every operation by operationId: those implemented, and the rest of the platform's, which are answered with 404. */
-export type Catalog = ReadonlyMap<string, Entry>;
+export type Catalog = ReadonlyMap<string, CatalogEntry>;
 
-const ignore = (): Read => ({ ok: true, value: {} });
+const ignore = (): Validate => ({ ok: true, value: {} });
 const hash = (group: string): string => createHash('sha256').update(group).digest('hex').slice(0, 32);
 
 /**
@@ -29,7 +29,7 @@ const hash = (group: string): string => createHash('sha256').update(group).diges
  * @throws Error when a schema uses keywords that `schema.ts` does not produce.
  */
 export function createCatalog(operations: Readonly<Record<string, AnyOperation>>): Catalog {
-  const catalog = new Map<string, Entry>();
+  const catalog = new Map<string, CatalogEntry>();
   for (const [operationId, operation] of Object.entries(operations)) {
     const { method, path, query, body, bucket } = operation;
     catalog.set(operationId, {
@@ -37,8 +37,8 @@ export function createCatalog(operations: Readonly<Record<string, AnyOperation>>
       method,
       path,
       operation,
-      readQuery: query ? compileForm(query, true) : ignore,
-      readBody: body ? compileForm(body) : ignore,
+      readQuery: query ? compileValidator(query, true) : ignore,
+      readBody: body ? compileValidator(body) : ignore,
       bucketHash: hash(bucket.group ?? operationId),
     });
   }

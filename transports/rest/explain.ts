@@ -1,6 +1,6 @@
 import { readLink } from '../../protocol/links.ts';
 import { type ErrorTree, type FieldError, treeKey } from '../../protocol/refusal.ts';
-import { type Dictionary, isDictionary, type Node, valuesOf } from './node.ts';
+import { type Dictionary, isDictionary, type SchemaNode, valuesOf } from './node.ts';
 import { wrongName } from './schema.ts';
 
 const leaf = (code: string, message: string): ErrorTree => ({ _errors: [{ code, message }] });
@@ -11,7 +11,7 @@ export const REQUIRED = leaf('BASE_TYPE_REQUIRED', 'This field is required');
  * Explains in the platform's error format where and how `value` violates its schema; undefined when it is valid.
  * Cost: O(size of the value within the schema's bounds); it runs only after the compiled checker has refused the value.
  */
-export function explain(node: Node, value: unknown): ErrorTree | undefined {
+export function explain(node: SchemaNode, value: unknown): ErrorTree | undefined {
   if (node.anyOf) return explainUnion(node.anyOf, value);
   if (node.enum) return explainChoice(node.enum, value);
   if ('const' in node) return explainChoice([node.const], value);
@@ -53,7 +53,7 @@ function explainChoice(choices: readonly unknown[], value: unknown): ErrorTree |
   );
 }
 
-function explainString(node: Node, value: unknown): ErrorTree | undefined {
+function explainString(node: SchemaNode, value: unknown): ErrorTree | undefined {
   if (typeof value !== 'string') {
     if (node.form === 'snowflake') return notSnowflake(value);
     return leaf('STRING_TYPE_CONVERT', `Could not interpret "${shown(value)}" as string.`);
@@ -66,7 +66,7 @@ function explainString(node: Node, value: unknown): ErrorTree | undefined {
 export const notSnowflake = (value: unknown): ErrorTree =>
   leaf('NUMBER_TYPE_COERCE', `Value "${shown(value)}" is not snowflake.`);
 
-function explainForm(node: Node, value: string): ErrorTree {
+function explainForm(node: SchemaNode, value: string): ErrorTree {
   switch (node.form) {
     case 'snowflake':
       return notSnowflake(value);
@@ -91,7 +91,7 @@ function explainForm(node: Node, value: string): ErrorTree {
   }
 }
 
-function explainLength(node: Node, value: string): ErrorTree | undefined {
+function explainLength(node: SchemaNode, value: string): ErrorTree | undefined {
   const { minLength: min = 0, maxLength: max } = node;
   const length = codePoints(value, max ?? min);
   if (length >= min && (max === undefined || length <= max)) return undefined;
@@ -112,7 +112,7 @@ function codePoints(text: string, enough: number): number {
   return count;
 }
 
-function explainNumber(node: Node, value: unknown): ErrorTree | undefined {
+function explainNumber(node: SchemaNode, value: unknown): ErrorTree | undefined {
   const kind = node.type === 'integer' ? 'int' : 'float';
   const fits = kind === 'int' ? Number.isInteger(value) : Number.isFinite(value);
   if (typeof value !== 'number' || !fits)
@@ -124,7 +124,7 @@ function explainNumber(node: Node, value: unknown): ErrorTree | undefined {
   return undefined;
 }
 
-function explainObject(node: Node, value: unknown): ErrorTree | undefined {
+function explainObject(node: SchemaNode, value: unknown): ErrorTree | undefined {
   if (!isDictionary(value)) return leaf('MODEL_TYPE_CONVERT', 'Only dictionaries may be used in a ModelType');
   const values = valuesOf(node);
   if (values) return explainMap(node, values, value);
@@ -138,7 +138,7 @@ function explainObject(node: Node, value: unknown): ErrorTree | undefined {
   return orNothing(tree);
 }
 
-function explainMap(node: Node, values: Node, value: Dictionary): ErrorTree | undefined {
+function explainMap(node: SchemaNode, values: SchemaNode, value: Dictionary): ErrorTree | undefined {
   const entries = Object.entries(value);
   if (node.maxProperties !== undefined && entries.length > node.maxProperties)
     return outOfBounds(0, node.maxProperties);
@@ -150,7 +150,7 @@ function explainMap(node: Node, values: Node, value: Dictionary): ErrorTree | un
   return orNothing(tree);
 }
 
-function explainList(node: Node, value: unknown): ErrorTree | undefined {
+function explainList(node: SchemaNode, value: unknown): ErrorTree | undefined {
   if (!Array.isArray(value)) return leaf('LIST_TYPE_CONVERT', 'Only iterables may be used in a ListType');
   const { minItems: min = 0, maxItems: max, items } = node;
   if (value.length < min || (max !== undefined && value.length > max)) return outOfBounds(min, max);
@@ -165,7 +165,7 @@ function explainList(node: Node, value: unknown): ErrorTree | undefined {
 const orNothing = (tree: ErrorTree): ErrorTree | undefined =>
   Object.keys(tree).length > 0 ? tree : undefined;
 
-function explainUnion(branches: readonly Node[], value: unknown): ErrorTree | undefined {
+function explainUnion(branches: readonly SchemaNode[], value: unknown): ErrorTree | undefined {
   if (value === null && !branches.some((branch) => branch.type === 'null')) return REQUIRED;
   const branch = closest(branches, value, () => value);
   return branch && explain(branch, value);
@@ -176,16 +176,16 @@ function explainUnion(branches: readonly Node[], value: unknown): ErrorTree | un
  * after coercion, else the one with the fewest errors, where a wrong type or discriminator weighs most.
  */
 export function closest(
-  branches: readonly Node[],
+  branches: readonly SchemaNode[],
   value: unknown,
-  shaped: (branch: Node) => unknown,
-): Node | undefined {
+  shaped: (branch: SchemaNode) => unknown,
+): SchemaNode | undefined {
   const isPrimitive = typeof value !== 'object' || value === null;
   const exact = isPrimitive ? branches.find((branch) => explain(branch, value) === undefined) : undefined;
   if (exact) return exact;
   const real = branches.filter((branch) => branch.type !== 'null');
   if (real.length <= 1) return real[0] ?? branches[0];
-  let best: Node | undefined;
+  let best: SchemaNode | undefined;
   let bestWeight = Number.POSITIVE_INFINITY;
   for (const branch of real) {
     const candidate = shaped(branch);
@@ -208,7 +208,7 @@ function countLeaves(tree: ErrorTree | FieldError[] | undefined): number {
 }
 
 /** Counts wrong values of constants (`type: 2`), which show that another branch was meant. */
-function mismatch(branch: Node, value: unknown): number {
+function mismatch(branch: SchemaNode, value: unknown): number {
   if (!isDictionary(value)) return 0;
   const wrong = Object.entries(branch.properties ?? {}).filter(
     ([key, child]) =>

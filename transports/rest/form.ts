@@ -3,11 +3,11 @@ import { Compile } from 'typebox/compile';
 import type { ErrorTree, Refusal } from '../../protocol/refusal.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { explain } from './explain.ts';
-import { asNode, type Node } from './node.ts';
-import { shape } from './shape.ts';
+import { asSchemaNode, type SchemaNode } from './node.ts';
+import { coerce } from './shape.ts';
 
 /** A validated part of a request, with only the known keys, or the platform's error 50035. */
-export type Read =
+export type Validate =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly refusal: Refusal };
 
@@ -18,12 +18,12 @@ export type Read =
  * @param text True for query strings, in which every value is text.
  * @throws Error when the schema uses a keyword that `explain` does not support; thrown at start-up, never during a request.
  */
-export function compileForm(schema: TSchema, text = false): (value: unknown) => Read {
-  const node = asNode(schema);
-  understood(node, '#');
+export function compileValidator(schema: TSchema, text = false): (value: unknown) => Validate {
+  const node = asSchemaNode(schema);
+  checkSupported(node, '#');
   const checker = Compile(schema);
   return (value) => {
-    const shaped = shape(node, value, text);
+    const shaped = coerce(node, value, text);
     if (checker.Check(shaped)) return { ok: true, value: shaped };
     return { ok: false, refusal: invalidForm(explain(node, shaped) ?? UNEXPLAINED) };
   };
@@ -39,7 +39,7 @@ const UNEXPLAINED: ErrorTree = {
   _errors: [{ code: 'BASE_TYPE_INVALID', message: 'This value is not valid.' }],
 };
 
-const UNDERSTOOD = new Set([
+const SUPPORTED = new Set([
   'type',
   'form',
   'description',
@@ -60,15 +60,15 @@ const UNDERSTOOD = new Set([
   'const',
 ]);
 
-function understood(node: Node, where: string): void {
+function checkSupported(node: SchemaNode, where: string): void {
   for (const key of Object.keys(node)) {
-    if (!UNDERSTOOD.has(key) && !key.startsWith('~'))
+    if (!SUPPORTED.has(key) && !key.startsWith('~'))
       throw new Error(`Schema keyword "${key}" at ${where} is not part of the vocabulary of schema.ts.`);
   }
-  for (const [key, child] of Object.entries(node.properties ?? {})) understood(child, `${where}/${key}`);
-  for (const child of node.anyOf ?? []) understood(child, `${where}/anyOf`);
-  if (node.items) understood(node.items, `${where}/items`);
+  for (const [key, child] of Object.entries(node.properties ?? {})) checkSupported(child, `${where}/${key}`);
+  for (const child of node.anyOf ?? []) checkSupported(child, `${where}/anyOf`);
+  if (node.items) checkSupported(node.items, `${where}/items`);
   if (node.patternProperties) {
-    for (const child of Object.values(node.patternProperties)) understood(child, `${where}/*`);
+    for (const child of Object.values(node.patternProperties)) checkSupported(child, `${where}/*`);
   }
 }

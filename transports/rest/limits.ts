@@ -1,7 +1,7 @@
 import type { InvalidCalls } from '../../engine/ratelimit/invalid.ts';
 import type { Attempt, Verdict } from '../../engine/ratelimit/limiter.ts';
 import { networkOf } from '../../protocol/addresses.ts';
-import type { Entry } from './catalog.ts';
+import type { CatalogEntry } from './catalog.ts';
 import type { Caller } from './operation.ts';
 import { type Result, textOf } from './result.ts';
 
@@ -15,7 +15,7 @@ interface LimitRules {
 export interface Limits {
   /** Counts one call. The headers are added to any answer; `refused` is set when the answer is 429. */
   admit(
-    entry: Entry,
+    entry: CatalogEntry,
     params: Readonly<Record<string, string>>,
     caller: Caller | null,
     address: string,
@@ -36,7 +36,7 @@ const VIA = { Via: '1.1 guildhall' };
 const seconds = (ms: number): string => (ms / 1000).toFixed(3);
 
 /** The bucket of a call and its key: the caller, or the application while its development limits apply. */
-function bucketOf({ operation }: Entry, caller: Caller | null, address: string, development: boolean) {
+function bucketOf({ operation }: CatalogEntry, caller: Caller | null, address: string, development: boolean) {
   const bucket = operation?.bucket ?? UNBUILT;
   const principal = caller?.userId ?? networkOf(address);
   if (!development || !('development' in bucket) || !bucket.development || !caller?.applicationId)

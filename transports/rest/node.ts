@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import type { Form } from './schema.ts';
 
 /** A schema as the functions that walk it use it: plain JSON Schema with the keywords that `schema.ts` produces. */
-export interface Node {
+export interface SchemaNode {
   readonly type?: string;
   readonly form?: Form;
   readonly minLength?: number;
@@ -12,18 +12,18 @@ export interface Node {
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly maxProperties?: number;
-  readonly items?: Node;
-  readonly properties?: Readonly<Record<string, Node>>;
+  readonly items?: SchemaNode;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly required?: readonly string[];
-  readonly patternProperties?: Readonly<Record<string, Node>>;
-  readonly anyOf?: readonly Node[];
+  readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
+  readonly anyOf?: readonly SchemaNode[];
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly '~refine'?: readonly { check(value: unknown): boolean }[];
 }
 
 /** A typebox schema is a JSON Schema object; its static type only hides the keywords. */
-export const asNode = (schema: TSchema): Node => schema;
+export const asSchemaNode = (schema: TSchema): SchemaNode => schema;
 
 export type Dictionary = Readonly<Record<string, unknown>>;
 
@@ -32,5 +32,5 @@ export const isDictionary = (value: unknown): value is Dictionary =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The schema of a map's values; undefined when the node is not a map. */
-export const valuesOf = (node: Node): Node | undefined =>
+export const valuesOf = (node: SchemaNode): SchemaNode | undefined =>
   node.patternProperties ? Object.values(node.patternProperties)[0] : undefined;

@@ -42,7 +42,7 @@ export interface Bucket {
 }
 
 /** The input of a handler. `params` are the path's parameters, ids already validated. */
-export interface Call<Params, Query, Body, Auth extends AuthKind> {
+export interface OperationCall<Params, Query, Body, Auth extends AuthKind> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
@@ -113,7 +113,10 @@ export interface Operation<
   readonly oauth2?: true;
   /** Status of a successful call; 204 has no body. */
   readonly status: 200 | 201 | 202 | 204;
-  handle(call: Call<Params<Path>, Static<Q>, Static<B>, Auth>, services: Services): Promise<Answer> | Answer;
+  handle(
+    call: OperationCall<Params<Path>, Static<Q>, Static<B>, Auth>,
+    services: Services,
+  ): Promise<Answer> | Answer;
 }
 
 /** Declares one operation; the function only infers the types of `handle` from path and schemas. */

@@ -5,7 +5,7 @@ import { isSnowflake } from '../../protocol/ids.ts';
 import { oauthRefusal } from '../../protocol/oauth.ts';
 import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Scopes } from '../../protocol/scopes.ts';
-import type { Catalog, Entry } from './catalog.ts';
+import type { Catalog, CatalogEntry } from './catalog.ts';
 import { notSnowflake, REQUIRED } from './explain.ts';
 import { invalidForm } from './form.ts';
 import type { Limits } from './limits.ts';
@@ -48,7 +48,7 @@ interface PipelineDeps {
 }
 
 /** Headers for the answer of an admitted call, or the answer that refuses the call. */
-type Admission =
+type RequestAdmission =
   | { readonly ok: true; readonly headers: Readonly<Record<string, string>> }
   | { readonly ok: false; readonly result: Result };
 
@@ -58,7 +58,11 @@ export interface Pipeline {
    * Applies rate limits and authentication, which need no body, so that the transport can refuse a call before reading one.
    * Counts one call.
    */
-  admit(operationId: string, params: Readonly<Record<string, string>>, context: CallContext): Admission;
+  admit(
+    operationId: string,
+    params: Readonly<Record<string, string>>,
+    context: CallContext,
+  ): RequestAdmission;
   /** Runs an admitted call: validates its parts against their schemas, runs hooks and the handler. */
   run(operationId: string, call: Invocation, headers: Readonly<Record<string, string>>): Promise<Result>;
   /** The answer to an admitted call whose body could not be read. */
@@ -75,7 +79,7 @@ export interface Pipeline {
 export function createPipeline(deps: PipelineDeps): Pipeline {
   const { catalog, limits } = deps;
 
-  function entryOf(operationId: string): Entry {
+  function entryOf(operationId: string): CatalogEntry {
     const entry = catalog.get(operationId);
     if (!entry) throw new RangeError(`Unknown operation: "${operationId}".`);
     return entry;
@@ -91,7 +95,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     operationId: string,
     params: Readonly<Record<string, string>>,
     context: CallContext,
-  ): Admission {
+  ): RequestAdmission {
     const entry = entryOf(operationId);
     const { caller, address } = context;
     const admitted = address === null ? undefined : limits?.admit(entry, params, caller, address);
@@ -129,7 +133,7 @@ const REASON_LENGTH_MAX = 512;
 const LONG_REASON = invalidField(['reason'], 'BASE_TYPE_MAX_LENGTH', 'Must be 512 or fewer in length.');
 
 async function perform(
-  entry: Entry,
+  entry: CatalogEntry,
   operation: AnyOperation,
   call: Invocation,
   headers: Readonly<Record<string, string>>,
@@ -168,14 +172,15 @@ async function perform(
   return result;
 }
 
-const holdsMessages = ({ path }: Entry): boolean => path.includes('/messages') || path.endsWith('/pins');
+const holdsMessages = ({ path }: CatalogEntry): boolean =>
+  path.includes('/messages') || path.endsWith('/pins');
 
-type Parts = Required<ApiParams>;
+type RequestParts = Required<ApiParams>;
 
 function readParts(
-  entry: Entry,
+  entry: CatalogEntry,
   call: ApiParams,
-): { readonly ok: true; readonly parts: Parts } | { readonly ok: false; readonly refusal: Refusal } {
+): { readonly ok: true; readonly parts: RequestParts } | { readonly ok: false; readonly refusal: Refusal } {
   const params: Record<string, string> = {};
   const wrong: ErrorTree = {};
   // Only an embedding program can omit a parameter or pass a number; over HTTP neither happens.
@@ -191,7 +196,10 @@ function readParts(
   const body = entry.readBody(call.body ?? {});
   if (!body.ok) return body;
   const files = call.files ?? [];
-  return { ok: true, parts: { params, query: query.value as Parts['query'], body: body.value, files } };
+  return {
+    ok: true,
+    parts: { params, query: query.value as RequestParts['query'], body: body.value, files },
+  };
 }
 
 const PARAMETER = /:\w+/g;

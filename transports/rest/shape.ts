@@ -1,7 +1,7 @@
 import { keepsDigits, withoutBigints } from '../../protocol/json.ts';
 import { readLink } from '../../protocol/links.ts';
 import { closest } from './explain.ts';
-import { type Dictionary, isDictionary, type Node, valuesOf } from './node.ts';
+import { type Dictionary, isDictionary, type SchemaNode, valuesOf } from './node.ts';
 
 const INTEGER_TEXT = /^-?\d{1,16}$/;
 const NUMBER_TEXT = /^-?\d{1,16}(?:\.\d{1,16})?$/;
@@ -16,24 +16,24 @@ const FALSE_TEXT = new Set(['False', 'false', '0']);
  *
  * @param text True for query strings: booleans are words, and a list may be given as a single value.
  */
-export function shape(node: Node, value: unknown, text: boolean): unknown {
-  if (node.anyOf) return shapeUnion(node.anyOf, value, text);
-  if (node.enum) return shapeChoice(node.enum, value);
-  if (text && Array.isArray(value) && node.type !== 'array') return shape(node, value.at(-1), text);
+export function coerce(node: SchemaNode, value: unknown, text: boolean): unknown {
+  if (node.anyOf) return coerceUnion(node.anyOf, value, text);
+  if (node.enum) return coerceChoice(node.enum, value);
+  if (text && Array.isArray(value) && node.type !== 'array') return coerce(node, value.at(-1), text);
   switch (node.type) {
     case 'object':
-      return isDictionary(value) ? shapeObject(node, value, text) : value;
+      return isDictionary(value) ? coerceObject(node, value, text) : value;
     case 'array':
-      return shapeList(node, text && typeof value === 'string' ? [value] : value, text);
+      return coerceList(node, text && typeof value === 'string' ? [value] : value, text);
     case 'string':
-      return shapeString(node, value);
+      return coerceString(node, value);
     case 'integer':
       return typeof value === 'string' && INTEGER_TEXT.test(value) ? Number(value) : value;
     case 'number':
       if (typeof value === 'bigint') return Number(value);
       return typeof value === 'string' && NUMBER_TEXT.test(value) ? Number(value) : value;
     case 'boolean':
-      return text ? shapeBoolean(value) : value;
+      return text ? coerceBoolean(value) : value;
     default:
       return node.type === undefined && !('const' in node) ? withoutBigints(value) : value;
   }
@@ -43,10 +43,10 @@ export function shape(node: Node, value: unknown, text: boolean): unknown {
 export const plainText = (text: string): string =>
   text.replaceAll('\u0000', '').replace(/\p{Surrogate}/gu, '\ufffd');
 
-function shapeString(node: Node, value: unknown): unknown {
+function coerceString(node: SchemaNode, value: unknown): unknown {
   // Not for images, which are megabytes and whose format excludes both, nor for names, which are refused if they contain either.
   if (typeof value === 'string') {
-    if (node.form === 'url') return shapeUrl(value.trim(), node.maxLength ?? 0);
+    if (node.form === 'url') return coerceUrl(value.trim(), node.maxLength ?? 0);
     return node.form === 'image' || node.form === 'name' ? value : plainText(value);
   }
   if (typeof value !== 'number' && typeof value !== 'bigint') return value;
@@ -58,48 +58,48 @@ function shapeString(node: Node, value: unknown): unknown {
   return value;
 }
 
-function shapeUrl(text: string, max: number): string {
+function coerceUrl(text: string, max: number): string {
   const read = readLink(text, max);
   return read.ok ? read.url : text;
 }
 
-function shapeBoolean(value: unknown): unknown {
+function coerceBoolean(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   if (TRUE_TEXT.has(value)) return true;
   return FALSE_TEXT.has(value) ? false : value;
 }
 
-function shapeChoice(choices: readonly unknown[], value: unknown): unknown {
+function coerceChoice(choices: readonly unknown[], value: unknown): unknown {
   if (choices.includes(value)) return value;
   if (typeof value === 'string' && INTEGER_TEXT.test(value) && choices.includes(Number(value)))
     return Number(value);
   return value;
 }
 
-function shapeObject(node: Node, value: Dictionary, text: boolean): Dictionary {
+function coerceObject(node: SchemaNode, value: Dictionary, text: boolean): Dictionary {
   const shaped: Record<string, unknown> = {};
   const values = valuesOf(node);
   if (values) {
     // A map above its bound is refused unchanged; coercing it first would only cost time.
     if (Object.keys(value).length > (node.maxProperties ?? 0)) return value;
     for (const [key, child] of Object.entries(value)) {
-      if (key !== '__proto__') shaped[key] = shape(values, child, text);
+      if (key !== '__proto__') shaped[key] = coerce(values, child, text);
     }
     return shaped;
   }
   for (const [key, child] of Object.entries(node.properties ?? {})) {
-    if (Object.hasOwn(value, key) && value[key] !== undefined) shaped[key] = shape(child, value[key], text);
+    if (Object.hasOwn(value, key) && value[key] !== undefined) shaped[key] = coerce(child, value[key], text);
   }
   return shaped;
 }
 
-function shapeList(node: Node, value: unknown, text: boolean): unknown {
+function coerceList(node: SchemaNode, value: unknown, text: boolean): unknown {
   if (!Array.isArray(value) || value.length > (node.maxItems ?? Number.POSITIVE_INFINITY)) return value;
   const { items } = node;
-  return items ? value.map((item) => shape(items, item, text)) : value;
+  return items ? value.map((item) => coerce(items, item, text)) : value;
 }
 
-function shapeUnion(branches: readonly Node[], value: unknown, text: boolean): unknown {
-  const branch = closest(branches, value, (candidate) => shape(candidate, value, text));
-  return branch ? shape(branch, value, text) : value;
+function coerceUnion(branches: readonly SchemaNode[], value: unknown, text: boolean): unknown {
+  const branch = closest(branches, value, (candidate) => coerce(candidate, value, text));
+  return branch ? coerce(branch, value, text) : value;
 }

@@ -4,7 +4,7 @@ import type { VoiceAllowance } from '../../engine/ratelimit/flood.ts';
 import { VOICE_CLOSE, VOICE_VERSIONS } from '../../protocol/voice.ts';
 import type { GatewaySettings, GatewayStats } from '../gateway/routes.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
-import { type Attached, type RealTime, SocketDoor } from '../http/door.ts';
+import { type Attached, type RealTime, SocketUpgrades } from '../http/door.ts';
 import type { Installer } from '../http/server.ts';
 import { VOICE_BINARY_BYTES_MAX } from './decode.ts';
 import { type VoiceHost, VoiceSocket } from './socket.ts';
@@ -76,12 +76,12 @@ export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
     version,
     counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
     nowMs,
-    defer: (run) => defer(() => door.guard(run)),
+    defer: (run) => defer(() => upgrades.guard(run)),
     onFault,
-    onGone: (socket) => door.gone(socket),
+    onGone: (socket) => upgrades.gone(socket),
     onRefused: ({ address }) => deps.watch?.count(address),
   };
-  const door = new SocketDoor<VoiceSocket>({
+  const upgrades = new SocketUpgrades<VoiceSocket>({
     settings,
     frameBytesMax: NATIVE_FRAME_BYTES_MAX,
     wheel,
@@ -96,10 +96,10 @@ export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
     opened: (ws, { socket, refusal }) => socket.opened(ws, refusal),
   });
   return {
-    onOwnPort: (app) => door.install(app, ['/', '/voice', '/voice/'], deps.trustProxyOnOwnPort),
-    onMainPort: (app) => door.install(app, ['/voice', '/voice/'], settings.trustProxy),
-    stats: () => ({ sockets: door.size, ...host.counters }),
-    drain: (timeoutMs, patienceMs) => door.drain(timeoutMs, [(socket) => socket.sendAway()], patienceMs),
-    close: () => door.close(),
+    onOwnPort: (app) => upgrades.install(app, ['/', '/voice', '/voice/'], deps.trustProxyOnOwnPort),
+    onMainPort: (app) => upgrades.install(app, ['/voice', '/voice/'], settings.trustProxy),
+    stats: () => ({ sockets: upgrades.size, ...host.counters }),
+    drain: (timeoutMs, patienceMs) => upgrades.drain(timeoutMs, [(socket) => socket.sendAway()], patienceMs),
+    close: () => upgrades.close(),
   };
 }

@@ -176,7 +176,7 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
   // Called by the server.
 
   /** Drops the connection as if the network had failed. The session can be resumed. */
-  cut(): void {
+  terminate(): void {
     this.#ws?.close();
   }
 
@@ -186,7 +186,7 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
   }
 
   /** Extends the deadline by the time during which the server could not read from clients. */
-  grant(ms: number): void {
+  extendDeadlines(ms: number): void {
     this.#deadlineMs += ms;
   }
 

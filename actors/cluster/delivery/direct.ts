@@ -2,18 +2,18 @@ import type { ClusterStore } from '../../../storage/cluster/port.ts';
 import type { Placement } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
-import { Inboxes, type InboxPorts } from '../../user/inboxes.ts';
-import { Heard } from './heard.ts';
+import { UserDelivery, type UserDeliveryPorts } from '../../user/inboxes.ts';
+import { DeliveryCursors } from './heard.ts';
 
 /** What people are told by way of their owners, at both of its ends; there is no such way while the process is alone. */
-export interface Direct {
-  readonly inboxes: Inboxes;
-  readonly heard: Heard;
+export interface DirectDelivery {
+  readonly userDelivery: UserDelivery;
+  readonly deliveryCursors: DeliveryCursors;
 }
 
-interface DirectPorts {
+interface DirectDeliveryPorts {
   readonly cluster: Placement;
-  readonly users: InboxPorts['users'];
+  readonly users: UserDeliveryPorts['users'];
   readonly clock: Clock;
   readonly wheel: Wheel;
   readonly storage: { readonly cluster: ClusterStore };
@@ -23,19 +23,19 @@ interface DirectPorts {
 }
 
 /** Null while this process is alone. */
-export function createDirect(ports: DirectPorts): Direct | null {
+export function createDirectDelivery(ports: DirectDeliveryPorts): DirectDelivery | null {
   const { cluster, users, clock, wheel, storage, recordAgeMs, onFault } = ports;
   const { ownership } = cluster;
-  if (ownership.alone) return null;
-  const heard = new Heard({ nowMs: () => clock.now(), recordAgeMs });
-  const inboxes = new Inboxes({
-    ...{ users, clock, wheel, recordAgeMs, store: storage.cluster, deliver: heard.deliver },
+  if (ownership.standalone) return null;
+  const deliveryCursors = new DeliveryCursors({ nowMs: () => clock.now(), recordAgeMs });
+  const userDelivery = new UserDelivery({
+    ...{ users, clock, wheel, recordAgeMs, store: storage.cluster, deliver: deliveryCursors.deliver },
     owns: (userId) => ownership.owns(userId),
     onFault: (error) => onFault(error, 'what people are told'),
   });
   // Its last owner may have died before it told what it had committed.
   ownership.onChange(({ moved }) => {
-    if (moved.some((partition) => ownership.view.owners[partition])) inboxes.doubt();
+    if (moved.some((partition) => ownership.view.owners[partition])) userDelivery.recheckAll();
   });
-  return { inboxes, heard };
+  return { userDelivery, deliveryCursors };
 }

@@ -7,92 +7,92 @@ import { Semaphore } from '../../runtime/semaphore.ts';
 import { epochOf } from '../../runtime/stream.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession } from '../../session/backend.ts';
-import type { HomeSession, Peer } from './peer.ts';
+import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
 
 /** A session that is to hear a guild: from GUILD_CREATE on, or from behind the number `after`. */
-export interface Subscription<Session> {
+export interface GuildSubscription<Session> {
   readonly session: Session;
   readonly after: number | null;
 }
 
-interface FollowedPorts {
+interface GuildSubscriptionPorts {
   readonly ownership: Ownership;
   readonly router: Pick<Router, 'askShard'>;
   readonly wheel: Wheel;
   readonly nowMs: () => number;
   readonly peer: (shardId: string, instance: string) => Peer;
-  readonly reference: (entered: HomeSession, peer: Peer) => SessionReference;
+  readonly reference: (local: LocalSession, peer: Peer) => SessionReference;
   /** Subscribes sessions to a guild of this shard; answers in their order, and calls `caughtUp` of those that hear it. */
   readonly subscribeHere: (
     guildId: string,
-    wanted: readonly (Subscription<LiveSession> & { readonly caughtUp: (n: number) => void })[],
+    wanted: readonly (GuildSubscription<LiveSession> & { readonly caughtUp: (n: number) => void })[],
   ) => Promise<readonly Subscribed[]>;
   readonly unsubscribeHere: (guildId: string, session: LiveSession) => void;
   /** Until they are told `following` again, its followers have only what each is told. */
-  readonly interrupted: (guildId: string) => void;
+  readonly streamInterrupted: (guildId: string) => void;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
 /** Subscriptions in one question, so that it is answered within some milliseconds, and guilds that are asked for at one time. */
 const BATCH_MAX = 256;
-const ASKED_MAX = 64;
+const REQUESTS_MAX = 64;
 const ASK_DEADLINE_MS = 30_000;
 /** How long a guild may be out of reach before its sessions hear that it is. */
-const PATIENCE_MS = 10_000;
+const UNAVAILABLE_AFTER_MS = 10_000;
 /** First and longest wait before a guild that could not be had is asked for again. */
 const RETRY_MS = { first: 100, most: 2500 };
 
 /** A session that does not hear its guild yet, or not any more. */
-interface Want {
-  readonly entered: HomeSession;
+interface PendingSubscription {
+  readonly local: LocalSession;
   /** What it has of the stream; null: nothing, it is to be shown the guild. */
   after: number | null;
   /** It is being resumed: rather nothing than a gap, or the guild anew. */
   readonly strict: boolean;
   readonly sinceMs: number;
   /** Under which an actor of this shard tells it the stream, until that has ended: only then is it known up to where. */
-  toldUnder?: number | undefined;
+  deliveredUnder?: number | undefined;
   /** The question that is under way for it. */
-  asked: object | null;
+  request: object | null;
   readonly settle: ((how: Subscribed) => void) | null;
   readonly fail: ((fault: Error) => void) | null;
 }
 
 /** The stream of one guild, of which sessions of this shard hear. */
-interface Stream {
+interface GuildStream {
   readonly guildId: string;
   /** Who tells it: a peer, or this shard; null: nobody now. */
-  from: Peer | 'here' | null;
+  source: Peer | 'here' | null;
   /** Under which it does. */
-  tenure: Owner | null;
+  owner: Owner | null;
   /** The number of the newest dispatch that came. Who hears the stream has everything up to it that it may see. */
   n: number;
-  readonly followers: Set<HomeSession>;
-  readonly wants: Map<HomeSession, Want>;
+  readonly followers: Set<LocalSession>;
+  readonly pending: Map<LocalSession, PendingSubscription>;
   /** Sessions that were told that the guild is unavailable: to them it is shown anew. */
-  readonly dark: Set<HomeSession>;
-  asking: boolean;
+  readonly unavailable: Set<LocalSession>;
+  isRequesting: boolean;
   retryMs: number;
-  waiting: Timer | null;
+  retry: Timer | null;
 }
 
 /** Which guilds the sessions of this shard follow, how far, and from whom; they go on over changes of owner. */
-export class Followed {
-  readonly #ports: FollowedPorts;
-  readonly #streams = new Map<string, Stream>();
-  readonly #turns = new Semaphore(ASKED_MAX);
+export class GuildSubscriptions {
+  readonly #ports: GuildSubscriptionPorts;
+  readonly #streams = new Map<string, GuildStream>();
+  readonly #requestSlots = new Semaphore(REQUESTS_MAX);
   /** Since when partitions have had no owner, monotonic milliseconds. */
   readonly #ownerless = new Map<number, number>();
-  readonly #unfollow: () => void;
+  readonly #stopListening: () => void;
   #closed = false;
 
-  constructor(ports: FollowedPorts) {
+  constructor(ports: GuildSubscriptionPorts) {
     this.#ports = ports;
-    this.#unfollow = ports.ownership.onChange(({ moved }) => this.#moved(new Set(moved)));
+    this.#stopListening = ports.ownership.onChange(({ moved }) => this.#ownersChanged(new Set(moved)));
   }
 
-  stream(guildId: string): Stream | undefined {
+  stream(guildId: string): GuildStream | undefined {
     return this.#streams.get(guildId);
   }
 
@@ -100,21 +100,21 @@ export class Followed {
    * Subscribes a session and keeps it subscribed for as long as it lives and its user is a member. Resolves when it
    * hears the guild; rejects when the guild cannot be had for the time being, which goes on being tried.
    */
-  follow(entered: HomeSession, guildId: string, after: number | null, strict = false): Promise<Subscribed> {
+  subscribe(local: LocalSession, guildId: string, after: number | null, strict = false): Promise<Subscribed> {
     const stream = this.#streamOf(guildId);
-    const known = stream.wants.get(entered);
-    const follows = stream.followers.has(entered) && !stream.dark.has(entered);
+    const known = stream.pending.get(local);
+    const follows = stream.followers.has(local) && !stream.unavailable.has(local);
     // Who follows it has the guild, unless its user has left and come back: the owner says so to who asks from a cursor.
-    if (follows && after === null && !known && stream.from === 'here') return Promise.resolve('member');
-    const from = follows && after === null ? (known ? known.after : stream.n) : after;
-    stream.followers.add(entered);
-    entered.guildIds.add(guildId);
+    if (follows && after === null && !known && stream.source === 'here') return Promise.resolve('member');
+    const resumeAfter = follows && after === null ? (known ? known.after : stream.n) : after;
+    stream.followers.add(local);
+    local.guildIds.add(guildId);
     // Whoever waits for the same session already hears it from the next answer on.
     known?.settle?.('member');
     return new Promise((settle, fail) => {
       const sinceMs = this.#sinceMs(guildId);
-      stream.wants.set(entered, { entered, after: from, strict, sinceMs, asked: null, settle, fail });
-      this.#ask(stream);
+      stream.pending.set(local, { local, after: resumeAfter, strict, sinceMs, request: null, settle, fail });
+      this.#request(stream);
     });
   }
 
@@ -122,87 +122,91 @@ export class Followed {
    * The session hears none of its guilds any more. One that goes on at another home stands with those of this shard for
    * as long as that may take (`keptMs`): who comes to see a channel meanwhile, and who does no longer, is reckoned with it.
    */
-  leave(entered: HomeSession, keptMs: number | null): void {
+  leave(local: LocalSession, keptMs: number | null): void {
     const { unsubscribeHere, wheel } = this.#ports;
     const here: string[] = [];
-    for (const guildId of [...entered.guildIds]) {
+    for (const guildId of [...local.guildIds]) {
       const stream = this.#streams.get(guildId);
-      if (stream?.from === 'here') here.push(guildId);
-      if (stream) this.#unfollowed(stream, entered, 'gone');
+      if (stream?.source === 'here') here.push(guildId);
+      if (stream) this.#unsubscribed(stream, local, 'gone');
     }
     const end = (): void => {
-      for (const guildId of here) unsubscribeHere(guildId, entered.session);
+      for (const guildId of here) unsubscribeHere(guildId, local.session);
     };
     if (keptMs === null) end();
     else if (here.length > 0) wheel.after(end, keptMs);
   }
 
   /** The owner says that the session hears the stream from here on, and has everything up to `n`. */
-  caughtUp(peer: Peer, entered: HomeSession, guildId: string, n: number): void {
+  caughtUp(peer: Peer, local: LocalSession, guildId: string, n: number): void {
     const stream = this.#streams.get(guildId);
     // Said under an earlier tenure of the same shard, it is no answer to what the session was asked for since.
-    if (stream?.from !== peer || stream.tenure?.epoch !== epochOf(n)) return;
-    this.#settled(stream, entered, n);
-    entered.session.following(guildId, n);
+    if (stream?.source !== peer || stream.owner?.epoch !== epochOf(n)) return;
+    this.#caughtUp(stream, local, n);
+    local.session.following(guildId, n);
   }
 
   /**
    * Notes a dispatch that has come. What it answers is to be asked of each session that it is for, and is false when the
    * session has had it; undefined, as nearly always, when there is nothing to ask.
    */
-  heard(stream: Stream, n: number, body: DispatchBody): ((entered: HomeSession) => boolean) | undefined {
+  noteDispatch(
+    stream: GuildStream,
+    n: number,
+    body: DispatchBody,
+  ): ((local: LocalSession) => boolean) | undefined {
     if (n > stream.n) stream.n = n;
     if (body.t === 'GUILD_DELETE')
-      return (entered) => {
-        const isNew = isUnavailable(body) || this.#isNew(stream, entered, n);
-        if (isNew) this.#deleted(stream, entered, body);
+      return (local) => {
+        const isNew = isUnavailable(body) || this.#isNew(stream, local, n);
+        if (isNew) this.#guildDeleted(stream, local, body);
         return isNew;
       };
-    if (stream.wants.size === 0 || n === 0) return undefined;
-    return (entered) => this.#isNew(stream, entered, n);
+    if (stream.pending.size === 0 || n === 0) return undefined;
+    return (local) => this.#isNew(stream, local, n);
   }
 
   /** False when a session that wants the stream from somewhere on has had this already. */
-  #isNew({ wants }: Stream, entered: HomeSession, n: number): boolean {
-    const want = wants.get(entered);
-    if (!want || want.after === null) return true;
+  #isNew({ pending }: GuildStream, local: LocalSession, n: number): boolean {
+    const subscription = pending.get(local);
+    if (!subscription || subscription.after === null) return true;
     // The last owner's late word, and the next one's for it, may be of the same shard.
-    if (n <= want.after) return false;
-    want.after = n;
+    if (n <= subscription.after) return false;
+    subscription.after = n;
     return true;
   }
 
   /** The actor of a guild of this shard has ended as the guild changes hands; it has told everything up to `n`. */
-  departed(guildId: string, n: number): void {
+  guildReleased(guildId: string, n: number): void {
     const stream = this.#streams.get(guildId);
     if (!stream) return;
     if (n > stream.n) stream.n = n;
     const epoch = epochOf(n);
-    for (const want of stream.wants.values()) {
-      if (want.toldUnder !== epoch) continue;
-      want.toldUnder = undefined;
-      if (want.after !== null && n > want.after) want.after = n;
+    for (const subscription of stream.pending.values()) {
+      if (subscription.deliveredUnder !== epoch) continue;
+      subscription.deliveredUnder = undefined;
+      if (subscription.after !== null && n > subscription.after) subscription.after = n;
     }
   }
 
   /** The actor of a guild of this shard has ended and its sessions were told that it is unavailable. */
-  darkened(guildId: string, sessions: ReadonlySet<LiveSession>): void {
+  guildUnavailable(guildId: string, sessions: ReadonlySet<LiveSession>): void {
     const stream = this.#streams.get(guildId);
-    for (const entered of stream?.followers ?? [])
-      if (stream && sessions.has(entered.session)) this.#darken(stream, entered);
+    for (const local of stream?.followers ?? [])
+      if (stream && sessions.has(local.session)) this.#markUnavailable(stream, local);
   }
 
   /**
    * The user has left a guild of this shard. Sessions here that hear it were told so, and hear nothing of it any more;
    * those that do not yet are told when they ask.
    */
-  dismissed(guildId: string, userId: string): void {
+  memberRemoved(guildId: string, userId: string): void {
     const stream = this.#streams.get(guildId);
-    for (const entered of [...(stream?.followers ?? [])]) {
-      if (!stream || entered.session.userId !== userId) continue;
-      const want = stream.wants.get(entered);
-      const wasTold = want ? want.toldUnder !== undefined : stream.from === 'here';
-      if (wasTold) this.#unfollowed(stream, entered, 'gone');
+    for (const local of [...(stream?.followers ?? [])]) {
+      if (!stream || local.session.userId !== userId) continue;
+      const subscription = stream.pending.get(local);
+      const wasTold = subscription ? subscription.deliveredUnder !== undefined : stream.source === 'here';
+      if (wasTold) this.#unsubscribed(stream, local, 'gone');
     }
   }
 
@@ -210,27 +214,27 @@ export class Followed {
    * Another stood for the session with the guild's owner, since `n`: a home that let it go had asked late. It wants the
    * stream again from there.
    */
-  displaced(entered: HomeSession, guildId: string, n: number): void {
+  sessionReplaced(local: LocalSession, guildId: string, n: number): void {
     const stream = this.#streams.get(guildId);
-    if (!stream?.followers.has(entered) || stream.wants.has(entered)) return;
-    const rest = { strict: false, sinceMs: this.#ports.nowMs(), asked: null, settle: null, fail: null };
-    stream.wants.set(entered, { entered, after: n, ...rest });
-    this.#askOn(stream);
+    if (!stream?.followers.has(local) || stream.pending.has(local)) return;
+    const rest = { strict: false, sinceMs: this.#ports.nowMs(), request: null, settle: null, fail: null };
+    stream.pending.set(local, { local, after: n, ...rest });
+    this.#retryLater(stream);
   }
 
   /** A peer's talk is over: what it told is to be had anew. */
-  lost(peer: Peer): void {
-    for (const stream of this.#streams.values()) if (stream.from === peer) this.#interrupt(stream);
+  peerLost(peer: Peer): void {
+    for (const stream of this.#streams.values()) if (stream.source === peer) this.#resubscribe(stream);
   }
 
   close(): void {
     this.#closed = true;
-    this.#unfollow();
-    for (const { waiting } of this.#streams.values()) waiting?.cancel();
+    this.#stopListening();
+    for (const { retry } of this.#streams.values()) retry?.cancel();
     this.#streams.clear();
   }
 
-  #moved(partitions: ReadonlySet<number>): void {
+  #ownersChanged(partitions: ReadonlySet<number>): void {
     const { ownership, nowMs } = this.#ports;
     for (const partition of partitions) {
       if (ownership.view.owners[partition]) this.#ownerless.delete(partition);
@@ -240,30 +244,30 @@ export class Followed {
     for (const stream of this.#streams.values()) {
       if (!partitions.has(ownership.partitionOf(stream.guildId))) continue;
       const owner = ownership.ownerOf(stream.guildId);
-      if (stream.from === null || !isSameTenure(stream.tenure, owner)) this.#interrupt(stream);
+      if (stream.source === null || !isSameOwner(stream.owner, owner)) this.#resubscribe(stream);
     }
   }
 
-  #interrupt(stream: Stream): void {
-    this.#bind(stream, null, null);
+  #resubscribe(stream: GuildStream): void {
+    this.#setSource(stream, null, null);
     stream.retryMs = RETRY_MS.first;
-    this.#ask(stream);
+    this.#request(stream);
   }
 
   /** Another tells the stream from now on: whoever heard it wants it again, from where the stream is. */
-  #bind(stream: Stream, from: Stream['from'], tenure: Owner | null): void {
-    if (stream.from === from && (from === null || isSameTenure(stream.tenure, tenure))) return;
-    const toldUnder = stream.from === 'here' ? stream.tenure?.epoch : undefined;
-    stream.from = from;
-    stream.tenure = tenure;
-    this.#ports.interrupted(stream.guildId);
-    for (const want of stream.wants.values()) want.asked = null;
+  #setSource(stream: GuildStream, source: GuildStream['source'], owner: Owner | null): void {
+    if (stream.source === source && (source === null || isSameOwner(stream.owner, owner))) return;
+    const deliveredUnder = stream.source === 'here' ? stream.owner?.epoch : undefined;
+    stream.source = source;
+    stream.owner = owner;
+    this.#ports.streamInterrupted(stream.guildId);
+    for (const subscription of stream.pending.values()) subscription.request = null;
     const sinceMs = this.#sinceMs(stream.guildId);
-    for (const entered of stream.followers) {
-      if (stream.wants.has(entered)) continue;
-      const after = stream.dark.has(entered) ? null : stream.n;
-      const rest = { strict: false, toldUnder, sinceMs, asked: null, settle: null, fail: null };
-      stream.wants.set(entered, { entered, after, ...rest });
+    for (const local of stream.followers) {
+      if (stream.pending.has(local)) continue;
+      const after = stream.unavailable.has(local) ? null : stream.n;
+      const rest = { strict: false, deliveredUnder, sinceMs, request: null, settle: null, fail: null };
+      stream.pending.set(local, { local, after, ...rest });
     }
   }
 
@@ -271,206 +275,212 @@ export class Followed {
     return this.#ownerless.get(this.#ports.ownership.partitionOf(guildId)) ?? this.#ports.nowMs();
   }
 
-  #streamOf(guildId: string): Stream {
+  #streamOf(guildId: string): GuildStream {
     let stream = this.#streams.get(guildId);
     if (!stream) {
       stream = {
-        ...{ guildId, from: null, tenure: null, n: 0 },
-        ...{ followers: new Set(), wants: new Map(), dark: new Set() },
-        ...{ asking: false, retryMs: RETRY_MS.first, waiting: null },
+        ...{ guildId, source: null, owner: null, n: 0 },
+        ...{ followers: new Set(), pending: new Map(), unavailable: new Set() },
+        ...{ isRequesting: false, retryMs: RETRY_MS.first, retry: null },
       };
       this.#streams.set(guildId, stream);
     }
     return stream;
   }
 
-  #ask(stream: Stream): void {
-    if (stream.asking || this.#closed) return;
-    stream.asking = true;
-    stream.waiting?.cancel();
-    stream.waiting = null;
-    this.#turns
-      .run(() => this.#askNow(stream))
+  #request(stream: GuildStream): void {
+    if (stream.isRequesting || this.#closed) return;
+    stream.isRequesting = true;
+    stream.retry?.cancel();
+    stream.retry = null;
+    this.#requestSlots
+      .run(() => this.#requestPending(stream))
       .catch((fault) => this.#ports.onFault(fault, stream.guildId))
       .finally(() => {
-        stream.asking = false;
-        this.#askOn(stream);
+        stream.isRequesting = false;
+        this.#retryLater(stream);
       });
   }
 
   /** Asks again, after a while, for those who still want. */
-  #askOn(stream: Stream): void {
-    if (this.#closed || stream.waiting) return;
-    let unasked = false;
-    for (const { asked } of stream.wants.values()) unasked ||= asked === null;
-    if (!unasked) return;
+  #retryLater(stream: GuildStream): void {
+    if (this.#closed || stream.retry) return;
+    let isUnrequested = false;
+    for (const { request } of stream.pending.values()) isUnrequested ||= request === null;
+    if (!isUnrequested) return;
     const delayMs = stream.retryMs;
-    stream.waiting = this.#ports.wheel.add(() => {
-      stream.waiting = null;
-      this.#ask(stream);
+    stream.retry = this.#ports.wheel.add(() => {
+      stream.retry = null;
+      this.#request(stream);
     }, delayMs);
     stream.retryMs = Math.min(delayMs * 2, RETRY_MS.most);
   }
 
-  async #askNow(stream: Stream): Promise<void> {
+  async #requestPending(stream: GuildStream): Promise<void> {
     const { ownership } = this.#ports;
     const { guildId } = stream;
     for (;;) {
       const owner = ownership.ownerOf(guildId);
       const here = ownership.owns(guildId);
       const other = owner && owner.instance !== ownership.self?.instance ? owner : null;
-      const from = here ? 'here' : other && this.#ports.peer(other.shardId, other.instance);
-      this.#bind(stream, from, owner);
-      const wants = this.#unasked(stream);
-      if (wants.length === 0) return;
-      if (from === null) return this.#despair(stream, null);
-      const question = {};
-      for (const want of wants) want.asked = question;
+      const source = here ? 'here' : other && this.#ports.peer(other.shardId, other.instance);
+      this.#setSource(stream, source, owner);
+      const pending = this.#unrequested(stream);
+      if (pending.length === 0) return;
+      if (source === null) return this.#requestFailed(stream, null);
+      const request = {};
+      for (const subscription of pending) subscription.request = request;
       let answers: readonly Subscribed[] | null = null;
       try {
-        answers = await this.#question(stream, from, wants, question);
+        answers = await this.#send(stream, source, pending, request);
       } catch (fault) {
-        for (const want of wants) if (want.asked === question) want.asked = null;
+        for (const subscription of pending) if (subscription.request === request) subscription.request = null;
         if (this.#closed) return;
-        return this.#despair(stream, fault as Error);
+        return this.#requestFailed(stream, fault as Error);
       }
       stream.retryMs = RETRY_MS.first;
-      for (const [index, want] of wants.entries())
-        if (want.asked === question && stream.wants.get(want.entered) === want)
-          this.#answered(stream, want, answers[index] ?? 'gone');
+      for (const [index, subscription] of pending.entries())
+        if (subscription.request === request && stream.pending.get(subscription.local) === subscription)
+          this.#handleAnswer(stream, subscription, answers[index] ?? 'gone');
     }
   }
 
-  #unasked(stream: Stream): Want[] {
-    const wants: Want[] = [];
-    for (const want of [...stream.wants.values()]) {
-      if (want.asked !== null) continue;
-      if (want.entered.session.over) this.#unfollowed(stream, want.entered, 'gone');
-      else wants.push(want);
-      if (wants.length === BATCH_MAX) break;
+  #unrequested(stream: GuildStream): PendingSubscription[] {
+    const pending: PendingSubscription[] = [];
+    for (const subscription of [...stream.pending.values()]) {
+      if (subscription.request !== null) continue;
+      if (subscription.local.session.over) this.#unsubscribed(stream, subscription.local, 'gone');
+      else pending.push(subscription);
+      if (pending.length === BATCH_MAX) break;
     }
-    return wants;
+    return pending;
   }
 
-  #question(
-    stream: Stream,
-    from: Peer | 'here',
-    wants: readonly Want[],
-    question: object,
+  #send(
+    stream: GuildStream,
+    source: Peer | 'here',
+    pending: readonly PendingSubscription[],
+    request: object,
   ): Promise<readonly Subscribed[]> {
     const { router, reference, subscribeHere } = this.#ports;
-    if (from === 'here') {
-      const named = wants.map(({ entered, after }) => ({
-        ...{ session: entered.session, after },
-        caughtUp: (n: number) => this.#caughtUpHere(stream, entered, question, n),
+    if (source === 'here') {
+      const requested = pending.map(({ local, after }) => ({
+        ...{ session: local.session, after },
+        caughtUp: (n: number) => this.#caughtUpHere(stream, local, request, n),
       }));
-      return subscribeHere(stream.guildId, named);
+      return subscribeHere(stream.guildId, requested);
     }
-    const named = wants.map(({ entered, after }) => ({ session: reference(entered, from), after }));
+    const requested = pending.map(({ local, after }) => ({ session: reference(local, source), after }));
     // Under another tenure than this it would tell what is not listened to yet, and take it for heard.
-    const args = [stream.guildId, named, stream.tenure?.epoch ?? 0] as const;
-    const asked = router.askShard(from.shardId, 'remoteSessions.subscribe', args, ASK_DEADLINE_MS);
+    const args = [stream.guildId, requested, stream.owner?.epoch ?? 0] as const;
+    const asked = router.askShard(source.shardId, 'remoteSessions.subscribe', args, ASK_DEADLINE_MS);
     return asked;
   }
 
   /** The same of an actor of this shard, which may be leaving: then it is heard until it has ended. */
-  #caughtUpHere(stream: Stream, entered: HomeSession, question: object, n: number): void {
-    const want = stream.wants.get(entered);
-    if (!want) return;
-    if (want.asked === question) {
-      this.#settled(stream, entered, n);
+  #caughtUpHere(stream: GuildStream, local: LocalSession, request: object, n: number): void {
+    const subscription = stream.pending.get(local);
+    if (!subscription) return;
+    if (subscription.request === request) {
+      this.#caughtUp(stream, local, n);
       return;
     }
-    stream.dark.delete(entered);
-    stream.wants.set(entered, { ...want, after: n, toldUnder: epochOf(n) });
+    stream.unavailable.delete(local);
+    stream.pending.set(local, { ...subscription, after: n, deliveredUnder: epochOf(n) });
   }
 
-  #answered(stream: Stream, want: Want, how: Subscribed): void {
+  #handleAnswer(stream: GuildStream, subscription: PendingSubscription, how: Subscribed): void {
     if (how === 'member') {
       // From elsewhere the owner's word for it is on its way, behind what was missed.
-      if (stream.from === 'here') this.#settled(stream, want.entered, 0);
-      else want.settle?.('member');
+      if (stream.source === 'here') this.#caughtUp(stream, subscription.local, 0);
+      else subscription.settle?.('member');
       return;
     }
-    if (how === 'tooOld' && !want.strict) {
-      this.#away(stream, want.entered);
-      this.#darken(stream, want.entered);
+    if (how === 'tooOld' && !subscription.strict) {
+      this.#showAgain(stream, subscription.local);
+      this.#markUnavailable(stream, subscription.local);
       return;
     }
     // A live session that was not there when its user left has not heard of it; one that comes from elsewhere hears it there.
-    const has = want.settle === null || (want.after !== null && !want.strict);
-    if (how === 'gone' && has) this.#tell(want.entered, { id: stream.guildId });
-    this.#unfollowed(stream, want.entered, how);
+    const has = subscription.settle === null || (subscription.after !== null && !subscription.strict);
+    if (how === 'gone' && has) this.#sendGuildDelete(subscription.local, { id: stream.guildId });
+    this.#unsubscribed(stream, subscription.local, how);
   }
 
-  #settled(stream: Stream, entered: HomeSession, n: number): void {
+  #caughtUp(stream: GuildStream, local: LocalSession, n: number): void {
     if (n > stream.n) stream.n = n;
-    stream.dark.delete(entered);
-    const want = stream.wants.get(entered);
-    if (!want) return;
-    stream.wants.delete(entered);
-    want.settle?.('member');
+    stream.unavailable.delete(local);
+    const subscription = stream.pending.get(local);
+    if (!subscription) return;
+    stream.pending.delete(local);
+    subscription.settle?.('member');
   }
 
-  #unfollowed(stream: Stream, entered: HomeSession, how: Subscribed): void {
-    const want = stream.wants.get(entered);
-    stream.wants.delete(entered);
-    stream.dark.delete(entered);
-    stream.followers.delete(entered);
-    entered.guildIds.delete(stream.guildId);
-    entered.session.left?.(stream.guildId);
+  #unsubscribed(stream: GuildStream, local: LocalSession, how: Subscribed): void {
+    const subscription = stream.pending.get(local);
+    stream.pending.delete(local);
+    stream.unavailable.delete(local);
+    stream.followers.delete(local);
+    local.guildIds.delete(stream.guildId);
+    local.session.left?.(stream.guildId);
     if (stream.followers.size === 0) {
-      stream.waiting?.cancel();
+      stream.retry?.cancel();
       this.#streams.delete(stream.guildId);
     }
-    want?.settle?.(how);
+    subscription?.settle?.(how);
   }
 
   /** It could not be had. Who waits for the first time, and who has waited for long, hears so. */
-  #despair(stream: Stream, fault: Error | null): void {
+  #requestFailed(stream: GuildStream, fault: Error | null): void {
     const nowMs = this.#ports.nowMs();
-    for (const want of [...stream.wants.values()]) {
-      const late = nowMs - want.sinceMs >= PATIENCE_MS;
+    for (const subscription of [...stream.pending.values()]) {
+      const late = nowMs - subscription.sinceMs >= UNAVAILABLE_AFTER_MS;
       const failed = fault !== null && !(fault instanceof NotServed) && fault.name !== 'LinkFault';
-      if (want.asked !== null || !(late || failed)) continue;
-      want.fail?.(fault ?? new NotServed(`Nobody serves the guild ${stream.guildId}.`));
-      const has = want.after !== null || want.fail === null;
-      if (has && !want.strict && !stream.dark.has(want.entered))
-        this.#tell(want.entered, { id: stream.guildId, unavailable: true });
+      if (subscription.request !== null || !(late || failed)) continue;
+      subscription.fail?.(fault ?? new NotServed(`Nobody serves the guild ${stream.guildId}.`));
+      const has = subscription.after !== null || subscription.fail === null;
+      if (has && !subscription.strict && !stream.unavailable.has(subscription.local))
+        this.#sendGuildDelete(subscription.local, { id: stream.guildId, unavailable: true });
       // Who is being resumed is asked for once more by whoever has just heard of the failure.
-      const after = want.strict ? want.after : null;
-      if (!want.strict) this.#darken(stream, want.entered);
-      stream.wants.set(want.entered, { ...want, after, strict: false, settle: null, fail: null });
+      const after = subscription.strict ? subscription.after : null;
+      if (!subscription.strict) this.#markUnavailable(stream, subscription.local);
+      stream.pending.set(subscription.local, {
+        ...subscription,
+        after,
+        strict: false,
+        settle: null,
+        fail: null,
+      });
     }
   }
 
-  #deleted(stream: Stream, entered: HomeSession, body: DispatchBody): void {
-    if (isUnavailable(body)) this.#darken(stream, entered);
+  #guildDeleted(stream: GuildStream, local: LocalSession, body: DispatchBody): void {
+    if (isUnavailable(body)) this.#markUnavailable(stream, local);
     // Of who waits to be shown the guild the user was put out before, and has joined it again.
-    else if (stream.wants.get(entered)?.after === null) entered.session.left?.(stream.guildId);
+    else if (stream.pending.get(local)?.after === null) local.session.left?.(stream.guildId);
     // The answer to the question says whether its user has come back since.
-    else if (!stream.wants.has(entered)) this.#unfollowed(stream, entered, 'gone');
+    else if (!stream.pending.has(local)) this.#unsubscribed(stream, local, 'gone');
   }
 
   /** It has the guild, and is to be shown it anew: clients take that for what they know already, unless it was away. */
-  #away(stream: Stream, entered: HomeSession): void {
-    this.#tell(entered, { id: stream.guildId, unavailable: true });
-    stream.dark.add(entered);
-    entered.session.left?.(stream.guildId);
+  #showAgain(stream: GuildStream, local: LocalSession): void {
+    this.#sendGuildDelete(local, { id: stream.guildId, unavailable: true });
+    stream.unavailable.add(local);
+    local.session.left?.(stream.guildId);
   }
 
   /** The session has been told that the guild is unavailable: it is shown the guild when it is back. */
-  #darken(stream: Stream, entered: HomeSession): void {
-    stream.dark.add(entered);
+  #markUnavailable(stream: GuildStream, local: LocalSession): void {
+    stream.unavailable.add(local);
     // Wherever it goes on, it has nothing of the stream.
-    entered.session.left?.(stream.guildId);
+    local.session.left?.(stream.guildId);
     const rest = { sinceMs: this.#ports.nowMs(), settle: null, fail: null };
-    const want = stream.wants.get(entered) ?? { entered, ...rest };
-    stream.wants.set(entered, { ...want, after: null, strict: false, asked: null });
-    this.#askOn(stream);
+    const subscription = stream.pending.get(local) ?? { local, ...rest };
+    stream.pending.set(local, { ...subscription, after: null, strict: false, request: null });
+    this.#retryLater(stream);
   }
 
-  #tell({ session }: HomeSession, d: object): void {
+  #sendGuildDelete({ session }: LocalSession, d: object): void {
     if (session.bot && (session.intents & INTENTS.GUILDS) === 0) return;
     session.deliver(new DispatchBody('GUILD_DELETE', d, this.#ports.nowMs()));
   }
@@ -480,5 +490,5 @@ const isUnavailable = ({ d }: DispatchBody): boolean =>
   (d as { readonly unavailable?: boolean }).unavailable === true;
 
 /** Whether it is owned as it was: the same shard may have lost it and have it again, and then it knows nothing. */
-export const isSameTenure = (before: Owner | null, now: Owner | null): boolean =>
+export const isSameOwner = (before: Owner | null, now: Owner | null): boolean =>
   before !== null && now !== null && before.instance === now.instance && before.epoch === now.epoch;

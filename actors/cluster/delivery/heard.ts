@@ -3,7 +3,7 @@ import { isDirect, SINCE } from '../../../engine/fanout/direct.ts';
 import type { Cursor } from '../../../engine/session/cursors.ts';
 import type { LiveSession } from '../../session/backend.ts';
 
-interface HeardPorts {
+interface DeliveryCursorPorts {
   /** Unix milliseconds. */
   readonly nowMs: () => number;
   /** As long as the database keeps what was told: nothing older comes again. */
@@ -13,26 +13,26 @@ interface HeardPorts {
 /** Of more streams than this in that time some may be heard twice. */
 const STREAMS_MAX = 8_192;
 
-interface Last {
+interface LastDelivered {
   readonly n: number;
   readonly atMs: number;
 }
 
-interface Hearing {
+interface SessionCursors {
   readonly session: LiveSession;
   readonly sinceMs: number;
-  readonly last: Map<string, Last>;
+  readonly last: Map<string, LastDelivered>;
 }
 
 /**
  * How far the sessions of this shard have heard the streams that their users are told directly: what comes again, by
  * another way or from another owner, is not delivered again.
  */
-export class Heard {
-  readonly #ports: HeardPorts;
-  readonly #sessions = new WeakMap<object, Hearing>();
+export class DeliveryCursors {
+  readonly #ports: DeliveryCursorPorts;
+  readonly #sessions = new WeakMap<object, SessionCursors>();
 
-  constructor(ports: HeardPorts) {
+  constructor(ports: DeliveryCursorPorts) {
     this.#ports = ports;
   }
 
@@ -40,7 +40,7 @@ export class Heard {
   begin(session: LiveSession, cursors: readonly Cursor[] | null): void {
     const atMs = this.#ports.nowMs();
     const known = this.#sessions.get(session);
-    const last = known?.last ?? new Map<string, Last>();
+    const last = known?.last ?? new Map<string, LastDelivered>();
     let sinceMs = known?.sinceMs ?? (cursors === null ? atMs : 0);
     for (const [streamId, n] of cursors ?? [])
       if (streamId === SINCE) sinceMs = n;
@@ -51,30 +51,33 @@ export class Heard {
 
   /** What it goes on from with the next owner of its user. */
   cursors(session: LiveSession): readonly Cursor[] {
-    const heard = this.#sessions.get(session);
-    if (!heard) return [];
-    return [[SINCE, heard.sinceMs], ...[...heard.last].map(([streamId, { n }]) => [streamId, n] as const)];
+    const cursors = this.#sessions.get(session);
+    if (!cursors) return [];
+    return [
+      [SINCE, cursors.sinceMs],
+      ...[...cursors.last].map(([streamId, { n }]) => [streamId, n] as const),
+    ];
   }
 
   /** Delivers what the session has not heard; one that is at home elsewhere looks there. */
   readonly deliver = (session: Pick<LiveSession, 'deliver'>, body: DispatchBody): void => {
     const { origin } = body;
-    const heard = origin && isDirect(origin.ownerId) ? this.#sessions.get(session) : undefined;
-    if (origin && heard) {
+    const cursors = origin && isDirect(origin.ownerId) ? this.#sessions.get(session) : undefined;
+    if (origin && cursors) {
       const { ownerId: streamId, n } = origin;
-      const before = heard.last.get(streamId);
+      const before = cursors.last.get(streamId);
       if (before && n <= before.n) return;
       // The last that was heard stands last.
-      if (before) heard.last.delete(streamId);
-      else heard.session.following(streamId, n - 1);
-      heard.last.set(streamId, { n, atMs: this.#ports.nowMs() });
-      if (!before) this.#trim(heard);
+      if (before) cursors.last.delete(streamId);
+      else cursors.session.following(streamId, n - 1);
+      cursors.last.set(streamId, { n, atMs: this.#ports.nowMs() });
+      if (!before) this.#trim(cursors);
     }
     session.deliver(body);
   };
 
   /** Forgets what cannot come again. */
-  #trim({ session, last }: Hearing): void {
+  #trim({ session, last }: SessionCursors): void {
     const fromMs = this.#ports.nowMs() - this.#ports.recordAgeMs * 2;
     for (const [streamId, { atMs }] of last) {
       if (last.size <= STREAMS_MAX && atMs >= fromMs) return;

@@ -3,21 +3,21 @@ import { isDirect } from '../../../engine/fanout/direct.ts';
 import type { Ownership, SessionFrame, SessionFrames } from '../../placement/ports.ts';
 import type { LiveSession } from '../../session/backend.ts';
 import type { Links } from '../ports.ts';
-import type { Followed } from './followed.ts';
-import type { HomeSession, Peer } from './peer.ts';
+import type { GuildSubscriptions } from './followed.ts';
+import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
 
-interface HomePorts {
+interface LocalSessionPorts {
   readonly links: Links;
   readonly ownership: Ownership;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   /** What this shard was told by that one since may be missing, or what it has told: all is to be said anew. */
-  readonly broken: (peer: Peer) => void;
+  readonly peerLost: (peer: Peer) => void;
   /** Delivers what a user is told directly to a session that has not heard it. */
   readonly direct: (session: LiveSession, body: DispatchBody) => void;
   /** What a shard has told the users of this one may be missing. */
-  readonly doubted: () => void;
+  readonly deliveriesMissed: () => void;
 }
 
 const utf8 = new TextDecoder();
@@ -26,21 +26,21 @@ const utf8 = new TextDecoder();
  * The sessions of this shard, as others deliver to them. For each shard that does so a session has a number of its own,
  * which ends with the talk: what was told before a break, and arrives after it, finds nobody.
  */
-export class SessionHome implements SessionFrames {
-  readonly #ports: HomePorts;
-  readonly #followed: Followed;
+export class LocalSessions implements SessionFrames {
+  readonly #ports: LocalSessionPorts;
+  readonly #subscriptions: GuildSubscriptions;
   readonly #peers = new Map<string, Peer>();
-  readonly #sessions = new Map<LiveSession, HomeSession>();
-  #talks = 0;
-  #handles = 0;
-  readonly #unfollow: () => void;
+  readonly #sessions = new Map<LiveSession, LocalSession>();
+  #lastPeerEpoch = 0;
+  #lastHandle = 0;
+  readonly #stopListening: () => void;
 
-  constructor(ports: HomePorts, followed: Followed) {
+  constructor(ports: LocalSessionPorts, subscriptions: GuildSubscriptions) {
     this.#ports = ports;
-    this.#followed = followed;
+    this.#subscriptions = subscriptions;
     const { links, ownership } = ports;
     links.onBroken((shardId) => this.broken(shardId));
-    this.#unfollow = ownership.onChange(({ gone }) => {
+    this.#stopListening = ownership.onChange(({ gone }) => {
       for (const { id, instance } of gone) if (this.#peers.get(id)?.instance === instance) this.broken(id);
     });
   }
@@ -49,29 +49,29 @@ export class SessionHome implements SessionFrames {
     return this.#sessions.size;
   }
 
-  all(): Iterable<HomeSession> {
+  all(): Iterable<LocalSession> {
     return this.#sessions.values();
   }
 
-  enter(session: LiveSession): HomeSession {
+  add(session: LiveSession): LocalSession {
     const known = this.#sessions.get(session);
     if (known) return known;
-    const entered: HomeSession = { session, handles: new Map(), guildIds: new Set(), joining: null };
-    this.#sessions.set(session, entered);
-    return entered;
+    const local: LocalSession = { session, handles: new Map(), guildIds: new Set(), joinedMeanwhile: null };
+    this.#sessions.set(session, local);
+    return local;
   }
 
-  get(session: LiveSession): HomeSession | undefined {
+  get(session: LiveSession): LocalSession | undefined {
     return this.#sessions.get(session);
   }
 
   /** The session is over, or goes on elsewhere (`kept`): shards that know it hear so. */
-  leave(entered: HomeSession, kept: boolean): void {
+  remove(local: LocalSession, isMoving: boolean): void {
     const { links, ownership } = this.#ports;
-    this.#sessions.delete(entered.session);
-    for (const { peer, handle } of entered.handles.values()) {
+    this.#sessions.delete(local.session);
+    for (const { peer, handle } of local.handles.values()) {
       if (!peer.sessions.delete(handle) || this.#peers.get(peer.shardId) !== peer) continue;
-      const args = [ownership.self?.instance, peer.talk, handle, kept];
+      const args = [ownership.self?.instance, peer.peerEpoch, handle, isMoving];
       links.tell(peer.shardId, { kind: 'tell', method: 'remoteSessions.ended', key: '', args });
     }
   }
@@ -81,8 +81,8 @@ export class SessionHome implements SessionFrames {
     const known = this.#peers.get(shardId);
     if (known?.instance === instance) return known;
     if (known) this.broken(shardId);
-    this.#talks += 1;
-    const peer: Peer = { shardId, instance, talk: this.#talks, sessions: new Map() };
+    this.#lastPeerEpoch += 1;
+    const peer: Peer = { shardId, instance, peerEpoch: this.#lastPeerEpoch, sessions: new Map() };
     this.#peers.set(shardId, peer);
     return peer;
   }
@@ -93,20 +93,20 @@ export class SessionHome implements SessionFrames {
   }
 
   /** How that shard is to name the session. */
-  reference(entered: HomeSession, peer: Peer): SessionReference {
-    const { session, handles } = entered;
+  reference(local: LocalSession, peer: Peer): SessionReference {
+    const { session, handles } = local;
     let known = handles.get(peer.shardId);
     if (known?.peer !== peer) {
-      this.#handles += 1;
-      known = { peer, handle: this.#handles };
+      this.#lastHandle += 1;
+      known = { peer, handle: this.#lastHandle };
       handles.set(peer.shardId, known);
-      peer.sessions.set(known.handle, entered);
+      peer.sessions.set(known.handle, local);
     }
     const { sessionId, principal, intents, shard, largeThreshold } = session;
     const { handle } = known;
     return {
       home: this.#ports.ownership.self?.instance ?? '',
-      talk: peer.talk,
+      talk: peer.peerEpoch,
       session: { handle, sessionId, principal, intents, shard, largeThreshold },
     };
   }
@@ -117,30 +117,30 @@ export class SessionHome implements SessionFrames {
     for (const frame of frames) {
       if (frame.kind === 'dispatch') this.#dispatch(peer, frame);
       else {
-        const entered = peer.sessions.get(frame.handle);
-        if (entered) this.#followed.caughtUp(peer, entered, frame.ownerId, frame.n);
+        const local = peer.sessions.get(frame.handle);
+        if (local) this.#subscriptions.caughtUp(peer, local, frame.ownerId, frame.n);
       }
     }
   }
 
   broken(shardId: string): void {
-    this.#ports.doubted();
+    this.#ports.deliveriesMissed();
     const peer = this.#peers.get(shardId);
     if (!peer) return;
     this.#peers.delete(shardId);
-    for (const entered of peer.sessions.values()) entered.handles.delete(shardId);
+    for (const local of peer.sessions.values()) local.handles.delete(shardId);
     peer.sessions.clear();
-    this.#ports.broken(peer);
+    this.#ports.peerLost(peer);
   }
 
   /** A session that another shard names. */
-  named(shardId: string, talk: number, handle: number): HomeSession | undefined {
+  byHandle(shardId: string, peerEpoch: number, handle: number): LocalSession | undefined {
     const peer = this.#peers.get(shardId);
-    return peer?.talk === talk ? peer.sessions.get(handle) : undefined;
+    return peer?.peerEpoch === peerEpoch ? peer.sessions.get(handle) : undefined;
   }
 
   close(): void {
-    this.#unfollow();
+    this.#stopListening();
   }
 
   /** One body for all, as if their owner were this shard: nothing is made for each of them. */
@@ -148,26 +148,26 @@ export class SessionHome implements SessionFrames {
     peer: Peer,
     { t, json, ownerId, n, handles }: SessionFrame & { readonly kind: 'dispatch' },
   ): void {
-    const stream = ownerId === '' ? undefined : this.#followed.stream(ownerId);
+    const stream = ownerId === '' ? undefined : this.#subscriptions.stream(ownerId);
     // What an earlier owner has told late is had from the next one.
-    if (stream && stream.from !== peer) return;
+    if (stream && stream.source !== peer) return;
     const origin = n > 0 ? { ownerId, n } : null;
     const body = DispatchBody.ofJson(t, utf8.decode(json), this.#ports.nowMs(), origin);
     if (isDirect(ownerId)) {
       this.#direct(peer, body, handles);
       return;
     }
-    const heard = stream && this.#followed.heard(stream, n, body);
+    const isNews = stream && this.#subscriptions.noteDispatch(stream, n, body);
     for (let index = 0; index < handles.length; index += 1) {
-      const entered = peer.sessions.get(handles[index] as number);
-      if (entered && (!heard || heard(entered))) entered.session.deliver(body);
+      const local = peer.sessions.get(handles[index] as number);
+      if (local && (!isNews || isNews(local))) local.session.deliver(body);
     }
   }
 
   #direct(peer: Peer, body: DispatchBody, handles: Uint32Array): void {
     for (const handle of handles) {
-      const entered = peer.sessions.get(handle);
-      if (entered) this.#ports.direct(entered.session, body);
+      const local = peer.sessions.get(handle);
+      if (local) this.#ports.direct(local.session, body);
     }
   }
 }

@@ -4,7 +4,7 @@ import { guildsOfShard } from '../../../engine/session/identify.ts';
 import { NotServed } from '../../../protocol/faults.ts';
 import type { GuildId } from '../../../protocol/ids.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
-import type { Seats } from '../../call/ports.ts';
+import type { VoiceListener } from '../../call/ports.ts';
 import type { GuildListener } from '../../guild/guild.shell.ts';
 import type { Guilds } from '../../guild/guilds.ts';
 import type { Placement } from '../../placement/ports.ts';
@@ -13,7 +13,7 @@ import type { TimerWheel } from '../../runtime/wheel.ts';
 import type { LiveSession } from '../../session/backend.ts';
 import type { UserListener } from '../../user/user.shell.ts';
 import type { Users } from '../../user/users.ts';
-import { OwnerPost } from '../routing/ownerpost.ts';
+import { StateSync } from '../routing/ownerpost.ts';
 import type { Presences } from './presences.ts';
 import type { ClusterSessions } from './sessions.ts';
 
@@ -23,15 +23,15 @@ export interface MembershipPorts {
   /** Null while this process is alone. */
   readonly clusterSessions: ClusterSessions | null;
   /** Hears where members of guilds are in voice. */
-  readonly seats: Seats;
+  readonly voiceListener: VoiceListener;
   readonly lobbies: {
     channelNews(news: Parameters<GuildListener['linked']>[0]): void;
-    userChanged(user: Parameters<UserListener['changed']>[0]): void;
+    userChanged(user: Parameters<UserListener['userChanged']>[0]): void;
   };
   readonly wheel: TimerWheel;
   readonly clock: Clock;
-  readonly present: Presences['present'];
-  readonly presentAgain: Presences['presentAgain'];
+  readonly publishPresence: Presences['publish'];
+  readonly republishPresences: Presences['republish'];
   readonly onFault: (error: unknown, id: string) => void;
 }
 
@@ -48,7 +48,7 @@ type Ports = () => MembershipPorts;
 type Timing = Pick<MembershipPorts, 'clock' | 'wheel'>;
 
 /** Who joins receives and who leaves no longer does, as the owners of the users see to. */
-function following(
+function membershipUpdates(
   cluster: Placement,
   { clock, wheel }: Timing,
   ports: Ports,
@@ -58,52 +58,52 @@ function following(
 
   /** By the owner of the user, who knows the user's sessions. */
   function joined(guildId: GuildId, userId: string): void {
-    const { users, present, onFault, clusterSessions } = ports();
-    users.joined(userId, guildId, !ownership.alone, (sessions) => {
+    const { users, publishPresence, onFault, clusterSessions } = ports();
+    users.joined(userId, guildId, !ownership.standalone, (sessions) => {
       // An application that acts for a user hears nothing of guilds.
       for (const session of sessions as readonly LiveSession[]) {
         if (session.authorization || guildsOfShard([guildId], session.shard).length === 0) continue;
         if (clusterSessions) clusterSessions.join(session, guildId);
         else subscribe(session, guildId).catch((fault) => onFault(fault, guildId));
       }
-      present(userId, [guildId], users.presenceOf(userId));
+      publishPresence(userId, [guildId], users.presenceOf(userId));
     });
   }
 
   const left = (guildId: GuildId, userId: string): void => ports().users.left(userId, guildId);
-  if (ownership.alone) return { memberJoined: joined, memberLeft: left };
+  if (ownership.standalone) return { memberJoined: joined, memberLeft: left };
 
   const { router } = cluster;
-  const post = new OwnerPost<'joined' | 'left'>({
+  const sync = new StateSync<'joined' | 'left'>({
     ...{ ownership, router, clock, wheel, method: 'users.setMemberships' },
-    take: (userId, guildId, how) => (how === 'joined' ? joined : left)(guildId as GuildId, userId),
+    apply: (userId, guildId, how) => (how === 'joined' ? joined : left)(guildId as GuildId, userId),
     // The next owner of the guild tells what this one has not.
-    isDue: (guildId) => ownership.ownerOf(guildId)?.instance === ownership.self?.instance,
+    isOurs: (guildId) => ownership.ownerOf(guildId)?.instance === ownership.self?.instance,
     onFault: (fault, userId) => ports().onFault(fault, userId),
   });
   return {
-    memberJoined: (guildId, userId) => post.put(userId, guildId, 'joined'),
+    memberJoined: (guildId, userId) => sync.put(userId, guildId, 'joined'),
     memberLeft(guildId, userId) {
       // Sessions of this shard do not follow what their user has left.
-      ports().clusterSessions?.dismissed(guildId, userId);
-      post.put(userId, guildId, 'left');
+      ports().clusterSessions?.memberRemoved(guildId, userId);
+      sync.put(userId, guildId, 'left');
     },
     membersMoved(guildId, changes) {
-      for (const [userId, how] of changes) post.put(userId, guildId, how);
+      for (const [userId, how] of changes) sync.put(userId, guildId, how);
     },
   };
 }
 
-type Restore = (guildId: GuildId, sessions: readonly LiveSession[], delayMs: number) => void;
+type Resubscribe = (guildId: GuildId, sessions: readonly LiveSession[], delayMs: number) => void;
 
 /** Asks for guilds that fell over. */
-function restoring({ ownership }: Placement, ports: Ports): Restore {
+function resubscribing({ ownership }: Placement, ports: Ports): Resubscribe {
   /**
    * Asks for the guild until it is back, or another shard's; a session that ended meanwhile, or a user that left, is
    * not asked for.
    */
-  const restore: Restore = (guildId, sessions, delayMs) => {
-    const { guilds, wheel, presentAgain, clusterSessions } = ports();
+  const resubscribe: Resubscribe = (guildId, sessions, delayMs) => {
+    const { guilds, wheel, republishPresences, clusterSessions } = ports();
     // Among shards their homes ask for it: here it only hears again who is online.
     const again = (session: LiveSession): Promise<boolean | null> =>
       clusterSessions
@@ -113,44 +113,45 @@ function restoring({ ownership }: Placement, ports: Ports): Restore {
       if (!ownership.owns(guildId)) return;
       const live = sessions.filter((session) => !session.over);
       const back = await Promise.all(live.map(again));
-      presentAgain(guildId, new Set(live.flatMap(({ userId }, at) => (back[at] ? [userId] : []))));
+      republishPresences(guildId, new Set(live.flatMap(({ userId }, at) => (back[at] ? [userId] : []))));
       const waiting = live.filter((_, at) => back[at] === null);
-      if (waiting.length > 0) restore(guildId, waiting, Math.min(delayMs * 2, RETRY_MS.most));
+      if (waiting.length > 0) resubscribe(guildId, waiting, Math.min(delayMs * 2, RETRY_MS.most));
     };
     wheel.after(() => void wait().catch((fault) => ports().onFault(fault, guildId)), delayMs);
   };
-  return restore;
+  return resubscribe;
 }
 
 export function createMembership(cluster: Placement, timing: Timing, ports: Ports): Membership {
-  const restore = restoring(cluster, ports);
+  const resubscribe = resubscribing(cluster, ports);
 
   async function subscribe(session: LiveSession, guildId: GuildId): Promise<boolean> {
     try {
       return await ports().guilds.subscribe(guildId, session, session.largeThreshold);
     } catch (fault) {
-      restore(guildId, [session], RETRY_MS.first);
+      resubscribe(guildId, [session], RETRY_MS.first);
       throw fault;
     }
   }
 
   return {
     subscribe,
-    ...following(cluster, timing, ports, subscribe),
+    ...membershipUpdates(cluster, timing, ports, subscribe),
 
-    seated: (_guildId, seat) => ports().seats.seated(seat),
-    unseated: (guildId, userId) => ports().seats.unseated(guildId, userId),
-    callEnded: (_guildId, channelId, moved) => ports().seats.ended(channelId, moved ? 'guild' : undefined),
+    voiceJoined: (_guildId, voiceMember) => ports().voiceListener.voiceJoined(voiceMember),
+    voiceLeft: (guildId, userId) => ports().voiceListener.voiceLeft(guildId, userId),
+    callEnded: (_guildId, channelId, moved) =>
+      ports().voiceListener.ended(channelId, moved ? 'guild' : undefined),
     linked: (news) => ports().lobbies.channelNews(news),
 
-    changed(user, guildIds) {
+    userChanged(user, guildIds) {
       const { guilds, lobbies, onFault } = ports();
       lobbies.userChanged(user);
       for (const guildId of guildIds)
         guilds.call(guildId, 'memberUserChanged', { user }, SYSTEM).catch((fault) => onFault(fault, guildId));
     },
 
-    lostGuild(guildId, subscribers) {
+    guildLost(guildId, subscribers) {
       const { clock, clusterSessions } = ports();
       // Of the guild's stream, by which homes know what to ask for; with a number that moves no cursor.
       const origin = clusterSessions ? { ownerId: guildId, n: 1 } : null;
@@ -158,17 +159,17 @@ export function createMembership(cluster: Placement, timing: Timing, ports: Port
       const body = new DispatchBody('GUILD_DELETE', d, clock.monotonic(), origin);
       for (const session of subscribers)
         if (!session.bot || (session.intents & INTENTS.GUILDS) !== 0) session.deliver(body);
-      clusterSessions?.darkened(guildId, subscribers as readonly LiveSession[]);
-      restore(guildId, subscribers as readonly LiveSession[], RETRY_MS.first);
+      clusterSessions?.guildUnavailable(guildId, subscribers as readonly LiveSession[]);
+      resubscribe(guildId, subscribers as readonly LiveSession[], RETRY_MS.first);
     },
 
-    presentAgain: (guildId, userIds) => ports().presentAgain(guildId, userIds),
-    displacedSubscriber: (guildId, session, n) =>
-      ports().clusterSessions?.displaced(session as LiveSession, guildId, n),
-    displacedSession: (session) => ports().clusterSessions?.displaced(session as LiveSession, null, 0),
-    departed: (guildId, n) => ports().clusterSessions?.departed(guildId, n),
+    republishPresences: (guildId, userIds) => ports().republishPresences(guildId, userIds),
+    subscriberReplaced: (guildId, session, n) =>
+      ports().clusterSessions?.sessionReplaced(session as LiveSession, guildId, n),
+    sessionReplaced: (session) => ports().clusterSessions?.sessionReplaced(session as LiveSession, null, 0),
+    guildReleased: (guildId, n) => ports().clusterSessions?.guildReleased(guildId, n),
 
-    lostUser(userId, sessions) {
+    userLost(userId, sessions) {
       const { users, onFault } = ports();
       for (const session of sessions as readonly LiveSession[])
         if (!session.over)

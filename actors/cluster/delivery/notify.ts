@@ -1,69 +1,72 @@
-import { DispatchBody, type Subscriber } from '../../../engine/fanout/body.ts';
-import { type Ears, EVERY_EAR, refOf, type SessionRef } from '../../../engine/fanout/direct.ts';
+import { DispatchBody, type Recipient } from '../../../engine/fanout/body.ts';
+import { ALL_SESSIONS, refOf, type SessionFilter, type SessionRef } from '../../../engine/fanout/direct.ts';
 import type { Presence } from '../../../engine/presence/merge.ts';
 import type { DispatchName } from '../../../protocol/dispatches.ts';
 import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import type { Placement } from '../../placement/ports.ts';
 import type { Clock, Timer } from '../../runtime/clock.ts';
-import type { Inboxes } from '../../user/inboxes.ts';
-import { hearersOf, type Telling } from '../../user/telling.ts';
+import type { UserDelivery } from '../../user/inboxes.ts';
+import { matchingSessions, type Notifier } from '../../user/telling.ts';
 import type { Users } from '../../user/users.ts';
 import { routingOver } from '../routing/routed.ts';
 
-export interface TellingPorts {
+export interface NotifierPorts {
   readonly users: Pick<Users, 'listeners' | 'sessions' | 'presenceOf' | 'guildIds'>;
   readonly clock: Clock;
   readonly cluster: Placement;
   /** What users of this shard are told; null while it is alone. */
-  readonly inboxes: Inboxes | null;
+  readonly userDelivery: UserDelivery | null;
 }
 
 /** Whom a dispatch is for: sessions of a user, or one by its id. */
-type Entry = readonly [userId: UserId, to: Ears | string];
+type NotifyTarget = readonly [userId: UserId, to: SessionFilter | string];
 
 /** How long a friends list may hold up READY: who does not answer in time appears offline. */
 const PRESENCES_DEADLINE_MS = 2_000;
 
 /** To the users of this shard at once; to others over their owner's link, one message for all of a shard and a tick. */
-export function createTelling(ports: TellingPorts): Telling {
-  const { users, clock, inboxes } = ports;
+export function createNotifier(ports: NotifierPorts): Notifier {
+  const { users, clock, userDelivery } = ports;
   const bodyOf = (t: DispatchName, d: object) => new DispatchBody(t, d, clock.monotonic());
-  const { spread, opened } = inboxes ? spreading(inboxes, ports) : atHand(users);
-  const route = (session: SessionRef): Subscriber => {
+  const { send, sessionOpened } = userDelivery ? clusterSender(userDelivery, ports) : localSender(users);
+  const route = (session: SessionRef): Recipient => {
     const { sessionId, userId } = session;
-    const open = inboxes ? undefined : users.sessions(userId).find((each) => each.sessionId === sessionId);
-    return open ?? { ...refOf(session), deliver: (body) => spread([[userId as UserId, sessionId]], body) };
+    const open = userDelivery
+      ? undefined
+      : users.sessions(userId).find((each) => each.sessionId === sessionId);
+    return open ?? { ...refOf(session), deliver: (body) => send([[userId as UserId, sessionId]], body) };
   };
   return {
-    ...answersOf(ports),
-    opened,
-    tell: (userId, t, d, ears = EVERY_EAR) => spread([[userId, ears]], bodyOf(t, d)),
-    tellEach: (to, t, d) => spread(to, bodyOf(t, d)),
-    tellSession: (userId, sessionId, t, d) => spread([[userId, sessionId]], bodyOf(t, d)),
-    listeners: (userId) => (inboxes ? [wayTo([[userId, EVERY_EAR]], spread)] : users.listeners(userId)),
-    toEach: (to) => wayTo(to, spread),
+    ...userQueries(ports),
+    sessionOpened,
+    notify: (userId, t, d, ears = ALL_SESSIONS) => send([[userId, ears]], bodyOf(t, d)),
+    notifyEach: (to, t, d) => send(to, bodyOf(t, d)),
+    notifySession: (userId, sessionId, t, d) => send([[userId, sessionId]], bodyOf(t, d)),
+    listeners: (userId) =>
+      userDelivery ? [recipientOf([[userId, ALL_SESSIONS]], send)] : users.listeners(userId),
+    recipientOf: (to) => recipientOf(to, send),
     route,
   };
 }
 
 /** How long dispatches wait for a session that is coming over, and how many may wait. */
-const COMING_MS = 30_000;
+const SESSION_WAIT_MS = 30_000;
 const WAITING_MAX = 10_000;
 
-type Parcel = Pick<DispatchBody, 't' | 'json' | 'origin'>;
-type Spread = (to: readonly Entry[], body: DispatchBody) => void;
-interface Spreading {
-  readonly spread: Spread;
-  readonly opened: Telling['opened'];
+type EncodedDispatch = Pick<DispatchBody, 't' | 'json' | 'origin'>;
+type SendDispatch = (to: readonly NotifyTarget[], body: DispatchBody) => void;
+interface Sender {
+  readonly send: SendDispatch;
+  readonly sessionOpened: Notifier['sessionOpened'];
 }
 
 /** It hears everything: the owners of the users decide which of the sessions do. */
-const wayTo = (to: readonly Entry[], spread: Spread): Subscriber => ({
+const recipientOf = (to: readonly NotifyTarget[], spread: SendDispatch): Recipient => ({
   ...{ userId: to[0]?.[0] ?? '', sessionId: '', intents: 0, bot: false, authorization: null },
   deliver: (body) => spread(to, body),
 });
 
-function deliver(users: TellingPorts['users'], to: readonly Entry[], body: DispatchBody): void {
+function deliver(users: NotifierPorts['users'], to: readonly NotifyTarget[], body: DispatchBody): void {
   for (const [userId, which] of to)
     if (typeof which === 'string')
       users
@@ -71,76 +74,76 @@ function deliver(users: TellingPorts['users'], to: readonly Entry[], body: Dispa
         .find(({ sessionId }) => sessionId === which)
         ?.deliver(body);
     else
-      for (const session of hearersOf(users.listeners(userId), body.t as DispatchName, which))
+      for (const session of matchingSessions(users.listeners(userId), body.t as DispatchName, which))
         session.deliver(body);
 }
 
-const atHand = (users: TellingPorts['users']): Spreading => ({
-  spread: (to, body) => deliver(users, to, body),
-  opened: () => undefined,
+const localSender = (users: NotifierPorts['users']): Sender => ({
+  send: (to, body) => deliver(users, to, body),
+  sessionOpened: () => undefined,
 });
 
 /** A session that is not open here, by its user and itself. */
-type Missing = readonly [userId: UserId, sessionId: string];
+type SessionKey = readonly [userId: UserId, sessionId: string];
 
 /** What is for sessions that are not open yet: a user who has just come from another shard may come before them. */
-class Waiting {
+class WaitingDispatches {
   readonly #clock: Pick<Clock, 'setTimer'>;
   /** Called when the session is open, or has been waited for long enough; once for each, in order. */
-  readonly #release: (of: Missing, body: DispatchBody) => void;
-  readonly #bySession = new Map<string, { of: Missing; bodies: DispatchBody[]; timer: Timer }>();
+  readonly #onRelease: (of: SessionKey, body: DispatchBody) => void;
+  readonly #bySession = new Map<string, { of: SessionKey; bodies: DispatchBody[]; timer: Timer }>();
   #size = 0;
 
-  constructor(clock: Pick<Clock, 'setTimer'>, release: (of: Missing, body: DispatchBody) => void) {
+  constructor(clock: Pick<Clock, 'setTimer'>, release: (of: SessionKey, body: DispatchBody) => void) {
     this.#clock = clock;
-    this.#release = release;
+    this.#onRelease = release;
   }
 
   has(sessionId: string): boolean {
     return this.#bySession.has(sessionId);
   }
 
-  add(of: Missing, body: DispatchBody): void {
+  add(of: SessionKey, body: DispatchBody): void {
     if (this.#size >= WAITING_MAX) return;
     const [, sessionId] = of;
     this.#size += 1;
     const known = this.#bySession.get(sessionId);
     if (known) known.bodies.push(body);
     else {
-      const timer = this.#clock.setTimer(() => this.end(sessionId), COMING_MS);
+      const timer = this.#clock.setTimer(() => this.release(sessionId), SESSION_WAIT_MS);
       this.#bySession.set(sessionId, { of, bodies: [body], timer });
     }
   }
 
-  end(sessionId: string): void {
+  release(sessionId: string): void {
     const known = this.#bySession.get(sessionId);
     if (!known) return;
     known.timer.cancel();
     this.#bySession.delete(sessionId);
     this.#size -= known.bodies.length;
-    for (const body of known.bodies) this.#release(known.of, body);
+    for (const body of known.bodies) this.#onRelease(known.of, body);
   }
 }
 
-function spreading(inboxes: Inboxes, { clock, cluster }: TellingPorts): Spreading {
+function clusterSender(inboxes: UserDelivery, { clock, cluster }: NotifierPorts): Sender {
   const { ownership, router } = cluster;
-  const waiting = new Waiting(clock, (of, body) => spread([of], body, true));
+  const waiting = new WaitingDispatches(clock, (of, body) => send([of], body, true));
   /** What is to leave at the end of the tick, in order. */
-  let leaving: { readonly body: DispatchBody; readonly to: Entry[] }[] = [];
+  let queued: { readonly body: DispatchBody; readonly to: NotifyTarget[] }[] = [];
 
-  function send(to: readonly Entry[], { t, json, origin }: Parcel): void {
-    const [userId] = to[0] as Entry;
+  function sendToOwner(to: readonly NotifyTarget[], { t, json, origin }: EncodedDispatch): void {
+    const [userId] = to[0] as NotifyTarget;
     router.tellOwner('users.deliver', userId, [to, t, json, origin], () =>
-      spread(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin)),
+      send(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin)),
     );
   }
 
   function flush(): void {
-    const due = leaving;
-    leaving = [];
+    const due = queued;
+    queued = [];
     for (const { body, to } of due) {
       const { t, json, origin } = body;
-      const byShard = new Map<string | null, Entry[]>();
+      const byShard = new Map<string | null, NotifyTarget[]>();
       for (const entry of to) {
         const shardId = ownership.ownerOf(entry[0])?.shardId ?? null;
         const group = byShard.get(shardId);
@@ -149,34 +152,39 @@ function spreading(inboxes: Inboxes, { clock, cluster }: TellingPorts): Spreadin
       }
       // Whom nobody serves now is told by the next owner, and those need not be one.
       for (const [shardId, group] of byShard)
-        if (shardId === null) for (const entry of group) send([entry], { t, json, origin });
-        else send(group, { t, json, origin });
+        if (shardId === null) for (const entry of group) sendToOwner([entry], { t, json, origin });
+        else sendToOwner(group, { t, json, origin });
     }
   }
 
-  function spread(to: readonly Entry[], body: DispatchBody, again = false): void {
+  function send(to: readonly NotifyTarget[], body: DispatchBody, isRetry = false): void {
     const others = to.filter(([userId]) => !ownership.owns(userId));
     const here = others.length === 0 ? to : to.filter(([userId]) => ownership.owns(userId));
     for (const [userId, which] of here) {
       const waits = typeof which === 'string' && waiting.has(which);
-      const isHeard = !waits && inboxes.tell(userId, which, body);
-      if (!isHeard && !again && typeof which === 'string') waiting.add([userId, which], body);
+      const isHeard = !waits && inboxes.deliver(userId, which, body);
+      if (!isHeard && !isRetry && typeof which === 'string') waiting.add([userId, which], body);
     }
     if (others.length === 0) return;
-    const last = leaving.at(-1);
+    const last = queued.at(-1);
     if (last?.body === body) last.to.push(...others);
-    else if (leaving.push({ body, to: others }) === 1) clock.defer(flush);
+    else if (queued.push({ body, to: others }) === 1) clock.defer(flush);
   }
 
   // Some may have gone on to another owner while it was on its way.
-  router.serve('users.deliver', ([to, t, json, origin]: [Entry[], DispatchName, string, Parcel['origin']]) =>
-    spread(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin)),
+  router.serve(
+    'users.deliver',
+    ([to, t, json, origin]: [NotifyTarget[], DispatchName, string, EncodedDispatch['origin']]) =>
+      send(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin)),
   );
-  return { spread, opened: ({ sessionId }) => waiting.end(sessionId) };
+  return { send, sessionOpened: ({ sessionId }) => waiting.release(sessionId) };
 }
 
 /** What the owners of users know of them. */
-function answersOf({ users, cluster }: TellingPorts): Pick<Telling, 'guildIdsOf' | 'plays' | 'presencesOf'> {
+function userQueries({
+  users,
+  cluster,
+}: NotifierPorts): Pick<Notifier, 'guildIdsOf' | 'plays' | 'presencesOf'> {
   const { ownership, router } = cluster;
   const presencesHere = (userIds: readonly UserId[]): Map<UserId, Presence> =>
     new Map(

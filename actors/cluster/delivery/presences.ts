@@ -7,10 +7,14 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { UserState } from '../../user/user.shell.ts';
 import type { Users } from '../../user/users.ts';
-import { OwnerPost } from '../routing/ownerpost.ts';
+import { StateSync } from '../routing/ownerpost.ts';
 
 /** Tells guilds how a user appears now, null: offline. By the owner of the user. */
-export type Present = (userId: string, guildIds: readonly GuildId[], presence: Presence | null) => void;
+export type PublishPresence = (
+  userId: string,
+  guildIds: readonly GuildId[],
+  presence: Presence | null,
+) => void;
 
 interface PresencePorts {
   readonly guilds: Pick<Guilds, 'call' | 'isResident' | 'look'>;
@@ -24,46 +28,46 @@ interface PresencePorts {
 }
 
 export interface Presences {
-  readonly present: Present;
+  readonly publish: PublishPresence;
   /** Has the owners of these users tell a guild of this shard once more how they appear. */
-  readonly presentAgain: (guildId: GuildId, userIds: Iterable<string>) => void;
+  readonly republish: (guildId: GuildId, userIds: Iterable<string>) => void;
   /** A session of the user does not hear the guild, which is this shard's, any more. */
-  readonly unattended: (guildId: GuildId, userId: string) => void;
+  readonly noSubscribers: (guildId: GuildId, userId: string) => void;
 }
 
 /** Users in one turn when all are told anew. */
 const SLICE = 500;
 /** Users who have gone of late, at most. */
-const GONE_MAX = 50_000;
+const OFFLINE_MAX = 50_000;
 /** How long sessions of living shards may take to be open with the next owner of their user. */
-const COMING_MS = 5_000;
+const SESSION_WAIT_MS = 5_000;
 /** As of a stream: the epoch of the user's owner, then a count. */
 const PER_EPOCH = 2 ** 32;
 
 /** How a user appears, for one guild. */
-type Word = readonly [presence: Presence | null, n: number, again: boolean];
+type PresenceUpdate = readonly [presence: Presence | null, n: number, again: boolean];
 
 /** Tells the guilds of this shard and of others how users appear. */
 export function createPresences(ports: PresencePorts): Presences {
   const { guilds, users, cluster, onFault } = ports;
-  if (!cluster.ownership.alone) return presencesAmongShards(ports);
-  const present: Present = (userId, guildIds, presence) => {
+  if (!cluster.ownership.standalone) return clusterPresences(ports);
+  const publish: PublishPresence = (userId, guildIds, presence) => {
     for (const guildId of guildIds)
       guilds
         .call(guildId, 'setPresence', { userId: userId as UserId, presence }, SYSTEM)
         .catch((fault) => onFault(fault, guildId));
   };
   return {
-    present,
-    presentAgain(guildId, userIds) {
-      for (const userId of userIds) present(userId, [guildId], users.presenceOf(userId));
+    publish,
+    republish(guildId, userIds) {
+      for (const userId of userIds) publish(userId, [guildId], users.presenceOf(userId));
     },
-    unattended: () => undefined,
+    noSubscribers: () => undefined,
   };
 }
 
 /** Who has gone offline of late, so that owners of guilds that come after hear of it too. */
-interface Gone {
+interface WentOffline {
   readonly guildIds: readonly GuildId[];
   readonly n: number;
   readonly atMs: number;
@@ -73,12 +77,12 @@ interface Gone {
  * The owner of a user tells the owner of each guild, until that one has taken it, and everything anew when the guild
  * changes hands. What was said late, by an earlier owner of the user or in another order, is known by its number.
  */
-function presencesAmongShards(ports: PresencePorts): Presences {
+function clusterPresences(ports: PresencePorts): Presences {
   const { guilds, clock, wheel, cluster, onFault } = ports;
   const { ownership } = cluster;
-  const words = new OwnerPost<Word>({
+  const updates = new StateSync<PresenceUpdate>({
     ...{ ownership, router: cluster.router, clock, wheel, method: 'guilds.setPresences', onFault },
-    take(guildId, userId, [presence, n, again]) {
+    apply(guildId, userId, [presence, n, again]) {
       guilds
         .call(guildId as GuildId, 'setPresence', { userId: userId as UserId, presence, n, again }, SYSTEM)
         .catch((fault) => onFault(fault, guildId));
@@ -93,52 +97,52 @@ function presencesAmongShards(ports: PresencePorts): Presences {
     count += 1;
     return (ownership.ownerOf(userId)?.epoch ?? 0) * PER_EPOCH + count;
   };
-  const seen = new Set<string>();
-  const gone = new Map<string, Gone>();
+  const online = new Set<string>();
+  const offline = new Map<string, WentOffline>();
 
-  const present: Present = (userId, guildIds, presence) => {
+  const publish: PublishPresence = (userId, guildIds, presence) => {
     const n = next(userId);
-    for (const guildId of guildIds) words.put(guildId, userId, [presence, n, false]);
+    for (const guildId of guildIds) updates.put(guildId, userId, [presence, n, false]);
     if (presence) {
-      seen.add(userId);
-      gone.delete(userId);
-    } else if (seen.delete(userId)) {
-      gone.set(userId, { guildIds, n, atMs: clock.monotonic() });
-      const [oldest] = gone.keys();
-      if (gone.size > GONE_MAX && oldest !== undefined) gone.delete(oldest);
+      online.add(userId);
+      offline.delete(userId);
+    } else if (online.delete(userId)) {
+      offline.set(userId, { guildIds, n, atMs: clock.monotonic() });
+      const [oldest] = offline.keys();
+      if (offline.size > OFFLINE_MAX && oldest !== undefined) offline.delete(oldest);
     }
   };
 
   function forgetGone(): void {
     const beforeMs = clock.monotonic() - ports.resumeWindowMs;
-    for (const [userId, { atMs }] of gone) if (atMs < beforeMs || !isOurs(userId)) gone.delete(userId);
-    for (const userId of seen) if (!isOurs(userId)) seen.delete(userId);
+    for (const [userId, { atMs }] of offline) if (atMs < beforeMs || !isOurs(userId)) offline.delete(userId);
+    for (const userId of online) if (!isOurs(userId)) online.delete(userId);
   }
-  const everyone = presentingEveryone(ports, present);
+  const republishAll = republishingAll(ports, publish);
   ownership.onChange(({ moved }) => {
     if (moved.length === 0) return;
     const partitions = new Set(moved);
     const concerns = (guildId: string) => partitions.has(ownership.partitionOf(guildId));
     forgetGone();
-    for (const [userId, { guildIds, n }] of gone)
-      for (const guildId of guildIds) if (concerns(guildId)) words.put(guildId, userId, [null, n, true]);
-    everyone(concerns);
+    for (const [userId, { guildIds, n }] of offline)
+      for (const guildId of guildIds) if (concerns(guildId)) updates.put(guildId, userId, [null, n, true]);
+    republishAll(concerns);
   });
 
-  const asked = presentingAsked(ports, present);
-  const presentAgain: Presences['presentAgain'] = (guildId, userIds) => {
-    for (const userId of userIds) asked.put(userId, guildId, null);
+  const requests = republishingOnRequest(ports, publish);
+  const republish: Presences['republish'] = (guildId, userIds) => {
+    for (const userId of userIds) requests.put(userId, guildId, null);
   };
-  return { present, presentAgain, unattended: lookingAfter(ports, presentAgain) };
+  return { publish, republish, noSubscribers: recheckingUnsubscribed(ports, republish) };
 }
 
 /** Tells guilds anew of everyone here who is online, a few at a time: for most nothing changes by it. */
-function presentingEveryone({ users, clock }: PresencePorts, present: Present) {
+function republishingAll({ users, clock }: PresencePorts, publish: PublishPresence) {
   function slice(waiting: UserState[], concerns: (guildId: string) => boolean): void {
     for (const { user, guildIds, presences } of waiting.splice(-SLICE)) {
       const presence = mergePresences(presences.values());
       const concerned = presence ? [...guildIds].filter(concerns) : [];
-      if (concerned.length > 0) present(user.id, concerned, presence);
+      if (concerned.length > 0) publish(user.id, concerned, presence);
     }
     if (waiting.length > 0) clock.defer(() => slice(waiting, concerns));
   }
@@ -150,31 +154,34 @@ function presentingEveryone({ users, clock }: PresencePorts, present: Present) {
 }
 
 /** Tells guilds once more of users of this shard, when their owners ask for it. */
-function presentingAsked(ports: PresencePorts, present: Present): OwnerPost<null> {
+function republishingOnRequest(ports: PresencePorts, publish: PublishPresence): StateSync<null> {
   const { users, clock, wheel, cluster, onFault } = ports;
   const { ownership, router } = cluster;
-  return new OwnerPost<null>({
+  return new StateSync<null>({
     ...{ ownership, router, clock, wheel, method: 'users.repeatPresences', onFault },
-    take(userId, guildId) {
+    apply(userId, guildId) {
       const tell = () => {
-        if (ownership.owns(userId)) present(userId, [guildId as GuildId], users.presenceOf(userId));
+        if (ownership.owns(userId)) publish(userId, [guildId as GuildId], users.presenceOf(userId));
       };
       // A user who has just come from another shard may come before the sessions.
       if (users.sessions(userId).length > 0) tell();
-      else wheel.after(tell, COMING_MS);
+      else wheel.after(tell, SESSION_WAIT_MS);
     },
   });
 }
 
 /** Has users presented again that a guild shows, though no session of theirs hears it any more: their owner may have died with them. */
-function lookingAfter({ guilds, wheel, onFault }: PresencePorts, presentAgain: Presences['presentAgain']) {
+function recheckingUnsubscribed(
+  { guilds, wheel, onFault }: PresencePorts,
+  republish: Presences['republish'],
+) {
   let left = new Map<GuildId, Set<UserId>>();
   async function look(guildId: GuildId, userIds: ReadonlySet<UserId>): Promise<void> {
     if (!guilds.isResident(guildId)) return;
     const shown = await guilds.look(guildId, ({ presences, sessionCounts }) =>
       [...userIds].filter((userId) => presences.has(userId) && !sessionCounts.has(userId)),
     );
-    if (!('refusal' in shown)) presentAgain(guildId, shown);
+    if (!('refusal' in shown)) republish(guildId, shown);
   }
   return (guildId: GuildId, userId: string): void => {
     if (left.size === 0)
@@ -182,7 +189,7 @@ function lookingAfter({ guilds, wheel, onFault }: PresencePorts, presentAgain: P
         const due = left;
         left = new Map();
         for (const [id, userIds] of due) look(id, userIds).catch((fault) => onFault(fault, id));
-      }, COMING_MS);
+      }, SESSION_WAIT_MS);
     const userIds = left.get(guildId);
     if (userIds) userIds.add(userId as UserId);
     else left.set(guildId, new Set([userId as UserId]));

@@ -51,9 +51,9 @@ export class RemoteSession implements LiveSession {
   released = false;
   /** Guilds of this shard that it hears, or has heard. */
   readonly guildIds = new Set<GuildId>();
-  readonly #talk: Talk;
+  readonly #outbox: PeerOutbox;
 
-  constructor(session: SessionDescriptor, talk: Talk) {
+  constructor(session: SessionDescriptor, outbox: PeerOutbox) {
     const { principal } = session;
     this.handle = session.handle;
     this.sessionId = session.sessionId;
@@ -64,35 +64,35 @@ export class RemoteSession implements LiveSession {
     this.intents = session.intents;
     this.shard = session.shard;
     this.largeThreshold = session.largeThreshold;
-    this.#talk = talk;
+    this.#outbox = outbox;
   }
 
   get away(): boolean {
-    return this.released || this.#talk.silent;
+    return this.released || this.#outbox.isClosed;
   }
 
   /** The hot path: most often a number is pushed. */
   deliver(body: DispatchBody): void {
-    this.#talk.dispatch(body, this.handle);
+    this.#outbox.dispatch(body, this.handle);
   }
 
   following(ownerId: string, n: number): void {
-    this.#talk.following(this.handle, ownerId, n);
+    this.#outbox.following(this.handle, ownerId, n);
   }
 
   /** Rejects when its home is gone: nobody takes what would be made for it. */
   writable(): Promise<void> {
-    return this.over ? Promise.resolve() : this.#talk.room(this.handle);
+    return this.over ? Promise.resolve() : this.#outbox.writable(this.handle);
   }
 
   /** Has its home subscribe it to a guild that its user has joined. */
   join(guildId: GuildId): void {
-    this.#talk.tell('localSessions.join', [this.#talk.number, this.handle, guildId]);
+    this.#outbox.notify('localSessions.join', [this.#outbox.peerEpoch, this.handle, guildId]);
   }
 
   /** Tells its home that another stands for it now, with its user (null), or with a guild whose stream it has up to `n`. */
-  displaced(guildId: GuildId | null, n: number): void {
-    this.#talk.tell('localSessions.replaced', [this.#talk.number, this.handle, guildId, n]);
+  replaced(guildId: GuildId | null, n: number): void {
+    this.#outbox.notify('localSessions.replaced', [this.#outbox.peerEpoch, this.handle, guildId, n]);
   }
 }
 
@@ -100,38 +100,38 @@ export class RemoteSession implements LiveSession {
 const ENDED_MAX = 4096;
 
 /** What is to leave for a home at the end of the tick, in order. */
-type Leaving =
+type QueuedFrame =
   | { readonly body: DispatchBody; readonly handles: number[] }
   | { readonly handle: number; readonly ownerId: string; readonly n: number }
   | { readonly method: string; readonly args: readonly unknown[] };
 
 /** What this shard tells one home. */
-class Talk {
+class PeerOutbox {
   readonly shardId: string;
   readonly home: string;
-  readonly number: number;
+  readonly peerEpoch: number;
   readonly sessions = new Map<number, RemoteSession>();
   /** Handles of sessions that have ended of late: what was asked for them before may come after. */
   readonly ended = new Set<number>();
-  leaving: Leaving[] = [];
-  readonly #dirty: (talk: Talk) => void;
+  queued: QueuedFrame[] = [];
+  readonly #dirty: (outbox: PeerOutbox) => void;
   /** The body that was dispatched last, and who gets it. */
   #body: DispatchBody | null = null;
   #handles: number[] = [];
   /** The home is gone, or talks anew: nothing more is told it under this number. */
-  #silent = false;
-  readonly #rooms = new Map<number, { resolve(): void; reject(fault: Error): void }>();
-  #tickets = 0;
+  #isClosed = false;
+  readonly #waiters = new Map<number, { resolve(): void; reject(fault: Error): void }>();
+  #lastTicket = 0;
 
-  constructor(shardId: string, home: string, number: number, dirty: (talk: Talk) => void) {
+  constructor(shardId: string, home: string, peerEpoch: number, dirty: (outbox: PeerOutbox) => void) {
     this.shardId = shardId;
     this.home = home;
-    this.number = number;
+    this.peerEpoch = peerEpoch;
     this.#dirty = dirty;
   }
 
-  get silent(): boolean {
-    return this.#silent;
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   dispatch(body: DispatchBody, handle: number): void {
@@ -139,58 +139,58 @@ class Talk {
       this.#handles.push(handle);
       return;
     }
-    if (this.#silent) return;
+    if (this.#isClosed) return;
     this.#handles = [handle];
-    this.#put({ body, handles: this.#handles });
+    this.#enqueue({ body, handles: this.#handles });
     this.#body = body;
   }
 
   following(handle: number, ownerId: string, n: number): void {
-    this.#put({ handle, ownerId, n });
+    this.#enqueue({ handle, ownerId, n });
   }
 
-  tell(method: string, args: readonly unknown[]): void {
-    this.#put({ method, args });
+  notify(method: string, args: readonly unknown[]): void {
+    this.#enqueue({ method, args });
   }
 
   /** Behind all that was delivered before: the home answers when the session's socket has taken it. */
-  room(handle: number): Promise<void> {
-    if (this.#silent) return Promise.reject(homeIsGone());
-    this.#tickets += 1;
-    const ticket = this.#tickets;
-    this.tell('localSessions.whenWritable', [this.number, handle, ticket]);
-    return new Promise((resolve, reject) => this.#rooms.set(ticket, { resolve, reject }));
+  writable(handle: number): Promise<void> {
+    if (this.#isClosed) return Promise.reject(homeUnreachable());
+    this.#lastTicket += 1;
+    const ticket = this.#lastTicket;
+    this.notify('localSessions.whenWritable', [this.peerEpoch, handle, ticket]);
+    return new Promise((resolve, reject) => this.#waiters.set(ticket, { resolve, reject }));
   }
 
-  hasRoom(ticket: number): void {
-    this.#rooms.get(ticket)?.resolve();
-    this.#rooms.delete(ticket);
+  becameWritable(ticket: number): void {
+    this.#waiters.get(ticket)?.resolve();
+    this.#waiters.delete(ticket);
   }
 
   /** Everything up to here; what comes next begins a frame of its own. */
-  take(): readonly Leaving[] {
-    const { leaving } = this;
-    this.leaving = [];
+  take(): readonly QueuedFrame[] {
+    const { queued } = this;
+    this.queued = [];
     this.#body = null;
-    return leaving;
+    return queued;
   }
 
-  hush(): void {
-    this.#silent = true;
+  close(): void {
+    this.#isClosed = true;
     this.take();
-    for (const { reject } of this.#rooms.values()) reject(homeIsGone());
-    this.#rooms.clear();
+    for (const { reject } of this.#waiters.values()) reject(homeUnreachable());
+    this.#waiters.clear();
   }
 
-  #put(item: Leaving): void {
-    if (this.#silent) return;
+  #enqueue(item: QueuedFrame): void {
+    if (this.#isClosed) return;
     this.#body = null;
-    if (this.leaving.length === 0) this.#dirty(this);
-    this.leaving.push(item);
+    if (this.queued.length === 0) this.#dirty(this);
+    this.queued.push(item);
   }
 }
 
-const homeIsGone = (): Error => new LinkFault('unreachable', 'The home of the session is gone.');
+const homeUnreachable = (): Error => new LinkFault('unreachable', 'The home of the session is gone.');
 
 /**
  * Sessions that live on other shards and hear what this one decides. Of a dispatch each home gets one frame, however
@@ -199,23 +199,23 @@ const homeIsGone = (): Error => new LinkFault('unreachable', 'The home of the se
 export class RemoteSessions {
   readonly #ports: RemotePorts;
   /** By home: the latest talk. */
-  readonly #talks = new Map<string, Talk>();
-  #dirty: Talk[] = [];
-  readonly #unfollow: () => void;
+  readonly #outboxes = new Map<string, PeerOutbox>();
+  #dirty: PeerOutbox[] = [];
+  readonly #stopListening: () => void;
 
   constructor(ports: RemotePorts) {
     this.#ports = ports;
-    this.#unfollow = ports.ownership.onChange(({ gone }) => {
+    this.#stopListening = ports.ownership.onChange(({ gone }) => {
       for (const { instance } of gone) {
-        const talk = this.#talks.get(instance);
-        if (talk) this.#retire(talk);
+        const outbox = this.#outboxes.get(instance);
+        if (outbox) this.#retire(outbox);
       }
     });
   }
 
   get size(): number {
     let size = 0;
-    for (const { sessions } of this.#talks.values()) size += sessions.size;
+    for (const { sessions } of this.#outboxes.values()) size += sessions.size;
     return size;
   }
 
@@ -224,64 +224,64 @@ export class RemoteSessions {
    *
    * @throws LinkFault when the home has begun another talk since, or has ended the session.
    */
-  of(shardId: string, { home, talk: number, session }: SessionReference): RemoteSession {
-    const talk = this.#talkOf(shardId, home, number);
-    let found = talk.sessions.get(session.handle);
+  of(shardId: string, { home, talk: peerEpoch, session }: SessionReference): RemoteSession {
+    const outbox = this.#outboxOf(shardId, home, peerEpoch);
+    let found = outbox.sessions.get(session.handle);
     if (!found) {
-      if (talk.ended.has(session.handle)) throw new LinkFault('overloaded', 'The session has ended there.');
-      found = new RemoteSession(session, talk);
-      talk.sessions.set(session.handle, found);
+      if (outbox.ended.has(session.handle)) throw new LinkFault('overloaded', 'The session has ended there.');
+      found = new RemoteSession(session, outbox);
+      outbox.sessions.set(session.handle, found);
     }
     return found;
   }
 
   /** The home has ended it, or let it go (`kept`): then it stays for a while, unheard, as another home may take it. */
-  ended(home: string, number: number, handle: number, kept: boolean): void {
-    const talk = this.#talks.get(home);
-    if (talk?.number !== number) return;
-    talk.ended.add(handle);
-    const [oldest] = talk.ended;
-    if (talk.ended.size > ENDED_MAX && oldest !== undefined) talk.ended.delete(oldest);
-    const session = talk.sessions.get(handle);
+  ended(home: string, peerEpoch: number, handle: number, kept: boolean): void {
+    const outbox = this.#outboxes.get(home);
+    if (outbox?.peerEpoch !== peerEpoch) return;
+    outbox.ended.add(handle);
+    const [oldest] = outbox.ended;
+    if (outbox.ended.size > ENDED_MAX && oldest !== undefined) outbox.ended.delete(oldest);
+    const session = outbox.sessions.get(handle);
     if (!session) return;
-    talk.sessions.delete(handle);
+    outbox.sessions.delete(handle);
     session.released = true;
     if (kept) this.#ports.wheel.after(() => this.#end(session), this.#ports.resumeWindowMs);
     else this.#end(session);
   }
 
   /** The home says that a session's socket has taken what was delivered. */
-  hasRoom(home: string, number: number, ticket: number): void {
-    const talk = this.#talks.get(home);
-    if (talk?.number === number) talk.hasRoom(ticket);
+  becameWritable(home: string, peerEpoch: number, ticket: number): void {
+    const outbox = this.#outboxes.get(home);
+    if (outbox?.peerEpoch === peerEpoch) outbox.becameWritable(ticket);
   }
 
   close(): void {
-    this.#unfollow();
-    for (const talk of this.#talks.values()) talk.hush();
-    this.#talks.clear();
+    this.#stopListening();
+    for (const outbox of this.#outboxes.values()) outbox.close();
+    this.#outboxes.clear();
   }
 
-  #talkOf(shardId: string, home: string, number: number): Talk {
-    const known = this.#talks.get(home);
-    if (known?.number === number) return known;
-    if (known && known.number > number) throw new LinkFault('overloaded', 'That talk is over.');
+  #outboxOf(shardId: string, home: string, peerEpoch: number): PeerOutbox {
+    const known = this.#outboxes.get(home);
+    if (known?.peerEpoch === peerEpoch) return known;
+    if (known && known.peerEpoch > peerEpoch) throw new LinkFault('overloaded', 'That talk is over.');
     // There is no way to a home that the view does not show: what it was told would be lost without a word.
     if (!this.#ports.ownership.view.shards.some(({ instance }) => instance === home))
       throw new LinkFault('overloaded', `The run ${home} is not known here yet, or any more.`);
     if (known) this.#retire(known);
-    const talk = new Talk(shardId, home, number, (dirty) => this.#flushLater(dirty));
-    this.#talks.set(home, talk);
-    return talk;
+    const outbox = new PeerOutbox(shardId, home, peerEpoch, (dirty) => this.#flushLater(dirty));
+    this.#outboxes.set(home, outbox);
+    return outbox;
   }
 
   /** Its sessions stay for as long as they may be resumed, though nothing reaches them. */
-  #retire(talk: Talk): void {
-    if (this.#talks.get(talk.home) === talk) this.#talks.delete(talk.home);
-    talk.hush();
-    if (talk.sessions.size === 0) return;
+  #retire(outbox: PeerOutbox): void {
+    if (this.#outboxes.get(outbox.home) === outbox) this.#outboxes.delete(outbox.home);
+    outbox.close();
+    if (outbox.sessions.size === 0) return;
     this.#ports.wheel.after(() => {
-      for (const session of talk.sessions.values()) this.#end(session);
+      for (const session of outbox.sessions.values()) this.#end(session);
     }, this.#ports.resumeWindowMs);
   }
 
@@ -291,8 +291,8 @@ export class RemoteSessions {
     this.#ports.ended(session);
   }
 
-  #flushLater(talk: Talk): void {
-    this.#dirty.push(talk);
+  #flushLater(outbox: PeerOutbox): void {
+    this.#dirty.push(outbox);
     if (this.#dirty.length === 1) this.#ports.clock.defer(() => this.#flush());
   }
 
@@ -302,14 +302,14 @@ export class RemoteSessions {
     const { links } = this.#ports;
     /** Encoded once, however many homes get it. */
     const encoded = new Map<DispatchBody, Uint8Array>();
-    for (const talk of dirty) {
-      for (const item of talk.take()) {
+    for (const outbox of dirty) {
+      for (const item of outbox.take()) {
         if ('method' in item) {
-          links.tell(talk.shardId, { kind: 'tell', method: item.method, key: '', args: item.args });
+          links.tell(outbox.shardId, { kind: 'tell', method: item.method, key: '', args: item.args });
           continue;
         }
         if ('handle' in item) {
-          links.tell(talk.shardId, { kind: 'following', epoch: epochOf(item.n), ...item });
+          links.tell(outbox.shardId, { kind: 'following', epoch: epochOf(item.n), ...item });
           continue;
         }
         const { body, handles } = item;
@@ -320,7 +320,7 @@ export class RemoteSessions {
         }
         const { ownerId, n } = body.origin ?? UNNUMBERED;
         const frame = { kind: 'dispatch', t: body.t, json, ownerId, n } as const;
-        links.tell(talk.shardId, { ...frame, handles: Uint32Array.from(handles) });
+        links.tell(outbox.shardId, { ...frame, handles: Uint32Array.from(handles) });
       }
     }
   }

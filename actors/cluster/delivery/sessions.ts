@@ -14,12 +14,12 @@ import type { TimerWheel } from '../../runtime/wheel.ts';
 import type { LiveSession, Reopening, SessionBackend } from '../../session/backend.ts';
 import type { MembersRequest, SessionRequest } from '../../session/requests.ts';
 import type { Links } from '../ports.ts';
-import type { Direct } from './direct.ts';
-import { Followed, type Subscription } from './followed.ts';
-import { SessionHome } from './home.ts';
-import type { HomeSession, Peer } from './peer.ts';
+import type { DirectDelivery } from './direct.ts';
+import { type GuildSubscription, GuildSubscriptions } from './followed.ts';
+import { LocalSessions } from './home.ts';
+import type { LocalSession, Peer } from './peer.ts';
 import { type RemoteSession, RemoteSessions, type SessionReference } from './remote.ts';
-import { type UserBackend, UserLine } from './userline.ts';
+import { type UserBackend, UserChannels } from './userline.ts';
 
 /** All that a session asks; sessions of other shards reach through their homes what owners of users and guilds do here. */
 export type OwnerBackend = SessionBackend & UserBackend;
@@ -28,18 +28,18 @@ interface ClusterSessionPorts {
   readonly cluster: Placement;
   readonly links: Links;
   readonly guilds: Guilds;
-  readonly direct: Direct | null;
+  readonly direct: DirectDelivery | null;
   /** What this shard does for sessions as the owner of their users and guilds. */
-  readonly local: OwnerBackend;
+  readonly userBackend: OwnerBackend;
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   readonly resumeWindowMs: number;
   /** The stream of a guild is interrupted for the sessions of this shard, until each is told `following`. */
-  readonly interrupted: (guildId: string) => void;
+  readonly streamInterrupted: (guildId: string) => void;
   /** A session does not hear a guild of this shard any more. */
-  readonly unattended: (guildId: GuildId, userId: string) => void;
+  readonly noSubscribers: (guildId: GuildId, userId: string) => void;
   /** What a shard has told this one may be missing. */
-  readonly broken: () => void;
+  readonly dispatchesMissed: () => void;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
@@ -49,16 +49,16 @@ export interface ClusterSessions {
   /** Subscribes a session to a guild that its user has joined, wherever the session lives. */
   join(session: LiveSession, guildId: GuildId): void;
   /** The actor of a guild has ended; it has told everything up to `n`, and goes on elsewhere. */
-  departed(guildId: GuildId, n: number): void;
+  guildReleased(guildId: GuildId, n: number): void;
   /** The user has left a guild of this shard. */
-  dismissed(guildId: GuildId, userId: string): void;
+  memberRemoved(guildId: GuildId, userId: string): void;
   /** The actor of a guild has ended, and these were told that it is unavailable. */
-  darkened(guildId: GuildId, sessions: readonly LiveSession[]): void;
+  guildUnavailable(guildId: GuildId, sessions: readonly LiveSession[]): void;
   /** Another object stands for the session now: with its user (null), or with a guild whose stream it has up to `n`. */
-  displaced(session: LiveSession, guildId: GuildId | null, n: number): void;
+  sessionReplaced(session: LiveSession, guildId: GuildId | null, n: number): void;
   /** Sessions of other shards that this one delivers to. */
-  readonly remote: RemoteSessions;
-  readonly home: SessionHome;
+  readonly remoteSessions: RemoteSessions;
+  readonly localSessions: LocalSessions;
   close(): void;
 }
 
@@ -66,89 +66,89 @@ export interface ClusterSessions {
 const MEMBERS_DEADLINE_MS = 5 * 60_000;
 
 type From = AskContext & { readonly from: string };
-type Named = Subscription<SessionReference>;
+type Wanted = GuildSubscription<SessionReference>;
 type Presence = GatewayPresenceUpdateData | null;
 
 export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessions {
-  const { cluster, links, local, clock, wheel, onFault, direct } = ports;
+  const { cluster, links, userBackend, clock, wheel, onFault, direct } = ports;
   const { ownership, router } = cluster;
   const nowMs = () => clock.monotonic();
-  const remote = new RemoteSessions({
+  const remoteSessions = new RemoteSessions({
     ...{ links, ownership, clock, wheel, resumeWindowMs: ports.resumeWindowMs },
     ended: (session) => endRemote(session, ports),
   });
-  const talk = {
-    peer: (shardId: string, instance: string): Peer => home.peer(shardId, instance),
-    isCurrent: (peer: Peer) => home.isCurrent(peer),
-    reference: (entered: HomeSession, peer: Peer) => home.reference(entered, peer),
+  const peers = {
+    peer: (shardId: string, instance: string): Peer => localSessions.peer(shardId, instance),
+    isCurrent: (peer: Peer) => localSessions.isCurrent(peer),
+    reference: (local: LocalSession, peer: Peer) => localSessions.reference(local, peer),
   };
-  const followed = new Followed({
-    ...{ ownership, router, wheel, nowMs, ...talk, interrupted: ports.interrupted, onFault },
-    subscribeHere: (guildId, wanted) => ports.guilds.enter(guildId as GuildId, wanted.map(entering)),
+  const subscriptions = new GuildSubscriptions({
+    ...{ ownership, router, wheel, nowMs, ...peers, streamInterrupted: ports.streamInterrupted, onFault },
+    subscribeHere: (guildId, wanted) => ports.guilds.enter(guildId as GuildId, wanted.map(enteringOf)),
     unsubscribeHere: (guildId, session) => unsubscribeHere(ports, guildId as GuildId, session),
   });
-  const line = new UserLine({
-    ...{ ownership, router, wheel, nowMs, ...talk, onFault },
-    here: local,
-    cursors: (session) => direct?.heard.cursors(session) ?? [],
+  const userChannels = new UserChannels({
+    ...{ ownership, router, wheel, nowMs, ...peers, onFault },
+    userBackend: userBackend,
+    cursors: (session) => direct?.deliveryCursors.cursors(session) ?? [],
     // Word of a guild that its user has joined may have been lost on the way.
     reopened: ({ session, guildIds }, now) => {
-      for (const guildId of heardBy(session, now)) if (!guildIds.has(guildId)) join(session, guildId);
+      for (const guildId of guildsOf(session, now)) if (!guildIds.has(guildId)) join(session, guildId);
     },
-    keptMs: ports.resumeWindowMs,
+    resumeWindowMs: ports.resumeWindowMs,
   });
-  const home: SessionHome = new SessionHome(
+  const localSessions: LocalSessions = new LocalSessions(
     {
       ...{ links, ownership, nowMs },
-      direct: (session, body) => direct?.heard.deliver(session, body),
-      doubted: () => direct?.inboxes.doubt(),
-      broken: (peer) => {
-        followed.lost(peer);
-        line.lost(peer);
-        ports.broken();
+      direct: (session, body) => direct?.deliveryCursors.deliver(session, body),
+      deliveriesMissed: () => direct?.userDelivery.recheckAll(),
+      peerLost: (peer) => {
+        subscriptions.peerLost(peer);
+        userChannels.peerLost(peer);
+        ports.dispatchesMissed();
       },
     },
-    followed,
+    subscriptions,
   );
-  const parts: Parts = { ...ports, home, followed, line, remote };
-  router.sessions(home);
-  serveOthers(parts);
+  const context: Context = { ...ports, localSessions, subscriptions, userChannels, remoteSessions };
+  router.sessions(localSessions);
+  servePeers(context);
   const join = (session: LiveSession, guildId: GuildId): void => {
     if (isRemote(session)) session.join(guildId);
-    else follow(parts, home.enter(session), guildId);
+    else follow(context, localSessions.add(session), guildId);
   };
-  const displaced: ClusterSessions['displaced'] = (session, guildId, n) => {
-    if (isRemote(session)) session.displaced(guildId, n);
-    else displacedHere(parts, home.get(session), guildId, n);
+  const sessionReplaced: ClusterSessions['sessionReplaced'] = (session, guildId, n) => {
+    if (isRemote(session)) session.replaced(guildId, n);
+    else localReplaced(context, localSessions.get(session), guildId, n);
   };
 
   return {
-    ...{ remote, home },
-    backend: homeBackend(parts),
-    ...{ join, displaced },
-    departed: (guildId, n) => followed.departed(guildId, n),
-    dismissed: (guildId, userId) => followed.dismissed(guildId, userId),
-    darkened: (guildId, sessions) => followed.darkened(guildId, new Set(sessions)),
+    ...{ remoteSessions, localSessions },
+    backend: localBackend(context),
+    ...{ join, sessionReplaced },
+    guildReleased: (guildId, n) => subscriptions.guildReleased(guildId, n),
+    memberRemoved: (guildId, userId) => subscriptions.memberRemoved(guildId, userId),
+    guildUnavailable: (guildId, sessions) => subscriptions.guildUnavailable(guildId, new Set(sessions)),
     close() {
-      line.close();
-      followed.close();
-      home.close();
-      remote.close();
+      userChannels.close();
+      subscriptions.close();
+      localSessions.close();
+      remoteSessions.close();
     },
   };
 }
 
-interface Parts extends ClusterSessionPorts {
-  readonly home: SessionHome;
-  readonly followed: Followed;
-  readonly line: UserLine;
-  readonly remote: RemoteSessions;
+interface Context extends ClusterSessionPorts {
+  readonly localSessions: LocalSessions;
+  readonly subscriptions: GuildSubscriptions;
+  readonly userChannels: UserChannels;
+  readonly remoteSessions: RemoteSessions;
 }
 
-const entering = ({
+const enteringOf = ({
   session,
   ...rest
-}: Subscription<LiveSession> & Pick<Entering, 'caughtUp'>): Entering => ({
+}: GuildSubscription<LiveSession> & Pick<Entering, 'caughtUp'>): Entering => ({
   subscriber: session,
   largeThreshold: session.largeThreshold,
   ...rest,
@@ -157,161 +157,161 @@ const entering = ({
 const isRemote = (session: LiveSession): session is RemoteSession => 'join' in session;
 
 /** A guild that cannot be had now goes on being asked for; the first failure is noted. */
-function follow({ followed, onFault }: Parts, entered: HomeSession, guildId: GuildId): void {
+function follow({ subscriptions, onFault }: Context, local: LocalSession, guildId: GuildId): void {
   // It may have the guild already, up to a cursor that is looked at then.
-  if (entered.joining) {
-    entered.joining.add(guildId);
+  if (local.joinedMeanwhile) {
+    local.joinedMeanwhile.add(guildId);
     return;
   }
-  followed.follow(entered, guildId, null).catch((fault) => onFault(fault, guildId));
+  subscriptions.subscribe(local, guildId, null).catch((fault) => onFault(fault, guildId));
 }
 
 /** Unless it has gone from here, it says everything anew. */
-function displacedHere(
-  { followed, line }: Parts,
-  entered: HomeSession | undefined,
+function localReplaced(
+  { subscriptions, userChannels }: Context,
+  local: LocalSession | undefined,
   guildId: GuildId | null,
   n: number,
 ): void {
-  if (!entered) return;
-  if (guildId === null) line.displaced(entered);
-  else followed.displaced(entered, guildId, n);
+  if (!local) return;
+  if (guildId === null) userChannels.sessionReplaced(local);
+  else subscriptions.sessionReplaced(local, guildId, n);
 }
 
 function unsubscribeHere(
-  { guilds, unattended }: Pick<ClusterSessionPorts, 'guilds' | 'unattended'>,
+  { guilds, noSubscribers }: Pick<ClusterSessionPorts, 'guilds' | 'noSubscribers'>,
   guildId: GuildId,
   session: LiveSession,
 ): void {
   guilds.unsubscribe(guildId, session);
-  unattended(guildId, session.userId);
+  noSubscribers(guildId, session.userId);
 }
 
 function endRemote(session: RemoteSession, ports: ClusterSessionPorts): void {
-  const { cluster, local } = ports;
+  const { cluster, userBackend } = ports;
   for (const guildId of session.guildIds) unsubscribeHere(ports, guildId, session);
-  if (session.opened && cluster.ownership.owns(session.userId)) local.ended(session);
+  if (session.opened && cluster.ownership.owns(session.userId)) userBackend.ended(session);
 }
 
-type Act = [session: SessionReference, name: string, args: readonly [input: unknown]];
+type RequestArgs = [session: SessionReference, name: string, args: readonly [input: unknown]];
 
 /** What this shard does for the sessions of others, as the owner of a guild or a user; and for its own, told by owners. */
-function serveOthers(parts: Parts): void {
-  const { cluster, guilds, local, home, remote } = parts;
+function servePeers(context: Context): void {
+  const { cluster, guilds, userBackend, localSessions, remoteSessions } = context;
   const { ownership, router } = cluster;
-  const mine = (id: string, epoch = ownership.ownerOf(id)?.epoch): void => {
+  const checkOwned = (id: string, epoch = ownership.ownerOf(id)?.epoch): void => {
     if (!ownership.owns(id) || ownership.ownerOf(id)?.epoch !== epoch)
       throw new LinkFault('notOwner', `This shard does not own ${id} under ${epoch}.`);
   };
   const named = (from: string, session: SessionReference, ownerId: string): RemoteSession => {
-    mine(ownerId);
+    checkOwned(ownerId);
     // Its sessions may be at other homes by now; before it is a member again it lets go of those that are.
     if (!ownership.view.shards.some(({ instance }) => instance === session.home))
       throw new LinkFault('unreachable', `The shard ${from} is not seen in the cluster.`);
-    return remote.of(from, session);
+    return remoteSessions.of(from, session);
   };
   const opening = (from: string, reference: SessionReference): RemoteSession => {
     const session = named(from, reference, reference.session.principal.userId);
     session.opened = true;
     return session;
   };
-  router.serve('remoteSessions.subscribe', (args: [GuildId, Named[], number], { from }: From) => {
+  router.serve('remoteSessions.subscribe', (args: [GuildId, Wanted[], number], { from }: From) => {
     const [guildId, wanted, epoch] = args;
-    mine(guildId, epoch);
+    checkOwned(guildId, epoch);
     const sessions = wanted.map(({ session, after }) => ({ session: named(from, session, guildId), after }));
     for (const { session } of sessions) session.guildIds.add(guildId);
-    return guilds.enter(guildId, sessions.map(entering));
+    return guilds.enter(guildId, sessions.map(enteringOf));
   });
   router.serve('remoteSessions.open', ([session]: [SessionReference], { from }: From) =>
-    local.open(opening(from, session)),
+    userBackend.open(opening(from, session)),
   );
   router.serve(
     'remoteSessions.reopen',
     ([session, presence, cursors]: [SessionReference, Presence, Cursor[]], { from }: From) =>
-      local.openAgain(opening(from, session), presence, cursors),
+      userBackend.reopenAtOwner(opening(from, session), presence, cursors),
   );
-  router.serve('remoteSessions.ask', ([reference, name, [input]]: Act, { from }: From) => {
+  router.serve('remoteSessions.ask', ([reference, name, [input]]: RequestArgs, { from }: From) => {
     const session = named(from, reference, reference.session.principal.userId);
-    return local.ask(session, { name, input } as SessionRequest);
+    return userBackend.ask(session, { name, input } as SessionRequest);
   });
   router.serve(
     'remoteSessions.members',
     ([reference, request]: [SessionReference, MembersRequest], { from }: From) =>
-      local.ask(named(from, reference, request.guildId), { name: 'members', input: request }),
+      userBackend.ask(named(from, reference, request.guildId), { name: 'members', input: request }),
   );
   router.serve(
     'remoteSessions.channelInfo',
     ([reference, guildId, fields]: [SessionReference, GuildId, string[]], { from }: From) =>
-      local.ask(named(from, reference, guildId), { name: 'channelInfo', input: { guildId, fields } }),
+      userBackend.ask(named(from, reference, guildId), { name: 'channelInfo', input: { guildId, fields } }),
   );
   router.serve('remoteSessions.ended', ([instance, talk, handle, kept]: [string, number, number, boolean]) =>
-    remote.ended(instance, talk, handle, kept),
+    remoteSessions.ended(instance, talk, handle, kept),
   );
   router.serve('remoteSessions.writable', ([instance, talk, ticket]: [string, number, number]) =>
-    remote.hasRoom(instance, talk, ticket),
+    remoteSessions.becameWritable(instance, talk, ticket),
   );
   router.serve(
     'localSessions.whenWritable',
     async ([talk, handle, ticket]: [number, number, number], { from }: From) => {
-      await home.named(from, talk, handle)?.session.writable();
+      await localSessions.byHandle(from, talk, handle)?.session.writable();
       router.tellShard(from, 'remoteSessions.writable', [ownership.self?.instance ?? '', talk, ticket]);
     },
   );
   type Displaced = [talk: number, handle: number, guildId: GuildId | null, n: number];
   router.serve('localSessions.replaced', ([talk, handle, guildId, n]: Displaced, { from }: From) =>
-    displacedHere(parts, home.named(from, talk, handle), guildId, n),
+    localReplaced(context, localSessions.byHandle(from, talk, handle), guildId, n),
   );
   router.serve('localSessions.join', ([talk, handle, guildId]: [number, number, GuildId], { from }: From) => {
-    const entered = home.named(from, talk, handle);
-    if (entered) follow(parts, entered, guildId);
+    const local = localSessions.byHandle(from, talk, handle);
+    if (local) follow(context, local, guildId);
   });
 }
 
 /** What the sessions of this shard ask, of whoever owns their users and guilds. */
-function homeBackend(parts: Parts): SessionBackend {
-  const { local, home, followed, line, clock, direct, resumeWindowMs } = parts;
-  const { router } = parts.cluster;
-  const leave = (session: LiveSession, kept: boolean): void => {
-    const entered = home.get(session);
-    if (!entered) return;
-    followed.leave(entered, kept ? resumeWindowMs : null);
-    home.leave(entered, kept);
-    line.ended(entered, kept);
+function localBackend(context: Context): SessionBackend {
+  const { userBackend, localSessions, subscriptions, userChannels, clock, direct, resumeWindowMs } = context;
+  const { router } = context.cluster;
+  const leave = (session: LiveSession, isMoving: boolean): void => {
+    const local = localSessions.get(session);
+    if (!local) return;
+    subscriptions.leave(local, isMoving ? resumeWindowMs : null);
+    localSessions.remove(local, isMoving);
+    userChannels.ended(local, isMoving);
   };
   return {
-    authenticate: local.authenticate,
+    authenticate: userBackend.authenticate,
     open(session) {
-      direct?.heard.begin(session, null);
-      return line.open(home.enter(session));
+      direct?.deliveryCursors.begin(session, null);
+      return userChannels.open(localSessions.add(session));
     },
-    reopen: (session, reopening) => reopen(session, reopening, parts),
-    surrendered: (session) => leave(session, true),
+    reopen: (session, reopening) => reopen(session, reopening, context),
+    transferred: (session) => leave(session, true),
     ended: (session) => leave(session, false),
 
     async subscribe(session, guildId) {
-      const how = await followed.follow(home.enter(session), guildId, null);
+      const how = await subscriptions.subscribe(localSessions.add(session), guildId, null);
       if (how === 'member' || (session.bot && (session.intents & INTENTS.GUILDS) === 0)) return;
       // READY named a guild that its user has left since: without a word it would stay unavailable for ever.
       session.deliver(new DispatchBody('GUILD_DELETE', { id: guildId }, clock.monotonic()));
     },
 
     ask(session, request) {
-      const here = async () => local.ask(session, request);
+      const here = async () => userBackend.ask(session, request);
       if (request.name === 'members') {
         const { input } = request;
-        return atGuild(session, input.guildId, parts, here, (owner, reference) =>
+        return atGuild(session, input.guildId, context, here, (owner, reference) =>
           router.askShard(owner, 'remoteSessions.members', [reference, input], MEMBERS_DEADLINE_MS),
         );
       }
       if (request.name === 'channelInfo') {
         const { guildId, fields } = request.input;
-        return atGuild(session, guildId, parts, here, (owner, reference) =>
+        return atGuild(session, guildId, context, here, (owner, reference) =>
           router.askShard(owner, 'remoteSessions.channelInfo', [reference, guildId, fields]),
         );
       }
-      const entered = home.get(session);
-      if (entered && request.name === 'presence') line.presence(entered, request.input);
-      else if (entered) line.act(entered, request);
+      const local = localSessions.get(session);
+      if (local && request.name === 'presence') userChannels.presence(local, request.input);
+      else if (local) userChannels.request(local, request);
       return undefined;
     },
   };
@@ -321,22 +321,22 @@ function homeBackend(parts: Parts): SessionBackend {
 async function atGuild(
   session: LiveSession,
   guildId: GuildId,
-  { cluster, home }: Parts,
+  { cluster, localSessions }: Context,
   here: () => Promise<void>,
   there: (ownerShardId: string, reference: SessionReference) => Promise<unknown>,
 ): Promise<void> {
   const { ownership } = cluster;
-  const entered = home.get(session);
-  if (!entered) return;
+  const local = localSessions.get(session);
+  if (!local) return;
   if (ownership.owns(guildId)) return here();
   const owner = ownership.ownerOf(guildId);
   if (!owner || owner.shardId === ownership.self?.id) throw new NotServed(`Nobody serves ${guildId} now.`);
-  const reference = home.reference(entered, home.peer(owner.shardId, owner.instance));
+  const reference = localSessions.reference(local, localSessions.peer(owner.shardId, owner.instance));
   await there(owner.shardId, reference);
 }
 
 /** Those of a user's guilds that a session hears: none while an application acts for the user. */
-const heardBy = ({ authorization, shard }: LiveSession, guildIds: readonly GuildId[]): readonly GuildId[] =>
+const guildsOf = ({ authorization, shard }: LiveSession, guildIds: readonly GuildId[]): readonly GuildId[] =>
   authorization ? [] : guildsOfShard(guildIds, shard);
 
 /**
@@ -346,14 +346,14 @@ const heardBy = ({ authorization, shard }: LiveSession, guildIds: readonly Guild
 async function reopen(
   session: LiveSession,
   { presence, cursors }: Reopening,
-  { home, followed, line, clock, direct, onFault }: Parts,
+  { localSessions, subscriptions, userChannels, clock, direct, onFault }: Context,
 ): Promise<boolean> {
-  const entered = home.enter(session);
-  direct?.heard.begin(session, cursors());
-  entered.joining = new Set();
-  const { guildIds, isWhole } = await line.reopen(entered, presence);
-  const joined = new Set<string>([...heardBy(session, guildIds), ...entered.joining]);
-  entered.joining = null;
+  const local = localSessions.add(session);
+  direct?.deliveryCursors.begin(session, cursors());
+  local.joinedMeanwhile = new Set();
+  const { guildIds, isWhole } = await userChannels.reopen(local, presence);
+  const joined = new Set<string>([...guildsOf(session, guildIds), ...local.joinedMeanwhile]);
+  local.joinedMeanwhile = null;
   const following: Promise<Subscribed>[] = [];
   // Its user has left and joined them while it was nowhere; the user's owner may hear of it later than the guild's.
   const leaving = (id: string) => (how: Subscribed) => {
@@ -363,13 +363,13 @@ async function reopen(
   };
   for (const [guildId, n] of cursors().filter(([streamId]) => !isDirect(streamId)))
     if (joined.delete(guildId))
-      following.push(followed.follow(entered, guildId, n, true).then(leaving(guildId)));
+      following.push(subscriptions.subscribe(local, guildId, n, true).then(leaving(guildId)));
     else {
       // Nobody is asked for it, who would say that it is not followed: the next home would ask from the cursor.
       session.left?.(guildId);
       leaving(guildId)('gone');
     }
-  for (const guildId of joined) following.push(followed.follow(entered, guildId, null));
+  for (const guildId of joined) following.push(subscriptions.subscribe(local, guildId, null));
   const back = await Promise.allSettled(following);
   for (const each of back) if (each.status === 'rejected') onFault(each.reason, session.sessionId);
   return isWhole && !back.some((each) => each.status === 'fulfilled' && each.value === 'tooOld');

@@ -7,8 +7,8 @@ import type { Owner, Ownership, Router } from '../../placement/ports.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession, Opening } from '../../session/backend.ts';
 import type { SessionRequest } from '../../session/requests.ts';
-import { isSameTenure } from './followed.ts';
-import type { HomeSession, Peer } from './peer.ts';
+import { isSameOwner } from './followed.ts';
+import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
 
 type Presence = GatewayPresenceUpdateData;
@@ -17,7 +17,11 @@ type Presence = GatewayPresenceUpdateData;
 export interface UserBackend {
   open(session: LiveSession): Promise<Opening>;
   /** In place of what was open under its id. What its user was told beyond its cursors it is delivered first. */
-  openAgain(session: LiveSession, presence: Presence | null, cursors: readonly Cursor[]): Promise<Reopened>;
+  reopenAtOwner(
+    session: LiveSession,
+    presence: Presence | null,
+    cursors: readonly Cursor[],
+  ): Promise<Reopened>;
   /** Does what a session asks of its user's owner. */
   ask(session: LiveSession, request: SessionRequest): Promise<void> | void;
   ended(session: LiveSession): void;
@@ -30,21 +34,21 @@ interface Reopened {
   readonly isWhole: boolean;
 }
 
-export interface UserLinePorts {
+export interface UserChannelPorts {
   readonly ownership: Ownership;
   readonly router: Pick<Router, 'askShard'>;
   readonly wheel: Wheel;
   readonly nowMs: () => number;
   readonly peer: (shardId: string, instance: string) => Peer;
   readonly isCurrent: (peer: Peer) => boolean;
-  readonly reference: (entered: HomeSession, peer: Peer) => SessionReference;
+  readonly reference: (local: LocalSession, peer: Peer) => SessionReference;
   /** How far the session has heard what its user is told. */
   readonly cursors: (session: LiveSession) => readonly Cursor[];
-  readonly here: UserBackend;
+  readonly userBackend: UserBackend;
   /** A session was opened anew: these are the guilds of its user now. */
-  readonly reopened: (entered: HomeSession, guildIds: readonly GuildId[]) => void;
+  readonly reopened: (local: LocalSession, guildIds: readonly GuildId[]) => void;
   /** How long a session that is at no home is kept open, milliseconds. */
-  readonly keptMs: number;
+  readonly resumeWindowMs: number;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
@@ -54,14 +58,14 @@ const WAITING_MAX = 64;
 const DEADLINE_MS = 10_000;
 const RETRY_MS = { first: 50, most: 2000 };
 
-interface Line {
-  readonly entered: HomeSession;
+interface Channel {
+  readonly local: LocalSession;
   /** Where the session is open; null: nowhere, or where it is no more. */
-  at: Peer | 'here' | null;
+  openAt: Peer | 'here' | null;
   /** Under which the user is owned there. */
-  tenure: Owner | null;
+  owner: Owner | null;
   /** It was open once, from this home: it is opened anew whenever it must be. */
-  opened: boolean;
+  wasOpened: boolean;
   presence: Presence | null;
   waiting: number;
   tail: Promise<unknown> | null;
@@ -71,188 +75,187 @@ interface Line {
  * The way of each session to the owner of its user, in order: nothing overtakes what was asked before. When the user
  * changes hands, or a link has broken, the session is opened again before anything else.
  */
-export class UserLine {
-  readonly #ports: UserLinePorts;
-  readonly #lines = new Map<HomeSession, Line>();
-  readonly #unfollow: () => void;
+export class UserChannels {
+  readonly #ports: UserChannelPorts;
+  readonly #channels = new Map<LocalSession, Channel>();
+  readonly #stopListening: () => void;
 
-  constructor(ports: UserLinePorts) {
+  constructor(ports: UserChannelPorts) {
     this.#ports = ports;
-    this.#unfollow = ports.ownership.onChange(({ moved }) => this.#moved(new Set(moved)));
+    this.#stopListening = ports.ownership.onChange(({ moved }) => this.#ownersChanged(new Set(moved)));
   }
 
   /** @throws NotServed when the user's owner does not answer in time. */
-  open(entered: HomeSession): Promise<Opening> {
-    const line: Line = {
-      entered,
-      at: null,
-      tenure: null,
-      opened: false,
+  open(local: LocalSession): Promise<Opening> {
+    const channel: Channel = {
+      local,
+      openAt: null,
+      owner: null,
+      wasOpened: false,
       presence: null,
       waiting: 0,
       tail: null,
     };
-    this.#lines.set(entered, line);
-    return this.#inTurn(line, async () => {
-      const { here } = this.#ports;
-      const opening = (await this.#reach(
-        line,
-        (session) => here.open(session),
-        (peer) => this.#ask(peer, 'remoteSessions.open', [this.#ports.reference(entered, peer)]),
+    this.#channels.set(local, channel);
+    return this.#inOrder(channel, async () => {
+      const { userBackend } = this.#ports;
+      const opening = (await this.#callOwner(
+        channel,
+        (session) => userBackend.open(session),
+        (peer) => this.#ask(peer, 'remoteSessions.open', [this.#ports.reference(local, peer)]),
       )) as Opening;
-      line.opened = true;
+      channel.wasOpened = true;
       return opening;
     });
   }
 
   /** Opens a session that was open from another home. */
-  reopen(entered: HomeSession, presence: Presence | null): Promise<Reopened> {
-    const known = this.#lines.get(entered);
-    const line: Line = known ?? {
-      entered,
-      at: null,
-      tenure: null,
-      opened: false,
+  reopen(local: LocalSession, presence: Presence | null): Promise<Reopened> {
+    const known = this.#channels.get(local);
+    const channel: Channel = known ?? {
+      local,
+      openAt: null,
+      owner: null,
+      wasOpened: false,
       presence,
       waiting: 0,
       tail: null,
     };
-    this.#lines.set(entered, line);
-    line.presence = presence;
-    line.at = null;
-    return this.#inTurn(line, async () => {
-      const reopened = await this.#openAgain(line);
-      line.opened = true;
+    this.#channels.set(local, channel);
+    channel.presence = presence;
+    channel.openAt = null;
+    return this.#inOrder(channel, async () => {
+      const reopened = await this.#reopen(channel);
+      channel.wasOpened = true;
       return reopened;
     });
   }
 
-  presence(entered: HomeSession, presence: Presence): void {
-    const line = this.#lines.get(entered);
-    if (!line) return;
-    line.presence = presence;
-    this.#act(line, { name: 'presence', input: presence });
+  presence(local: LocalSession, presence: Presence): void {
+    const channel = this.#channels.get(local);
+    if (!channel) return;
+    channel.presence = presence;
+    this.#request(channel, { name: 'presence', input: presence });
   }
 
-  act(entered: HomeSession, request: SessionRequest): void {
-    const line = this.#lines.get(entered);
-    if (line) this.#act(line, request);
+  request(local: LocalSession, request: SessionRequest): void {
+    const channel = this.#channels.get(local);
+    if (channel) this.#request(channel, request);
   }
 
   /**
    * The session is over, or goes on at another home (`kept`): then it stays open for as long as that may take. Where it
    * is open elsewhere, its home has that shard hear so.
    */
-  ended(entered: HomeSession, kept: boolean): void {
-    const { here, ownership, wheel, keptMs } = this.#ports;
-    const { session } = entered;
-    const line = this.#lines.get(entered);
-    this.#lines.delete(entered);
-    if (line?.at !== 'here') return;
+  ended(local: LocalSession, isMoving: boolean): void {
+    const { userBackend, ownership, wheel, resumeWindowMs } = this.#ports;
+    const { session } = local;
+    const channel = this.#channels.get(local);
+    this.#channels.delete(local);
+    if (channel?.openAt !== 'here') return;
     const end = (): void => {
-      if (ownership.owns(session.userId)) here.ended(session);
+      if (ownership.owns(session.userId)) userBackend.ended(session);
     };
-    if (kept) wheel.after(end, keptMs);
+    if (isMoving) wheel.after(end, resumeWindowMs);
     else end();
   }
 
   /** Another stood for the session with its user's owner: a home that let it go had asked late. */
-  displaced(entered: HomeSession): void {
+  sessionReplaced(local: LocalSession): void {
     this.#ports.wheel.after(() => {
-      const line = this.#lines.get(entered);
-      if (line && line.at !== null) this.#move(line);
+      const channel = this.#channels.get(local);
+      if (channel && channel.openAt !== null) this.#reopenAtOwner(channel);
     }, RETRY_MS.first);
   }
 
   /** A peer's talk is over: what its users' owner knows of our sessions is to be said anew. */
-  lost(peer: Peer): void {
-    for (const line of this.#lines.values()) if (line.at === peer) this.#move(line);
+  peerLost(peer: Peer): void {
+    for (const channel of this.#channels.values()) if (channel.openAt === peer) this.#reopenAtOwner(channel);
   }
 
   close(): void {
-    this.#unfollow();
-    this.#lines.clear();
+    this.#stopListening();
+    this.#channels.clear();
   }
 
-  #moved(partitions: ReadonlySet<number>): void {
+  #ownersChanged(partitions: ReadonlySet<number>): void {
     const { ownership } = this.#ports;
     if (partitions.size === 0) return;
-    for (const line of this.#lines.values()) {
-      if (!partitions.has(ownership.partitionOf(line.entered.session.userId))) continue;
-      const owner = ownership.ownerOf(line.entered.session.userId);
-      if (line.at === null || !isSameTenure(line.tenure, owner)) this.#move(line);
+    for (const channel of this.#channels.values()) {
+      if (!partitions.has(ownership.partitionOf(channel.local.session.userId))) continue;
+      const owner = ownership.ownerOf(channel.local.session.userId);
+      if (channel.openAt === null || !isSameOwner(channel.owner, owner)) this.#reopenAtOwner(channel);
     }
   }
 
   /** Opens the session with whoever owns its user now, however long that takes. */
-  #move(line: Line): void {
-    line.at = null;
-    if (!line.opened) return;
+  #reopenAtOwner(channel: Channel): void {
+    channel.openAt = null;
+    if (!channel.wasOpened) return;
     const again = async (): Promise<void> => {
-      while (line.at === null && this.#isLive(line)) {
+      while (channel.openAt === null && this.#isLive(channel)) {
         try {
-          this.#ports.reopened(line.entered, (await this.#openAgain(line)).guildIds);
+          this.#ports.reopened(channel.local, (await this.#reopen(channel)).guildIds);
         } catch (fault) {
-          if (!(fault instanceof NotServed)) this.#ports.onFault(fault, line.entered.session.sessionId);
+          if (!(fault instanceof NotServed)) this.#ports.onFault(fault, channel.local.session.sessionId);
           await this.#wait(RETRY_MS.most);
         }
       }
     };
-    this.#inTurn(line, again).catch((fault) => this.#ports.onFault(fault, line.entered.session.sessionId));
+    this.#inOrder(channel, again).catch((fault) =>
+      this.#ports.onFault(fault, channel.local.session.sessionId),
+    );
   }
 
-  #isLive({ entered }: Line): boolean {
-    return this.#lines.has(entered) && !entered.session.over;
+  #isLive({ local }: Channel): boolean {
+    return this.#channels.has(local) && !local.session.over;
   }
 
-  async #openAgain(line: Line): Promise<Reopened> {
-    const { here, reference, cursors } = this.#ports;
-    const { presence, entered } = line;
-    const reopened = await this.#reach(
-      line,
-      (session) => here.openAgain(session, presence, cursors(session)),
+  async #reopen(channel: Channel): Promise<Reopened> {
+    const { userBackend, reference, cursors } = this.#ports;
+    const { presence, local } = channel;
+    const reopened = await this.#callOwner(
+      channel,
+      (session) => userBackend.reopenAtOwner(session, presence, cursors(session)),
       (peer) =>
-        this.#ask(peer, 'remoteSessions.reopen', [
-          reference(entered, peer),
-          presence,
-          cursors(entered.session),
-        ]),
+        this.#ask(peer, 'remoteSessions.reopen', [reference(local, peer), presence, cursors(local.session)]),
     );
     return reopened as Reopened;
   }
 
-  #act(line: Line, request: SessionRequest): void {
-    const { ownership, here, onFault } = this.#ports;
-    const { session } = line.entered;
+  #request(channel: Channel, request: SessionRequest): void {
+    const { ownership, userBackend, onFault } = this.#ports;
+    const { session } = channel.local;
     const failed = (fault: unknown) => onFault(fault, session.sessionId);
-    if (line.at === 'here' && line.tail === null && ownership.owns(session.userId)) {
-      here.ask(session, request)?.catch(failed);
+    if (channel.openAt === 'here' && channel.tail === null && ownership.owns(session.userId)) {
+      userBackend.ask(session, request)?.catch(failed);
       return;
     }
-    if (line.waiting >= WAITING_MAX) return;
-    this.#inTurn(line, () => this.#actInTurn(line, request)).catch(failed);
+    if (channel.waiting >= WAITING_MAX) return;
+    this.#inOrder(channel, () => this.#requestInOrder(channel, request)).catch(failed);
   }
 
   /** What is asked may be done twice: it says how things are to be. */
-  async #actInTurn(line: Line, request: SessionRequest): Promise<void> {
-    const { here, reference, nowMs } = this.#ports;
-    const { session } = line.entered;
+  async #requestInOrder(channel: Channel, request: SessionRequest): Promise<void> {
+    const { userBackend, reference, nowMs } = this.#ports;
+    const { session } = channel.local;
     const untilMs = nowMs() + DEADLINE_MS;
-    while (this.#isLive(line)) {
-      if (line.at === null) {
-        this.#ports.reopened(line.entered, (await this.#openAgain(line)).guildIds);
+    while (this.#isLive(channel)) {
+      if (channel.openAt === null) {
+        this.#ports.reopened(channel.local, (await this.#reopen(channel)).guildIds);
         // It was opened with the last presence.
         if (request.name === 'presence') return;
       }
-      const { at } = line;
-      if (at === 'here') return here.ask(session, request);
+      const { openAt } = channel;
+      if (openAt === 'here') return userBackend.ask(session, request);
       try {
         const { name, input } = request;
-        if (at) await this.#ask(at, 'remoteSessions.ask', [reference(line.entered, at), name, [input]]);
+        if (openAt)
+          await this.#ask(openAt, 'remoteSessions.ask', [reference(channel.local, openAt), name, [input]]);
         return;
       } catch (fault) {
         if (!isPassing(fault) || nowMs() >= untilMs) throw fault;
-        if (line.at === at) await this.#wait(RETRY_MS.first);
+        if (channel.openAt === openAt) await this.#wait(RETRY_MS.first);
       }
     }
   }
@@ -262,13 +265,13 @@ export class UserLine {
   }
 
   /** Does it with the owner of the session's user, of whom the session is from then on. */
-  async #reach(
-    line: Line,
+  async #callOwner(
+    channel: Channel,
     here: (session: LiveSession) => Promise<unknown>,
     there: (peer: Peer) => Promise<unknown>,
   ): Promise<unknown> {
     const { ownership, nowMs } = this.#ports;
-    const { session } = line.entered;
+    const { session } = channel.local;
     const untilMs = nowMs() + DEADLINE_MS;
     for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.most)) {
       const owner = ownership.ownerOf(session.userId);
@@ -279,11 +282,11 @@ export class UserLine {
       try {
         if (ownership.owns(session.userId)) {
           const answer = await here(session);
-          if (this.#settled(line, 'here', owner)) return answer;
+          if (this.#settled(channel, 'here', owner)) return answer;
         }
         if (peer) {
           const answer = await there(peer);
-          if (this.#ports.isCurrent(peer) && this.#settled(line, peer, owner)) return answer;
+          if (this.#ports.isCurrent(peer) && this.#settled(channel, peer, owner)) return answer;
         }
       } catch (fault) {
         if (!isPassing(fault)) throw fault;
@@ -294,10 +297,10 @@ export class UserLine {
   }
 
   /** False when the user has changed hands meanwhile. */
-  #settled(line: Line, at: Peer | 'here', tenure: Owner | null): boolean {
-    if (!isSameTenure(tenure, this.#ports.ownership.ownerOf(line.entered.session.userId))) return false;
-    line.at = at;
-    line.tenure = tenure;
+  #settled(channel: Channel, at: Peer | 'here', tenure: Owner | null): boolean {
+    if (!isSameOwner(tenure, this.#ports.ownership.ownerOf(channel.local.session.userId))) return false;
+    channel.openAt = at;
+    channel.owner = tenure;
     return true;
   }
 
@@ -315,20 +318,20 @@ export class UserLine {
     });
   }
 
-  #inTurn<T>(line: Line, job: () => Promise<T>): Promise<T> {
-    line.waiting += 1;
-    const run = line.tail === null ? job() : line.tail.then(job, job);
+  #inOrder<T>(channel: Channel, job: () => Promise<T>): Promise<T> {
+    channel.waiting += 1;
+    const run = channel.tail === null ? job() : channel.tail.then(job, job);
     const tail: Promise<unknown> = run.then(
-      () => this.#done(line, tail),
-      () => this.#done(line, tail),
+      () => this.#done(channel, tail),
+      () => this.#done(channel, tail),
     );
-    line.tail = tail;
+    channel.tail = tail;
     return run;
   }
 
-  #done(line: Line, tail: Promise<unknown>): void {
-    line.waiting -= 1;
-    if (line.tail === tail) line.tail = null;
+  #done(channel: Channel, tail: Promise<unknown>): void {
+    channel.waiting -= 1;
+    if (channel.tail === tail) channel.tail = null;
   }
 }
 

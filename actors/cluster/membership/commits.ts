@@ -18,7 +18,7 @@ const isStale = (fault: Error | null): fault is StaleEpoch => fault?.name === 'S
  * @param onBug Hears what the `done` of a commit throws that was not even tried; the writer hears of the others.
  */
 export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error: unknown) => void): Writer {
-  if (ownership.alone) return writer;
+  if (ownership.standalone) return writer;
   /** By owner: how many of its commits are refused that it has not heard of. What it hands in until then was decided on them. */
   const refused = new Map<string, number>();
 

@@ -14,8 +14,8 @@ import type {
 } from '../../placement/ports.ts';
 import type { Clock, Timer } from '../../runtime/clock.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
-import { within } from '../../runtime/within.ts';
-import type { Directory, Tenancy } from '../ports.ts';
+import { withTimeout } from '../../runtime/within.ts';
+import type { Directory, Handover } from '../ports.ts';
 import { changeOf, Holdings, STEP_PARTITIONS, stepsOf } from './holdings.ts';
 import { shardMachine } from './shard.machine.ts';
 
@@ -24,13 +24,13 @@ interface OwnershipDeps {
   readonly self: Omit<ShardInfo, 'worker' | 'draining'>;
   readonly directory: Directory;
   readonly store: Pick<ClusterStore, 'takeOver'>;
-  readonly tenancy: Tenancy;
+  readonly handover: Handover;
   readonly clock: Clock;
   readonly wheel: Wheel;
   /** 0 to 1: parts the retries of many shards. */
   readonly random: () => number;
   /** Before it enters again after a time as no member: lets go of what others have taken meanwhile. */
-  readonly returning?: () => Promise<void>;
+  readonly beforeRejoin?: () => Promise<void>;
   /** The longest that work under way may hold up one change of hands. */
   readonly handoverTimeoutMs: number;
   /** Told of the worker number, before anything is served under it. */
@@ -58,7 +58,7 @@ const LOOK_MS = 100;
 export const createOwnership = (deps: OwnershipDeps): ShardOwnership => new DirectoryOwnership(deps);
 
 class DirectoryOwnership implements ShardOwnership {
-  readonly alone = false;
+  readonly standalone = false;
   readonly #deps: OwnershipDeps;
   readonly #partitions: number;
   readonly #place: ReturnType<typeof rendezvous>;
@@ -211,9 +211,9 @@ class DirectoryOwnership implements ShardOwnership {
   }
 
   async #join(run: number): Promise<void> {
-    const { directory, numbered, returning } = this.#deps;
+    const { directory, numbered, beforeRejoin } = this.#deps;
     const worker = await directory.worker();
-    if (run > 0) await returning?.();
+    if (run > 0) await beforeRejoin?.();
     if (run !== this.#run) return;
     this.#self = { ...this.#self, worker };
     numbered(worker);
@@ -250,7 +250,7 @@ class DirectoryOwnership implements ShardOwnership {
 
   #abandon(): void {
     this.#void();
-    this.#deps.tenancy.abandon(() => true);
+    this.#deps.handover.abandon(() => true);
     this.#refresh();
     this.#drained?.resolve();
   }
@@ -407,7 +407,7 @@ class DirectoryOwnership implements ShardOwnership {
   async #serve(partitions: readonly number[], run: number): Promise<boolean> {
     const { store, clock, handoverTimeoutMs } = this.#deps;
     const steps = stepsOf(partitions).map(async (step) => {
-      const epochs = await within(store.takeOver(step, this.#self.id), handoverTimeoutMs, clock);
+      const epochs = await withTimeout(store.takeOver(step, this.#self.id), handoverTimeoutMs, clock);
       if (run !== this.#run) return;
       for (const [partition, epoch] of epochs) {
         this.#holdings.serve(partition, epoch);
@@ -431,10 +431,10 @@ class DirectoryOwnership implements ShardOwnership {
   }
 
   async #handOver(partitions: readonly number[], run: number): Promise<boolean> {
-    const { directory, tenancy, handoverTimeoutMs } = this.#deps;
+    const { directory, handover, handoverTimeoutMs } = this.#deps;
     this.#holdings.leave(partitions);
     this.#refresh();
-    await tenancy.handOver(this.#among(partitions), handoverTimeoutMs);
+    await handover.handOver(this.#among(partitions), handoverTimeoutMs);
     if (run !== this.#run) return false;
     this.#forget(partitions);
     await directory.release(partitions);
@@ -454,7 +454,7 @@ class DirectoryOwnership implements ShardOwnership {
   /** What is not ours any more ends here at once. */
   #letGo(partitions: readonly number[]): void {
     this.#forget(partitions);
-    this.#deps.tenancy.abandon(this.#among(partitions));
+    this.#deps.handover.abandon(this.#among(partitions));
     this.#refresh();
   }
 

@@ -10,7 +10,7 @@ interface WatchedCluster extends Placement {
   /** Null while this process is alone. */
   readonly id: string | null;
   readonly partitions: number;
-  readonly tenants: ReadonlyMap<string, { readonly size: number }>;
+  readonly participants: ReadonlyMap<string, { readonly size: number }>;
   lagMs(): number;
   linkBytes(): number;
 }
@@ -41,7 +41,7 @@ const SILENT = {
 
 export function createClusterControl(sources: StatusSources): ClusterControl {
   const { cluster, clock, sessions } = sources;
-  const { ownership, router, tenants } = cluster;
+  const { ownership, router, participants } = cluster;
   const startedMs = clock.monotonic();
 
   const own = (): Own => ({
@@ -50,7 +50,7 @@ export function createClusterControl(sources: StatusSources): ClusterControl {
     epoch_lag_ms: Math.round(cluster.lagMs()),
     journal_bytes: sessions.journal?.bytes ?? 0,
     link_bytes: cluster.linkBytes(),
-    residents: Object.fromEntries([...tenants].map(([kind, { size }]) => [kind, size])),
+    residents: Object.fromEntries([...participants].map(([kind, { size }]) => [kind, size])),
   });
 
   async function rowOf(shard: ShardInfo, partitions: number, nowMs: number): Promise<ShardStatus> {
@@ -96,7 +96,7 @@ export function createClusterControl(sources: StatusSources): ClusterControl {
 
   router.serve('shard.status', own);
   return {
-    status: async () => (ownership.alone ? aloneStatus() : clusterStatus()),
+    status: async () => (ownership.standalone ? aloneStatus() : clusterStatus()),
     drain: () => ownership.drain(),
   };
 }

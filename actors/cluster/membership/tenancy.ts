@@ -1,7 +1,7 @@
-import type { Tenancy } from '../ports.ts';
+import type { Handover } from '../ports.ts';
 
 /** What comes and goes with partitions: the actors of one kind. A `Registry` is one. */
-export interface Tenant {
+export interface HandoverParticipant {
   /** How many are in memory. */
   readonly size: number;
   /** Ends those that `moves` names, when their work is done and written down; takes `deadlineMs` at most. Never rejects. */
@@ -11,11 +11,13 @@ export interface Tenant {
 }
 
 /** All kinds at once: the work of one may wait for another's. */
-export const tenancyOf = (tenants: ReadonlyMap<string, Tenant>): Tenancy => ({
+export const handoverOf = (participants: ReadonlyMap<string, HandoverParticipant>): Handover => ({
   async handOver(moves, deadlineMs) {
-    await Promise.all([...tenants.values()].map((tenant) => tenant.handOver(moves, deadlineMs)));
+    await Promise.all(
+      [...participants.values()].map((participant) => participant.handOver(moves, deadlineMs)),
+    );
   },
   abandon(moves) {
-    for (const tenant of tenants.values()) tenant.abandon(moves);
+    for (const participant of participants.values()) participant.abandon(moves);
   },
 });

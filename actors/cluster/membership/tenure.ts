@@ -1,10 +1,10 @@
 import type { Config } from '../../../config/config.ts';
-import type { Figure } from '../../../protocol/metrics.ts';
+import type { Metric } from '../../../protocol/metrics.ts';
 import type { ClusterStore, Snapshot } from '../../../storage/cluster/port.ts';
 import type { Ownership } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { Loads } from '../../runtime/loads.ts';
-import type { Tenure } from '../../runtime/tenure.ts';
+import { LoadQueue } from '../../runtime/loads.ts';
+import type { AggregateOwnership } from '../../runtime/tenure.ts';
 import type { TimerWheel } from '../../runtime/wheel.ts';
 
 /** Older than this, what an owner has left says nothing of now any more. */
@@ -17,26 +17,26 @@ const KEYS_MAX = 16_384;
 /** A command is sent again until its deadline; clocks and queues may add to it. */
 const KEY_DEADLINES = 4;
 
-interface TenureParts {
+interface AggregateOwnershipPorts {
   readonly config: Config;
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   /** What metrics show; its own are added. */
-  readonly figures: Figure[];
+  readonly metrics: Metric[];
   readonly onFault: (error: unknown, where: string) => void;
 }
 
 /** What this shard's aggregates take over and leave behind; null while the process is alone. */
-export function createTenure(
-  { config, clock, wheel, figures, onFault }: TenureParts,
+export function createAggregateOwnership(
+  { config, clock, wheel, metrics, onFault }: AggregateOwnershipPorts,
   store: ClusterStore,
   ownership: Ownership,
-): Tenure | null {
-  if (ownership.alone) return null;
+): AggregateOwnership | null {
+  if (ownership.standalone) return null;
   const limit = config.stream_dispatches_max;
-  const keep = gathered(store);
-  const loads = new Loads({ atOnceMax: config.loads_max, waitingMax: config.loads_waiting_max });
-  figures.push(...figuresOf(loads));
+  const keep = batched(store);
+  const loadQueue = new LoadQueue({ atOnceMax: config.loads_max, waitingMax: config.loads_waiting_max });
+  metrics.push(...metricsOf(loadQueue));
 
   function prune(): void {
     wheel.after(prune, PRUNE_EVERY_MS);
@@ -56,13 +56,13 @@ export function createTenure(
       const records = await store.records(id, clock.now() - config.record_age_ms, limit);
       return { records, cut: records.length === limit };
     },
-    keep: (snapshot) => keep({ ...snapshot, atMs: clock.now() }),
+    saveSnapshot: (snapshot) => keep({ ...snapshot, atMs: clock.now() }),
     async snapshot(id) {
       const found = await store.snapshot(id);
       return found && clock.now() - found.atMs <= SNAPSHOT_FRESH_MS ? found.data : null;
     },
-    drop: (id) => store.dropSnapshots([id]),
-    loads,
+    dropSnapshot: (id) => store.dropSnapshots([id]),
+    loadQueue,
     stream: {
       dispatchesMax: limit,
       // As long as a session may be away before it is given up.
@@ -75,23 +75,23 @@ export function createTenure(
   };
 }
 
-const figuresOf = (loads: Loads): Figure[] => [
+const metricsOf = (loadQueue: LoadQueue): Metric[] => [
   {
     name: 'guildhall_loads_waiting',
     help: 'Guilds, users and other things that wait to be read, having come to this shard.',
     // Two lines.
-    max: 2 * loads.waitingMax,
-    read: () => loads.waiting,
+    max: 2 * loadQueue.waitingMax,
+    read: () => loadQueue.waiting,
   },
   {
     name: 'guildhall_loads_refused',
     help: 'How often there was no room for another one.',
-    read: () => loads.refused,
+    read: () => loadQueue.refused,
   },
 ];
 
 /** Snapshots of one turn are written together; when one of them is refused, each by itself. */
-function gathered(store: ClusterStore): (snapshot: Snapshot) => Promise<void> {
+function batched(store: ClusterStore): (snapshot: Snapshot) => Promise<void> {
   let turn: { readonly snapshots: Snapshot[]; readonly written: Promise<void> } | null = null;
 
   return async (snapshot) => {

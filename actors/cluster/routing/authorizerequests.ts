@@ -31,7 +31,7 @@ export function createAuthorizeRequests(
     ask: async (userId: UserId, applicationId: ApplicationId, requestId: string) =>
       sessions().requestAuthorization(userId, applicationId, requestId),
   };
-  if (ownership.alone) return here;
+  if (ownership.standalone) return here;
   router.serve('sessions.wantAuthorizeRequests', (args: Wanting) => here.want(...args));
   router.serve('sessions.requestAuthorization', (args: Parameters<AuthorizeRequests['ask']>) =>
     here.ask(...args),

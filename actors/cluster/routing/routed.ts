@@ -39,7 +39,7 @@ const isOwnerRoute = (route: object): route is AnyOwnerRoute =>
 
 /** A part whose methods run at the owners of what they concern. Standalone, it is the part itself. */
 export function routed<Part extends object>(part: Part, routes: Routes<Part>, cluster: Placement): Part {
-  if (cluster.ownership.alone) return part;
+  if (cluster.ownership.standalone) return part;
   return overTable(part as Record<string, unknown>, routes as Record<string, AnyRoute>, cluster) as Part;
 }
 
@@ -115,14 +115,14 @@ const firstArgument = (...[key]: unknown[]): string => {
 
 /** The routes of a part to the owners of what it keeps. */
 export function routingOver(cluster: Placement): Routing {
-  if (cluster.ownership.alone) return HERE;
+  if (cluster.ownership.standalone) return HERE;
   const { ownership } = cluster;
   const router = untyped(cluster);
   /** `change` answers a function of the same type as `run`. */
   const like = <R extends (...args: never[]) => unknown>(run: R, change: (run: Run) => Run): R =>
     change(run as unknown as Run) as unknown as R;
   return {
-    alone: false,
+    standalone: false,
     ask: (method, run) => like(run, (here) => asked(method, here, firstArgument, cluster)),
     tell: (method, run) =>
       like(run, (here) => {

@@ -52,7 +52,7 @@ interface RouterDeps {
   readonly onFault: (where: string, fault: unknown) => void;
 }
 
-interface RouterFigures {
+interface RouterMetrics {
   /** Calls that wait for an owner. */
   readonly waiting: number;
   /** Things told that wait for an owner. */
@@ -70,7 +70,7 @@ export interface ClusterRouter extends Router {
   readonly handler: LinkHandler;
   /** Says who hears of sessions that live here. */
   sessions(frames: SessionFrames): void;
-  readonly figures: RouterFigures;
+  readonly metrics: RouterMetrics;
   /** Answers everyone who waits. */
   close(): void;
 }
@@ -95,7 +95,7 @@ class OwnerRouter implements ClusterRouter {
   #changes = 0;
   #notServed = 0;
   #closed = false;
-  readonly #unfollow: () => void;
+  readonly #stopListening: () => void;
 
   constructor(deps: RouterDeps) {
     this.#deps = deps;
@@ -108,15 +108,15 @@ class OwnerRouter implements ClusterRouter {
     });
     this.#served = new ServedMethods(deps.catalogue ?? CATALOGUE);
     this.#run = Buffer.from(deps.randomBytes(12)).toString('base64url');
-    this.#unfollow = deps.ownership.onChange(() => this.#changed());
+    this.#stopListening = deps.ownership.onChange(() => this.#changed());
     this.handler = {
       ask: (from, method, args, context) => this.#asked(from, method, args, context),
-      told: (from, frames) => this.#told(from, frames),
+      notified: (from, frames) => this.#told(from, frames),
       broken: (from) => this.#sessions?.broken(from),
     };
   }
 
-  get figures(): RouterFigures {
+  get metrics(): RouterMetrics {
     return {
       waiting: this.#waiting.size,
       held: this.#tells.held,
@@ -217,7 +217,7 @@ class OwnerRouter implements ClusterRouter {
 
   close(): void {
     this.#closed = true;
-    this.#unfollow();
+    this.#stopListening();
     this.#tells.close();
     this.#wake();
   }

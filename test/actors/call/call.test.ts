@@ -27,7 +27,7 @@ describe('speaking', () => {
     expect(a.sink.of(5)).toMatchObject([{ user_id: '2' }]);
     expect(b.sink.of(5)).toMatchObject([{ user_id: '1' }]);
     expect(c.sink.of(5)).toMatchObject([{ user_id: '1' }, { user_id: '2' }]);
-    world.calls.seated(seatOf('3'));
+    world.calls.voiceJoined(seatOf('3'));
     expect(a.sink.of(5).at(-1)).toEqual({ speaking: 0, ssrc: world.room().of('3').ssrc, user_id: '3' });
   });
 
@@ -62,7 +62,7 @@ describe('speaking', () => {
     sink.clear();
     for (const silenced of [true, false]) {
       world.clock.advance(200);
-      world.calls.seated(seatOf('1', { silenced }));
+      world.calls.voiceJoined(seatOf('1', { silenced }));
     }
     world.clock.advance(200);
     expect(sink.of(5)).toMatchObject([{ speaking: 0 }, { speaking: 1 }]);
@@ -75,7 +75,7 @@ describe('gates', () => {
     world.connect('1', { silenced: true });
     const gate = () => world.room().of('1').gate;
     expect(gate()).toEqual({ speaks: false, streams: true, hears: true });
-    world.calls.seated(seatOf('1', { deafened: true, mayStream: false }));
+    world.calls.voiceJoined(seatOf('1', { deafened: true, mayStream: false }));
     expect(gate()).toEqual({ speaks: true, streams: false, hears: false });
   });
 
@@ -88,9 +88,9 @@ describe('gates', () => {
       times += 1;
       setGate.call(world.room(), ssrc, gate);
     };
-    world.calls.seated(seatOf('1', { mayPrioritize: true }));
+    world.calls.voiceJoined(seatOf('1', { mayPrioritize: true }));
     expect(times).toBe(0);
-    world.calls.seated(seatOf('1', { silenced: true }));
+    world.calls.voiceJoined(seatOf('1', { silenced: true }));
     expect(times).toBe(1);
   });
 });
@@ -115,7 +115,7 @@ describe('audibility', () => {
 
   it('may be set before its user connects, and outlasts the connection', () => {
     const world = arrange();
-    world.calls.seated(seatOf('1'));
+    world.calls.voiceJoined(seatOf('1'));
     world.calls.setAudibility(CALL, '1', []);
     for (let times = 0; times < 2; times += 1) {
       opened(world.identify('1', new RecordingSink()));
@@ -126,7 +126,7 @@ describe('audibility', () => {
   it('is of no one who has no seat, and of no more listeners than a call may have', () => {
     const world = arrange();
     expect(world.calls.setAudibility(CALL, '1', null)).toBe(false);
-    world.calls.seated(seatOf('1'));
+    world.calls.voiceJoined(seatOf('1'));
     const many = Array.from({ length: 11 }, (_, at) => String(at));
     expect(() => world.calls.setAudibility(CALL, '1', many)).toThrow(RangeError);
   });
@@ -160,10 +160,10 @@ describe('video', () => {
     const a = world.connect('1', {}, OFFER);
     const b = world.connect('2');
     a.session.video(update((a.sink.of(2)[0] as { streams: [{ ssrc: number }] }).streams[0].ssrc));
-    world.calls.seated(seatOf('1', { mayStream: false }));
+    world.calls.voiceJoined(seatOf('1', { mayStream: false }));
     expect(b.sink.of(12).at(-1)).toMatchObject({ video_ssrc: 0, streams: [] });
     expect(world.room().of('1').streams).toEqual([]);
-    world.calls.seated(seatOf('1'));
+    world.calls.voiceJoined(seatOf('1'));
     expect(b.sink.of(12)).toHaveLength(3);
   });
 
@@ -178,7 +178,7 @@ describe('video', () => {
     b.session.sinkWants({ any: 0, bySsrc: new Map([[ssrc, 100]]) });
     expect(a.sink.of(15)).toEqual([{ [ssrc]: 100 }, { [ssrc]: 0 }, { [ssrc]: 100 }]);
     expect(world.room().wants.get(world.room().of('2').ssrc)?.bySsrc.get(ssrc)).toBe(100);
-    world.calls.unseated(SERVER, '2' as never);
+    world.calls.voiceLeft(SERVER, '2' as never);
     expect(a.sink.of(15).at(-1)).toEqual({ [ssrc]: 0 });
   });
 
@@ -212,7 +212,7 @@ describe('video', () => {
     expect(a.sink.of(14)).toMatchObject([{ audio_codec: 'opus', video_codec: 'AV1' }]);
     world.connect('2').session.codecs([codec('VP8', 1)]);
     expect(a.sink.of(14).at(-1)).toMatchObject({ video_codec: 'VP8' });
-    world.calls.unseated(SERVER, '2' as never);
+    world.calls.voiceLeft(SERVER, '2' as never);
     expect(a.sink.of(14).at(-1)).toMatchObject({ video_codec: 'AV1' });
   });
 });
@@ -237,12 +237,12 @@ describe('DAVE', () => {
   it('takes no part of a member who has not been described, and loses who leaves', () => {
     const world = arrange();
     world.connect('1');
-    world.calls.seated(seatOf('2'));
+    world.calls.voiceJoined(seatOf('2'));
     const session = opened(world.identify('2', new RecordingSink()));
     session.dave(26, Uint8Array.of(1));
     session.transitionReady(1);
-    world.calls.unseated(SERVER, '2' as never);
-    world.calls.unseated(SERVER, '1' as never);
+    world.calls.voiceLeft(SERVER, '2' as never);
+    world.calls.voiceLeft(SERVER, '1' as never);
     expect(world.deliveries[0]!.inputs.map(([name]) => name)).toEqual(['join', 'leave']);
   });
 
@@ -298,7 +298,7 @@ describe('DAVE', () => {
 describe('a bug', () => {
   it('in opening media ends the call, is counted, and drops its users', () => {
     const world = arrange();
-    world.calls.seated(seatOf('1'));
+    world.calls.voiceJoined(seatOf('1'));
     Object.assign(world.calls, {
       plane: {
         open() {

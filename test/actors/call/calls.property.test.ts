@@ -67,21 +67,22 @@ function town() {
   const world = arrange();
   const { calls, clock } = world;
   const clients = new Map<string, Client>();
-  const seats = new Map<string, string>();
+  const voiceMembers = new Map<string, string>();
 
   const acts: Record<string, (one: Step & { user: string; call: string }) => void> = {
-    seat({ user, call }) {
-      seats.set(user, call);
-      calls.seated(seatOf(user, { callId: call as ChannelId }));
+    voiceMember({ user, call }) {
+      voiceMembers.set(user, call);
+      calls.voiceJoined(seatOf(user, { callId: call as ChannelId }));
     },
     mute(one) {
-      const call = seats.get(one.user);
+      const call = voiceMembers.get(one.user);
       const { silenced } = one as { silenced?: boolean };
-      if (call) calls.seated(seatOf(one.user, { callId: call as ChannelId, silenced: silenced === true }));
+      if (call)
+        calls.voiceJoined(seatOf(one.user, { callId: call as ChannelId, silenced: silenced === true }));
     },
     unseat({ user }) {
-      seats.delete(user);
-      calls.unseated(SERVER, user as UserId);
+      voiceMembers.delete(user);
+      calls.voiceLeft(SERVER, user as UserId);
     },
     identify({ user }) {
       const client = new Client();
@@ -121,7 +122,7 @@ function town() {
     },
     wait: (one) => clock.advance((one as unknown as { ms: number }).ms),
     end({ call }) {
-      for (const [user, at] of seats) if (at === call) seats.delete(user);
+      for (const [user, at] of voiceMembers) if (at === call) voiceMembers.delete(user);
       calls.ended(call);
     },
   };

@@ -16,29 +16,29 @@ import {
 describe('a seat', () => {
   it('sends its user an invitation, and another only for another channel or session', () => {
     const { calls, names } = arrange();
-    calls.seated(seatOf('1'));
-    calls.seated(seatOf('1', { silenced: true }));
+    calls.voiceJoined(seatOf('1'));
+    calls.voiceJoined(seatOf('1', { silenced: true }));
     expect(names('invite')).toEqual(['1']);
-    calls.seated(seatOf('1', { sessionId: 'other' }));
-    calls.seated(seatOf('1', { sessionId: 'other', callId: '1001' as never }));
+    calls.voiceJoined(seatOf('1', { sessionId: 'other' }));
+    calls.voiceJoined(seatOf('1', { sessionId: 'other', callId: '1001' as never }));
     expect(names('invite')).toEqual(['1', '1', '1']);
   });
 
   it('told again, as the client asks once more, invites again unless the user is connected', () => {
     const { calls, names, identify, tokenOf } = arrange();
-    calls.seated(seatOf('1'));
+    calls.voiceJoined(seatOf('1'));
     const token = tokenOf('1');
-    calls.seated(seatOf('1'));
+    calls.voiceJoined(seatOf('1'));
     expect([names('invite'), tokenOf('1')]).toEqual([['1', '1'], token]);
     opened(identify('1', new RecordingSink()));
-    calls.seated(seatOf('1'));
+    calls.voiceJoined(seatOf('1'));
     expect(names('invite')).toEqual(['1', '1']);
   });
 
   it('is refused beyond the bounds of calls and of members', () => {
     const { calls, names } = arrange({ callsMax: 1, membersMax: 2 });
-    for (const id of ['1', '2', '3']) calls.seated(seatOf(id));
-    calls.seated(seatOf('4', { callId: '1001' as never }));
+    for (const id of ['1', '2', '3']) calls.voiceJoined(seatOf(id));
+    calls.voiceJoined(seatOf('4', { callId: '1001' as never }));
     expect([names('invite'), names('dropped')]).toEqual([
       ['1', '2'],
       ['3', '4'],
@@ -48,13 +48,13 @@ describe('a seat', () => {
 
   it('opens no media before someone identifies, and none stay when all have left', () => {
     const world = arrange();
-    world.calls.seated(seatOf('1'));
+    world.calls.voiceJoined(seatOf('1'));
     expect(() => world.room()).toThrow();
     const { session } = world.connect('1');
     expect(world.room().members.size).toBe(1);
     session.detach(world.connect('2').sink, true);
-    world.calls.unseated(SERVER, '1' as never);
-    world.calls.unseated(SERVER, '2' as never);
+    world.calls.voiceLeft(SERVER, '1' as never);
+    world.calls.voiceLeft(SERVER, '2' as never);
     expect([world.room().closed, world.calls.size]).toEqual([true, 0]);
   });
 });
@@ -71,13 +71,13 @@ describe('Identify', () => {
     ['what is right', {}, 0],
   ])('with %s', (_, changes, code) => {
     const { calls, identify } = arrange();
-    calls.seated(seatOf('1'));
+    calls.voiceJoined(seatOf('1'));
     expect(codeOf(identify('1', new RecordingSink(), changes))).toBe(code);
   });
 
   it('reports a client without DAVE to the operator once in ten minutes, however often it comes back', () => {
     const { calls, identify, clock, unencrypted } = arrange();
-    for (const userId of ['1', '2']) calls.seated(seatOf(userId));
+    for (const userId of ['1', '2']) calls.voiceJoined(seatOf(userId));
     const refuse = (userId: string) => identify(userId, new RecordingSink(), { maxDaveVersion: 0 });
     for (let tries = 0; tries < 20; tries++) refuse('1');
     refuse('2');
@@ -92,14 +92,14 @@ describe('Identify', () => {
 
   it('tells a client without DAVE in the close reason what to use instead', () => {
     const { calls, identify } = arrange();
-    calls.seated(seatOf('1'));
+    calls.voiceJoined(seatOf('1'));
     const outcome = identify('1', new RecordingSink(), { maxDaveVersion: 0 });
     expect(outcome).toMatchObject({ code: 4017, reason: expect.stringContaining('@discordjs/voice 0.19') });
   });
 
   it('lets members without DAVE in where it is not required', () => {
     const { calls, identify } = arrange({ e2eeRequired: false });
-    calls.seated(seatOf('1'));
+    calls.voiceJoined(seatOf('1'));
     expect(codeOf(identify('1', new RecordingSink(), { maxDaveVersion: 0 }))).toBe(0);
   });
 
@@ -107,7 +107,7 @@ describe('Identify', () => {
     const world = arrange();
     const first = world.connect('1');
     first.sink.clear();
-    world.calls.seated(seatOf('2'));
+    world.calls.voiceJoined(seatOf('2'));
     const sink = new RecordingSink();
     world.identify('2', sink);
     expect(sink.frames).toMatchObject([
@@ -232,17 +232,18 @@ describe('Select Protocol', () => {
 
 describe('an end', () => {
   it.each([
-    ['of the seat', 4014, (world: ReturnType<typeof arrange>) => world.calls.unseated(SERVER, '1' as never)],
+    ['of the seat', 4014, (world: ReturnType<typeof arrange>) => world.calls.voiceLeft(SERVER, '1' as never)],
     ['of the channel', 4022, (world: ReturnType<typeof arrange>) => world.calls.ended(CALL)],
     [
       'by a move',
       4014,
-      (world: ReturnType<typeof arrange>) => world.calls.seated(seatOf('1', { callId: '1001' as never })),
+      (world: ReturnType<typeof arrange>) =>
+        world.calls.voiceJoined(seatOf('1', { callId: '1001' as never })),
     ],
     [
       'by another session',
       4014,
-      (world: ReturnType<typeof arrange>) => world.calls.seated(seatOf('1', { sessionId: 'other' })),
+      (world: ReturnType<typeof arrange>) => world.calls.voiceJoined(seatOf('1', { sessionId: 'other' })),
     ],
     ['of the server', 4022, (world: ReturnType<typeof arrange>) => world.calls.close()],
   ])('%s closes with %i and leaves nothing in media', (_, code, end) => {
@@ -276,7 +277,7 @@ describe('an end', () => {
     const world = arrange();
     const { sink } = world.connect('1');
     world.calls.ended(CALL, 'guild');
-    world.calls.seated(seatOf('1'));
+    world.calls.voiceJoined(seatOf('1'));
     expect(sink.closed?.code).toBe(4015);
     expect(world.connect('1').sink.closed).toBeNull();
     world.clock.advance(10_000);
@@ -411,7 +412,7 @@ describe('silence', () => {
 
   it('for as long as the seat says is told to the owner, again and again', () => {
     const world = arrange();
-    world.calls.seated(seatOf('1', AFK));
+    world.calls.voiceJoined(seatOf('1', AFK));
     world.clock.advance(60_100);
     expect(world.names('silent')).toEqual(['1']);
     world.clock.advance(60_100);
@@ -435,10 +436,10 @@ describe('silence', () => {
 
   it('is nobody’s business without an AFK channel, or once the user has gone', () => {
     const world = arrange();
-    world.calls.seated(seatOf('1', AFK));
-    world.calls.seated(seatOf('1'));
-    world.calls.seated(seatOf('2', AFK));
-    world.calls.unseated(SERVER, '2' as never);
+    world.calls.voiceJoined(seatOf('1', AFK));
+    world.calls.voiceJoined(seatOf('1'));
+    world.calls.voiceJoined(seatOf('2', AFK));
+    world.calls.voiceLeft(SERVER, '2' as never);
     world.clock.advance(600_000);
     expect(world.names('silent')).toEqual([]);
   });

@@ -1,5 +1,5 @@
-import { Calls, type CallsDeps, type SeatOwner } from '../../../actors/call/calls.ts';
-import type { Seat, VoiceIdentify, VoiceSession, VoiceSink } from '../../../actors/call/ports.ts';
+import { type CallOwner, Calls, type CallsDeps } from '../../../actors/call/calls.ts';
+import type { VoiceIdentify, VoiceMember, VoiceSession, VoiceSink } from '../../../actors/call/ports.ts';
 import { createSupervisor } from '../../../actors/runtime/supervisor.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
@@ -163,7 +163,7 @@ class ScriptedDave implements DaveDelivery {
 export const SERVER = '900';
 export const CALL = '1000';
 
-export const seatOf = (userId: string, changes: Partial<Seat> = {}): Seat => ({
+export const seatOf = (userId: string, changes: Partial<VoiceMember> = {}): VoiceMember => ({
   callId: CALL as ChannelId,
   groupId: changes.callId ?? (CALL as ChannelId),
   serverId: SERVER,
@@ -184,17 +184,17 @@ const SETTINGS = { callsMax: 10, membersMax: 10, e2eeRequired: true, resumeWindo
 
 /** Records what calls tell the owner of seats; `tokens` gets the latest ticket of each user. */
 const recordingOwner = (
-  told: [keyof SeatOwner, Seat][],
+  told: [keyof CallOwner, VoiceMember][],
   moved: string[],
   tokens: Map<string, string>,
-): SeatOwner => ({
-  invite(seat, token) {
-    told.push(['invite', seat]);
-    tokens.set(`${seat.serverId} ${seat.userId}`, token);
+): CallOwner => ({
+  invite(voiceMember, token) {
+    told.push(['invite', voiceMember]);
+    tokens.set(`${voiceMember.serverId} ${voiceMember.userId}`, token);
   },
   moved: (callId) => void moved.push(callId),
-  dropped: (seat) => told.push(['dropped', seat]),
-  silent: (seat) => told.push(['silent', seat]),
+  dropped: (voiceMember) => told.push(['dropped', voiceMember]),
+  silent: (voiceMember) => told.push(['silent', voiceMember]),
 });
 
 /** Calls over recorded media, a scripted delivery service and virtual time. */
@@ -202,7 +202,7 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
   const clock = new VirtualClock();
   const rooms = new Map<string, RecordingRoom>();
   const deliveries: ScriptedDave[] = [];
-  const told: [keyof SeatOwner, Seat][] = [];
+  const told: [keyof CallOwner, VoiceMember][] = [];
   const moved: string[] = [];
   const tokens = new Map<string, string>();
   const faults: unknown[] = [];
@@ -243,7 +243,8 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
     unencrypted,
     deliveries,
     tokenOf,
-    names: (name: keyof SeatOwner) => told.flatMap(([kind, seat]) => (kind === name ? [seat.userId] : [])),
+    names: (name: keyof CallOwner) =>
+      told.flatMap(([kind, voiceMember]) => (kind === name ? [voiceMember.userId] : [])),
     room: (callId = CALL) => given(rooms.get(callId)),
     identify(userId: string, sink: VoiceSink, changed: Partial<VoiceIdentify> = {}) {
       return calls.identify({ ...identifyOf(userId, tokenOf(userId, changed.serverId)), ...changed }, sink);
@@ -253,10 +254,10 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
       return calls.resume({ version, serverId: SERVER, sessionId, token: tokenOf(userId), seqAck }, sink);
     },
     /** Seats a user, identifies and selects UDP. */
-    connect(userId: string, seat: Partial<Seat> = {}, changed: Partial<VoiceIdentify> = {}) {
-      calls.seated(seatOf(userId, seat));
+    connect(userId: string, voiceMember: Partial<VoiceMember> = {}, changed: Partial<VoiceIdentify> = {}) {
+      calls.voiceJoined(seatOf(userId, voiceMember));
       const sink = new RecordingSink();
-      const outcome = this.identify(userId, sink, { serverId: seat.serverId ?? SERVER, ...changed });
+      const outcome = this.identify(userId, sink, { serverId: voiceMember.serverId ?? SERVER, ...changed });
       const session = opened(outcome);
       session.selectProtocol(UDP);
       return { sink, session };

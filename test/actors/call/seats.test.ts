@@ -1,6 +1,6 @@
 // Goal: what owners of seats say reaches the calls in order, after the owner's turn, and a fault of a call stays with it.
 import { expect, it } from 'vitest';
-import type { Seats } from '../../../actors/call/ports.ts';
+import type { VoiceListener } from '../../../actors/call/ports.ts';
 import { inOwnTurn } from '../../../actors/call/seats.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import type { UserId } from '../../../protocol/ids.ts';
@@ -9,22 +9,22 @@ it('is told later, in order, whatever fails', () => {
   const clock = new VirtualClock();
   const told: string[] = [];
   const faults: unknown[] = [];
-  const calls: Seats = {
-    seated: () => told.push('seated'),
-    unseated(serverId) {
+  const calls: VoiceListener = {
+    voiceJoined: () => told.push('seated'),
+    voiceLeft(serverId) {
       told.push(`unseated ${serverId}`);
-      if (told.length < 4) seats.ended('said in its turn');
+      if (told.length < 4) voiceMembers.ended('said in its turn');
       throw new Error('a bug');
     },
     ended: (callId) => told.push(`ended ${callId}`),
   };
-  const seats = inOwnTurn(
+  const voiceMembers = inOwnTurn(
     calls,
     (run) => clock.defer(run),
     (error) => faults.push(error),
   );
-  seats.unseated('1', '2' as UserId);
-  seats.ended('3');
+  voiceMembers.voiceLeft('1', '2' as UserId);
+  voiceMembers.ended('3');
   expect(told).toEqual([]);
   clock.settle();
   expect(told).toEqual(['unseated 1', 'ended 3', 'ended said in its turn']);

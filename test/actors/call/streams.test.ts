@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Streams } from '../../../actors/call/streams.ts';
 import type { StreamRequest } from '../../../actors/session/requests.ts';
-import type { Seat } from '../../../engine/call/seat.ts';
+import type { VoiceMember } from '../../../engine/call/seat.ts';
 import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { seatOf } from './harness.ts';
@@ -17,24 +17,26 @@ const CREATE: StreamRequest = { type: 'create', place: { guildId: GUILD, channel
 
 function arrange() {
   /** Seats in calls, those of streams too, by server and user. */
-  const seats = new Map<string, Seat>();
+  const voiceMembers = new Map<string, VoiceMember>();
   const log: string[] = [];
   const live = new Set<string>();
   let ids = 5000n;
   const calls = {
     /** Whom the calls let in. */
-    admits: (_seat: Seat): boolean => true,
-    seatOf: (serverId: string, userId: string) => seats.get(`${serverId} ${userId}`) ?? null,
-    seated(seat: Seat): void {
-      if (calls.admits(seat)) seats.set(`${seat.serverId} ${seat.userId}`, seat);
-      const stream = streams.of(seat.callId);
+    admits: (_seat: VoiceMember): boolean => true,
+    voiceMemberOf: (serverId: string, userId: string) => voiceMembers.get(`${serverId} ${userId}`) ?? null,
+    voiceJoined(voiceMember: VoiceMember): void {
+      if (calls.admits(voiceMember))
+        voiceMembers.set(`${voiceMember.serverId} ${voiceMember.userId}`, voiceMember);
+      const stream = streams.of(voiceMember.callId);
       if (!stream) return;
-      if (calls.admits(seat)) streams.invite(stream, seat, 'ticket', 'voice.example');
-      else streams.dropped(stream, seat);
+      if (calls.admits(voiceMember)) streams.invite(stream, voiceMember, 'ticket', 'voice.example');
+      else streams.dropped(stream, voiceMember);
     },
-    unseated: (serverId: string, userId: string): void => void seats.delete(`${serverId} ${userId}`),
+    voiceLeft: (serverId: string, userId: string): void => void voiceMembers.delete(`${serverId} ${userId}`),
     ended(callId: string): void {
-      for (const [at, seat] of seats) if (seat.callId === callId) seats.delete(at);
+      for (const [at, voiceMember] of voiceMembers)
+        if (voiceMember.callId === callId) voiceMembers.delete(at);
     },
   };
   const streams: Streams = new Streams({
@@ -48,22 +50,22 @@ function arrange() {
     },
     show: ({ key }, isLive) => (isLive ? live.add(key) : live.delete(key)),
   });
-  const seat = (userId: string, more: Partial<Seat> = {}): Seat =>
+  const voiceMember = (userId: string, more: Partial<VoiceMember> = {}): VoiceMember =>
     seatOf(userId, { serverId: GUILD, guildId: GUILD, callId: HALL, ...more });
   return {
     calls,
     streams,
     live,
-    seats,
+    seats: voiceMembers,
     /** What was told since this was last asked. */
     told: () => log.splice(0),
-    place(userId: string, more: Partial<Seat> = {}): void {
-      streams.seated(seat(userId, more));
-      calls.seated(seat(userId, more));
+    place(userId: string, more: Partial<VoiceMember> = {}): void {
+      streams.voiceJoined(voiceMember(userId, more));
+      calls.voiceJoined(voiceMember(userId, more));
     },
     leave(userId: string): void {
-      streams.unseated(GUILD, userId as UserId);
-      calls.unseated(GUILD, userId);
+      streams.voiceLeft(GUILD, userId as UserId);
+      calls.voiceLeft(GUILD, userId);
     },
     ask: (userId: string, request: StreamRequest, sessionId = `session of ${userId}`) =>
       streams.ask({ userId: userId as UserId, sessionId }, request),
@@ -71,7 +73,7 @@ function arrange() {
       this.ask(userId, { type: 'watch', streamKey: keyOf(ownerId) });
     },
     inStream: (ownerId: string) =>
-      [...seats.values()]
+      [...voiceMembers.values()]
         .filter(({ callId }) => streams.of(callId)?.key === keyOf(ownerId))
         .map(({ userId }) => userId),
   };
@@ -212,7 +214,7 @@ it('whatever happens, who is in a stream is in its channel, and only who shows o
         expect(new Set([...streams].map(({ key }) => key))).toEqual(world.live);
         for (const stream of streams) {
           const inCall = [...world.seats.values()].filter(({ callId }) => callId === stream.rtcServerId);
-          expect(inCall.map(({ userId }) => userId).sort()).toEqual([...stream.seats.keys()].sort());
+          expect(inCall.map(({ userId }) => userId).sort()).toEqual([...stream.voiceMembers.keys()].sort());
           expect(world.seats.get(`${GUILD} ${stream.ownerId}`)?.mayStream).toBe(true);
           for (const { userId } of inCall)
             expect(world.seats.get(`${GUILD} ${userId}`)?.callId).toBe(stream.channelId);

@@ -53,7 +53,7 @@ const METHODS = new Map<string, Method>([
 ]);
 
 /** A router whose methods are those above instead of the catalogue's. */
-interface AnyRouter extends Pick<ClusterRouter, 'handler' | 'sessions' | 'figures' | 'close'> {
+interface AnyRouter extends Pick<ClusterRouter, 'handler' | 'sessions' | 'metrics' | 'close'> {
   askOwner<T>(
     method: string,
     key: string,
@@ -79,7 +79,7 @@ export function routerOf(waitingMax?: number) {
   let owned = (key: string): boolean => owners.get(key) === 'a';
   const ownership = {
     self: shard('a'),
-    alone: false,
+    standalone: false,
     state: 'serving',
     view: { revision: 1, shards: ['a', 'b', 'c'].map(shard), owners: [] },
     owns: (key) => owned(key),

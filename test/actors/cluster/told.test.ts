@@ -23,11 +23,11 @@ describe('what is told', () => {
     const { router, give, told } = routerOf();
     router.tellOwner('told', 'k', [1], () => undefined);
     router.tellOwner('told', 'k', [2], () => undefined);
-    expect(router.figures.held).toBe(2);
+    expect(router.metrics.held).toBe(2);
     give('k', 'b');
     router.tellOwner('told', 'k', [3], () => undefined);
     expect(told.map(({ frame }) => frame.kind === 'tell' && frame.args[0])).toEqual([1, 2, 3]);
-    expect(router.figures.held).toBe(0);
+    expect(router.metrics.held).toBe(0);
   });
 
   test('before is not overtaken by what is told when an owner is there of which nobody was told', () => {
@@ -41,9 +41,9 @@ describe('what is told', () => {
   test('is given up when nobody comes to own its key, or too much waits', async () => {
     const { router, clock, faults } = routerOf(2);
     for (const n of [1, 2, 3]) router.tellOwner('told', 'k', [n], () => undefined);
-    expect(router.figures).toMatchObject({ held: 2, lost: 1 });
+    expect(router.metrics).toMatchObject({ held: 2, lost: 1 });
     clock.advance(DEADLINE_MS + 1000);
-    expect(router.figures).toMatchObject({ held: 0, lost: 3 });
+    expect(router.metrics).toMatchObject({ held: 0, lost: 3 });
     expect(faults).toHaveLength(3);
   });
 
@@ -155,9 +155,9 @@ describe('a notification from another shard', () => {
       broken: (from) => heard.push(['broken', from]),
     });
     router.serve('told', (args: [number]) => heard.push(args[0]));
-    router.handler.told('b', [dispatch, following, tell(1), tell(2), dispatch]);
+    router.handler.notified('b', [dispatch, following, tell(1), tell(2), dispatch]);
     router.handler.broken('b');
-    router.handler.told('b', [dispatch, dispatch]);
+    router.handler.notified('b', [dispatch, dispatch]);
     expect(heard).toEqual([
       ['b', 'dispatch', 'following'],
       1,
@@ -172,8 +172,8 @@ describe('a notification from another shard', () => {
     const { router, give, told, faults } = routerOf();
     router.serve('told', () => undefined);
     give('k', 'c');
-    router.handler.told('b', [tell(1, 'k')]);
-    router.handler.told('b', [{ ...tell(2, 'k'), hops: 3 } as LinkFrame]);
+    router.handler.notified('b', [tell(1, 'k')]);
+    router.handler.notified('b', [{ ...tell(2, 'k'), hops: 3 } as LinkFrame]);
     expect(told).toEqual([{ to: 'c', frame: { ...tell(1, 'k'), hops: 1 } }]);
     expect(faults).toHaveLength(1);
   });
@@ -182,7 +182,7 @@ describe('a notification from another shard', () => {
     const { router, give } = routerOf();
     const heard: number[] = [];
     router.serve('told', (args: [number]) => heard.push(args[0]));
-    router.handler.told('b', [tell(1, 'k')]);
+    router.handler.notified('b', [tell(1, 'k')]);
     expect(heard).toEqual([]);
     give('k', 'a');
     expect(heard).toEqual([1]);
@@ -202,9 +202,9 @@ describe('a notification from another shard', () => {
       },
       broken: () => undefined,
     });
-    router.handler.told('b', [tell(1), dispatch, tell(2), tell(3)]);
-    router.handler.told('b', [{ kind: 'tell', method: 'unknown', key: '', args: [] }]);
-    router.handler.told('b', [{ kind: 'tell', method: 'told', key: '', args: ['x'] }]);
+    router.handler.notified('b', [tell(1), dispatch, tell(2), tell(3)]);
+    router.handler.notified('b', [{ kind: 'tell', method: 'unknown', key: '', args: [] }]);
+    router.handler.notified('b', [{ kind: 'tell', method: 'told', key: '', args: ['x'] }]);
     await outcome(Promise.resolve());
     expect(heard).toEqual([1, 2, 3]);
     expect(faults.sort()).toEqual([

@@ -1,11 +1,11 @@
 // Goal: callers who ask at the same time share a read, nobody gets an answer older than the question, all get one.
 import { describe, expect, it } from 'vitest';
-import { gathering } from '../../../actors/runtime/gather.ts';
+import { batchReads } from '../../../actors/runtime/gather.ts';
 
 function arrange() {
   const reads: { readonly keys: readonly string[]; answer(): void; fail(): void }[] = [];
   let version = 0;
-  const ask = gathering<string>((keys) => {
+  const ask = batchReads<string>((keys) => {
     version += 1;
     const mine = version;
     return new Promise((resolve, reject) => {

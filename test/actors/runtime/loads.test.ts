@@ -1,11 +1,11 @@
 // Goal: no more is read at once than may be, in order, and neither commands nor sessions wait for all of the other.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Loads } from '../../../actors/runtime/loads.ts';
+import { LoadQueue } from '../../../actors/runtime/loads.ts';
 import { NotServed } from '../../../protocol/faults.ts';
 
 function arrange(bounds: { readonly atOnceMax: number; readonly waitingMax: number }) {
-  const loads = new Loads(bounds);
+  const loads = new LoadQueue(bounds);
   const begun: string[] = [];
   const ends = new Map<string, { done(): void; fail(): void }>();
   const begin = (name: string, isHurried = false) => {
@@ -57,10 +57,10 @@ describe('loads', () => {
   it('move to the front when a command waits for them', async () => {
     const { begun, begin, end } = arrange({ atOnceMax: 1, waitingMax: 10 });
     const [, , last] = ['s0', 's1', 's2'].map((name) => begin(name));
-    last?.hurry();
-    last?.hurry();
+    last?.prioritize();
+    last?.prioritize();
     for (const name of ['s0', 's2', 's1']) await end(name);
-    last?.hurry();
+    last?.prioritize();
     expect(begun).toEqual(['s0', 's2', 's1']);
   });
 
@@ -80,8 +80,8 @@ describe('loads', () => {
   it('are not begun once nobody wants them; one under way goes on', async () => {
     const { loads, begun, begin, end } = arrange({ atOnceMax: 1, waitingMax: 10 });
     const [first, second, third] = ['a', 'b', 'c'].map((name) => begin(name));
-    second?.giveUp();
-    first?.giveUp();
+    second?.cancel();
+    first?.cancel();
     expect(await second?.outcome).toBeInstanceOf(NotServed);
     expect(loads.waiting).toBe(1);
     await end('a');
@@ -93,7 +93,7 @@ describe('loads', () => {
   it('are each begun once, refused or given up, whatever happens', async () => {
     const step = fc.oneof(
       fc.record({ do: fc.constantFrom('begin', 'hurried') }),
-      fc.record({ do: fc.constantFrom('end', 'hurry', 'giveUp'), which: fc.nat() }),
+      fc.record({ do: fc.constantFrom('end', 'prioritize', 'cancel'), which: fc.nat() }),
     );
     const bounds = fc.record({ atOnceMax: fc.integer({ min: 1, max: 4 }), waitingMax: fc.nat(5) });
     await fc.assert(
@@ -103,7 +103,7 @@ describe('loads', () => {
         for (const each of steps) {
           if (!('which' in each)) all.push(begin(String(all.length), each.do === 'hurried'));
           else if (each.do === 'end') await end([...ends.keys()][each.which % ends.size] ?? '');
-          else all[each.which % all.length]?.[each.do as 'hurry' | 'giveUp']();
+          else all[each.which % all.length]?.[each.do as 'prioritize' | 'cancel']();
           expect(ends.size).toBeLessThanOrEqual(limits.atOnceMax);
           expect(loads.waiting).toBeLessThanOrEqual(2 * limits.waitingMax);
           // Nothing waits where there is room.

@@ -16,7 +16,7 @@ class CounterShell implements RegisteredShell<Counter> {
   readonly id: string;
   readonly send: Send<Counter>;
   readonly log: string[];
-  busy = false;
+  isBusy = false;
   /** What is open: `finish` ends it. */
   working = false;
   writing: (() => Promise<void>) | null = null;
@@ -127,10 +127,10 @@ describe('resident aggregates', () => {
     registry.work('a', work('one'));
     const shell = registry.peek('a');
     shell?.send({ type: 'loaded', state: { value: 0 } });
-    if (shell) shell.busy = true;
+    if (shell) shell.isBusy = true;
     clock.advance(60_000);
     expect(registry.size).toBe(1);
-    if (shell) shell.busy = false;
+    if (shell) shell.isBusy = false;
     clock.advance(20_000);
     expect(registry.size).toBe(0);
     registry.work('a', work('two'));

@@ -5,9 +5,9 @@ import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { ClusterArchive } from '../../../actors/session/archive.ts';
 import type { Reopening } from '../../../actors/session/backend.ts';
-import type { Taking } from '../../../actors/session/journal.ports.ts';
+import type { TakeResult } from '../../../actors/session/journal.ports.ts';
 import { Journal } from '../../../actors/session/journal.ts';
-import { type ReturningPorts, watchReturns } from '../../../actors/session/returning.ts';
+import { type RejoinPorts, watchRejoins } from '../../../actors/session/returning.ts';
 import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
 import { sessionIdAt, workerOf } from '../../../engine/session/sessionid.ts';
 import { LinkFault } from '../../../protocol/faults.ts';
@@ -61,11 +61,11 @@ class Net {
 }
 
 /** What this shard does when it was held for dead and is back. */
-function returning(net: Net, self: ShardInfo, ports: Pick<ReturningPorts, 'router' | 'sessions'>) {
+function returning(net: Net, self: ShardInfo, ports: Pick<RejoinPorts, 'router' | 'sessions'>) {
   const taken: TakenSession[] = [];
   const hearers = new Set<(change: OwnershipChange) => void>();
   let state: ShardState = 'joining';
-  watchReturns({
+  watchRejoins({
     ...ports,
     ownership: {
       self,
@@ -97,7 +97,7 @@ function shard(net: Net, index: number) {
   const wheel = new TimerWheel(clock);
   const self = { id: `shard-${index}`, instance: `run-${index}`, worker: index } as ShardInfo;
   const handlers = new Map<string, Handler>();
-  const buried = new Map<string, Taking>();
+  const buried = new Map<string, TakeResult>();
   const router: Pick<Router, 'askShard' | 'serve'> = {
     askShard: (to, method, args) => net.ask(self.id, to, method, args) as Promise<never>,
     serve: (method, run) => void handlers.set(method, run as Handler),
@@ -125,7 +125,7 @@ function shard(net: Net, index: number) {
         return taking;
       },
     },
-    surrender: (claim) => house.sessions.surrender(claim),
+    transferOut: (claim) => house.sessions.transferOut(claim),
     ...{ router, clock, wheel },
     deadlineMs: 10_000,
     onFault: () => undefined,

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { OwnershipChange, Router, ShardInfo } from '../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
-import { Buddy, Copies } from '../../../actors/session/buddy.ts';
-import { DeadJournals } from '../../../actors/session/deadjournals.ts';
+import { JournalReplicas, JournalReplication } from '../../../actors/session/buddy.ts';
+import { CrashedJournals } from '../../../actors/session/deadjournals.ts';
 import { Journal } from '../../../actors/session/journal.ts';
 import { plainOf } from '../../../actors/session/record.ts';
 import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
@@ -88,22 +88,22 @@ function shard(net: Net, self: ShardInfo, place: string) {
     settings: { bytesMax: 64 << 20, ageMs: AGE_MS },
     onFault: (error: unknown) => faults.push(error),
   };
-  const buddy = new Buddy({
+  const buddy = new JournalReplication({
     ...ports,
     rotate: () => journal.rotate(),
     score: (_, peer) => peer.charCodeAt(0),
   });
-  const copies = new Copies(ports);
+  const copies = new JournalReplicas(ports);
   const journal = new Journal(store.begin(self.id, self.instance), {
     ...{ settings: ports.settings, clock, wheel, onFault: ports.onFault },
-    tap: (batch, segment, at) => buddy.tap(batch, segment, at),
+    tap: (batch, segment, at) => buddy.append(batch, segment, at),
   });
   let made = self.id.charCodeAt(0);
   const randomBytes = (size: number) => new Uint8Array(size).fill(++made);
   const house = arrange({}, { journal, randomBytes }, clock);
-  const dead = new DeadJournals({
+  const dead = new CrashedJournals({
     ...{ store, clock, settings: { framesMax: 512, ageMs: AGE_MS } },
-    isDead: async ({ instance }) => !net.view.shards.some((live) => live.instance === instance),
+    hasCrashed: async ({ instance }) => !net.view.shards.some((live) => live.instance === instance),
     onDamage: (_, damages) => faults.push(damages),
   });
   async function open() {

@@ -7,7 +7,7 @@ import type { SessionDeps, SessionSettings } from '../../../actors/session/sessi
 import { GatewaySessions } from '../../../actors/session/sessions.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
 import type { Authorization } from '../../../engine/oauth/authorization.ts';
-import type { Circle } from '../../../engine/session/ready.ts';
+import type { ReadyRelations } from '../../../engine/session/ready.ts';
 import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS, INTENTS } from '../../../protocol/intents.ts';
 import type { APIUser } from '../../../protocol/objects.ts';
@@ -99,7 +99,7 @@ const user = (id: UserId): APIUser => ({
   avatar: null,
 });
 
-const NO_CIRCLE: Circle = { relationships: [], gameRelationships: [], presences: [], profiles: {} };
+const NO_CIRCLE: ReadyRelations = { relationships: [], gameRelationships: [], presences: [], profiles: {} };
 
 /** An engine of three guilds; every call is written down, and any can be made to fail or to wait. */
 export class FakeBackend implements SessionBackend {
@@ -158,7 +158,7 @@ export class FakeBackend implements SessionBackend {
     return this.reopening(session, reopening);
   }
 
-  surrendered(session: LiveSession): void {
+  transferred(session: LiveSession): void {
     this.#note('surrendered', session.sessionId);
     this.live.delete(session);
   }

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
-import { DeadJournals } from '../../../actors/session/deadjournals.ts';
-import type { SessionArchive, Taking } from '../../../actors/session/journal.ports.ts';
+import { CrashedJournals } from '../../../actors/session/deadjournals.ts';
+import type { SessionArchive, TakeResult } from '../../../actors/session/journal.ports.ts';
 import { Journal } from '../../../actors/session/journal.ts';
 import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
@@ -23,9 +23,9 @@ class Server {
   run = 0;
   journal!: Journal;
   house!: ReturnType<typeof arrange>;
-  dead!: DeadJournals;
+  dead!: CrashedJournals;
   /** What another home lets go of. */
-  elsewhere: Taking | null = null;
+  elsewhere: TakeResult | null = null;
   readonly #bytesMax: number;
 
   constructor(bytesMax = 64 << 20) {
@@ -51,10 +51,10 @@ class Server {
       },
       onFault: (error) => this.faults.push(error),
     });
-    this.dead = new DeadJournals({
+    this.dead = new CrashedJournals({
       ...{ store: this.store, clock },
       settings: { framesMax: 512, ageMs: AGE_MS },
-      isDead: async ({ instance }) => instance !== `run${this.run}`,
+      hasCrashed: async ({ instance }) => instance !== `run${this.run}`,
       onDamage: (_folder, damages) => this.damages.push(damages),
     });
     const dead = this.dead;
@@ -155,10 +155,10 @@ describe('a session whose process was killed', () => {
     server.tick();
     server.start();
     const claim = { sessionId: session.id, principal: session.record.identity.principal, seq: 4 };
-    const other = new DeadJournals({
+    const other = new CrashedJournals({
       ...{ store: server.store, clock: server.clock },
       settings: { framesMax: 512, ageMs: AGE_MS },
-      isDead: async () => true,
+      hasCrashed: async () => true,
       onDamage: () => undefined,
     });
     const kinds = await Promise.all([server.dead.take(claim, false), other.take(claim, false)]);
@@ -171,10 +171,10 @@ describe('a session whose process was killed', () => {
     server.tick();
     const claim = { sessionId: session.id, principal: session.record.identity.principal, seq: 4 };
     const others = () =>
-      new DeadJournals({
+      new CrashedJournals({
         ...{ store: server.store, clock: server.clock },
         settings: { framesMax: 512, ageMs: AGE_MS },
-        isDead: async () => true,
+        hasCrashed: async () => true,
         onDamage: () => undefined,
       });
     server.elsewhere = await others().take(claim, false);

@@ -2,14 +2,14 @@
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
-import { Passage } from '../../../actors/session/passage.ts';
+import { MigrationLimiter } from '../../../actors/session/passage.ts';
 import { NotServed } from '../../../protocol/faults.ts';
 import { settled } from './harness.ts';
 
 function arrange(atOnceMax: number, waitingMax: number) {
   const clock = new VirtualClock();
   const wheel = new TimerWheel(clock);
-  const passage = new Passage({ atOnceMax, waitingMax, holdMs: 250, wheel });
+  const passage = new MigrationLimiter({ atOnceMax, waitingMax, holdMs: 250, wheel });
   const begun: string[] = [];
   const ends = new Map<string, { come(): void; fail(): void }>();
   const outcomes: string[] = [];
@@ -20,7 +20,7 @@ function arrange(atOnceMax: number, waitingMax: number) {
         ends.set(name, { come: () => resolve(name), fail: () => reject(new Error(`not ${name}`)) });
       });
     };
-    passage.through(job).then(
+    passage.run(job).then(
       (value) => outcomes.push(value),
       (fault) => outcomes.push(fault instanceof NotServed ? `${name} refused` : fault.message),
     );

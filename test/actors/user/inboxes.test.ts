@@ -3,10 +3,10 @@
 import { expect, test } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
-import { Inboxes } from '../../../actors/user/inboxes.ts';
+import { UserDelivery } from '../../../actors/user/inboxes.ts';
 import type { UserSession } from '../../../actors/user/user.shell.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
-import { directStream, EVERY_EAR } from '../../../engine/fanout/direct.ts';
+import { ALL_SESSIONS, directStream } from '../../../engine/fanout/direct.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../../protocol/intents.ts';
 import { settled } from '../session/harness.ts';
@@ -27,18 +27,18 @@ function arrange() {
     Array.from({ length: stored }, (_, at) => ({
       ...{ userId: USER, ownerId: CHANNEL, n: at + 1, atMs: clock.now() },
     }));
-  const inboxes = new Inboxes({
+  const inboxes = new UserDelivery({
     users: { sessions: () => sessions, listeners: () => sessions },
     owns: () => true,
     store: {
-      async toldTo() {
+      async deliveriesTo() {
         await new Promise<void>((resolve) => waiting.push(resolve));
         return places();
       },
       recordsAt: async (at) =>
         at.map(({ ownerId, n }) => {
           const to = { kind: 'users' as const, userIds: [USER] };
-          const dispatches = [{ t: 'MESSAGE_CREATE', d: { n }, to, n, ears: EVERY_EAR }];
+          const dispatches = [{ t: 'MESSAGE_CREATE', d: { n }, to, n, ears: ALL_SESSIONS }];
           return { ownerId, n, dispatches } as never;
         }),
     },
@@ -63,7 +63,7 @@ function arrange() {
     ...{ inboxes, heard },
     open(sessionId: string) {
       sessions.push(make(sessionId));
-      inboxes.opened(USER);
+      inboxes.sessionOpened(USER);
     },
     /** Comes over from another owner or home, where it has heard the stream up to `n`. */
     rejoin(sessionId: string, n: number) {
@@ -74,7 +74,7 @@ function arrange() {
     tell(n: number) {
       stored = Math.max(stored, n);
       const origin = { ownerId: STREAM, n, after: n - 1 };
-      inboxes.tell(USER, EVERY_EAR, new DispatchBody('MESSAGE_CREATE', { n }, 0, origin));
+      inboxes.deliver(USER, ALL_SESSIONS, new DispatchBody('MESSAGE_CREATE', { n }, 0, origin));
     },
     /** Lets the database answer what it was asked by now. */
     async answer() {

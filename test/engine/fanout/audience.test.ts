@@ -6,7 +6,7 @@ import {
   recipients,
   touchAudiences,
 } from '../../../engine/fanout/audience.ts';
-import type { Subscriber } from '../../../engine/fanout/body.ts';
+import type { Recipient } from '../../../engine/fanout/body.ts';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import type { Audience, Dispatch } from '../../../engine/kernel/dispatch.ts';
 import { DISPATCH, type DispatchName } from '../../../protocol/dispatches.ts';
@@ -34,7 +34,7 @@ import {
 const NOW_MS = 1_780_000_000_000;
 const at = (ms: number): string => new Date(ms).toISOString();
 
-const ids = (sessions: readonly Subscriber[]): string[] => sessions.map(({ sessionId }) => sessionId).sort();
+const ids = (sessions: readonly Recipient[]): string[] => sessions.map(({ sessionId }) => sessionId).sort();
 /** All sessions that receive anything of a dispatch, sorted. */
 const reached = (guild: Guild, dispatch: Dispatch, nowMs = NOW_MS): string[] =>
   ids(recipients(guild, dispatch, nowMs).flatMap(({ to }) => to));
@@ -104,7 +104,7 @@ describe('intents', () => {
 });
 
 describe('an application that acts for a user', () => {
-  const acting = (scopes: readonly Scope[], intents: readonly IntentName[]): Subscriber =>
+  const acting = (scopes: readonly Scope[], intents: readonly IntentName[]): Recipient =>
     Object.assign(new RecordingSession('app', '13'), {
       intents: intents.reduce((all, name) => all | INTENTS[name], 0),
       authorization: { id: '1', applicationId: '3' as ApplicationId, scopes: new Set(scopes), expiresMs: 0 },

@@ -1,9 +1,14 @@
 /** Goal: a seat always says what its user may do in voice right now, and exactly the changes of seats are told. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Seat } from '../../../engine/call/seat.ts';
+import type { VoiceMember } from '../../../engine/call/seat.ts';
 import type { Guild } from '../../../engine/guild/guild.ts';
-import { nextTimeoutEndMs, type SeatChange, seatChanges, seatOf } from '../../../engine/guild/voice.seat.ts';
+import {
+  nextTimeoutEndMs,
+  seatOf,
+  type VoiceChange,
+  voiceChanges,
+} from '../../../engine/guild/voice.seat.ts';
 import { unsettled } from '../../../engine/guild/voice.states.ts';
 import type { ChannelId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
@@ -60,14 +65,14 @@ const join = (guild: Guild, userId: string, channelId: string | null, fields: ob
   const self = { selfMute: false, selfDeaf: false, selfVideo: false };
   return ruled(guild, 'setVoiceState', { channelId, sessionId: `s${userId}`, ...self, ...fields }, userId);
 };
-const seat = (guild: Guild, userId: string, nowMs = NOW_MS) => seatOf(guild, uid(userId), nowMs);
+const voiceMember = (guild: Guild, userId: string, nowMs = NOW_MS) => seatOf(guild, uid(userId), nowMs);
 
 describe('a seat', () => {
   it('names the call, the session, and what is allowed', () => {
     const guild = arrange();
-    expect(seat(guild, '11')).toBeNull();
+    expect(voiceMember(guild, '11')).toBeNull();
     join(guild, '11', '51');
-    expect(seat(guild, '11')).toEqual({
+    expect(voiceMember(guild, '11')).toEqual({
       callId: '51',
       groupId: '51',
       serverId: '1',
@@ -90,12 +95,12 @@ describe('a seat', () => {
       [{}, false, false],
     ] as const) {
       join(guild, '12', '51', fields);
-      expect(seat(guild, '12')).toMatchObject({ silenced, deafened });
+      expect(voiceMember(guild, '12')).toMatchObject({ silenced, deafened });
     }
     ruled(guild, 'updateMember', { userId: '12', mute: true }, '10');
-    expect(seat(guild, '12')).toMatchObject({ silenced: true, deafened: false });
+    expect(voiceMember(guild, '12')).toMatchObject({ silenced: true, deafened: false });
     ruled(guild, 'updateMember', { userId: '12', mute: false, deaf: true }, '10');
-    expect(seat(guild, '12')).toMatchObject({ silenced: false, deafened: true });
+    expect(voiceMember(guild, '12')).toMatchObject({ silenced: false, deafened: true });
   });
 
   it('follows permissions at once, and the voice state shows it when it is settled', () => {
@@ -103,12 +108,12 @@ describe('a seat', () => {
     join(guild, '12', '51');
     const draft = { permissions: String(P.VIEW_CHANNEL | P.CONNECT) };
     ruled(guild, 'updateRole', { roleId: '1', draft }, '2');
-    expect(seat(guild, '12')).toMatchObject({ silenced: true, mayStream: false });
+    expect(voiceMember(guild, '12')).toMatchObject({ silenced: true, mayStream: false });
     expect(unsettled(guild, NOW_MS)).toEqual(['12']);
     const { dispatches } = ruled(guild, 'settleVoice', {}, SYSTEM);
     expect(dispatches).toMatchObject([{ t: 'VOICE_STATE_UPDATE', d: { user_id: '12', suppress: true } }]);
     expect(ruled(guild, 'settleVoice', {}, SYSTEM).types).toEqual([]);
-    expect(seat(guild, '12')).toMatchObject({ silenced: true });
+    expect(voiceMember(guild, '12')).toMatchObject({ silenced: true });
   });
 
   it('is silent during a time-out, whose end is known', () => {
@@ -118,11 +123,11 @@ describe('a seat', () => {
     const endMs = NOW_MS + 60_000;
     ruled(guild, 'updateMember', { userId: '12', communicationDisabledUntil: iso(endMs) }, '10');
     expect(nextTimeoutEndMs(guild, NOW_MS)).toBe(endMs);
-    expect(seat(guild, '12')).toMatchObject({ silenced: true });
+    expect(voiceMember(guild, '12')).toMatchObject({ silenced: true });
     ruled(guild, 'settleVoice', {}, SYSTEM);
     expect(guild.voiceStates.get(uid('12'))?.suppress).toBe(true);
     ruled(guild, 'settleVoice', {}, SYSTEM, endMs);
-    expect(seat(guild, '12', endMs)).toMatchObject({ silenced: false });
+    expect(voiceMember(guild, '12', endMs)).toMatchObject({ silenced: false });
     expect(nextTimeoutEndMs(guild, endMs)).toBeNull();
   });
 
@@ -130,51 +135,55 @@ describe('a seat', () => {
     const guild = arrange();
     for (const channelId of ['54', '53']) {
       join(guild, '12', channelId);
-      expect(seat(guild, '12')).toMatchObject({ afkAfterMs: null, silenced: true });
+      expect(voiceMember(guild, '12')).toMatchObject({ afkAfterMs: null, silenced: true });
     }
     join(guild, '12', '51');
     guild.info = { ...guild.info, afk_channel_id: null };
-    expect(seat(guild, '12')).toMatchObject({ afkAfterMs: null, silenced: false });
+    expect(voiceMember(guild, '12')).toMatchObject({ afkAfterMs: null, silenced: false });
   });
 });
 
 describe('what is told of seats', () => {
-  const told = (guild: Guild, seats: Map<UserId, Seat>, ran: ReturnType<typeof ruled>) =>
-    seatChanges(guild, seats, ran.facts, NOW_MS);
+  const told = (guild: Guild, voiceMembers: Map<UserId, VoiceMember>, ran: ReturnType<typeof ruled>) =>
+    voiceChanges(guild, voiceMembers, ran.facts, NOW_MS);
 
   it('is what changed or was asked for again, and nothing of facts that bear on no seat', () => {
     const guild = arrange();
-    const seats = new Map<UserId, Seat>();
-    expect(told(guild, seats, join(guild, '12', '51'))).toMatchObject([
-      { type: 'seated', seat: { callId: '51' } },
+    const voiceMembers = new Map<UserId, VoiceMember>();
+    expect(told(guild, voiceMembers, join(guild, '12', '51'))).toMatchObject([
+      { type: 'seated', voiceMember: { callId: '51' } },
     ]);
-    expect(told(guild, seats, join(guild, '12', '51'))).toMatchObject([
-      { type: 'seated', seat: { callId: '51' } },
+    expect(told(guild, voiceMembers, join(guild, '12', '51'))).toMatchObject([
+      { type: 'seated', voiceMember: { callId: '51' } },
     ]);
-    expect(told(guild, seats, ruled(guild, 'updateMember', { userId: '12', nick: 'n' }, '2'))).toEqual([]);
+    expect(told(guild, voiceMembers, ruled(guild, 'updateMember', { userId: '12', nick: 'n' }, '2'))).toEqual(
+      [],
+    );
     const draft = { name: 'renamed' };
-    expect(told(guild, seats, ruled(guild, 'updateChannel', { channelId: '51', draft }, '2'))).toEqual([]);
-    expect(told(guild, seats, join(guild, '12', null))).toEqual([{ type: 'unseated', userId: '12' }]);
-    expect(seats.size).toBe(0);
+    expect(told(guild, voiceMembers, ruled(guild, 'updateChannel', { channelId: '51', draft }, '2'))).toEqual(
+      [],
+    );
+    expect(told(guild, voiceMembers, join(guild, '12', null))).toEqual([{ type: 'unseated', userId: '12' }]);
+    expect(voiceMembers.size).toBe(0);
   });
 
   it('is one end for a channel that goes, and for a guild one for each channel in use', () => {
     const guild = arrange();
-    const seats = new Map<UserId, Seat>();
+    const voiceMembers = new Map<UserId, VoiceMember>();
     for (const [userId, channelId] of [
       ['11', '51'],
       ['12', '51'],
       ['13', '53'],
       ['10', '50'],
     ] as const)
-      told(guild, seats, join(guild, userId, channelId));
-    expect(told(guild, seats, ruled(guild, 'deleteChannel', { channelId: '51' }, '2'))).toEqual([
+      told(guild, voiceMembers, join(guild, userId, channelId));
+    expect(told(guild, voiceMembers, ruled(guild, 'deleteChannel', { channelId: '51' }, '2'))).toEqual([
       { type: 'ended', channelId: '51' },
     ]);
-    expect([...seats.keys()].sort()).toEqual(['10', '13']);
-    const over = told(guild, seats, ruled(guild, 'deleteGuild', { memberIds: [] }, SYSTEM));
+    expect([...voiceMembers.keys()].sort()).toEqual(['10', '13']);
+    const over = told(guild, voiceMembers, ruled(guild, 'deleteGuild', { memberIds: [] }, SYSTEM));
     expect(over).toEqual(['53', '50'].map((channelId) => ({ type: 'ended', channelId })));
-    expect(seats.size).toBe(0);
+    expect(voiceMembers.size).toBe(0);
   });
 });
 
@@ -239,9 +248,9 @@ describe('through any sequence of commands', () => {
   );
 
   /** What a listener knows after the changes. */
-  function listen(known: Map<string, Seat>, changes: readonly SeatChange[]): void {
+  function listen(known: Map<string, VoiceMember>, changes: readonly VoiceChange[]): void {
     for (const change of changes) {
-      if (change.type === 'seated') known.set(change.seat.userId, change.seat);
+      if (change.type === 'seated') known.set(change.voiceMember.userId, change.voiceMember);
       else if (change.type === 'unseated') {
         expect(known.has(change.userId)).toBe(true);
         known.delete(change.userId);
@@ -253,14 +262,14 @@ describe('through any sequence of commands', () => {
     fc.assert(
       fc.property(fc.array(command, { maxLength: 30 }), (commands) => {
         const guild = arrange();
-        const seats = new Map<UserId, Seat>();
-        const known = new Map<string, Seat>();
+        const voiceMembers = new Map<UserId, VoiceMember>();
+        const known = new Map<string, VoiceMember>();
         for (const { by, type, input } of commands) {
           const before = [...guild.voiceStates.values()].filter(
             ({ channel_id }) => channel_id === '50',
           ).length;
           const ran = ruled(guild, type, input, by);
-          listen(known, seatChanges(guild, seats, ran.facts, NOW_MS));
+          listen(known, voiceChanges(guild, voiceMembers, ran.facts, NOW_MS));
           const now = [...guild.voiceStates.values()];
           const inLimited = now.filter(({ channel_id }) => channel_id === '50').length;
           const mover = by === '10' || by === '2';
@@ -269,14 +278,17 @@ describe('through any sequence of commands', () => {
             expect(guild.channels.has(state.channel_id as ChannelId)).toBe(true);
             expect(guild.members.get(uid(state.user_id))).toBeTruthy();
           }
-          const actual = now.map(({ user_id }) => [user_id, seat(guild, user_id)]);
+          const actual = now.map(({ user_id }) => [user_id, voiceMember(guild, user_id)]);
           expect([...known].sort()).toEqual(actual.sort());
           if (unsettled(guild, NOW_MS).length > 0) {
-            listen(known, seatChanges(guild, seats, ruled(guild, 'settleVoice', {}, SYSTEM).facts, NOW_MS));
+            listen(
+              known,
+              voiceChanges(guild, voiceMembers, ruled(guild, 'settleVoice', {}, SYSTEM).facts, NOW_MS),
+            );
           }
           expect(unsettled(guild, NOW_MS)).toEqual([]);
           for (const state of guild.voiceStates.values()) {
-            expect(seat(guild, state.user_id)).toMatchObject({
+            expect(voiceMember(guild, state.user_id)).toMatchObject({
               callId: state.channel_id,
               sessionId: state.session_id,
               silenced: state.mute || state.self_mute || state.suppress,

@@ -1,11 +1,11 @@
-import type { DispatchBody, Subscriber } from '../../../engine/fanout/body.ts';
+import type { DispatchBody, Recipient } from '../../../engine/fanout/body.ts';
 import type { By } from '../../../engine/kernel/authority.ts';
 import type { Outcome } from '../../../engine/kernel/outcome.ts';
 import { INITIAL_FIELDS } from '../../../engine/lobby/fields.ts';
 import { type Lobby, type LobbyMember, type LobbyState, newLobbyState } from '../../../engine/lobby/lobby.ts';
 import type { Person } from '../../../engine/lobby/members.ts';
 import { type LobbyCommands, lobbyRules } from '../../../engine/lobby/rules.ts';
-import type { LobbyDispatch, Told } from '../../../engine/lobby/topic.ts';
+import type { LobbyDispatch, LobbyOutcomeFact } from '../../../engine/lobby/topic.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts';
 import { user } from '../../support/guild.ts';
 import { envAt, NOW_MS } from '../../support/people.ts';
@@ -40,7 +40,7 @@ export const member = (id: string, more: Partial<LobbyMember> = {}): LobbyMember
   ...more,
 });
 
-export const session = (userId: string, sessionId = `s${userId}`): Subscriber => ({
+export const session = (userId: string, sessionId = `s${userId}`): Recipient => ({
   sessionId,
   userId,
   intents: 0,
@@ -52,7 +52,7 @@ export const session = (userId: string, sessionId = `s${userId}`): Subscriber =>
 export function lobbyWith(
   members: readonly LobbyMember[],
   more: Partial<Lobby> = {},
-  sessions: readonly Subscriber[] = [],
+  sessions: readonly Recipient[] = [],
 ): LobbyState {
   const state: LobbyState = { ...newLobbyState(lobby(more)), messages: new Map() };
   for (const each of members) state.members.set(each.user.id as UserId, each);
@@ -82,7 +82,7 @@ export function run<K extends keyof LobbyCommands>(
   by: By,
   nowMs = NOW_MS,
 ) {
-  const outcome: Outcome<LobbyCommands[K]['value'], Told> = lobbyRules.decide(
+  const outcome: Outcome<LobbyCommands[K]['value'], LobbyOutcomeFact> = lobbyRules.decide(
     state,
     type,
     input,

@@ -1,12 +1,12 @@
 // Goal: doors, hosts, ready checks and listings of a lobby follow their rules, whoever comes, goes and asks.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { beyondDueMs } from '../../../engine/lobby/beyond.ts';
+import { extensionDueMs } from '../../../engine/lobby/beyond.ts';
 import { electedHost } from '../../../engine/lobby/host.ts';
 import { numberOf, withListing } from '../../../engine/lobby/listing.ts';
 import type { LobbyState } from '../../../engine/lobby/lobby.ts';
 import { NO_SETTINGS, type SettingsChange } from '../../../engine/lobby/settings.ts';
-import type { Told } from '../../../engine/lobby/topic.ts';
+import type { LobbyOutcomeFact } from '../../../engine/lobby/topic.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { NOW_MS } from '../../support/people.ts';
 import { as, BOT, lobbyWith, member, person, run, STRANGER, SYSTEM, session } from './arrange.ts';
@@ -100,7 +100,7 @@ describe('the host', () => {
     settle(state);
     detach(state, '11');
     settle(state);
-    expect(beyondDueMs(state)).toBe(NOW_MS + GRACE_MS);
+    expect(extensionDueMs(state)).toBe(NOW_MS + GRACE_MS);
     settle(state, NOW_MS + GRACE_MS - 1);
     expect(state.lobby.host_id).toBe('11');
     settle(state, NOW_MS + GRACE_MS);
@@ -117,7 +117,7 @@ describe('the host', () => {
     settle(state);
     attach(state, '11');
     settle(state, NOW_MS + 5_000);
-    expect(beyondDueMs(state)).toBeNull();
+    expect(extensionDueMs(state)).toBeNull();
     settle(state, NOW_MS + GRACE_MS * 2);
     expect(state.lobby.host_id).toBe('11');
   });
@@ -184,7 +184,7 @@ describe('a ready check', () => {
     start(state);
     expect(reply(state, '12', false).value).toMatchObject({ status: 'declined' });
     start(state);
-    expect(beyondDueMs(state)).toBe(NOW_MS + 5_000);
+    expect(extensionDueMs(state)).toBe(NOW_MS + 5_000);
     expect(reply(state, '12', true, NOW_MS + 5_000).code).toBe(900_006);
     expect(settle(state, NOW_MS + 5_000).told[0]?.d).toMatchObject({ status: 'timed_out' });
     start(state);
@@ -205,14 +205,14 @@ describe('a ready check', () => {
 });
 
 describe('a listing', () => {
-  const told = (state: LobbyState, ...facts: Told[]) =>
+  const told = (state: LobbyState, ...facts: LobbyOutcomeFact[]) =>
     withListing(state, facts)
       .map(({ type }) => type)
       .slice(facts.length);
 
   test('is written when what it says changes, and only of lobbies that want it', () => {
     const [listed, hidden] = [withSettings({ listed: true }, ['11']), withSettings({}, ['11'])];
-    const added = (state: LobbyState): Told => ({
+    const added = (state: LobbyState): LobbyOutcomeFact => ({
       type: 'lobbyMemberAdded',
       ...{ lobbyId: state.lobby.id, applicationId: state.lobby.application_id },
       ...{ member: member('12'), sessions: [] },

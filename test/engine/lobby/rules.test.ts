@@ -1,6 +1,6 @@
 // Goal: messages, links, voice, connections and the end of a lobby follow its rules.
 import { describe, expect, test } from 'vitest';
-import { lobbySeat } from '../../../engine/lobby/voice.ts';
+import { lobbyVoiceMember } from '../../../engine/lobby/voice.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { application as anApplication } from '../../suites/builders.ts';
@@ -220,7 +220,7 @@ describe('voice', () => {
   test('is a seat in the call that has the lobby’s name', () => {
     const state = lobbyWith([member('11')], {}, [session('11')]);
     const { value } = run(state, 'setVoice', speaking('s11', { selfMute: true }), as('11'));
-    expect(lobbySeat(value as never)).toMatchObject({
+    expect(lobbyVoiceMember(value as never)).toMatchObject({
       callId: LOBBY_ID,
       groupId: LOBBY_ID,
       serverId: LOBBY_ID,
@@ -228,7 +228,7 @@ describe('voice', () => {
       silenced: true,
       deafened: false,
     });
-    expect(lobbySeat({ ...(value as object), channel_id: null } as never)).toBeNull();
+    expect(lobbyVoiceMember({ ...(value as object), channel_id: null } as never)).toBeNull();
     expect(run(state, 'repeatVoice', { sessionId: 's11' }, as('11')).types).toEqual(['lobbyVoiceRepeated']);
     expect(run(state, 'repeatVoice', { sessionId: 'b' }, as('11')).types).toEqual([]);
   });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
-import { callSeat, RING_MS } from '../../../engine/privatechannel/calls.ts';
+import { callVoiceMember, RING_MS } from '../../../engine/privatechannel/calls.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,
@@ -248,7 +248,7 @@ describe('a seat', () => {
   it('is the call of the channel itself, with what one does to oneself', () => {
     join(A, { selfMute: true });
     const [voiceState] = state.call?.voiceStates.values() ?? [];
-    expect(voiceState && callSeat(voiceState)).toEqual({
+    expect(voiceState && callVoiceMember(voiceState)).toEqual({
       callId: ID,
       groupId: ID,
       serverId: ID,
@@ -261,7 +261,7 @@ describe('a seat', () => {
       mayPrioritize: false,
       afkAfterMs: null,
     });
-    expect(voiceState && callSeat({ ...voiceState, channel_id: null })).toBeNull();
+    expect(voiceState && callVoiceMember({ ...voiceState, channel_id: null })).toBeNull();
   });
 });
 

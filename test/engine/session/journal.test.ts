@@ -127,8 +127,8 @@ function read(segments: readonly Buffer[]) {
 function numbered(index: JournalIndex, segments: readonly Buffer[], own: number) {
   const found = index.find(idOf(own));
   if (!found) return null;
-  const firstSeq = found.seq - found.places.length + 1;
-  const jsons = found.places.map(({ segment, at, bytes }) =>
+  const firstSeq = found.seq - found.positions.length + 1;
+  const jsons = found.positions.map(({ segment, at, bytes }) =>
     readDispatch((segments[segment] as Buffer).subarray(at, at + bytes)),
   );
   return { seq: found.seq, presence: found.manner.presence?.status, firstSeq, jsons };
@@ -256,7 +256,7 @@ describe('a journal', () => {
     expect(read([without]).find(idOf(1))).toBeNull();
     const whole = read([without, Buffer.from(second.buffer, second.byteOffset, second.byteLength)]);
     expect(whole.find(idOf(1))).toMatchObject({ seq: 3 });
-    expect(whole.find(idOf(1))?.places).toHaveLength(1);
+    expect(whole.find(idOf(1))?.positions).toHaveLength(1);
   });
 
   it('writes a list of sessions that comes again once', () => {

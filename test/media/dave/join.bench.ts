@@ -151,7 +151,7 @@ const joins = Math.min(1000, Number(values.joins));
 const scene = new Scene();
 for (let index = 1; index < members; index++) scene.join(user(index), 0);
 let nowMs = scene.rest();
-const figures: { frame: number[]; execute: number[]; server: number[] } = {
+const metrics: { frame: number[]; execute: number[]; server: number[] } = {
   frame: [],
   execute: [],
   server: [],
@@ -163,15 +163,15 @@ for (let join = 0; join < joins; join++) {
   if (speaker === undefined) throw new Error('a call of one');
   const newcomer = scene.join(user(1000 + join), nowMs);
   const [openedMs, executedMs] = firstFrame(scene, speaker, newcomer);
-  figures.frame.push(openedMs - nowMs);
-  figures.execute.push(executedMs - nowMs);
+  metrics.frame.push(openedMs - nowMs);
+  metrics.execute.push(executedMs - nowMs);
   nowMs = Math.max(nowMs, scene.rest());
-  figures.server.push(scene.serverCpuMs);
+  metrics.server.push(scene.serverCpuMs);
   const [oldest] = scene.clients.keys();
   scene.leave(oldest ?? '', nowMs + 1000);
   nowMs = Math.max(nowMs + 1000, scene.rest());
 }
 console.log(`${joins} joins to a call of ${members}, milliseconds           p50     p99     max`);
-console.log(row('join to the first decrypted frame', figures.frame));
-console.log(row('join to the executed transition', figures.execute));
-console.log(row('server CPU for the whole join', figures.server));
+console.log(row('join to the first decrypted frame', metrics.frame));
+console.log(row('join to the executed transition', metrics.execute));
+console.log(row('server CPU for the whole join', metrics.server));

@@ -2,26 +2,26 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Ledger } from '../../../media/io/ledger.ts';
-import type { Order } from '../../../media/io/orders.ts';
+import type { LaneOrder } from '../../../media/io/orders.ts';
 import type { NonceReport } from '../../../media/sfu/ports.ts';
 
 const key = new Uint8Array(32).fill(7);
-const join = (callId: string, ssrc: number): Order => ({
+const join = (callId: string, ssrc: number): LaneOrder => ({
   type: 'join',
   callId,
   member: { ssrc, userId: String(ssrc), layers: [] },
 });
-const udp = (ssrc: number): Order => ({
+const udp = (ssrc: number): LaneOrder => ({
   type: 'udp',
   ssrc,
   transport: { mode: 'aead_aes256_gcm_rtpsize', key, claimed: null, resume: null },
 });
-const gate = (ssrc: number, speaks: boolean): Order => ({
+const gate = (ssrc: number, speaks: boolean): LaneOrder => ({
   type: 'gate',
   ssrc,
   gate: { speaks, streams: false, hears: true },
 });
-const told = (...orders: Order[]): Ledger => {
+const told = (...orders: LaneOrder[]): Ledger => {
   const ledger = new Ledger();
   for (const order of orders) ledger.note(order);
   return ledger;
@@ -98,15 +98,15 @@ test('a member whose browser went is replayed without a transport', () => {
 
 const callId = fc.constantFrom('a', 'b');
 const ssrc = fc.integer({ min: 1, max: 4 });
-const anyOrder: fc.Arbitrary<Order> = fc.oneof(
-  callId.map((id): Order => ({ type: 'open', callId: id })),
-  callId.map((id): Order => ({ type: 'close', callId: id })),
-  fc.tuple(callId, fc.boolean()).map(([id, on]): Order => ({ type: 'encryptedOnly', callId: id, on })),
+const anyOrder: fc.Arbitrary<LaneOrder> = fc.oneof(
+  callId.map((id): LaneOrder => ({ type: 'open', callId: id })),
+  callId.map((id): LaneOrder => ({ type: 'close', callId: id })),
+  fc.tuple(callId, fc.boolean()).map(([id, on]): LaneOrder => ({ type: 'encryptedOnly', callId: id, on })),
   // A member is in one call: who is in `b` has other numbers than who is in `a`.
   fc.tuple(callId, ssrc).map(([id, each]) => join(id, id === 'a' ? each : each + 10)),
-  ssrc.map((each): Order => ({ type: 'leave', ssrc: each })),
+  ssrc.map((each): LaneOrder => ({ type: 'leave', ssrc: each })),
   ssrc.map(udp),
-  ssrc.map((each): Order => ({ type: 'peer', ssrc: each })),
+  ssrc.map((each): LaneOrder => ({ type: 'peer', ssrc: each })),
   fc.tuple(ssrc, fc.boolean()).map(([each, speaks]) => gate(each, speaks)),
 );
 

@@ -83,7 +83,7 @@ describe('a plane in this thread', () => {
     speaker.client.raw(randomBytes(40).fill(0x80, 0, 1));
     await vi.waitFor(async () => {
       speaker.client.say(randomBytes(20));
-      const { workers, calls } = await plane.figures();
+      const { workers, calls } = await plane.metrics();
       expect(workers[0]!.drops.unknown).toBe(1);
       expect(workers[0]!.drops.no_receiver).toBeGreaterThan(0);
       expect(workers[0]!.latency.counts.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0);
@@ -98,7 +98,7 @@ describe('a plane in this thread', () => {
     const { port } = room.address;
     await acquaint(speaker.client, listener.client);
     // The listener's address is known to a successor as soon as a report has named it.
-    await plane.figures();
+    await plane.metrics();
     plane.killWorker(0);
     await vi.waitFor(() => expect(events).toContainEqual({ type: 'restored' }), WAIT);
     const heard = listener.client.received.length;
@@ -106,7 +106,7 @@ describe('a plane in this thread', () => {
     expect(room.address.port).toBe(port);
     // Another process may have taken the port meanwhile, and then it is tried again.
     expect(faults.map(String)).toContainEqual(expect.stringContaining('A media lane died'));
-    expect((await plane.figures()).workers[0]!.restarts).toBe(faults.length);
+    expect((await plane.metrics()).workers[0]!.restarts).toBe(faults.length);
   });
 
   test('a lane that keeps dying ends its calls and serves new ones', async () => {

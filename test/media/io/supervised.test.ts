@@ -1,6 +1,6 @@
 // Goal: a lane that dies or hangs comes back with all it had; one that keeps dying gives its calls up, not itself.
 import { describe, expect, test } from 'vitest';
-import type { LanePlan, Order, Outlet, Report, RunningLane } from '../../../media/io/orders.ts';
+import type { LaneListener, LaneOrder, LanePlan, LaneReport, RunningLane } from '../../../media/io/orders.ts';
 import { SupervisedLane, type Timers } from '../../../media/io/supervised.ts';
 
 class VirtualTimers implements Timers {
@@ -43,13 +43,13 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 
 interface Life {
   readonly plan: LanePlan;
-  readonly outlet: Outlet;
-  readonly orders: Order[];
+  readonly outlet: LaneListener;
+  readonly orders: LaneOrder[];
   readonly batches: number[];
   ordersAtAsk: number;
 }
 
-const QUIET: Report = { findings: [], nonces: [], figures: null, answerTo: 0, bug: null };
+const QUIET: LaneReport = { findings: [], nonces: [], metrics: null, answerTo: 0, bug: null };
 const PORT = 4711;
 
 async function arrange() {
@@ -57,7 +57,7 @@ async function arrange() {
   const lives: Life[] = [];
   const heard: string[] = [];
   let isRefused = false;
-  const start = async (plan: LanePlan, outlet: Outlet): Promise<RunningLane> => {
+  const start = async (plan: LanePlan, outlet: LaneListener): Promise<RunningLane> => {
     if (isRefused) throw new Error('taken');
     const life: Life = { plan, outlet, orders: [], batches: [], ordersAtAsk: -1 };
     lives.push(life);
@@ -95,8 +95,8 @@ async function arrange() {
   };
 }
 
-const OPEN: Order = { type: 'open', callId: 'c' };
-const JOIN: Order = { type: 'join', callId: 'c', member: { ssrc: 5, userId: '1', layers: [] } };
+const OPEN: LaneOrder = { type: 'open', callId: 'c' };
+const JOIN: LaneOrder = { type: 'join', callId: 'c', member: { ssrc: 5, userId: '1', layers: [] } };
 
 describe('a lane', () => {
   test('gets the orders of one turn in one message', async () => {
@@ -191,9 +191,9 @@ describe('a lane', () => {
 
   test('keeps its counts over its deaths', async () => {
     const { lane, timers, last } = await arrange();
-    const figures = (packetsIn: number): Report => ({
+    const metrics = (packetsIn: number): LaneReport => ({
       ...QUIET,
-      figures: {
+      metrics: {
         packetsIn,
         packetsOut: 0,
         bytesIn: 0,
@@ -203,18 +203,18 @@ describe('a lane', () => {
         members: new Map(),
       },
     });
-    last().outlet.report(figures(4));
+    last().outlet.report(metrics(4));
     last().outlet.died('crash');
     await timers.advance(0);
-    last().outlet.report(figures(2));
-    const { packetsIn, drops, latency } = await lane.figures();
+    last().outlet.report(metrics(2));
+    const { packetsIn, drops, latency } = await lane.metrics();
     expect([packetsIn, drops.plain, latency.counts[0]]).toEqual([6, 6, 6]);
   });
 
   test('tells of what was ordered before it was asked', async () => {
     const { lane, last } = await arrange();
     lane.order(OPEN);
-    await lane.figures();
+    await lane.metrics();
     expect(last().ordersAtAsk).toBe(1);
   });
 

@@ -397,8 +397,8 @@ test('figures tell what was lost', () => {
     arranged.nowMs += 20;
     speaker.send(rtp(speaker.ssrc, sequence, sequence * 960), Buffer.from('x'));
   }
-  const [figures, other] = arranged.forwarder.members().get('call')!;
-  expect(figures).toMatchObject({ transport: 'udp', packetsIn: 9, packetsOut: 0, loss: expect.closeTo(0.1) });
-  expect(figures?.jitterMs).toBeGreaterThan(0);
+  const [metrics, other] = arranged.forwarder.members().get('call')!;
+  expect(metrics).toMatchObject({ transport: 'udp', packetsIn: 9, packetsOut: 0, loss: expect.closeTo(0.1) });
+  expect(metrics?.jitterMs).toBeGreaterThan(0);
   expect(other).toMatchObject({ transport: 'webrtc', packetsIn: 0, packetsOut: 8 });
 });

@@ -219,6 +219,6 @@ export class Arranged implements ForwarderOutput {
   }
 
   get drops() {
-    return this.forwarder.figures().drops;
+    return this.forwarder.metrics().drops;
   }
 }

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => house.close());
 
 test('a banned person is out at once, and back when the ban is over', async () => {
-  const { accounts } = house.parts;
+  const { accounts } = house.features;
   const { user } = await house.operator.createUser({ username: 'outlaw' });
   const userId = user.id as UserId;
   await house.operator.setPassword({ userId, password: form.password });
@@ -46,7 +46,7 @@ test('a wrong password says nothing of a ban, and nobody is banned who is not th
   await house.operator.banUser(userId, null);
   const wrong = { login: 'rogue', password: 'wrong horse battery' };
   const nobody = { login: 'nobody', password: 'wrong horse battery' };
-  const { accounts } = house.parts;
+  const { accounts } = house.features;
   expect(await accounts.signIn(wrong, PLACE)).toEqual(await accounts.signIn(nobody, PLACE));
   await house.operator.unbanUser(userId);
   expect(await accounts.signIn({ ...form, login: 'rogue' }, PLACE)).toMatchObject({ ok: true });

@@ -59,8 +59,8 @@ export async function openPlayers() {
       storage: house.storage,
       outgoing,
       routing: HERE,
-      signOut: (userId) => house.parts.accounts.closeAll(userId, null),
-      oauth: () => house.parts.oauth,
+      signOut: (userId) => house.features.accounts.closeAll(userId, null),
+      oauth: () => house.features.oauth,
       mergeables: () => parts,
       commit: house.commit,
       notify: (userId, t, d) => void told.push({ userId, t, d }),
@@ -83,7 +83,7 @@ export async function openPlayers() {
   async function person(applicationId: ApplicationId, globalName = 'Ada') {
     const { user } = await house.operator.createUser({ username: 'ada', globalName });
     const userId = user.id as UserId;
-    const tokens = await house.parts.oauth.issue({
+    const tokens = await house.features.oauth.issue({
       userId,
       applicationId,
       scopes: ['openid', 'sdk.social_layer'],
@@ -97,7 +97,7 @@ export async function openPlayers() {
     const reply = await players.signInByBot(applicationId, player, name);
     if (!reply.ok || reply.value.kind !== 'tokens') throw new Error(JSON.stringify(reply));
     const token = reply.value.tokens.accessToken.reveal();
-    const principal = await house.parts.oauth.authenticate(token);
+    const principal = await house.features.oauth.authenticate(token);
     return { userId: principal!.userId, token, tokens: reply.value.tokens };
   }
 

@@ -53,7 +53,7 @@ describe('a ban', () => {
     const endMs = at.house.clock.now() + MINUTE_MS;
     const ada = await bannedPlayer(endMs);
     expect(await at.players.isBanned(ada.userId)).toBe(true);
-    expect(await at.house.parts.oauth.grants(ada.userId)).toEqual([]);
+    expect(await at.house.features.oauth.grants(ada.userId)).toEqual([]);
     const bob = await at.person(game.id);
     expect(codeOf(await again(bob.userId))).toBe(530_017);
     at.house.clock.advance(MINUTE_MS);
@@ -77,7 +77,7 @@ describe('a ban', () => {
     const ada = await at.person(game.id);
     await merge(ada.userId, token);
     await completed(ada.userId);
-    const { oauth } = at.house.parts;
+    const { oauth } = at.house.features;
     const { id: elsewhere } = await at.game();
     const order = { userId: ada.userId, applicationId: elsewhere, refreshable: false };
     await oauth.issue({ ...order, scopes: ['identify'] });
@@ -98,7 +98,7 @@ describe('a ban', () => {
     const move = { kind: 'ban', id: at.house.foundation.nextId(), userId: ada.userId } as const;
     await at.house.commit(ada.userId, [{ type: 'moveBegun', move }]);
     await at.start().resume();
-    expect(await at.house.parts.oauth.authenticate(ada.token)).not.toBeNull();
+    expect(await at.house.features.oauth.authenticate(ada.token)).not.toBeNull();
     expect(await at.house.storage.identities.moves()).toEqual([]);
   });
 
@@ -125,7 +125,7 @@ describe('a ban', () => {
   test('refuses the player of a banned provisional account', async () => {
     const player = await at.enter(game.id, 'p1');
     await at.players.banned(player.userId, null);
-    expect(await at.house.parts.oauth.authenticate(player.token)).toBeNull();
+    expect(await at.house.features.oauth.authenticate(player.token)).toBeNull();
     expect(codeOf(await at.players.signInByBot(game.id, 'p1', null))).toBe(40_007);
   });
 });

@@ -125,8 +125,8 @@ describe('a merge', () => {
     await completed(ada.userId);
     expect(at.part.moves).toEqual([`merge ${player.userId} ${ada.userId}`]);
     expect(await userOf(player.userId)).toBeUndefined();
-    expect(await at.house.parts.oauth.authenticate(player.token)).toBeNull();
-    expect(await at.house.parts.oauth.authenticate(ada.token)).not.toBeNull();
+    expect(await at.house.features.oauth.authenticate(player.token)).toBeNull();
+    expect(await at.house.features.oauth.authenticate(ada.token)).not.toBeNull();
     expect(await linkedTo('p1')).toBe(ada.userId);
     expect(await at.house.storage.identities.moves()).toEqual([]);
     expect(at.told.find(({ t }) => t === 'USER_MERGE_OPERATION_COMPLETED')?.d).toEqual({
@@ -151,7 +151,7 @@ describe('a merge', () => {
     await merge(ada.userId, (await at.enter(game.id, 'p1')).token);
     await completed(ada.userId);
     expect(await queued()).toEqual([]);
-    await at.house.parts.oauth.deauthorize(ada.userId, game.id);
+    await at.house.features.oauth.deauthorize(ada.userId, game.id);
     expect(await queued()).toHaveLength(1);
   });
 
@@ -253,7 +253,7 @@ describe('an unmerge', () => {
     const ada = await linked();
     at.part.moves.splice(0);
     expect(await at.players.unmergeByBot(game.id, 'p1')).toEqual({ ok: true, value: null });
-    expect(await at.house.parts.oauth.authenticate(ada.token)).toBeNull();
+    expect(await at.house.features.oauth.authenticate(ada.token)).toBeNull();
     const fresh = (await linkedTo('p1'))!;
     expect(fresh).not.toBe(ada.userId);
     expect(at.part.moves).toEqual([`unmerge ${ada.userId} ${fresh} ${game.id}`]);
@@ -271,7 +271,7 @@ describe('an unmerge', () => {
 
   test('follows every revocation of the grant', async () => {
     const ada = await linked();
-    expect(await at.house.parts.oauth.deauthorize(ada.userId, game.id)).toBe(true);
+    expect(await at.house.features.oauth.deauthorize(ada.userId, game.id)).toBe(true);
     await until(() => true);
     expect(await linkedTo('p1')).not.toBe(ada.userId);
     expect(await at.house.storage.identities.moves()).toEqual([]);
@@ -293,19 +293,19 @@ describe('a publisher', () => {
     if (!reply.ok) throw new Error(JSON.stringify(reply));
     const token = reply.value.accessToken.reveal();
     expect(reply.value).toMatchObject({ refreshToken: null, expiresInSec: 604_800 - 60 });
-    expect(await at.house.parts.oauth.authenticate(token)).toMatchObject({
+    expect(await at.house.features.oauth.authenticate(token)).toMatchObject({
       userId: ada.userId,
       authorization: { applicationId: child.id },
     });
-    await at.house.parts.oauth.deauthorize(ada.userId, game.id);
-    expect(await at.house.parts.oauth.authenticate(token)).toBeNull();
+    await at.house.features.oauth.deauthorize(ada.userId, game.id);
+    expect(await at.house.features.oauth.authenticate(token)).toBeNull();
   });
 
   test('must present its secret, its own child and a token of the client library', async () => {
     const child = await family();
     const stranger = await at.game();
     const ada = await at.person(game.id);
-    const poor = await at.house.parts.oauth.issue({
+    const poor = await at.house.features.oauth.issue({
       userId: ada.userId,
       applicationId: game.id,
       scopes: ['identify'],
@@ -332,7 +332,8 @@ describe('a publisher', () => {
     const ada = await at.person(child.id);
     await at.players.linkChild(child.id, game.id);
     expect(await userOf(player.userId)).toBeUndefined();
-    for (const { token } of [player, ada]) expect(await at.house.parts.oauth.authenticate(token)).toBeNull();
+    for (const { token } of [player, ada])
+      expect(await at.house.features.oauth.authenticate(token)).toBeNull();
     expect(await linkedTo('p1')).toBeNull();
     expect(at.part.moves).toEqual([`forget ${child.id}`]);
     expect(await at.house.storage.identities.moves()).toEqual([]);

@@ -223,7 +223,7 @@ describe('a headless session', () => {
     const begun = await house.social.activities.startHeadless(plays, [{ name: 'Chess', type: 0 }], null);
     expect(codeOf(begun)).toBeNull();
     await until(() => told(sink, 'PRESENCE_UPDATE').length > 0, 'a presence');
-    await house.parts.oauth.deauthorize(ann.userId, game);
+    await house.features.oauth.deauthorize(ann.userId, game);
     await until(() => told(sink, 'PRESENCE_UPDATE').length > 1, 'another presence');
     expect(told(sink, 'PRESENCE_UPDATE').at(-1)).toMatchObject({ status: 'offline', activities: [] });
     const token = begun.ok ? begun.value.token : '';

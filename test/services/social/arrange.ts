@@ -15,7 +15,7 @@ let names = 0;
 const servicesOf = (house: House) =>
   createServices({
     ...house,
-    ...house.parts,
+    ...house.features,
     authorizeRequests: {},
     blobs: {} as never,
     nextId: house.foundation.nextId,
@@ -32,7 +32,7 @@ const servicesOf = (house: House) =>
 /** A house with people in it, and games that act for them. */
 export async function openSocial(config: Partial<Config> = {}) {
   const house = await openHouse(config);
-  const { social, oauth } = house.parts;
+  const { social, oauth } = house.features;
   const services = servicesOf(house);
 
   async function person(

@@ -225,10 +225,10 @@ describe('messages', () => {
 
 describe('messages between provisional accounts', () => {
   const provisional = async (applicationId: ApplicationId, name: string) => {
-    const reply = await house.parts.provisional.signInByBot(applicationId, name, name);
+    const reply = await house.features.provisional.signInByBot(applicationId, name, name);
     if (!reply.ok || reply.value.kind !== 'tokens') throw new Error(JSON.stringify(reply));
     const token = reply.value.tokens.accessToken.reveal();
-    const principal = await house.parts.oauth.authenticate(token);
+    const principal = await house.features.oauth.authenticate(token);
     const { userId, authorization } = principal!;
     return { userId, authorization, token };
   };

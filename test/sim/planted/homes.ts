@@ -7,7 +7,7 @@ export const HOMES: readonly Patch[] = [
     about: 'Sessions do not subscribe again when a guild changes hands.',
     file: 'actors/cluster/delivery/followed.ts',
     kind: 'expression',
-    from: 'stream.from === null || !isSameTenure(stream.tenure, owner)',
+    from: 'stream.source === null || !isSameOwner(stream.owner, owner)',
     to: 'false',
   },
   {
@@ -23,7 +23,7 @@ export const HOMES: readonly Patch[] = [
     about: 'Sessions are not opened again when their user changes hands.',
     file: 'actors/cluster/delivery/userline.ts',
     kind: 'expression',
-    from: 'line.at === null || !isSameTenure(line.tenure, owner)',
+    from: 'channel.openAt === null || !isSameOwner(channel.owner, owner)',
     to: 'false',
   },
   {
@@ -39,7 +39,7 @@ export const HOMES: readonly Patch[] = [
     about: 'A session whose home is another shard is not brought into a guild that its user joins.',
     file: 'actors/cluster/delivery/sessions.ts',
     kind: 'statement',
-    from: 'if (entered) follow(parts, entered, guildId);',
+    from: 'if (local) follow(context, local, guildId);',
     to: '',
   },
   {
@@ -47,7 +47,7 @@ export const HOMES: readonly Patch[] = [
     about: 'Sessions ask a new owner for the guild, though they have had it.',
     file: 'actors/cluster/delivery/followed.ts',
     kind: 'expression',
-    from: 'stream.dark.has(entered) ? null : stream.n',
+    from: 'stream.unavailable.has(local) ? null : stream.n',
     to: 'null',
   },
 ];

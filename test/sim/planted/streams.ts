@@ -47,7 +47,7 @@ export const STREAMS: readonly Patch[] = [
     about: 'The home of sessions does not hear up to where an actor that has gone has told them.',
     file: 'actors/cluster/delivery/membership.ts',
     kind: 'expression',
-    from: 'ports().clusterSessions?.departed(guildId, n)',
+    from: 'ports().clusterSessions?.guildReleased(guildId, n)',
     to: 'undefined',
   },
 ];

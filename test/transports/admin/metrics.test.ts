@@ -1,20 +1,20 @@
 // Goal: metrics tell of accounts, lobbies and tokens how much there is and how much there may be, and never whose.
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Figure } from '../../../protocol/metrics.ts';
-import { addFigures } from '../../../transports/admin/figures.ts';
+import type { Metric } from '../../../protocol/metrics.ts';
+import { addMetrics } from '../../../transports/admin/figures.ts';
 import { createMetrics } from '../../../transports/admin/metrics.ts';
 import { type LobbyHouse, openLobbyHouse } from '../../support/lobbyhouse.ts';
 
 const samples = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
 describe('figures', () => {
-  const shown = async (...figures: Figure[]) => {
+  const shown = async (...metrics: Metric[]) => {
     const register = new Registry();
-    addFigures(register, figures);
+    addMetrics(register, metrics);
     return samples(await register.metrics());
   };
-  const figure = (name: string, given: Partial<Figure> = {}): Figure => ({
+  const figure = (name: string, given: Partial<Metric> = {}): Metric => ({
     ...{ name, help: 'Some.', read: () => 1 },
     ...given,
   });
@@ -56,7 +56,7 @@ describe('a house', () => {
     createMetrics({
       residents: house.registries,
       storage: house.storage,
-      figures: house.foundation.figures,
+      metrics: house.foundation.metrics,
       gateway: () => null,
       faults: new Map(),
       voice: null,
@@ -96,7 +96,7 @@ describe('a house', () => {
   });
 
   test('counts sign-ins that were refused, by reason, and names nobody', async () => {
-    const { accounts } = house.parts;
+    const { accounts } = house.features;
     const place = { address: '192.0.2.7', agent: 'Somebody' };
     for (let guess = 0; guess < 6; guess += 1)
       await accounts.signIn({ login: 'somebody', password: `a guess ${guess}` }, place);

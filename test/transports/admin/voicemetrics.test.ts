@@ -1,10 +1,10 @@
 // Goal: however many members are in calls, their metrics are as many as before, and show the worst.
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import type { MediaFigures, MemberFigures } from '../../../media/plane.ts';
+import type { MediaMetrics, MemberMetrics } from '../../../media/plane.ts';
 import { addVoiceMetrics, type WatchedVoice } from '../../../transports/admin/voicemetrics.ts';
 
-const member = (at: number): MemberFigures => ({
+const member = (at: number): MemberMetrics => ({
   ...{ ssrc: at, userId: `user-${at}`, transport: 'udp' },
   ...{ packetsIn: 1, packetsOut: 1, bytesIn: 1, bytesOut: 1 },
   ...{ loss: at / 1000, jitterMs: 1000 - at },
@@ -18,12 +18,12 @@ const worker = {
 
 /** The lines of all metrics of a server with this many members, ten to a call. */
 async function linesWith(count: number): Promise<string[]> {
-  const calls = new Map<string, MemberFigures[]>();
+  const calls = new Map<string, MemberMetrics[]>();
   for (let at = 0; at < count; at += 1) {
     const callId = `call-${Math.floor(at / 10)}`;
     calls.set(callId, [...(calls.get(callId) ?? []), member(at)]);
   }
-  const figures: MediaFigures = { workers: [worker, worker], calls };
+  const metrics: MediaMetrics = { workers: [worker, worker], calls };
   let asked = 0;
   const voice = {
     calls: {
@@ -34,9 +34,9 @@ async function linesWith(count: number): Promise<string[]> {
     routes: {
       stats: () => ({ sockets: 0, framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() }),
     },
-    figures: async () => {
+    metrics: async () => {
       asked += 1;
-      return figures;
+      return metrics;
     },
   } as unknown as WatchedVoice;
   const register = new Registry();

@@ -149,9 +149,9 @@ describe('questions and answers', () => {
   };
 
   test('arrive as they were', () => {
-    expect(codec.unpackQuestion(payloadOf(codec.packQuestion(question)))).toEqual(question);
+    expect(codec.unpackRequest(payloadOf(codec.packRequest(question)))).toEqual(question);
     const plain = { ...question, commandKey: null, args: [] };
-    expect(codec.unpackQuestion(payloadOf(codec.packQuestion(plain)))).toEqual(plain);
+    expect(codec.unpackRequest(payloadOf(codec.packRequest(plain)))).toEqual(plain);
     const answer = { ok: false, refusal: refusal('UNKNOWN_GUILD') };
     expect(codec.unpackAnswer(payloadOf(codec.packAnswer(answer)))).toEqual(answer);
   });
@@ -198,7 +198,7 @@ describe('batches', () => {
   const batchOf = (sequence: number, frames: readonly LinkFrame[]): Buffer =>
     codec.packBatch(
       sequence,
-      frames.map((each) => codec.parcel(each)),
+      frames.map((each) => codec.encodeFrame(each)),
     );
 
   test('arrive with their frames as they were, in order', () => {
@@ -213,7 +213,7 @@ describe('batches', () => {
   test('take no more than was reckoned', () => {
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 12 }), (frames) => {
-        const parcels = frames.map((each) => codec.parcel(each));
+        const parcels = frames.map((each) => codec.encodeFrame(each));
         const reckoned = parcels.reduce((sum, parcel) => sum + parcel.bytes, 0);
         expect(codec.packBatch(1, parcels).length).toBeLessThanOrEqual(reckoned + HEAD_BYTES_MAX + 16);
       }),
@@ -222,7 +222,7 @@ describe('batches', () => {
 
   test('hold what was told as it was then', () => {
     const args = [{ count: 1 }];
-    const parcel = codec.parcel({ kind: 'tell', method: 'm', key: 'k', args });
+    const parcel = codec.encodeFrame({ kind: 'tell', method: 'm', key: 'k', args });
     (args[0] as { count: number }).count = 2;
     for (let other = 0; other < 100; other += 1) codec.pack([other, 'x'.repeat(500)]);
     const [read] = codec.unpackBatch(payloadOf(codec.packBatch(1, [parcel]))).frames;
@@ -245,7 +245,7 @@ describe('batches', () => {
 describe('bytes that no shard has written', () => {
   const readers: readonly ((payload: Buffer) => unknown)[] = [
     codec.unpack,
-    codec.unpackQuestion,
+    codec.unpackRequest,
     codec.unpackAnswer,
     codec.unpackBatch,
   ];
@@ -272,7 +272,7 @@ describe('bytes that no shard has written', () => {
     const change = fc.tuple(fc.nat(), fc.nat(255), fc.nat());
     fc.assert(
       fc.property(fc.array(frame, { minLength: 1, maxLength: 4 }), change, (frames, [at, byte, end]) => {
-        const parcels = frames.map((each) => codec.parcel(each));
+        const parcels = frames.map((each) => codec.encodeFrame(each));
         const payload = Buffer.from(payloadOf(codec.packBatch(3, parcels)));
         const cut = payload.subarray(0, end % payload.length);
         payload[at % payload.length] = byte;

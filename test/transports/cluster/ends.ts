@@ -58,7 +58,7 @@ export async function open({ id, ask, serves = true, ...options }: Options): Pro
   links.onBroken((shardId) => broken.push(shardId));
   const handler: LinkHandler = {
     ask: ask ?? (async (from, method, args) => [from, method, ...args]),
-    told(from, frames) {
+    notified(from, frames) {
       for (const frame of frames) heard.push(frame.kind === 'tell' ? frame.args[0] : [from, frame]);
     },
     broken: () => heard.push('broken'),
@@ -96,7 +96,7 @@ export async function until(holds: () => boolean, withinMs = 10_000): Promise<vo
   }
 }
 
-export const linked = ({ links }: End): boolean => links.figures().peers.every(({ connected }) => connected);
+export const linked = ({ links }: End): boolean => links.metrics().peers.every(({ connected }) => connected);
 
 /** Two shards, of which the first follows the second. */
 export async function pair(

@@ -6,10 +6,10 @@ import { CATALOGUE, type Method } from '../../../protocol/link.ts';
 import { createCodec } from '../../../transports/cluster/codec.ts';
 import {
   LINK_VERSIONS,
-  packHello,
-  packHelloAnswer,
-  unpackHello,
-  unpackHelloAnswer,
+  packHandshake,
+  packHandshakeAnswer,
+  unpackHandshake,
+  unpackHandshakeAnswer,
 } from '../../../transports/cluster/hello.ts';
 import { payloadOf } from '../../../transports/cluster/packets.ts';
 
@@ -67,14 +67,14 @@ test('this version of the link is the one of these packets, or understands it', 
 
 describe('what version 1 has sent', () => {
   test('is understood', () => {
-    expect(unpackHello(codec, payload('hello'))).toEqual(greeting);
-    expect(unpackHelloAnswer(codec, payload('welcome'))).toEqual({ ok: true, token, greeting });
-    expect(unpackHelloAnswer(codec, payload('refusal'))).toEqual({
+    expect(unpackHandshake(codec, payload('hello'))).toEqual(greeting);
+    expect(unpackHandshakeAnswer(codec, payload('welcome'))).toEqual({ ok: true, token, greeting });
+    expect(unpackHandshakeAnswer(codec, payload('refusal'))).toEqual({
       ok: false,
       why: 'cluster',
       message: 'no',
     });
-    expect(codec.unpackQuestion(payload('question'))).toEqual(question);
+    expect(codec.unpackRequest(payload('question'))).toEqual(question);
     expect(codec.unpackAnswer(payload('answer'))).toEqual(answer);
     expect(codec.unpackBatch(payload('batch'))).toMatchObject({ sequence: 9, frames });
   });
@@ -90,12 +90,12 @@ describe('what version 1 has sent', () => {
 
   test('is sent so, as long as it is the newest', () => {
     expect(LINK_VERSIONS.newest).toBe(1);
-    const parcels = frames.map((frame) => codec.parcel(frame));
+    const parcels = frames.map((frame) => codec.encodeFrame(frame));
     const now: Record<keyof typeof SENT, Buffer> = {
-      hello: packHello(codec, greeting),
-      welcome: packHelloAnswer(codec, { ok: true, token, greeting }),
-      refusal: packHelloAnswer(codec, { ok: false, why: 'cluster', message: 'no' }),
-      question: codec.packQuestion(question),
+      hello: packHandshake(codec, greeting),
+      welcome: packHandshakeAnswer(codec, { ok: true, token, greeting }),
+      refusal: packHandshakeAnswer(codec, { ok: false, why: 'cluster', message: 'no' }),
+      question: codec.packRequest(question),
       answer: codec.packAnswer(answer),
       notServed: codec.packFault(new NotServed('Later.', 2)),
       linkFault: codec.packFault(new LinkFault('notOwner', 'Another.')),
@@ -116,8 +116,8 @@ test('each method of the catalogue is packed as catalogue.txt has it; only new m
     const keyed = row.repeat === 'keyed' ? 'key' : null;
     const packet =
       row.kind === 'ask'
-        ? codec.packQuestion({ token, method: name, key: row.by, deadlineMs, commandKey: keyed, trace, args })
-        : codec.packBatch(1, [codec.parcel({ kind: 'tell', method: name, key: row.by, args })]);
+        ? codec.packRequest({ token, method: name, key: row.by, deadlineMs, commandKey: keyed, trace, args })
+        : codec.packBatch(1, [codec.encodeFrame({ kind: 'tell', method: name, key: row.by, args })]);
     const answer = row.kind === 'ask' ? codec.packAnswer(row.reply.example).toString('base64') : '-';
     const run = `${row.kind}, by ${row.by}, ${row.repeat}${row.reads ? ', reads' : ''}, since ${row.since}`;
     return [signatureOf(name, row), run, packet.toString('base64'), answer].join('\n  ');

@@ -19,8 +19,8 @@ describe('what is told', () => {
     }
     await until(() => b.heard.length === 5100);
     expect(b.heard).toEqual(numbers(5100));
-    await until(() => a.links.figures().peers[0]?.waitingBytes === 0);
-    expect(a.links.figures().peers).toMatchObject([{ shardId: 'b', tells: 5100, breaks: 0 }]);
+    await until(() => a.links.metrics().peers[0]?.waitingBytes === 0);
+    expect(a.links.metrics().peers).toMatchObject([{ shardId: 'b', tells: 5100, breaks: 0 }]);
   });
 
   test('goes on where it was interrupted: nothing is lost, doubled or out of order', async () => {
@@ -54,7 +54,7 @@ describe('what is told', () => {
     let last = 0;
     for (; last < 3000 && a.broken.length === 0; last += 1) {
       a.links.tell('b', { kind: 'tell', method: 'm', key: 'k', args: [last, 'x'.repeat(1000)] });
-      most = Math.max(most, a.links.figures().peers[0]?.waitingBytes ?? 0);
+      most = Math.max(most, a.links.metrics().peers[0]?.waitingBytes ?? 0);
       if (last % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     expect(most).toBeLessThanOrEqual(bytesMax);
@@ -68,13 +68,13 @@ describe('what is told', () => {
     expect(after).toEqual(numbers(after.length, last + 1 - after.length));
     expect(before.length + after.length).toBeLessThan(last);
     expect(a.broken).toEqual(['b']);
-    expect(b.links.figures().breaks).toBe(1);
+    expect(b.links.metrics().breaks).toBe(1);
   });
 
   test('to nobody who is known is counted', async () => {
     const a = await open({ id: 'a' });
     a.links.tell('nobody', tell(1));
-    expect(a.links.figures().strays).toBe(1);
+    expect(a.links.metrics().strays).toBe(1);
   });
 });
 
@@ -85,7 +85,7 @@ describe('a question', () => {
       numbers(500).map((n) => a.links.ask('b', 'm', [n, new Map([[n, 1n]])], context())),
     );
     expect(answers).toEqual(numbers(500).map((n) => ['a', 'm', n, new Map([[n, 1n]])]));
-    expect(a.links.figures().peers).toMatchObject([{ asks: 500, asksUnderWay: 0 }]);
+    expect(a.links.metrics().peers).toMatchObject([{ asks: 500, asksUnderWay: 0 }]);
   });
 
   test('keeps what was asked and by whom', async () => {
@@ -133,7 +133,7 @@ describe('a question', () => {
     await expect(a.links.ask('b', 'm', [], context({ deadlineMs: 50 }))).rejects.toMatchObject({
       kind: 'timeout',
     });
-    await until(() => b.links.figures().asksUnderWay === 0);
+    await until(() => b.links.metrics().asksUnderWay === 0);
   });
 
   test('is lost when the connection goes, or when either side ends', async () => {
@@ -144,7 +144,7 @@ describe('a question', () => {
     a.links.follow([{ ...b.shard, address: way.address }]);
     await until(() => linked(a));
     const cut = a.links.ask('b', 'm', [], context()).catch((fault: unknown) => fault);
-    await until(() => b.links.figures().asksUnderWay === 1);
+    await until(() => b.links.metrics().asksUnderWay === 1);
     way.cut();
     expect(await cut).toMatchObject({ kind: 'lost' });
     await until(() => linked(a));
@@ -180,7 +180,7 @@ describe('a question', () => {
     await Promise.all(three);
     const [c, d] = await pair({ ask: forever, asksMax: 2 });
     const two = numbers(2).map(() => ask(c).catch(() => undefined));
-    await until(() => d.links.figures().asksUnderWay === 2);
+    await until(() => d.links.metrics().asksUnderWay === 2);
     await expect(ask(c)).rejects.toMatchObject({ kind: 'overloaded' });
     await Promise.all(two);
   });
@@ -208,7 +208,7 @@ describe('a shard', () => {
     a.links.follow([b.shard]);
     await until(() => linked(a));
     zombie.links.follow([b.shard]);
-    await until(() => b.links.figures().refusals > 1);
+    await until(() => b.links.metrics().refusals > 1);
     expect([linked(zombie), linked(a), b.heard]).toEqual([false, true, []]);
     // Its successor is let in as soon as it is known to be one.
     b.links.follow([zombie.shard]);
@@ -231,7 +231,7 @@ describe('a shard', () => {
     const a = await open({ id: 'a' });
     const b = await open({ id: 'b' });
     a.links.follow([{ ...b.shard, instance: 'b-0' }]);
-    await until(() => (a.links.figures().peers[0]?.refusals ?? 0) > 2);
+    await until(() => (a.links.metrics().peers[0]?.refusals ?? 0) > 2);
     expect(linked(a)).toBe(false);
     expect(a.warnings).toEqual([]);
   });
@@ -248,7 +248,7 @@ describe('a shard', () => {
     const b = await open({ id: 'b', serves: false });
     a.links.follow([b.shard]);
     a.links.tell('b', tell(1));
-    await until(() => (a.links.figures().peers[0]?.refusals ?? 0) > 0);
+    await until(() => (a.links.metrics().peers[0]?.refusals ?? 0) > 0);
     expect(b.warnings).toEqual([]);
     b.serve();
     await until(() => b.heard.length === 1);

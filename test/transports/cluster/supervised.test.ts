@@ -5,7 +5,7 @@ import type { ClusterView, ShardInfo } from '../../../actors/placement/ports.ts'
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { laneOf, type MessagePort, processChannel } from '../../../transports/cluster/channel.ts';
 import { supervisedDirectory } from '../../../transports/cluster/directory.supervised.ts';
-import { runHub } from '../../../transports/cluster/hub.ts';
+import { runSupervisorDirectory } from '../../../transports/cluster/hub.ts';
 import { channelPair } from '../../support/channel.ts';
 
 const PARTITIONS = 8;
@@ -20,10 +20,10 @@ function info(id: string, run = 1): ShardInfo {
 
 function arrange() {
   const clock = new VirtualClock();
-  const hub = runHub({ partitions: PARTITIONS, leaseTtlMs: TTL_MS }, clock);
+  const supervisorDirectory = runSupervisorDirectory({ partitions: PARTITIONS, leaseTtlMs: TTL_MS }, clock);
   const join = (id: string, run = 1) => {
     const pair = channelPair();
-    const seat = hub.attach(pair.one);
+    const seat = supervisorDirectory.attach(pair.one);
     const directory = supervisedDirectory(pair.other, { partitions: PARTITIONS, leaseTtlMs: TTL_MS }, clock);
     const views: ClusterView[] = [];
     const lost: string[] = [];
@@ -44,28 +44,28 @@ function arrange() {
       enter: () => directory.enter(shard, listener),
     };
   };
-  return { clock, hub, join };
+  return { clock, hub: supervisorDirectory, join };
 }
 
 describe('a shard under a supervisor', () => {
   test('keeps its lease when it was the supervisor that stood still', async () => {
-    const { clock, hub, join } = arrange();
+    const { clock, hub: supervisorDirectory, join } = arrange();
     const a = join('shard-0');
     await a.enter();
     clock.standStill(10 * TTL_MS);
     clock.advance(TTL_MS / 2);
-    expect([a.lost, hub.view.shards.length]).toEqual([[], 1]);
+    expect([a.lost, supervisorDirectory.view.shards.length]).toEqual([[], 1]);
   });
 
   test('is a member once it has entered, and all members see each other', async () => {
-    const { join, hub } = arrange();
+    const { join, hub: supervisorDirectory } = arrange();
     const [a, b] = [join('shard-0'), join('shard-1')];
     await a.enter();
     expect(a.views.at(-1)?.shards.map(({ id }) => id)).toEqual(['shard-0']);
     await b.enter();
     for (const { views } of [a, b])
       expect(views.at(-1)?.shards.map(({ id }) => id)).toEqual(['shard-0', 'shard-1']);
-    expect(a.views.at(-1)).toEqual(hub.view);
+    expect(a.views.at(-1)).toEqual(supervisorDirectory.view);
     await b.directory.update({ draining: true });
     expect(a.views.at(-1)?.shards[1]?.draining).toBe(true);
     expect(a.views.map(({ revision }) => revision)).toEqual(
@@ -211,7 +211,7 @@ describe('a shard under a supervisor', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), async (steps) => {
-        const { join, clock, hub } = arrange();
+        const { join, clock, hub: supervisorDirectory } = arrange();
         let runs = 1;
         const shards = [0, 1, 2].map((index) => ({
           ...join(`shard-${index}`),
@@ -237,7 +237,8 @@ describe('a shard under a supervisor', () => {
           });
           expect(new Set(sure.flat()).size).toBe(sure.flat().length);
           for (const [index, held] of sure.entries())
-            for (const each of held) expect(hub.view.owners[each]?.shardId).toBe(`shard-${index}`);
+            for (const each of held)
+              expect(supervisorDirectory.view.owners[each]?.shardId).toBe(`shard-${index}`);
         }
       }),
       { numRuns: 100 },

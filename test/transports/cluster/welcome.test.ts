@@ -4,7 +4,7 @@ import { generate } from 'selfsigned';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createCodec } from '../../../transports/cluster/codec.ts';
 import type { LinkTls } from '../../../transports/cluster/door.ts';
-import { unpackHelloAnswer } from '../../../transports/cluster/hello.ts';
+import { unpackHandshakeAnswer } from '../../../transports/cluster/hello.ts';
 import { LINK_SERVICE } from '../../../transports/cluster/packets.ts';
 import { closeAll, context, linked, type Options, open, opened, pair, tell, until } from './ends.ts';
 
@@ -30,7 +30,7 @@ describe('who belongs to another cluster, or speaks otherwise', () => {
     expect(b.warnings).toMatchObject([
       { text: 'A shard was refused.', details: { why: 'cluster', clusterId: 'other' } },
     ]);
-    expect(b.links.figures().refusals).toBe(1);
+    expect(b.links.metrics().refusals).toBe(1);
   });
 
   test.each([
@@ -92,7 +92,7 @@ describe('with certificates', () => {
       },
     ]);
     expect(intruder.b.warnings).toMatchObject([{ details: { why: 'certificate', address: '127.0.0.1' } }]);
-    expect(intruder.b.links.figures().refusals).toBeGreaterThan(0);
+    expect(intruder.b.links.metrics().refusals).toBeGreaterThan(0);
 
     const impostor = await meet({ tls: { ca: ours.ca, ...first } }, { tls: { ca: ours.ca, ...foreign } });
     expect(impostor.isLinked).toBe(false);
@@ -111,10 +111,10 @@ describe('with certificates', () => {
     );
     opened.push(bare);
     const codec = createCodec();
-    const answer = unpackHelloAnswer(codec, await rawCall(bare, 'Hello', codec.pack([])));
+    const answer = unpackHandshakeAnswer(codec, await rawCall(bare, 'Hello', codec.pack([])));
     expect(answer).toMatchObject({ ok: false, why: 'certificate' });
     await expect(rawCall(bare, 'Ask', codec.pack([]))).rejects.toThrow('UNIMPLEMENTED');
-    await until(() => b.links.figures().refusals > 0);
+    await until(() => b.links.metrics().refusals > 0);
     expect(linked(a)).toBe(false);
   });
 });
@@ -159,7 +159,7 @@ test('a stranger that sends what no shard sends does no harm', async () => {
     stream.write(packet);
     await over;
   }
-  const unasked = codec.packQuestion({ ...context(), token: Buffer.alloc(16), method: 'm', args: [] });
+  const unasked = codec.packRequest({ ...context(), token: Buffer.alloc(16), method: 'm', args: [] });
   const answer = await rawCall(client, 'Ask', unasked);
   expect(() => codec.unpackAnswer(answer)).toThrow(expect.objectContaining({ kind: 'unreachable' }));
   a.links.tell('b', tell(1));

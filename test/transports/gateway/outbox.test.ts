@@ -1,7 +1,7 @@
 // Goal: nothing of a tick is written before what must be kept of it is kept, nor what is queued while it is written.
 import { describe, expect, it } from 'vitest';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
-import { Outbox, type Outgoing } from '../../../transports/gateway/outbox.ts';
+import { Outbox, type OutboxSocket } from '../../../transports/gateway/outbox.ts';
 
 function arrange() {
   const events: string[] = [];
@@ -10,14 +10,14 @@ function arrange() {
     (run) => deferred.push(run),
     () => events.push('kept'),
   );
-  const socket = (name: string, whenFlushed = () => {}): Outgoing => ({
+  const socket = (name: string, whenFlushed = () => {}): OutboxSocket => ({
     ...{ head: -1, tail: -1, dirty: false },
     flush(_outbox, head) {
       events.push(`${name}${head === -1 ? ' nothing' : ''}`);
       whenFlushed();
     },
   });
-  const push = (to: Outgoing) => outbox.push(to, new DispatchBody('TYPING_START', {}, 0), 1);
+  const push = (to: OutboxSocket) => outbox.push(to, new DispatchBody('TYPING_START', {}, 0), 1);
   const tick = () => {
     for (const run of deferred.splice(0)) run();
   };

@@ -4,7 +4,7 @@ import type { WebSocket } from 'uWebSockets.js';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { type Attached, type DoorSocket, SocketDoor } from '../../../transports/http/door.ts';
+import { type Attached, SocketUpgrades, type UpgradedSocket } from '../../../transports/http/door.ts';
 import { startServer } from '../../../transports/http/server.ts';
 import { LIMITS } from '../gateway/harness.ts';
 
@@ -13,7 +13,7 @@ afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
 
-class Recorder implements DoorSocket {
+class Recorder implements UpgradedSocket {
   readonly address = '127.0.0.1';
   readonly calls: string[] = [];
   readonly codes: number[] = [];
@@ -29,10 +29,10 @@ class Recorder implements DoorSocket {
   sweep(): void {
     this.calls.push('sweep');
   }
-  grant(ms: number): void {
+  extendDeadlines(ms: number): void {
     this.calls.push(`grant ${ms}`);
   }
-  cut(): void {
+  terminate(): void {
     this.calls.push('cut');
     this.ws?.close();
   }
@@ -44,7 +44,7 @@ async function connected() {
   const sweeps: (() => void)[] = [];
   const time = { nowMs: 0 };
   const socket = new Recorder();
-  const door = new SocketDoor<Recorder>({
+  const upgrades = new SocketUpgrades<Recorder>({
     settings: { ...LIMITS, socketsMax: 10, socketsPerIpMax: 10 },
     frameBytesMax: 100,
     wheel: {
@@ -77,7 +77,7 @@ async function connected() {
   const server = await startServer({
     host: '127.0.0.1',
     port: 0,
-    installers: [(app) => door.install(app, ['/'], false)],
+    installers: [(app) => upgrades.install(app, ['/'], false)],
   });
   const client = connect(server.port, '127.0.0.1');
   const received: Buffer[] = [];
@@ -91,7 +91,7 @@ async function connected() {
     () => client.destroy(),
     () => server.close(),
   );
-  return { door, socket, client, received, timers, sweeps, time };
+  return { door: upgrades, socket, client, received, timers, sweeps, time };
 }
 
 const text = (received: readonly Buffer[]) => Buffer.concat(received).toString('latin1');
@@ -146,8 +146,8 @@ test('puts deadlines off by how long the process stood still, before it looks af
 });
 
 test('opens what it cuts, so that nothing stays connected when the server closes', async () => {
-  const { door, socket, timers } = await connected();
-  door.close();
+  const { door: upgrades, socket, timers } = await connected();
+  upgrades.close();
   expect(socket.calls.slice(0, 2)).toEqual(['opened', 'cut']);
   expect(timers).toEqual([]);
 });

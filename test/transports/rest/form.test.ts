@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../../protocol/json.ts';
 import type { ErrorTree } from '../../../protocol/refusal.ts';
 import { explain } from '../../../transports/rest/explain.ts';
-import { compileForm } from '../../../transports/rest/form.ts';
-import { asNode } from '../../../transports/rest/node.ts';
+import { compileValidator } from '../../../transports/rest/form.ts';
+import { asSchemaNode } from '../../../transports/rest/node.ts';
 import {
   Any,
   Arr,
@@ -48,7 +48,7 @@ const Everything = Obj({
   any: Optional(Any()),
   url: Optional(Nullable(Url(30))),
 });
-const read = compileForm(Everything);
+const read = compileValidator(Everything);
 const good = { id: '1', name: 'n' };
 
 function errorsOf(body: object): ErrorTree | undefined {
@@ -105,7 +105,7 @@ describe('a good request', () => {
   });
 
   test('takes an integer of 64 bits for a text of that many digits, as it takes any number', () => {
-    const texts = compileForm(Obj({ text: Str(0, 30), nonce: OneOf(Int(0, 99), Str(0, 25)) }));
+    const texts = compileValidator(Obj({ text: Str(0, 30), nonce: OneOf(Int(0, 99), Str(0, 25)) }));
     const integer = 175928847299117063n;
     const digits = '175928847299117063';
     expect(texts({ text: integer, nonce: integer })).toEqual({
@@ -122,7 +122,7 @@ describe('a good request', () => {
     ['1e300', null],
     ['0.5', '0.5'],
   ])('the number %s of a JSON text is the text %s, with every digit', (number, expected) => {
-    const texts = compileForm(Obj({ text: Str(0, 2_000) }));
+    const texts = compileValidator(Obj({ text: Str(0, 2_000) }));
     const result = texts(parseJson(Buffer.from(`{"text":${number}}`)));
     expect(result.ok ? (result.value as { text: string }).text : null).toBe(expected);
   });
@@ -276,7 +276,7 @@ test('whatever is read fits its schema, and whatever is refused is explained', (
   const checker = Compile(Everything);
   fc.assert(
     fc.property(bodies, fc.boolean(), (body, text) => {
-      const result = compileForm(Everything, text)(body);
+      const result = compileValidator(Everything, text)(body);
       if (result.ok) expect(checker.Check(result.value)).toBe(true);
       else {
         expect(result.refusal.code).toBe(50035);
@@ -290,7 +290,7 @@ test('whatever is read fits its schema, and whatever is refused is explained', (
 
 test('the explanation and the compiled checker agree on every value', () => {
   const checker = Compile(Everything);
-  const node = asNode(Everything);
+  const node = asSchemaNode(Everything);
   fc.assert(
     fc.property(bodies, (body) => {
       expect(explain(node, body) === undefined).toBe(checker.Check(body));
@@ -309,5 +309,5 @@ test('what was read once is read again unchanged', () => {
 });
 
 test('a schema outside of the vocabulary is found when the server starts', () => {
-  expect(() => compileForm(Obj({ a: { ...Str(0, 1), pattern: 'x' } }))).toThrow(/"pattern" at #\/a/);
+  expect(() => compileValidator(Obj({ a: { ...Str(0, 1), pattern: 'x' } }))).toThrow(/"pattern" at #\/a/);
 });

@@ -1,7 +1,7 @@
 // Goal: every operation that gives somebody or something a name refuses characters that nobody sees, and drops none.
 import { describe, expect, test } from 'vitest';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
-import { compileForm } from '../../../transports/rest/form.ts';
+import { compileValidator } from '../../../transports/rest/form.ts';
 import { operations, unlisted } from '../../../transports/rest/resources/index.ts';
 import { NameText, Obj } from '../../../transports/rest/schema.ts';
 import { BOT, HUMAN, pipelineOf } from '../../support/rest.ts';
@@ -96,7 +96,9 @@ describe('a name', () => {
   );
 
   test('is nobody’s nickname when it is made of spaces, and stands for none', () => {
-    const parsed = ['', '  ', 'a'].map((nick) => compileForm(Obj({ nick: NameText(0, 32) }))({ nick }).ok);
+    const parsed = ['', '  ', 'a'].map(
+      (nick) => compileValidator(Obj({ nick: NameText(0, 32) }))({ nick }).ok,
+    );
     expect(parsed).toEqual([true, true, true]);
   });
 });

@@ -1,7 +1,7 @@
 import type { LinkedLobby } from '../../../engine/guild/lobbylinks.ts';
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../../protocol/refusal.ts';
-import type { AuthKind, Call } from '../operation.ts';
+import type { AuthKind, OperationCall } from '../operation.ts';
 import type { Services } from '../services.ts';
 
 /**
@@ -16,7 +16,7 @@ export async function linkRefusal(
     caller,
     authority,
   }: Pick<
-    Call<{ readonly channel_id: ChannelId }, unknown, unknown, AuthKind & 'any'>,
+    OperationCall<{ readonly channel_id: ChannelId }, unknown, unknown, AuthKind & 'any'>,
     'params' | 'caller' | 'authority'
   >,
   services: Pick<Services, 'channels' | 'oauth'>,

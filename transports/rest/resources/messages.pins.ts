@@ -2,7 +2,7 @@ import type { StoredMessage } from '../../../engine/guild/guild.ts';
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { type Answer, type Bucket, type Call, op, resource } from '../operation.ts';
+import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 import { presentMessages, type Viewing, viewing } from './messages.present.ts';
 import { PinsPage } from './messages.schema.ts';
@@ -12,12 +12,12 @@ const READ: Bucket = { per: 'channel_id', limit: 5, windowMs: 5_000, group: 'pin
 const WRITE: Bucket = { per: 'channel_id', limit: 5, windowMs: 4_000, group: 'pin' };
 
 type Params = { readonly channel_id: ChannelId; readonly message_id: MessageId };
-type PinCall = Pick<Call<Params, unknown, unknown, 'any'>, 'params' | 'authority'>;
+type PinCall = Pick<OperationCall<Params, unknown, unknown, 'any'>, 'params' | 'authority'>;
 
 /** A page of a channel's pins, newest first; empty for callers who may not read the history. */
 async function pinsOf(
   call: Pick<
-    Call<{ readonly channel_id: ChannelId }, unknown, unknown, 'any'>,
+    OperationCall<{ readonly channel_id: ChannelId }, unknown, unknown, 'any'>,
     'params' | 'caller' | 'authority'
   >,
   services: Services,

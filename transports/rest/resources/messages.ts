@@ -8,7 +8,7 @@ import {
   type Answer,
   type AuthKind,
   type Bucket,
-  type Call,
+  type OperationCall,
   op,
   resource,
   type Upload,
@@ -36,7 +36,7 @@ const DELETE: Bucket = { per: 'channel_id', limit: 5, windowMs: 1_000 };
 const BULK: Bucket = { per: 'channel_id', limit: 1, windowMs: 3_000 };
 
 type ChannelCall = Pick<
-  Call<{ readonly channel_id: ChannelId }, unknown, unknown, AuthKind & 'any'>,
+  OperationCall<{ readonly channel_id: ChannelId }, unknown, unknown, AuthKind & 'any'>,
   'params' | 'caller' | 'authority' | 'publicUrl' | 'files'
 >;
 

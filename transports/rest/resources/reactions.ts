@@ -1,7 +1,7 @@
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { type Bucket, type Call, op, resource } from '../operation.ts';
+import { type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 import { ReactionsPage } from './messages.schema.ts';
 
@@ -10,7 +10,7 @@ const READ: Bucket = { per: 'channel_id', limit: 10, windowMs: 5_000 };
 const WRITE: Bucket = { per: 'channel_id', limit: 5, windowMs: 2_000, group: 'reaction' };
 
 type Params = { readonly channel_id: ChannelId; readonly message_id: MessageId; readonly emoji_name: string };
-type EmojiCall = Pick<Call<Params, unknown, unknown, 'any'>, 'params' | 'authority'>;
+type EmojiCall = Pick<OperationCall<Params, unknown, unknown, 'any'>, 'params' | 'authority'>;
 
 /** The message and emoji in a path, as the command takes them. */
 const targetOf = ({ message_id, emoji_name }: Params) => ({ messageId: message_id, emoji: emoji_name });

@@ -10,7 +10,7 @@ const WRITES = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 /** The only voice region: this server. A channel may name any region and gets this one. */
 const REGIONS = [{ id: 'local', name: 'Local', custom: false, deprecated: false, optimal: true }];
 
-const Place = () => ({
+const VoiceStateChange = () => ({
   channel_id: Optional(Nullable(Snowflake<ChannelId>())),
   suppress: Optional(Nullable(Bool())),
 });
@@ -68,12 +68,12 @@ export const voice = resource({
     path: '/guilds/:guild_id/voice-states/@me',
     auth: 'any',
     bucket: WRITES,
-    body: Obj({ ...Place(), request_to_speak_timestamp: Optional(Nullable(Timestamp())) }),
+    body: Obj({ ...VoiceStateChange(), request_to_speak_timestamp: Optional(Nullable(Timestamp())) }),
     status: 204,
     handle: async ({ params, body, caller, authority }, { guilds }) => {
       const { request_to_speak_timestamp: requestToSpeak } = body;
       const raised = requestToSpeak === undefined ? {} : { requestToSpeak };
-      const input = { userId: caller.userId, ...placeOf(body), ...raised };
+      const input = { userId: caller.userId, ...voiceStateChangeOf(body), ...raised };
       const reply = await guilds.call(params.guild_id, 'updateVoiceState', input, authority);
       return reply.ok ? { ok: true } : reply;
     },
@@ -84,23 +84,23 @@ export const voice = resource({
     path: '/guilds/:guild_id/voice-states/:user_id',
     auth: 'any',
     bucket: WRITES,
-    body: Obj(Place()),
+    body: Obj(VoiceStateChange()),
     status: 204,
     handle: async ({ params, body, authority }, { guilds }) => {
-      const input = { userId: params.user_id, ...placeOf(body) };
+      const input = { userId: params.user_id, ...voiceStateChangeOf(body) };
       const reply = await guilds.call(params.guild_id, 'updateVoiceState', input, authority);
       return reply.ok ? { ok: true } : reply;
     },
   }),
 });
 
-type Place = Pick<GuildCommands['updateVoiceState']['input'], 'channelId' | 'suppress'>;
+type VoiceStateChange = Pick<GuildCommands['updateVoiceState']['input'], 'channelId' | 'suppress'>;
 
 /** A null key means the same as an absent one: the member's current channel and state. */
-const placeOf = (body: {
+const voiceStateChangeOf = (body: {
   readonly channel_id?: ChannelId | null;
   readonly suppress?: boolean | null;
-}): Place => ({
+}): VoiceStateChange => ({
   ...(body.channel_id == null ? {} : { channelId: body.channel_id }),
   ...(body.suppress == null ? {} : { suppress: body.suppress }),
 });

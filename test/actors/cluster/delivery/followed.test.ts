@@ -1,8 +1,8 @@
 // Goal: whoever tells a guild's stream, each session of the home has every dispatch once, and hears when nobody tells it.
 import { describe, expect, it } from 'vitest';
-import { Followed, type Subscription } from '../../../../actors/cluster/delivery/followed.ts';
-import { SessionHome } from '../../../../actors/cluster/delivery/home.ts';
-import type { HomeSession } from '../../../../actors/cluster/delivery/peer.ts';
+import { type GuildSubscription, GuildSubscriptions } from '../../../../actors/cluster/delivery/followed.ts';
+import { LocalSessions } from '../../../../actors/cluster/delivery/home.ts';
+import type { LocalSession } from '../../../../actors/cluster/delivery/peer.ts';
 import type { SessionReference } from '../../../../actors/cluster/delivery/remote.ts';
 import type { Links } from '../../../../actors/cluster/ports.ts';
 import type {
@@ -22,7 +22,7 @@ const GUILD = '9';
 
 type Question = {
   readonly to: string;
-  readonly wanted: readonly (Subscription<SessionReference> & { caughtUp?(n: number): void })[];
+  readonly wanted: readonly (GuildSubscription<SessionReference> & { caughtUp?(n: number): void })[];
   answer(how: Subscribed | Error): Promise<void>;
 };
 
@@ -84,7 +84,7 @@ function arrange() {
   const { ownership, own } = scripted();
   const { ask, asked } = questioned();
   const left: LiveSession[] = [];
-  const followed: Followed = new Followed({
+  const followed: GuildSubscriptions = new GuildSubscriptions({
     ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic() },
     router: {
       askShard: (to, _method, [, wanted]) => ask(to, wanted as Question['wanted']) as Promise<never>,
@@ -93,25 +93,25 @@ function arrange() {
     reference: (entered, peer) => home.reference(entered, peer),
     subscribeHere: (_guildId, wanted) => ask('here', wanted as never),
     unsubscribeHere: (_guildId, session) => left.push(session),
-    interrupted: () => undefined,
+    streamInterrupted: () => undefined,
     onFault: () => undefined,
   });
   const links = { tell: () => undefined, onBroken: () => undefined } as unknown as Links;
-  const home: SessionHome = new SessionHome(
+  const home: LocalSessions = new LocalSessions(
     {
       ...{ links, ownership, nowMs: () => clock.monotonic() },
-      broken: (peer) => followed.lost(peer),
+      peerLost: (peer) => followed.peerLost(peer),
       direct: (session, body) => session.deliver(body),
-      doubted: () => undefined,
+      deliveriesMissed: () => undefined,
     },
     followed,
   );
-  const heard = new Map<HomeSession, string[]>();
-  const enter = (sessionId: string): HomeSession => {
+  const heard = new Map<LocalSession, string[]>();
+  const enter = (sessionId: string): LocalSession => {
     const deliver = ({ t, d, origin }: DispatchBody) =>
       heard.get(entered)?.push(origin ? shown(origin.n) : `${t} ${JSON.stringify(d)}`);
     const identity = { sessionId, userId: '1', bot: false, intents: 0, over: false };
-    const entered = home.enter({
+    const entered = home.add({
       ...identity,
       deliver,
       following: () => undefined,
@@ -128,7 +128,7 @@ function arrange() {
   });
   return {
     ...{ clock, followed, home, enter, own, asked, frame, following, left },
-    heard: (entered: HomeSession) => heard.get(entered)?.splice(0),
+    heard: (entered: LocalSession) => heard.get(entered)?.splice(0),
   };
 }
 
@@ -138,7 +138,7 @@ const handleOf = ({ wanted }: Question, at = 0): number => wanted[at]?.session.s
 async function live(house: ReturnType<typeof arrange>, sessionId = 'one') {
   await house.own('a');
   const entered = house.enter(sessionId);
-  const following = house.followed.follow(entered, GUILD, null);
+  const following = house.followed.subscribe(entered, GUILD, null);
   const question = await house.asked();
   expect(question.wanted[0]?.after).toBeNull();
   const handle = handleOf(question);
@@ -172,8 +172,8 @@ describe('a followed guild', () => {
     const { entered, handle } = await live(house);
     const other = house.enter('other');
     house.home.frames('a', [house.frame(numberOf(1, 11), handle)]);
-    house.followed.displaced(entered, GUILD, numberOf(1, 11));
-    house.followed.displaced(other, GUILD, numberOf(1, 11));
+    house.followed.sessionReplaced(entered, GUILD, numberOf(1, 11));
+    house.followed.sessionReplaced(other, GUILD, numberOf(1, 11));
     // What the others here have heard meanwhile says nothing of this one.
     house.home.frames('a', [house.frame(numberOf(1, 14))]);
     house.clock.advance(200);
@@ -188,7 +188,7 @@ describe('a followed guild', () => {
     const house = arrange();
     const { entered, handle } = await live(house);
     house.home.frames('a', [house.frame(numberOf(1, 11), handle)]);
-    const joined = house.followed.follow(entered, GUILD, null);
+    const joined = house.followed.subscribe(entered, GUILD, null);
     const question = await house.asked();
     expect(question.wanted.map(({ after }) => after)).toEqual([numberOf(1, 11)]);
     house.home.frames('a', [house.following(handle, numberOf(1, 11))]);
@@ -217,7 +217,7 @@ describe('a followed guild', () => {
     const house = arrange();
     const one = await live(house, 'one');
     const two = house.enter('two');
-    void house.followed.follow(two, GUILD, null);
+    void house.followed.subscribe(two, GUILD, null);
     const joined = await house.asked();
     house.home.frames('a', [house.following(handleOf(joined), numberOf(1, 10))]);
     await joined.answer('member');
@@ -250,7 +250,7 @@ describe('a followed guild', () => {
     expect(anew.wanted[0]?.after).toBeNull();
     house.home.frames('b', [house.following(handleOf(anew), numberOf(2, 20))]);
     await anew.answer('member');
-    const resumed = house.followed.follow(house.enter('resumed'), GUILD, 5, true);
+    const resumed = house.followed.subscribe(house.enter('resumed'), GUILD, 5, true);
     const strict = await house.asked();
     expect(strict.wanted[0]?.after).toBe(5);
     await strict.answer('tooOld');
@@ -291,12 +291,12 @@ describe('a followed guild', () => {
     const house = arrange();
     await house.own('self');
     const entered = house.enter('one');
-    const following = house.followed.follow(entered, GUILD, null);
+    const following = house.followed.subscribe(entered, GUILD, null);
     const question = await house.asked();
     expect(question.to).toBe('here');
     await question.answer('member');
     expect(await following).toBe('member');
-    house.followed.departed(GUILD, numberOf(1, 77));
+    house.followed.guildReleased(GUILD, numberOf(1, 77));
     await house.own('b', 2);
     expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 77));
   });
@@ -308,7 +308,7 @@ describe('a followed guild', () => {
     const house = arrange();
     await house.own('self');
     const entered = house.enter('one');
-    void house.followed.follow(entered, GUILD, null);
+    void house.followed.subscribe(entered, GUILD, null);
     await (await house.asked()).answer('member');
     house.followed.leave(entered, keptMs);
     expect(house.followed.stream(GUILD)).toBeUndefined();
@@ -321,7 +321,7 @@ describe('a followed guild', () => {
     const house = arrange();
     const { entered } = await live(house);
     await house.own(null);
-    void house.followed.follow(entered, GUILD, null);
+    void house.followed.subscribe(entered, GUILD, null);
     expect(house.heard(entered)).toEqual([]);
     await house.own('b', 2);
     house.clock.advance(1000);
@@ -331,7 +331,7 @@ describe('a followed guild', () => {
   it('is kept when its user rejoins before the removal is received', async () => {
     const house = arrange();
     const { entered, handle } = await live(house);
-    void house.followed.follow(entered, GUILD, null);
+    void house.followed.subscribe(entered, GUILD, null);
     const question = await house.asked();
     const left = { t: 'GUILD_DELETE', json: Buffer.from(`{"id":"${GUILD}"}`) };
     house.home.frames('a', [
@@ -351,7 +351,7 @@ describe('a followed guild', () => {
     const question = await house.asked();
     await house.own(null);
     question.wanted[0]?.caughtUp?.(numberOf(2, 3));
-    house.followed.departed(GUILD, numberOf(2, 4));
+    house.followed.guildReleased(GUILD, numberOf(2, 4));
     await question.answer('member');
     await house.own('b', 3);
     expect((await house.asked()).wanted[0]?.after).toBe(numberOf(2, 4));
@@ -367,7 +367,7 @@ describe('a followed guild', () => {
     expect(first?.session).toBe(away.entered.session);
     second?.caughtUp?.(numberOf(2, 1));
     // Who hears it was told by the guild itself.
-    house.followed.dismissed(GUILD, '1');
+    house.followed.memberRemoved(GUILD, '1');
     await question.answer('gone');
     expect([house.heard(away.entered), house.heard(back.entered)]).toEqual([
       [`GUILD_DELETE {"id":"${GUILD}"}`],
@@ -379,14 +379,14 @@ describe('a followed guild', () => {
   it('continues where its sessions stopped receiving, though this shard owned it again meanwhile', async () => {
     const house = arrange();
     await house.own('self');
-    void house.followed.follow(house.enter('one'), GUILD, null);
+    void house.followed.subscribe(house.enter('one'), GUILD, null);
     await (await house.asked()).answer('member');
     await house.own('b', 2);
-    house.followed.departed(GUILD, numberOf(1, 77));
+    house.followed.guildReleased(GUILD, numberOf(1, 77));
     const late = await house.asked();
     // While the question to that one is under way the guild is here and gone again.
     await house.own('self', 3);
-    house.followed.departed(GUILD, numberOf(3, 5));
+    house.followed.guildReleased(GUILD, numberOf(3, 5));
     await house.own('b', 4);
     await late.answer(new NotServed('lost'));
     house.clock.advance(1000);

@@ -1,7 +1,7 @@
 // Goal: a session hears what its user is told once, wherever it goes on, and what cannot come again is forgotten.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Heard } from '../../../../actors/cluster/delivery/heard.ts';
+import { DeliveryCursors } from '../../../../actors/cluster/delivery/heard.ts';
 import type { LiveSession } from '../../../../actors/session/backend.ts';
 import { DispatchBody } from '../../../../engine/fanout/body.ts';
 import { directStream } from '../../../../engine/fanout/direct.ts';
@@ -12,7 +12,7 @@ const RECORD_AGE_MS = 1000;
 /** A session whose journal keeps its cursors, and a clock that is set by hand. */
 function arrange() {
   const clock = { nowMs: 1_000_000 };
-  const heard = new Heard({ nowMs: () => clock.nowMs, recordAgeMs: RECORD_AGE_MS });
+  const heard = new DeliveryCursors({ nowMs: () => clock.nowMs, recordAgeMs: RECORD_AGE_MS });
   const cursors = new StreamCursors();
   function session() {
     const got: string[] = [];

@@ -19,7 +19,7 @@ function arrange(open: () => Promise<null>) {
     },
   };
   const ports = { users, onFault: (fault: unknown) => faults.push(fault) } as unknown as MembershipPorts;
-  const alone = { ownership: { alone: true } } as unknown as Placement;
+  const alone = { ownership: { standalone: true } } as unknown as Placement;
   return { ...{ faults, opened }, membership: createMembership(alone, {} as MembershipPorts, () => ports) };
 }
 
@@ -28,7 +28,7 @@ const session = (over: boolean) => ({ over }) as LiveSession;
 test('a user that fell over takes the sessions that go on, and no others', async () => {
   const { membership, opened, faults } = arrange(async () => null);
   const [live, ended] = [session(false), session(true)];
-  membership.lostUser(USER, [live, ended]);
+  membership.userLost(USER, [live, ended]);
   await Promise.resolve();
   expect([opened, faults]).toEqual([[live], []]);
 });
@@ -39,7 +39,7 @@ test('a user that falls over while the server closes is no failure; another reas
     [new Error('The database is gone.'), 1],
   ] as const) {
     const { membership, faults } = arrange(() => Promise.reject(fault));
-    membership.lostUser(USER, [session(false)]);
+    membership.userLost(USER, [session(false)]);
     await new Promise(setImmediate);
     expect(faults).toHaveLength(reported);
   }

@@ -164,11 +164,11 @@ describe('sessions of other shards', () => {
       .then(() => {
         free = true;
       });
-    remote.hasRoom('a', 1, 2);
-    remote.hasRoom('a', 2, 1);
+    remote.becameWritable('a', 1, 2);
+    remote.becameWritable('a', 2, 1);
     await Promise.resolve();
     expect(free).toBe(false);
-    remote.hasRoom('a', 1, 1);
+    remote.becameWritable('a', 1, 1);
     await room;
   });
 });

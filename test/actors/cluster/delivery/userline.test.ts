@@ -1,7 +1,7 @@
 // Goal: a session is open with whoever owns its user, and is taken for open only where it has been.
 import { describe, expect, it } from 'vitest';
-import type { HomeSession } from '../../../../actors/cluster/delivery/peer.ts';
-import { UserLine, type UserLinePorts } from '../../../../actors/cluster/delivery/userline.ts';
+import type { LocalSession } from '../../../../actors/cluster/delivery/peer.ts';
+import { type UserChannelPorts, UserChannels } from '../../../../actors/cluster/delivery/userline.ts';
 import type { Owner, Ownership, OwnershipChange } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
@@ -26,20 +26,20 @@ function arrange() {
   } as unknown as Ownership;
   const opened: string[] = [];
   const state = { failures: 0 };
-  const line = new UserLine({
-    ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic(), keptMs: 1000 },
+  const line = new UserChannels({
+    ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic(), resumeWindowMs: 1000 },
     cursors: () => [],
-    here: {
-      async openAgain() {
+    userBackend: {
+      async reopenAtOwner() {
         if (state.failures === 0) return REOPENED;
         state.failures -= 1;
         throw new Error('The database is away.');
       },
     },
-    reopened: ({ session }: HomeSession) => opened.push(session.sessionId),
+    reopened: ({ session }: LocalSession) => opened.push(session.sessionId),
     onFault: () => undefined,
-  } as unknown as UserLinePorts);
-  const entered = { session: { sessionId: 's1', userId: '1', over: false } } as unknown as HomeSession;
+  } as unknown as UserChannelPorts);
+  const entered = { session: { sessionId: 's1', userId: '1', over: false } } as unknown as LocalSession;
   const move = async () => {
     owner = { ...owner, epoch: owner.epoch + 1 };
     for (const hear of [...hearers]) hear({ moved: [0], gone: [], came: [] });

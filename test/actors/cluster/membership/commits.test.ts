@@ -1,11 +1,11 @@
 // Goal: nothing is written without the right to it, answers keep their order, and what may be tried again is.
 import { describe, expect, it } from 'vitest';
 import { committing, fencedWriter } from '../../../../actors/cluster/membership/commits.ts';
-import { createTenure } from '../../../../actors/cluster/membership/tenure.ts';
+import { createAggregateOwnership } from '../../../../actors/cluster/membership/tenure.ts';
 import type { Ownership, OwnershipChange } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
-import { alone } from '../../../../compose/cluster.ts';
+import { standaloneCluster } from '../../../../compose/cluster.ts';
 import { DEFAULTS } from '../../../../config/config.ts';
 import { NotServed } from '../../../../protocol/faults.ts';
 import type { ClusterStore, Snapshot } from '../../../../storage/cluster/port.ts';
@@ -33,8 +33,8 @@ function arrange() {
   const hearers = new Set<(change: OwnershipChange) => void>();
   const stale: (readonly [number, number | undefined])[] = [];
   const ownership: Ownership = {
-    ...alone().ownership,
-    alone: false,
+    ...standaloneCluster().ownership,
+    standalone: false,
     owns: (id) => fences.has(id),
     fenceOf: (id) => fences.get(id) ?? null,
     onChange(run) {
@@ -61,7 +61,7 @@ const fence = (epoch: number): Fence => ({ partition: 4, epoch });
 describe('the writer of a shard', () => {
   it('alone is the writer itself', () => {
     const { writer } = arrange();
-    expect(fencedWriter(writer, alone().ownership, () => undefined)).toBe(writer);
+    expect(fencedWriter(writer, standaloneCluster().ownership, () => undefined)).toBe(writer);
   });
 
   it('gives each commit the epoch under which it is decided', () => {
@@ -166,29 +166,31 @@ describe('what passes from owner to owner', () => {
     const { ownership, fences } = arrange();
     const clock = new VirtualClock();
     const wheel = new TimerWheel(clock);
-    const foundation = { config: DEFAULTS, clock, wheel, figures: [], onFault: () => undefined };
-    const tenure = createTenure(foundation, store as ClusterStore, ownership);
-    if (!tenure) throw new Error('not alone');
-    return { tenure, clock, wheel, fences };
+    const foundation = { config: DEFAULTS, clock, wheel, metrics: [], onFault: () => undefined };
+    const aggregateOwnership = createAggregateOwnership(foundation, store as ClusterStore, ownership);
+    if (!aggregateOwnership) throw new Error('not alone');
+    return { tenure: aggregateOwnership, clock, wheel, fences };
   }
 
   it('alone is nothing', () => {
     const clock = new VirtualClock();
     const wheel = new TimerWheel(clock);
-    const foundation = { config: DEFAULTS, clock, wheel, figures: [], onFault: () => undefined };
-    expect(createTenure(foundation, {} as ClusterStore, alone().ownership)).toBeNull();
-    expect([wheel.size, foundation.figures]).toEqual([0, []]);
+    const foundation = { config: DEFAULTS, clock, wheel, metrics: [], onFault: () => undefined };
+    expect(
+      createAggregateOwnership(foundation, {} as ClusterStore, standaloneCluster().ownership),
+    ).toBeNull();
+    expect([wheel.size, foundation.metrics]).toEqual([0, []]);
   });
 
   it('is written together in one turn; when one is refused, each by itself', async () => {
     const written: string[][] = [];
-    const { tenure } = tenureOver({
+    const { tenure: aggregateOwnership } = tenureOver({
       keepSnapshots: async (snapshots: readonly Snapshot[]) => {
         written.push(snapshots.map(({ ownerId }) => ownerId));
         if (snapshots.some(({ ownerId }) => ownerId === '2')) throw new StaleEpoch(fence(1));
       },
     });
-    const keep = (ownerId: string) => tenure.keep({ ownerId, fence: fence(1), data: {} });
+    const keep = (ownerId: string) => aggregateOwnership.saveSnapshot({ ownerId, fence: fence(1), data: {} });
     const outcomes = await Promise.allSettled(['1', '2', '3'].map(keep));
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(written).toEqual([['1', '2', '3'], ['1'], ['2'], ['3']]);
@@ -196,12 +198,14 @@ describe('what passes from owner to owner', () => {
 
   it('counts for two minutes', async () => {
     let atMs = 0;
-    const { tenure, clock } = tenureOver({ snapshot: async () => ({ atMs, data: { a: 1 } }) });
+    const { tenure: aggregateOwnership, clock } = tenureOver({
+      snapshot: async () => ({ atMs, data: { a: 1 } }),
+    });
     atMs = clock.now();
     clock.advance(120_000);
-    expect(await tenure.snapshot('1')).toEqual({ a: 1 });
+    expect(await aggregateOwnership.snapshot('1')).toEqual({ a: 1 });
     clock.advance(1);
-    expect(await tenure.snapshot('1')).toBeNull();
+    expect(await aggregateOwnership.snapshot('1')).toBeNull();
   });
 
   it('is pruned by one shard, every minute', () => {

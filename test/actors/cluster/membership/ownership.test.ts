@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createOwnership, type ShardOwnership } from '../../../../actors/cluster/membership/ownership.ts';
-import type { Directory, Tenancy } from '../../../../actors/cluster/ports.ts';
+import type { Directory, Handover } from '../../../../actors/cluster/ports.ts';
 import type { OwnershipChange } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
@@ -72,12 +72,12 @@ class Surroundings {
       },
       directory: change(memoryDirectory(this.authority)),
       store: this.epochs,
-      tenancy: tenancyOf(ids, log, handing, () => ownership),
+      handover: tenancyOf(ids, log, handing, () => ownership),
       ...{ clock, wheel },
       random: () => 0.5,
       handoverTimeoutMs: HANDOVER_MS,
       numbered: (worker) => log.push(`worker ${worker}`),
-      returning: async () => {
+      beforeRejoin: async () => {
         const isSeen = this.authority.view.shards.some((shard) => shard.instance === instance);
         log.push(isSeen ? 'returning late' : 'returning');
       },
@@ -111,7 +111,7 @@ const tenancyOf = (
   log: string[],
   handing: Cell['handing'],
   ownership: () => ShardOwnership,
-): Tenancy => ({
+): Handover => ({
   async handOver(owned) {
     const owning = [...ids].filter(([, each]) => owned(each));
     log.push(`hand over ${owning.length}`);

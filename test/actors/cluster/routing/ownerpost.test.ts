@@ -1,7 +1,7 @@
 // Goal: whoever comes to own an id has taken the latest that was told of it, whatever is lost, refused or moves meanwhile.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { OwnerPost } from '../../../../actors/cluster/routing/ownerpost.ts';
+import { StateSync } from '../../../../actors/cluster/routing/ownerpost.ts';
 import type { Owner, Ownership, OwnershipChange, Router } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
@@ -42,9 +42,9 @@ function arrange() {
   }) as Router['askShard'];
   const faults: unknown[] = [];
   const due = new Set(['x', 'y']);
-  const post = new OwnerPost<number>({
+  const post = new StateSync<number>({
     ...{ ownership, router: { askShard, serve: () => undefined }, clock, wheel: new TimerWheel(clock) },
-    ...{ method: 'guilds.setPresences', take: note, isDue: (about) => due.has(about) },
+    ...{ method: 'guilds.setPresences', apply: note, isOurs: (about) => due.has(about) },
     onFault: (fault) => faults.push(fault),
   });
   return {

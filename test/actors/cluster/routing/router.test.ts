@@ -35,10 +35,10 @@ describe('a call', () => {
     const call = router.askOwner('once', 'k', [], nobody);
     clock.advance(3000);
     expect(await outcome(call)).toBe('waits');
-    expect(router.figures.waiting).toBe(1);
+    expect(router.metrics.waiting).toBe(1);
     give('k', 'b');
     expect(await outcome(call)).toBe('answer');
-    expect(router.figures.waiting).toBe(0);
+    expect(router.metrics.waiting).toBe(0);
   });
 
   test('waits while this shard is the owner but may not decide', async () => {
@@ -80,14 +80,14 @@ describe('a call', () => {
     }
     clock.advance(200);
     expect(await outcome(call)).toBeInstanceOf(NotServed);
-    expect(router.figures).toMatchObject({ waiting: 0, notServed: 1 });
+    expect(router.metrics).toMatchObject({ waiting: 0, notServed: 1 });
   });
 
   test('is answered NotServed at once when too many wait, and when the shard ends', async () => {
     const { router, give } = routerOf(2);
     const waiting = [router.askOwner('once', 'k', [], nobody), router.askOwner('once', 'k', [], nobody)];
     expect(await outcome(router.askOwner('once', 'k', [], nobody))).toBeInstanceOf(NotServed);
-    expect(router.figures.waiting).toBe(2);
+    expect(router.metrics.waiting).toBe(2);
     router.close();
     for (const call of waiting) expect(await outcome(call)).toBeInstanceOf(NotServed);
     give('k', 'a');
