@@ -8,7 +8,7 @@ import {
   type DirectoryConnection,
   runSupervisorDirectory,
   type SupervisorDirectory,
-} from '../transports/cluster/hub.ts';
+} from '../transports/cluster/supervisordirectory.ts';
 import type { Demo } from './demo.ts';
 import { ALIVE_MS, LANE, type Order, type Report } from './shard.ts';
 import { CommandError, type ShardProcess, type World } from './world.ts';

@@ -18,7 +18,7 @@ import { accountRoutes, oauthRoutes, PROVISIONAL_ROUTES } from '../services/rout
 import { createOutgoing } from '../transports/identity/outgoing.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
-import type { ServiceContext } from './site.ts';
+import type { ServiceContext } from './context.ts';
 import { serverSecret } from './stores.ts';
 
 /**

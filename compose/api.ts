@@ -20,7 +20,7 @@ import { createLimits } from '../transports/rest/limits.ts';
 import { createPipeline, type Hooks } from '../transports/rest/pipeline.ts';
 import { operations, unlisted } from '../transports/rest/resources/index.ts';
 import type { Services } from '../transports/rest/services.ts';
-import type { Features } from './site.ts';
+import type { Features } from './context.ts';
 
 /** Windows of the rate limits kept at most; the emptiest make room. */
 const LIMIT_ENTRIES_MAX = 200_000;

@@ -1,4 +1,4 @@
-import type { HandoverParticipant } from '../actors/cluster/membership/tenancy.ts';
+import type { HandoverParticipant } from '../actors/cluster/membership/handover.ts';
 import type { Directory, Links } from '../actors/cluster/ports.ts';
 import type { Placement } from '../actors/placement/ports.ts';
 import { standalone } from '../actors/placement/standalone.ts';

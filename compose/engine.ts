@@ -1,5 +1,5 @@
 import { createClusterControl } from '../actors/cluster/membership/status.ts';
-import { withTimeout } from '../actors/runtime/within.ts';
+import { withTimeout } from '../actors/runtime/timeout.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Engine, EngineOptions } from '../embedding.ts';
 import { createOperator } from '../services/operator/operator.ts';
@@ -9,13 +9,13 @@ import { addressWatch } from '../transports/http/addresswatch.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
 import type { Services } from '../transports/rest/services.ts';
 import { signDispatch } from '../transports/rest/signing.ts';
+import { createActors, NO_CALLS } from './actors.ts';
 import { createApi, createServices, watchAddresses } from './api.ts';
+import type { Features } from './context.ts';
 import { checkOptions, type Foundation, foundationOf } from './foundation.ts';
-import { createActors, NO_CALLS } from './house.ts';
 import { createNetwork } from './network.ts';
 import { directoryOf, type OpenCluster, openCluster } from './opencluster.ts';
 import { rulesMsOf } from './owners.ts';
-import type { Features } from './site.ts';
 import { openStores, type Stores } from './stores.ts';
 import { callControl, createVoice, type Voice } from './voice.ts';
 

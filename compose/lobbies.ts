@@ -11,9 +11,9 @@ import { secretHasher } from '../services/lobbies/secrethash.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import { LOBBY_ROUTES, MATCHMAKING_ROUTES } from '../services/routes.ts';
-import { residentMetrics } from '../transports/admin/figures.ts';
+import { residentMetrics } from '../transports/admin/residentmetrics.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';
-import type { Features, ServiceContext } from './site.ts';
+import type { Features, ServiceContext } from './context.ts';
 
 /** The shortest tick of a game, and how late one may come. */
 const GAME_TICK_MS = 10;

@@ -20,9 +20,9 @@ import { wellKnownRoutes } from '../transports/http/wellknown.ts';
 import { PAGES } from '../transports/pages/index.ts';
 import { type PagesDeps, pageRoutes } from '../transports/pages/routes.ts';
 import type { createApi } from './api.ts';
+import type { Features } from './context.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './foundation.ts';
-import type { Features } from './site.ts';
 import type { Voice } from './voice.ts';
 
 interface NetworkPorts extends Foundation {

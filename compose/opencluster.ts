@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { type HandoverParticipant, handoverOf } from '../actors/cluster/membership/handover.ts';
 import { createOwnership, type ShardOwnership } from '../actors/cluster/membership/ownership.ts';
-import { type HandoverParticipant, handoverOf } from '../actors/cluster/membership/tenancy.ts';
 import type { Directory, LinkExtension } from '../actors/cluster/ports.ts';
 import { createRouter } from '../actors/cluster/routing/router.ts';
 import { VERSION } from '../actors/runtime/version.ts';
@@ -16,8 +16,8 @@ import type { Storage } from '../storage/ports.ts';
 import { readLinkTls } from '../transports/cluster/certificates.ts';
 import { etcdDirectory } from '../transports/cluster/directory.etcd.ts';
 import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
-import { bytesWaiting, linkMetrics } from '../transports/cluster/figures.ts';
 import { createLinks, type GrpcLinks } from '../transports/cluster/links.ts';
+import { bytesWaiting, linkMetrics } from '../transports/cluster/metrics.ts';
 import { type Cluster, standaloneCluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
 

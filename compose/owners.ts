@@ -1,12 +1,15 @@
 import type { VoiceListener } from '../actors/call/ports.ts';
 import { ChannelDirectory } from '../actors/channel/directory.ts';
-import { createCommitAndNotify } from '../actors/cluster/delivery/announce.ts';
+import { createCommitAndNotify } from '../actors/cluster/delivery/commitandnotify.ts';
 import { createDirectDelivery, type DirectDelivery } from '../actors/cluster/delivery/direct.ts';
 import type { Membership } from '../actors/cluster/delivery/membership.ts';
 import { createNotifier, type NotifierPorts } from '../actors/cluster/delivery/notify.ts';
+import {
+  createAggregateOwnership,
+  SNAPSHOT_FRESH_MS,
+} from '../actors/cluster/membership/aggregateownership.ts';
 import { committing, committingAsOwner, fencedWriter } from '../actors/cluster/membership/commits.ts';
 import { keepCalls } from '../actors/cluster/membership/keptcalls.ts';
-import { createAggregateOwnership, SNAPSHOT_FRESH_MS } from '../actors/cluster/membership/tenure.ts';
 import { routed, routingOver } from '../actors/cluster/routing/routed.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
 import { type GuildListener, GuildShell } from '../actors/guild/guild.shell.ts';
@@ -22,7 +25,7 @@ import { Registry } from '../actors/runtime/registry.ts';
 import type { Signing } from '../actors/runtime/signing.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { TimerWheel, Wheel } from '../actors/runtime/wheel.ts';
-import type { Notifier } from '../actors/user/telling.ts';
+import type { Notifier } from '../actors/user/notifier.ts';
 import { userMachine } from '../actors/user/user.machine.ts';
 import { type UserListener, UserShell, type UserState } from '../actors/user/user.shell.ts';
 import { Users } from '../actors/user/users.ts';

@@ -14,7 +14,7 @@ import type { Social } from '../services/social/ports.ts';
 import { createRelationships } from '../services/social/relationships.ts';
 import { createRoleConnections } from '../services/social/roleconnections.ts';
 import { createUserSettings } from '../services/social/settings.ts';
-import type { ServiceContext } from './site.ts';
+import type { ServiceContext } from './context.ts';
 
 /** Relationships between people and what hangs on them, over the actors and stores. */
 export function createSocial(context: ServiceContext): Social {

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net';
 import { Calls } from '../actors/call/calls.ts';
 import { callListing } from '../actors/call/listing.ts';
-import { inOwnTurn } from '../actors/call/seats.ts';
 import { Streams } from '../actors/call/streams.ts';
+import { inOwnTurn } from '../actors/call/voicelistener.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import { systemClock } from '../actors/runtime/clock.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
@@ -25,9 +25,9 @@ import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
 import { voiceRoutes } from '../transports/voice/routes.ts';
 import { voiceTls } from '../transports/voice/tls.ts';
+import type { Features } from './context.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './foundation.ts';
-import type { Features } from './site.ts';
 
 interface VoicePorts extends Foundation {
   readonly supervisor: Supervisor;

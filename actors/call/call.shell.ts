@@ -3,15 +3,15 @@ import { sameAddress } from '../../engine/call/address.ts';
 import { gateOf } from '../../engine/call/audibility.ts';
 import { ownVideo, shownVideo, showsVideo, speakingPayload, videoPayload } from '../../engine/call/member.ts';
 import { descriptionPayload, readyPayload, type Transport } from '../../engine/call/payloads.ts';
-import type { VoiceMember } from '../../engine/call/seat.ts';
 import { type SinkWants, sharedCodecs, videoCodec, wantedLayers } from '../../engine/call/video.ts';
+import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import type { OpenDaveDelivery } from '../../media/dave/delivery.ts';
 import type { MediaEvent, MediaPlane, MediaRoom } from '../../media/plane.ts';
 import { TRANSPORT_MODES, VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import { type CallEvent, type CallShellEffects, callMachine } from './call.machine.ts';
 import { CallEncryption } from './encryption.ts';
-import type { Participant } from './place.ts';
+import type { Participant } from './participant.ts';
 import type { SelectProtocol, VideoUpdate, VoiceCodec, VoiceIdentify, VoiceSink } from './ports.ts';
 import { CallSession, type CallSessionHost, type Close, weightOf } from './session.ts';
 

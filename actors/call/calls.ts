@@ -1,5 +1,5 @@
 import type { RingLimits } from '../../engine/call/replay.ts';
-import { sameVoiceMember, type VoiceMember } from '../../engine/call/seat.ts';
+import { sameVoiceMember, type VoiceMember } from '../../engine/call/voicemember.ts';
 import type { OpenDaveDelivery } from '../../media/dave/delivery.ts';
 import type { MediaPlane } from '../../media/plane.ts';
 import type { UserId } from '../../protocol/ids.ts';
@@ -7,7 +7,7 @@ import { VOICE_CLOSE } from '../../protocol/voice.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import { Call, type CallHost } from './call.shell.ts';
-import { Participant } from './place.ts';
+import { Participant } from './participant.ts';
 import type {
   MovedCall,
   VoiceIdentify,

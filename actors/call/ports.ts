@@ -1,4 +1,4 @@
-import type { VoiceMember } from '../../engine/call/seat.ts';
+import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import type { UserId } from '../../protocol/ids.ts';
 
 export type { VoiceMember };

@@ -1,7 +1,7 @@
 import { type CallMember, NO_VIDEO, type Video } from '../../engine/call/member.ts';
 import { FrameRing, type NumberedFrame, type RingLimits } from '../../engine/call/replay.ts';
-import type { VoiceMember } from '../../engine/call/seat.ts';
 import { type SinkWants, wantsAtFirst } from '../../engine/call/video.ts';
+import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import type { MediaMember } from '../../media/plane.ts';
 import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
 import type { Timer } from '../runtime/clock.ts';

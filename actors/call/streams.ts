@@ -1,4 +1,3 @@
-import { sameVoiceMember, type VoiceMember } from '../../engine/call/seat.ts';
 import {
   type GoLiveStream,
   leaveReason,
@@ -14,6 +13,7 @@ import {
   streamVoiceMember,
   watchRefusal,
 } from '../../engine/call/stream.ts';
+import { sameVoiceMember, type VoiceMember } from '../../engine/call/voicemember.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { StreamRequest } from '../session/requests.ts';

@@ -31,10 +31,10 @@ import {
   restoreHandoverState,
   VoiceSnapshotWriter,
   voiceHandoverStateOf,
-} from './guild.estate.ts';
+} from './guild.handover.ts';
 import { type GuildReads, guildReads } from './guild.reader.ts';
-import { type GuildVoiceListener, GuildVoiceMembers } from './guild.seats.ts';
 import { dismiss, type Entering, subscription } from './guild.subscription.ts';
+import { type GuildVoiceListener, GuildVoiceMembers } from './guild.voicemembers.ts';
 
 interface GuildPorts extends AggregatePorts, GuildReads, Signing {
   readonly guilds: GuildReads['guilds'] & Pick<GuildStore, 'load'>;

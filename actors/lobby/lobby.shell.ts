@@ -4,7 +4,7 @@ import { applicationSessions, type SessionFilter, type SessionRef } from '../../
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
-import { extensionDueMs, extensionSettling } from '../../engine/lobby/beyond.ts';
+import { extensionDueMs, extensionSettling } from '../../engine/lobby/extensions.ts';
 import {
   idleAtMs,
   type LobbyLink,
@@ -36,7 +36,7 @@ import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
-import type { Notifier } from '../user/telling.ts';
+import type { Notifier } from '../user/notifier.ts';
 import type { FreshLobbies } from './fresh.ts';
 import { type GameTable, LobbyGame } from './game.ts';
 import type { Games } from './games.ts';

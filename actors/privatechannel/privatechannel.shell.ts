@@ -26,7 +26,7 @@ import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { VoiceListener } from '../call/ports.ts';
 import { messageReads, numberMessageWindows, trimMessageWindows } from '../channel/messagereads.ts';
-import { VoiceSnapshotWriter } from '../guild/guild.estate.ts';
+import { VoiceSnapshotWriter } from '../guild/guild.handover.ts';
 import type { AggregatePorts, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';

@@ -1,8 +1,8 @@
 import type { Origin, Recipient } from '../../engine/fanout/body.ts';
 import type { Splits } from '../../protocol/permissions.ts';
 import type { Writer } from '../../storage/ports.ts';
+import type { AggregateOwnership } from './aggregateownership.ts';
 import type { Clock } from './clock.ts';
-import type { AggregateOwnership } from './tenure.ts';
 
 /** What every aggregate's shell needs. */
 export interface AggregatePorts {

@@ -9,14 +9,14 @@ import type { CommandRecord, RecordedDispatch } from '../../storage/cluster/port
 import type { Fence } from '../../storage/database/driver.ts';
 import type { Commit } from '../../storage/ports.ts';
 import type { AggregatePorts, OutgoingDispatch } from './aggregate.ports.ts';
+import type { AggregateOwnership } from './aggregateownership.ts';
 import { CommandKeys } from './commandkeys.ts';
-import type { Load } from './loads.ts';
+import type { Load } from './loadqueue.ts';
 import { OpenWork } from './openwork.ts';
 import { OrderedCommits } from './ordered.ts';
 import type { RegisteredShell, Send } from './registry.ts';
 import type { End, Work } from './resident.machine.ts';
 import { DispatchStream, merged, type StreamDispatch } from './stream.ts';
-import type { AggregateOwnership } from './tenure.ts';
 import { answeringBugs, asError, rethrow } from './work.ts';
 
 /** What the runner needs of an aggregate's rules. */

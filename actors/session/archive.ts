@@ -3,7 +3,7 @@ import { workerOf } from '../../engine/session/sessionid.ts';
 import type { Ownership, Router, ShardInfo } from '../placement/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import type { CrashedJournals } from './deadjournals.ts';
+import type { CrashedJournals } from './crashedjournals.ts';
 import type { SessionArchive, TakeResult } from './journal.ports.ts';
 
 interface ArchivePorts {

@@ -4,7 +4,7 @@ import type { Wheel } from '../runtime/wheel.ts';
 import type { Admission } from './admission.ts';
 import type { SessionBackend } from './backend.ts';
 import type { SessionArchive, SessionJournal } from './journal.ports.ts';
-import type { MigrationLimiter } from './passage.ts';
+import type { MigrationLimiter } from './migrationlimiter.ts';
 
 export interface SessionSettings {
   /** How long a session without a connection is kept. */

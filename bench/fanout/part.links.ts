@@ -1,5 +1,5 @@
-import type { GuildSubscriptions } from '../../actors/cluster/delivery/followed.ts';
-import { LocalSessions } from '../../actors/cluster/delivery/home.ts';
+import type { GuildSubscriptions } from '../../actors/cluster/delivery/guildsubscriptions.ts';
+import { LocalSessions } from '../../actors/cluster/delivery/localsessions.ts';
 import { RemoteSessions } from '../../actors/cluster/delivery/remote.ts';
 import type { Links } from '../../actors/cluster/ports.ts';
 import type { LinkFrame, Ownership } from '../../actors/placement/ports.ts';

@@ -1,7 +1,7 @@
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { FrameSink } from '../../actors/session/ports.ts';
+import { createActors } from '../../compose/actors.ts';
 import { foundationOf } from '../../compose/foundation.ts';
-import { createActors } from '../../compose/house.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import { present } from '../../protocol/present.ts';

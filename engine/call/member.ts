@@ -1,6 +1,6 @@
-import type { VoiceMember } from './seat.ts';
 import { type Speech, speakingFlags } from './speaking.ts';
 import { type Codec, type Layer, primarySsrc, type SinkWants } from './video.ts';
+import type { VoiceMember } from './voicemember.ts';
 
 /** Op 12 as a member sent it, without what is not its own. */
 export interface Video {

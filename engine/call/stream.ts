@@ -1,6 +1,6 @@
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { VoiceMember } from './seat.ts';
+import type { VoiceMember } from './voicemember.ts';
 
 /** Where a stream belongs: to somebody in a voice channel of a guild, or in the call of a private channel. */
 export interface StreamPlace {

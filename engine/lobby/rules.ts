@@ -1,6 +1,6 @@
 import { refusal } from '../../protocol/refusal.ts';
 import { aggregate, type CommandsOf } from '../kernel/aggregate.ts';
-import { extensions } from './beyond.ts';
+import { extensions } from './extensions.ts';
 import { linking } from './linking.ts';
 import { withListing } from './listing.ts';
 import { members } from './members.ts';

@@ -1,6 +1,6 @@
 import type { UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { VoiceMember } from '../call/seat.ts';
+import type { VoiceMember } from '../call/voicemember.ts';
 import { ownVoiceState, sameVoiceState, type VoiceWish } from '../call/voicestate.ts';
 import { accepted, refused } from '../kernel/outcome.ts';
 import { everyone } from './dispatches.ts';

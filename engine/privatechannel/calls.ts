@@ -2,7 +2,7 @@ import { MessageType } from 'discord-api-types/v10';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { VoiceMember } from '../call/seat.ts';
+import type { VoiceMember } from '../call/voicemember.ts';
 import { ownVoiceState, sameVoiceState } from '../call/voicestate.ts';
 import { systemMessage } from '../channel/system.ts';
 import { isoTimestamp } from '../channel/text.ts';

@@ -21,7 +21,7 @@ import {
 import { RTCP_HEADER_BYTES } from '../rtp/rtcp.ts';
 import { AnswerLimit } from './addresses.ts';
 import { FeedbackRouter } from './feedback.ts';
-import { memberMetricsOf } from './figures.ts';
+import { memberMetricsOf } from './membermetrics.ts';
 import { NO_CODEC, OPUS, PayloadTable } from './payloads.ts';
 import {
   DROP_REASONS,

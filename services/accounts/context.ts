@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import { keyedMutex } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Users } from '../../actors/user/users.ts';
 import type { Account, AccountFact } from '../../engine/account/facts.ts';
 import { PASSWORD_BYTES } from '../../engine/account/logins.ts';

@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import { keyedMutex } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';

@@ -1,7 +1,7 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
-import { keyedMutex } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import { type GuildChoice, newGuild } from '../../engine/guild/founding.ts';
 import { guildCreatePayload, guildObject } from '../../engine/guild/payloads.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { CacheUsage } from '../../actors/runtime/recent.ts';
-import { keyedMutex } from '../../actors/runtime/turns.ts';
+import type { CacheUsage } from '../../actors/runtime/cache.ts';
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';

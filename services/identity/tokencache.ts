@@ -1,4 +1,4 @@
-import { type Cache, createCache } from '../../actors/runtime/recent.ts';
+import { type Cache, createCache } from '../../actors/runtime/cache.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';

@@ -2,7 +2,7 @@ import type { ChannelDirectory } from '../../actors/channel/directory.ts';
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
-import { keyedMutex } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import { isoTimestamp } from '../../engine/channel/text.ts';
 import type { GuildChannel } from '../../engine/guild/guild.ts';
 import { type LinkedLobby, type LinkNews, linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';

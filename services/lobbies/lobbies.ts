@@ -1,6 +1,6 @@
 import type { LobbyListener } from '../../actors/lobby/lobby.shell.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
-import { keyedMutex } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { SessionRef } from '../../engine/fanout/direct.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';

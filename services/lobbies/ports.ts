@@ -1,6 +1,6 @@
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { LobbyVoiceRequest } from '../../actors/session/requests.ts';
-import type { VoiceMember } from '../../engine/call/seat.ts';
+import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import type { LinkNews } from '../../engine/guild/lobbylinks.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';

@@ -1,5 +1,5 @@
-import { batchReads } from '../../actors/runtime/gather.ts';
-import { keyedMutex } from '../../actors/runtime/turns.ts';
+import { batchReads } from '../../actors/runtime/batchreads.ts';
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { present } from '../../protocol/present.ts';

@@ -1,7 +1,7 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
-import type { Notifier } from '../../actors/user/telling.ts';
+import type { Notifier } from '../../actors/user/notifier.ts';
 import { isoTimestamp } from '../../engine/channel/text.ts';
 import { applicationSessions } from '../../engine/fanout/direct.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';

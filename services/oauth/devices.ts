@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import { keyedMutex } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { DeviceRequest } from '../../engine/oauth/facts.ts';
 import { agree } from '../../engine/oauth/holdings.ts';

@@ -1,4 +1,4 @@
-import type { CacheUsage } from '../../actors/runtime/recent.ts';
+import type { CacheUsage } from '../../actors/runtime/cache.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Grant } from '../../engine/oauth/facts.ts';

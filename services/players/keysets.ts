@@ -1,5 +1,5 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
-import { keyedMutex } from '../../actors/runtime/turns.ts';
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { SigningAlgorithm, TokenHeader } from '../../engine/provisional/idtoken.ts';
 import { type Discovery, discoveryUrl, readDiscovery } from '../../engine/provisional/issuer.ts';

@@ -1,5 +1,5 @@
-import { keyedMutex } from '../../actors/runtime/turns.ts';
-import type { Notifier } from '../../actors/user/telling.ts';
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
+import type { Notifier } from '../../actors/user/notifier.ts';
 import type { Recipient } from '../../engine/fanout/body.ts';
 import { ALL_SESSIONS, applicationSessions, type SessionFilter } from '../../engine/fanout/direct.ts';
 import { RELATION, type StoredRelation } from '../../engine/social/facts.ts';

@@ -1,5 +1,5 @@
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { Notifier } from '../../actors/user/telling.ts';
+import type { Notifier } from '../../actors/user/notifier.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import { DispatchBody, type Recipient } from '../../engine/fanout/body.ts';

@@ -1,7 +1,7 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
-import { keyedMutex } from '../../actors/runtime/turns.ts';
-import type { CommitAndNotify, DirectDispatch } from '../../actors/user/telling.ts';
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
+import type { CommitAndNotify, DirectDispatch } from '../../actors/user/notifier.ts';
 import { applicationSessions, OWN_SESSIONS, type SessionFilter } from '../../engine/fanout/direct.ts';
 import type { Outcome, Reply } from '../../engine/kernel/outcome.ts';
 import { RELATION, type RelationChanged, type StoredRelation } from '../../engine/social/facts.ts';

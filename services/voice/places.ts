@@ -4,8 +4,8 @@ import type { PrivateChannelShell } from '../../actors/privatechannel/privatecha
 import type { Registry } from '../../actors/runtime/registry.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { VoiceStateRequest } from '../../actors/session/requests.ts';
-import type { Notifier } from '../../actors/user/telling.ts';
-import type { VoiceMember } from '../../engine/call/seat.ts';
+import type { Notifier } from '../../actors/user/notifier.ts';
+import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { callCreate } from '../../engine/privatechannel/calls.ts';

@@ -6,7 +6,7 @@ import {
   packHandshakeAnswer,
   unpackHandshake,
   unpackHandshakeAnswer,
-} from '../../transports/cluster/hello.ts';
+} from '../../transports/cluster/handshake.ts';
 import { DecodeFault, payloadOf } from '../../transports/cluster/packets.ts';
 import { over } from './parsers.ts';
 import type { Random } from './random.ts';

@@ -1,5 +1,5 @@
+import { type HandoverParticipant, handoverOf } from '../../actors/cluster/membership/handover.ts';
 import { createOwnership } from '../../actors/cluster/membership/ownership.ts';
-import { type HandoverParticipant, handoverOf } from '../../actors/cluster/membership/tenancy.ts';
 import type { LinkExtension } from '../../actors/cluster/ports.ts';
 import { createRouter } from '../../actors/cluster/routing/router.ts';
 import type { ShardInfo } from '../../actors/placement/ports.ts';

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { ShardOwnership } from '../../actors/cluster/membership/ownership.ts';
+import { createActors } from '../../compose/actors.ts';
 import type { Foundation } from '../../compose/foundation.ts';
 import { foundationOf } from '../../compose/foundation.ts';
-import { createActors } from '../../compose/house.ts';
 import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
 import { Allowance } from '../../engine/session/allowance.ts';

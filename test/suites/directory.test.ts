@@ -8,7 +8,7 @@ import { systemClock } from '../../actors/runtime/clock.ts';
 import * as lease from '../../engine/placement/lease.ts';
 import { etcdDirectory } from '../../transports/cluster/directory.etcd.ts';
 import { supervisedDirectory } from '../../transports/cluster/directory.supervised.ts';
-import { runSupervisorDirectory } from '../../transports/cluster/hub.ts';
+import { runSupervisorDirectory } from '../../transports/cluster/supervisordirectory.ts';
 import { channelPair } from '../support/channel.ts';
 import { etcdBinary, startEtcd, type TestEtcd } from '../support/etcd.ts';
 import { MemoryAuthority, memoryDirectory } from '../support/memorydirectory.ts';

@@ -13,7 +13,10 @@ import { createEngine, type Engine } from '../../main.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import { supervisedDirectory } from '../../transports/cluster/directory.supervised.ts';
-import { runSupervisorDirectory, type SupervisorDirectory } from '../../transports/cluster/hub.ts';
+import {
+  runSupervisorDirectory,
+  type SupervisorDirectory,
+} from '../../transports/cluster/supervisordirectory.ts';
 import { type Life, watching } from '../support/afterlife.ts';
 import { channelPair } from '../support/channel.ts';
 import { GatewayClient } from '../support/gateway-client.ts';

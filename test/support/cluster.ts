@@ -1,5 +1,5 @@
-import type { HandoverParticipant } from '../../actors/cluster/membership/tenancy.ts';
-import { handoverOf } from '../../actors/cluster/membership/tenancy.ts';
+import type { HandoverParticipant } from '../../actors/cluster/membership/handover.ts';
+import { handoverOf } from '../../actors/cluster/membership/handover.ts';
 import type { LinkExtension } from '../../actors/cluster/ports.ts';
 import { createRouter } from '../../actors/cluster/routing/router.ts';
 import type {
@@ -10,8 +10,8 @@ import type {
   ShardInfo,
 } from '../../actors/placement/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import { createActors } from '../../compose/actors.ts';
 import { foundationOf } from '../../compose/foundation.ts';
-import { createActors } from '../../compose/house.ts';
 import { createVoice, type Voice } from '../../compose/voice.ts';
 import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';

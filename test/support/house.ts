@@ -1,8 +1,8 @@
 import type { VoiceListener } from '../../actors/call/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { FrameSink } from '../../actors/session/ports.ts';
+import { createActors } from '../../compose/actors.ts';
 import { foundationOf } from '../../compose/foundation.ts';
-import { createActors } from '../../compose/house.ts';
 import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';

@@ -2,7 +2,7 @@ import { Gauge, Histogram, Registry } from 'prom-client';
 import type { Metric } from '../../protocol/metrics.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { GatewayStats } from '../gateway/routes.ts';
-import { addMetrics, residentMetrics } from './figures.ts';
+import { addMetrics, residentMetrics } from './residentmetrics.ts';
 import { addVoiceMetrics, type WatchedVoice } from './voicemetrics.ts';
 
 interface MetricSources {

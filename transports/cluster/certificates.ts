@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../../config/config.ts';
-import type { LinkTls } from './door.ts';
+import type { LinkTls } from './server.ts';
 
 /**
  * Reads the certificates for links that the settings name; null when no file is set.

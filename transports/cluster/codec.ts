@@ -3,9 +3,9 @@ import type { LinkExtension } from '../../actors/cluster/ports.ts';
 import type { LinkFrame } from '../../actors/placement/ports.ts';
 import { LinkFault, type LinkFaultKind, NotServed } from '../../protocol/faults.ts';
 import { DecodeFault, HEAD_BYTES_MAX, headed } from './packets.ts';
+import { checkPayload } from './payloadcheck.ts';
 import { bytesOf, countOf, listOf, littleEndian, numbersOf, textOf } from './reading.ts';
-import { checkPayload } from './shape.ts';
-import { ValueCodec } from './values.ts';
+import { ValueCodec } from './valuecodec.ts';
 
 /** A request frame. `token` identifies the sender. */
 export interface LinkRequest {

@@ -2,7 +2,7 @@ import type { Directory, DirectoryListener } from '../../actors/cluster/ports.ts
 import type { ClusterView, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Channel } from './channel.ts';
-import type { DirectoryMessage, DirectoryRequest } from './hub.ts';
+import type { DirectoryMessage, DirectoryRequest } from './supervisordirectory.ts';
 
 interface SupervisedSettings {
   readonly partitions: number;
@@ -17,7 +17,7 @@ type Asked = DirectoryRequest extends infer Each
 
 interface Waiting {
   readonly sentMs: number;
-  /** Whether the answer renews the lease, as every request of a member does at the hub. */
+  /** Whether the answer renews the lease, as every request of a member does at the supervisor's directory. */
   readonly renews: boolean;
   /** Deadline of the answer; a later answer would not be trusted. */
   readonly timer: Timer;
@@ -29,7 +29,7 @@ interface Waiting {
 const RENEWALS = 4;
 /** Part of the lease that is not used. Supervisor and shard share one clock but read it at different times. */
 const MARGIN = 0.1;
-/** Requests that may wait for the hub. */
+/** Requests that may wait for the supervisor's directory. */
 const WAITING_MAX = 64;
 
 /**
@@ -73,7 +73,7 @@ class SupervisedDirectory implements Directory {
   }
 
   async enter(self: ShardInfo, listener: DirectoryListener): Promise<void> {
-    // A shard that joins owns nothing; the hub assumes the same.
+    // A shard that joins owns nothing; the supervisor's directory assumes the same.
     this.#end();
     this.#listener = listener;
     await this.#ask({ kind: 'enter', self }).catch((error) => {
@@ -131,7 +131,7 @@ class SupervisedDirectory implements Directory {
   #renew(): void {
     this.#timer?.cancel();
     this.#timer = this.#clock.setTimer(() => this.#renew(), this.#leaseTtlMs / RENEWALS);
-    // If the hub refuses the renewal, it also sends `lost`.
+    // If the supervisor's directory refuses the renewal, it also sends `lost`.
     this.#ask({ kind: 'renew' }).catch(() => undefined);
   }
 

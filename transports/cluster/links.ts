@@ -6,10 +6,10 @@ import type { AskContext, LinkFrame, ShardInfo } from '../../actors/placement/po
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 import { createCodec } from './codec.ts';
-import { LinkServer, type LinkTls } from './door.ts';
-import { greetingOf, LINK_VERSIONS, type LinkVersions } from './hello.ts';
+import { greetingOf, LINK_VERSIONS, type LinkVersions } from './handshake.ts';
 import { PACKET_BYTES_MAX } from './packets.ts';
 import { Peer, type PeerDeps, type PeerMetrics } from './peer.ts';
+import { LinkServer, type LinkTls } from './server.ts';
 
 export interface LinksOptions {
   readonly self: Pick<ShardInfo, 'id' | 'instance' | 'version'>;

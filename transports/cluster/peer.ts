@@ -12,9 +12,9 @@ import {
   handshakeRefusal,
   packHandshake,
   unpackHandshakeAnswer,
-} from './hello.ts';
-import { SendQueue } from './outlet.ts';
+} from './handshake.ts';
 import { LINK_SERVICE, PACKET_BYTES_MAX } from './packets.ts';
+import { SendQueue } from './sendqueue.ts';
 
 export interface PeerDeps {
   readonly greeting: Greeting;

@@ -7,7 +7,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import { present } from '../../protocol/present.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
-import { type Attached, type RealTime, SocketUpgrades, type UpgradeSettings } from '../http/door.ts';
+import { type Attached, type RealTime, SocketUpgrades, type UpgradeSettings } from '../http/upgrade.ts';
 import { type Lane, laneFor } from './codec/lane.ts';
 import { concat } from './codec/splice.ts';
 import { Outbox } from './outbox.ts';

@@ -1,7 +1,7 @@
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { invalidForm } from '../rest/form.ts';
 import type { Upload } from '../rest/operation.ts';
+import { invalidForm } from '../rest/validate.ts';
 import { readJson } from './json.ts';
 
 /** Most files of one request. @source the platform's limit on attachments of a message */

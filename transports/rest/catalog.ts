@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { compileValidator, type Validate } from './form.ts';
 import type { AnyOperation } from './operation.ts';
 import { OPERATIONS } from './operations.generated.ts';
+import { compileValidator, type Validate } from './validate.ts';
 
 /** One operation with its compiled readers. */
 export interface CatalogEntry {

@@ -1,7 +1,7 @@
 import { readLink } from '../../protocol/links.ts';
 import { type ErrorTree, type FieldError, treeKey } from '../../protocol/refusal.ts';
-import { type Dictionary, isDictionary, type SchemaNode, valuesOf } from './node.ts';
 import { wrongName } from './schema.ts';
+import { type Dictionary, isDictionary, type SchemaNode, valuesOf } from './schemanode.ts';
 
 const leaf = (code: string, message: string): ErrorTree => ({ _errors: [{ code, message }] });
 /** The 50035 leaf for a missing required field. */

@@ -14,7 +14,7 @@ import { readLink } from '../../protocol/links.ts';
 import { nameProblem } from '../../protocol/names.ts';
 
 /**
- * The vocabulary of request schemas. They are JSON Schema (typebox); the annotation `form` tells `form.ts` which other
+ * The vocabulary of request schemas. They are JSON Schema (typebox); the annotation `form` tells `validate.ts` which other
  * spellings the platform accepts (an id as a number, a permission set as an integer) and which leaf of error 50035 an
  * invalid value gets. Lengths count code points: 2000 astral characters have length 2000.
  */

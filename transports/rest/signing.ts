@@ -1,4 +1,4 @@
-import { type Dictionary, isDictionary } from './node.ts';
+import { type Dictionary, isDictionary } from './schemanode.ts';
 
 /** Nesting bound. The deepest answer is a gallery in a container of a forwarded message in a page of pins. */
 const DEPTH_MAX = 20;

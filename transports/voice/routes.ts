@@ -4,8 +4,8 @@ import type { VoiceAllowance } from '../../engine/ratelimit/flood.ts';
 import { VOICE_CLOSE, VOICE_VERSIONS } from '../../protocol/voice.ts';
 import type { GatewaySettings, GatewayStats } from '../gateway/routes.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
-import { type Attached, type RealTime, SocketUpgrades } from '../http/door.ts';
 import type { Installer } from '../http/server.ts';
+import { type Attached, type RealTime, SocketUpgrades } from '../http/upgrade.ts';
 import { VOICE_BINARY_BYTES_MAX } from './decode.ts';
 import { type VoiceHost, VoiceSocket } from './socket.ts';
 

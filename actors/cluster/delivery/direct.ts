@@ -2,8 +2,8 @@ import type { ClusterStore } from '../../../storage/cluster/port.ts';
 import type { Placement } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
-import { UserDelivery, type UserDeliveryPorts } from '../../user/inboxes.ts';
-import { DeliveryCursors } from './heard.ts';
+import { UserDelivery, type UserDeliveryPorts } from '../../user/userdelivery.ts';
+import { DeliveryCursors } from './deliverycursors.ts';
 
 /** What people are told by way of their owners, at both of its ends; there is no such way while the process is alone. */
 export interface DirectDelivery {

@@ -13,7 +13,7 @@ import type { TimerWheel } from '../../runtime/wheel.ts';
 import type { LiveSession } from '../../session/backend.ts';
 import type { UserListener } from '../../user/user.shell.ts';
 import type { Users } from '../../user/users.ts';
-import { StateSync } from '../routing/ownerpost.ts';
+import { StateSync } from '../routing/statesync.ts';
 import type { Presences } from './presences.ts';
 import type { ClusterSessions } from './sessions.ts';
 

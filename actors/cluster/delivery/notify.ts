@@ -5,8 +5,8 @@ import type { DispatchName } from '../../../protocol/dispatches.ts';
 import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import type { Placement } from '../../placement/ports.ts';
 import type { Clock, Timer } from '../../runtime/clock.ts';
-import type { UserDelivery } from '../../user/inboxes.ts';
-import { matchingSessions, type Notifier } from '../../user/telling.ts';
+import { matchingSessions, type Notifier } from '../../user/notifier.ts';
+import type { UserDelivery } from '../../user/userdelivery.ts';
 import type { Users } from '../../user/users.ts';
 import { routingOver } from '../routing/routed.ts';
 

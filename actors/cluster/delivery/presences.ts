@@ -7,7 +7,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { UserState } from '../../user/user.shell.ts';
 import type { Users } from '../../user/users.ts';
-import { StateSync } from '../routing/ownerpost.ts';
+import { StateSync } from '../routing/statesync.ts';
 
 /** Tells guilds how a user appears now, null: offline. By the owner of the user. */
 export type PublishPresence = (

@@ -15,11 +15,11 @@ import type { LiveSession, Reopening, SessionBackend } from '../../session/backe
 import type { MembersRequest, SessionRequest } from '../../session/requests.ts';
 import type { Links } from '../ports.ts';
 import type { DirectDelivery } from './direct.ts';
-import { type GuildSubscription, GuildSubscriptions } from './followed.ts';
-import { LocalSessions } from './home.ts';
+import { type GuildSubscription, GuildSubscriptions } from './guildsubscriptions.ts';
+import { LocalSessions } from './localsessions.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import { type RemoteSession, RemoteSessions, type SessionReference } from './remote.ts';
-import { type UserBackend, UserChannels } from './userline.ts';
+import { type UserBackend, UserChannels } from './userchannel.ts';
 
 /** All that a session asks; sessions of other shards reach through their homes what owners of users and guilds do here. */
 export type OwnerBackend = SessionBackend & UserBackend;

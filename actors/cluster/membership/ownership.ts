@@ -13,8 +13,8 @@ import type {
   ShardState,
 } from '../../placement/ports.ts';
 import type { Clock, Timer } from '../../runtime/clock.ts';
+import { withTimeout } from '../../runtime/timeout.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
-import { withTimeout } from '../../runtime/within.ts';
 import type { Directory, Handover } from '../ports.ts';
 import { changeOf, Holdings, STEP_PARTITIONS, stepsOf } from './holdings.ts';
 import { shardMachine } from './shard.machine.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Streams } from '../../../actors/call/streams.ts';
 import type { StreamRequest } from '../../../actors/session/requests.ts';
-import type { VoiceMember } from '../../../engine/call/seat.ts';
+import type { VoiceMember } from '../../../engine/call/voicemember.ts';
 import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { seatOf } from './harness.ts';

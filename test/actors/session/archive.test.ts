@@ -7,7 +7,7 @@ import { ClusterArchive } from '../../../actors/session/archive.ts';
 import type { Reopening } from '../../../actors/session/backend.ts';
 import type { TakeResult } from '../../../actors/session/journal.ports.ts';
 import { Journal } from '../../../actors/session/journal.ts';
-import { type RejoinPorts, watchRejoins } from '../../../actors/session/returning.ts';
+import { type RejoinPorts, watchRejoins } from '../../../actors/session/rejoin.ts';
 import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
 import { sessionIdAt, workerOf } from '../../../engine/session/sessionid.ts';
 import { LinkFault } from '../../../protocol/faults.ts';

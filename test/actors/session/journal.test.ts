@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
-import { CrashedJournals } from '../../../actors/session/deadjournals.ts';
+import { CrashedJournals } from '../../../actors/session/crashedjournals.ts';
 import type { SessionArchive, TakeResult } from '../../../actors/session/journal.ports.ts';
 import { Journal } from '../../../actors/session/journal.ts';
 import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';

@@ -5,7 +5,7 @@ export const HOMES: readonly Patch[] = [
   {
     name: 'homes-not-asked-again',
     about: 'Sessions do not subscribe again when a guild changes hands.',
-    file: 'actors/cluster/delivery/followed.ts',
+    file: 'actors/cluster/delivery/guildsubscriptions.ts',
     kind: 'expression',
     from: 'stream.source === null || !isSameOwner(stream.owner, owner)',
     to: 'false',
@@ -13,7 +13,7 @@ export const HOMES: readonly Patch[] = [
   {
     name: 'homes-the-last-handle',
     about: 'The last of the sessions that a frame is for does not get it.',
-    file: 'actors/cluster/delivery/home.ts',
+    file: 'actors/cluster/delivery/localsessions.ts',
     kind: 'expression',
     from: 'index < handles.length',
     to: 'index < Math.max(1, handles.length - 1)',
@@ -21,7 +21,7 @@ export const HOMES: readonly Patch[] = [
   {
     name: 'homes-line-not-moved',
     about: 'Sessions are not opened again when their user changes hands.',
-    file: 'actors/cluster/delivery/userline.ts',
+    file: 'actors/cluster/delivery/userchannel.ts',
     kind: 'expression',
     from: 'channel.openAt === null || !isSameOwner(channel.owner, owner)',
     to: 'false',
@@ -45,7 +45,7 @@ export const HOMES: readonly Patch[] = [
   {
     name: 'homes-from-the-start',
     about: 'Sessions ask a new owner for the guild, though they have had it.',
-    file: 'actors/cluster/delivery/followed.ts',
+    file: 'actors/cluster/delivery/guildsubscriptions.ts',
     kind: 'expression',
     from: 'stream.unavailable.has(local) ? null : stream.n',
     to: 'null',

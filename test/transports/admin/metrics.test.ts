@@ -2,8 +2,8 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Metric } from '../../../protocol/metrics.ts';
-import { addMetrics } from '../../../transports/admin/figures.ts';
 import { createMetrics } from '../../../transports/admin/metrics.ts';
+import { addMetrics } from '../../../transports/admin/residentmetrics.ts';
 import { type LobbyHouse, openLobbyHouse } from '../../support/lobbyhouse.ts';
 
 const samples = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));

@@ -16,7 +16,7 @@ import {
   PACKET_BYTES_MAX,
   payloadOf,
 } from '../../../transports/cluster/packets.ts';
-import { DEPTH_MAX } from '../../../transports/cluster/shape.ts';
+import { DEPTH_MAX } from '../../../transports/cluster/payloadcheck.ts';
 
 const codec = createCodec([
   {

@@ -10,7 +10,7 @@ import {
   packHandshakeAnswer,
   unpackHandshake,
   unpackHandshakeAnswer,
-} from '../../../transports/cluster/hello.ts';
+} from '../../../transports/cluster/handshake.ts';
 import { payloadOf } from '../../../transports/cluster/packets.ts';
 
 const codec = createCodec();

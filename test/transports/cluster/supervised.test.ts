@@ -5,7 +5,7 @@ import type { ClusterView, ShardInfo } from '../../../actors/placement/ports.ts'
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { laneOf, type MessagePort, processChannel } from '../../../transports/cluster/channel.ts';
 import { supervisedDirectory } from '../../../transports/cluster/directory.supervised.ts';
-import { runSupervisorDirectory } from '../../../transports/cluster/hub.ts';
+import { runSupervisorDirectory } from '../../../transports/cluster/supervisordirectory.ts';
 import { channelPair } from '../../support/channel.ts';
 
 const PARTITIONS = 8;

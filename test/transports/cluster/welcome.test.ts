@@ -3,9 +3,9 @@ import { Client, credentials } from '@grpc/grpc-js';
 import { generate } from 'selfsigned';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createCodec } from '../../../transports/cluster/codec.ts';
-import type { LinkTls } from '../../../transports/cluster/door.ts';
-import { unpackHandshakeAnswer } from '../../../transports/cluster/hello.ts';
+import { unpackHandshakeAnswer } from '../../../transports/cluster/handshake.ts';
 import { LINK_SERVICE } from '../../../transports/cluster/packets.ts';
+import type { LinkTls } from '../../../transports/cluster/server.ts';
 import { closeAll, context, linked, type Options, open, opened, pair, tell, until } from './ends.ts';
 
 afterEach(closeAll);

@@ -1,9 +1,9 @@
 // Goal: every operation that gives somebody or something a name refuses characters that nobody sees, and drops none.
 import { describe, expect, test } from 'vitest';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
-import { compileValidator } from '../../../transports/rest/form.ts';
 import { operations, unlisted } from '../../../transports/rest/resources/index.ts';
 import { NameText, Obj } from '../../../transports/rest/schema.ts';
+import { compileValidator } from '../../../transports/rest/validate.ts';
 import { BOT, HUMAN, pipelineOf } from '../../support/rest.ts';
 
 const HIDDEN = ['a\u0000bc', 'ab\u202ec', 'ab\u200bc', 'ab\nc', 'ab\u0007c'];

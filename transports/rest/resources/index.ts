@@ -11,7 +11,7 @@ import { guilds, guildsUnlisted } from './guilds.ts';
 import { identities } from './identities.ts';
 import { invites, invitesUnlisted } from './invites.ts';
 import { lobbies, lobbiesBeyond } from './lobbies.ts';
-import { beyondLobbies } from './lobbiesbeyond.ts';
+import { beyondLobbies } from './lobbyextensions.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { oauth2, oauth2Unlisted } from './oauth2.ts';

@@ -1,7 +1,7 @@
 // Goal: nothing is written without the right to it, answers keep their order, and what may be tried again is.
 import { describe, expect, it } from 'vitest';
+import { createAggregateOwnership } from '../../../../actors/cluster/membership/aggregateownership.ts';
 import { committing, fencedWriter } from '../../../../actors/cluster/membership/commits.ts';
-import { createAggregateOwnership } from '../../../../actors/cluster/membership/tenure.ts';
 import type { Ownership, OwnershipChange } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';

@@ -1,0 +1,110 @@
+import { DispatchBody } from '../../../engine/fanout/body.ts';
+import { directStream } from '../../../engine/fanout/direct.ts';
+import { NotServed } from '../../../protocol/faults.ts';
+import type { ClusterStore, CommandRecord } from '../../../storage/cluster/port.ts';
+import type { Fence } from '../../../storage/database/driver.ts';
+import type { Commit, Writer } from '../../../storage/ports.ts';
+import type { Ownership } from '../../placement/ports.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { CommitAndNotify, DirectDispatch, Notifier } from '../../user/notifier.ts';
+
+interface CommitAndNotifyPorts {
+  readonly writer: Writer;
+  readonly ownership: Ownership;
+  readonly notifier: Pick<Notifier, 'notifyEach' | 'recipientOf'>;
+  readonly store: Pick<ClusterStore, 'records'>;
+  readonly clock: Clock;
+  /** How long the database keeps what was told. */
+  readonly recordAgeMs: number;
+}
+
+/** Numbers of one epoch; the upper half is for what is told by who keeps no actor. */
+const PER_EPOCH = 2 ** 32;
+const FIRST_NUMBER = 2 ** 31;
+/** Owners of which is kept at hand what their people were told last, and the records that say so else. */
+const OWNERS_MAX = 1_024;
+const RECORDS_MAX = 64;
+
+interface LastNotified {
+  readonly epoch: number;
+  /** By user: the number of what was told last. */
+  readonly byUser: Map<string, number>;
+}
+
+/**
+ * Makes facts durable with what people are to be told of them, for the parts that keep no actor. Tried once: when the
+ * partition has changed hands nothing of it was done. What is of one owner is to be announced in turn.
+ */
+export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNotify {
+  const { writer, ownership, notifier, clock } = ports;
+  const written = (commit: Omit<Commit, 'done'>): Promise<void> =>
+    new Promise((resolve, reject) => {
+      writer.commit({ ...commit, done: (fault) => (fault ? reject(fault) : resolve()) });
+    });
+  if (ownership.standalone)
+    return async (ownerId, facts, told) => {
+      await written({ ownerId, facts });
+      return () => {
+        for (const { userIds, ears, t, d } of told)
+          notifier.notifyEach(
+            userIds.map((userId) => [userId, ears]),
+            t,
+            d,
+          );
+      };
+    };
+
+  const lastNotified = lastNotifiedOf(ports);
+  let lastNumber = 0;
+  return async (ownerId, facts, told) => {
+    const fence = ownership.fenceOf(ownerId);
+    if (!fence || fence === 'alone') throw new NotServed('This shard may not write it now.');
+    const last = await lastNotified(ownerId, fence);
+    const numbered = told.map((each) => {
+      lastNumber += 1;
+      return { ...each, n: fence.epoch * PER_EPOCH + FIRST_NUMBER + lastNumber };
+    });
+    const record = recordOf(numbered, clock.now());
+    await written({ ownerId, facts, fence, ...(record && { record }) });
+    return () => {
+      for (const { userIds, ears, t, d, n } of numbered)
+        for (const userId of userIds) {
+          const origin = { ownerId: directStream(ownerId), n, after: last.byUser.get(userId) ?? 0 };
+          last.byUser.set(userId, n);
+          notifier.recipientOf([[userId, ears]]).deliver(new DispatchBody(t, d, clock.monotonic(), origin));
+        }
+    };
+  };
+}
+
+function recordOf(
+  told: readonly (DirectDispatch & { readonly n: number })[],
+  atMs: number,
+): CommandRecord | null {
+  const n = told.at(-1)?.n;
+  if (n === undefined) return null;
+  const dispatches = told.map(({ userIds, ears, t, d, n: own }) => ({
+    ...{ t, d, ears, n: own },
+    to: { kind: 'users', userIds } as const,
+  }));
+  return { n, atMs, commandKey: null, reply: null, dispatches };
+}
+
+/** What the people of an owner were told last, by earlier ones too. */
+function lastNotifiedOf({ store, clock, recordAgeMs }: CommitAndNotifyPorts) {
+  const known = new Map<string, LastNotified>();
+  return async (ownerId: string, { epoch }: Fence): Promise<LastNotified> => {
+    const found = known.get(ownerId);
+    if (found?.epoch === epoch) return found;
+    const byUser = new Map<string, number>();
+    for (const { dispatches } of await store.records(ownerId, clock.now() - recordAgeMs, RECORDS_MAX))
+      for (const { ears, to, n } of dispatches)
+        if (ears && to.kind === 'users') for (const userId of to.userIds) byUser.set(userId, n);
+    const last = { epoch, byUser };
+    known.delete(ownerId);
+    known.set(ownerId, last);
+    const [oldest] = known.keys();
+    if (known.size > OWNERS_MAX && oldest !== undefined) known.delete(oldest);
+    return last;
+  };
+}

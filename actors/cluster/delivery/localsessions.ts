@@ -1,0 +1,173 @@
+import { DispatchBody } from '../../../engine/fanout/body.ts';
+import { isDirect } from '../../../engine/fanout/direct.ts';
+import type { Ownership, SessionFrame, SessionFrames } from '../../placement/ports.ts';
+import type { LiveSession } from '../../session/backend.ts';
+import type { Links } from '../ports.ts';
+import type { GuildSubscriptions } from './guildsubscriptions.ts';
+import type { LocalSession, Peer } from './peer.ts';
+import type { SessionReference } from './remote.ts';
+
+interface LocalSessionPorts {
+  readonly links: Links;
+  readonly ownership: Ownership;
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+  /** What this shard was told by that one since may be missing, or what it has told: all is to be said anew. */
+  readonly peerLost: (peer: Peer) => void;
+  /** Delivers what a user is told directly to a session that has not heard it. */
+  readonly direct: (session: LiveSession, body: DispatchBody) => void;
+  /** What a shard has told the users of this one may be missing. */
+  readonly deliveriesMissed: () => void;
+}
+
+const utf8 = new TextDecoder();
+
+/**
+ * The sessions of this shard, as others deliver to them. For each shard that does so a session has a number of its own,
+ * which ends with the talk: what was told before a break, and arrives after it, finds nobody.
+ */
+export class LocalSessions implements SessionFrames {
+  readonly #ports: LocalSessionPorts;
+  readonly #subscriptions: GuildSubscriptions;
+  readonly #peers = new Map<string, Peer>();
+  readonly #sessions = new Map<LiveSession, LocalSession>();
+  #lastPeerEpoch = 0;
+  #lastHandle = 0;
+  readonly #stopListening: () => void;
+
+  constructor(ports: LocalSessionPorts, subscriptions: GuildSubscriptions) {
+    this.#ports = ports;
+    this.#subscriptions = subscriptions;
+    const { links, ownership } = ports;
+    links.onBroken((shardId) => this.broken(shardId));
+    this.#stopListening = ownership.onChange(({ gone }) => {
+      for (const { id, instance } of gone) if (this.#peers.get(id)?.instance === instance) this.broken(id);
+    });
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  all(): Iterable<LocalSession> {
+    return this.#sessions.values();
+  }
+
+  add(session: LiveSession): LocalSession {
+    const known = this.#sessions.get(session);
+    if (known) return known;
+    const local: LocalSession = { session, handles: new Map(), guildIds: new Set(), joinedMeanwhile: null };
+    this.#sessions.set(session, local);
+    return local;
+  }
+
+  get(session: LiveSession): LocalSession | undefined {
+    return this.#sessions.get(session);
+  }
+
+  /** The session is over, or goes on elsewhere (`kept`): shards that know it hear so. */
+  remove(local: LocalSession, isMoving: boolean): void {
+    const { links, ownership } = this.#ports;
+    this.#sessions.delete(local.session);
+    for (const { peer, handle } of local.handles.values()) {
+      if (!peer.sessions.delete(handle) || this.#peers.get(peer.shardId) !== peer) continue;
+      const args = [ownership.self?.instance, peer.peerEpoch, handle, isMoving];
+      links.tell(peer.shardId, { kind: 'tell', method: 'remoteSessions.ended', key: '', args });
+    }
+  }
+
+  /** The talk with a shard that is alive as this run of it. */
+  peer(shardId: string, instance: string): Peer {
+    const known = this.#peers.get(shardId);
+    if (known?.instance === instance) return known;
+    if (known) this.broken(shardId);
+    this.#lastPeerEpoch += 1;
+    const peer: Peer = { shardId, instance, peerEpoch: this.#lastPeerEpoch, sessions: new Map() };
+    this.#peers.set(shardId, peer);
+    return peer;
+  }
+
+  /** Whether the talk goes on. */
+  isCurrent(peer: Peer): boolean {
+    return this.#peers.get(peer.shardId) === peer;
+  }
+
+  /** How that shard is to name the session. */
+  reference(local: LocalSession, peer: Peer): SessionReference {
+    const { session, handles } = local;
+    let known = handles.get(peer.shardId);
+    if (known?.peer !== peer) {
+      this.#lastHandle += 1;
+      known = { peer, handle: this.#lastHandle };
+      handles.set(peer.shardId, known);
+      peer.sessions.set(known.handle, local);
+    }
+    const { sessionId, principal, intents, shard, largeThreshold } = session;
+    const { handle } = known;
+    return {
+      home: this.#ports.ownership.self?.instance ?? '',
+      talk: peer.peerEpoch,
+      session: { handle, sessionId, principal, intents, shard, largeThreshold },
+    };
+  }
+
+  frames(from: string, frames: readonly SessionFrame[]): void {
+    const peer = this.#peers.get(from);
+    if (!peer) return;
+    for (const frame of frames) {
+      if (frame.kind === 'dispatch') this.#dispatch(peer, frame);
+      else {
+        const local = peer.sessions.get(frame.handle);
+        if (local) this.#subscriptions.caughtUp(peer, local, frame.ownerId, frame.n);
+      }
+    }
+  }
+
+  broken(shardId: string): void {
+    this.#ports.deliveriesMissed();
+    const peer = this.#peers.get(shardId);
+    if (!peer) return;
+    this.#peers.delete(shardId);
+    for (const local of peer.sessions.values()) local.handles.delete(shardId);
+    peer.sessions.clear();
+    this.#ports.peerLost(peer);
+  }
+
+  /** A session that another shard names. */
+  byHandle(shardId: string, peerEpoch: number, handle: number): LocalSession | undefined {
+    const peer = this.#peers.get(shardId);
+    return peer?.peerEpoch === peerEpoch ? peer.sessions.get(handle) : undefined;
+  }
+
+  close(): void {
+    this.#stopListening();
+  }
+
+  /** One body for all, as if their owner were this shard: nothing is made for each of them. */
+  #dispatch(
+    peer: Peer,
+    { t, json, ownerId, n, handles }: SessionFrame & { readonly kind: 'dispatch' },
+  ): void {
+    const stream = ownerId === '' ? undefined : this.#subscriptions.stream(ownerId);
+    // What an earlier owner has told late is had from the next one.
+    if (stream && stream.source !== peer) return;
+    const origin = n > 0 ? { ownerId, n } : null;
+    const body = DispatchBody.ofJson(t, utf8.decode(json), this.#ports.nowMs(), origin);
+    if (isDirect(ownerId)) {
+      this.#direct(peer, body, handles);
+      return;
+    }
+    const isNews = stream && this.#subscriptions.noteDispatch(stream, n, body);
+    for (let index = 0; index < handles.length; index += 1) {
+      const local = peer.sessions.get(handles[index] as number);
+      if (local && (!isNews || isNews(local))) local.session.deliver(body);
+    }
+  }
+
+  #direct(peer: Peer, body: DispatchBody, handles: Uint32Array): void {
+    for (const handle of handles) {
+      const local = peer.sessions.get(handle);
+      if (local) this.#ports.direct(local.session, body);
+    }
+  }
+}

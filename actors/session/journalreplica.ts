@@ -1,0 +1,279 @@
+import type { JournalStore, JournalWriter } from '../../storage/journal/port.ts';
+import type { Ownership, Router, ShardInfo } from '../placement/ports.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Wheel } from '../runtime/wheel.ts';
+
+interface ReplicationPorts {
+  readonly ownership: Pick<Ownership, 'self' | 'view' | 'onChange'>;
+  readonly router: Pick<Router, 'askShard' | 'serve'>;
+  readonly store: JournalStore;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly wheel: Wheel;
+  /** Of the two names, the same on all shards: the higher, the nearer. */
+  readonly score: (shardId: string, peerId: string) => number;
+  /** Begins a segment of the own journal: a copy can only be begun, or gone on with after a gap, at one. */
+  readonly rotate: () => void;
+  readonly settings: {
+    /** What the copy of one shard's journal may take on disk. */
+    readonly bytesMax: number;
+    /** How old its segments may become. */
+    readonly ageMs: number;
+  };
+  readonly onFault: (error: unknown) => void;
+}
+
+export type ReplicaPorts = Omit<ReplicationPorts, 'score' | 'rotate'>;
+
+/** A part of a segment on its way. */
+interface Chunk {
+  readonly segment: number;
+  /** Where it begins in the segment. */
+  readonly at: number;
+  readonly bytes: Uint8Array;
+}
+
+/** What may wait for the replica shard; beyond it the copy is begun anew. */
+const WAITING_BYTES_MAX = 16 << 20;
+const REQUEST_BYTES_MAX = 4 << 20;
+const ASK_DEADLINE_MS = 5000;
+const RETRY_MS = 1000;
+/** Copies that are kept at one time: of so many shards. */
+const REPLICAS_MAX = 64;
+
+/**
+ * Sends this shard's journal to another one, on another disk and if possible another machine, from which sessions can be
+ * taken when this machine is gone. Shards that share the place of their journals need no copy.
+ */
+export class JournalReplication {
+  readonly #ports: ReplicationPorts;
+  #target: ShardInfo | null = null;
+  readonly #storeIds = new Map<string, Promise<string | null>>();
+  #chunks: Chunk[] = [];
+  #waitingBytes = 0;
+  /** False: nothing is copied until the next segment begins. */
+  #isReplicating = false;
+  #isSending = false;
+  #choice = 0;
+
+  constructor(ports: ReplicationPorts) {
+    this.#ports = ports;
+    const { ownership, router, store } = ports;
+    router.serve('journals.location', () => store.id);
+    ownership.onChange(({ gone, came }) => {
+      if (gone.length + came.length > 0) this.#choose();
+    });
+  }
+
+  get waitingBytesMax(): number {
+    return WAITING_BYTES_MAX;
+  }
+
+  get waitingBytes(): number {
+    return this.#waitingBytes;
+  }
+
+  get shardId(): string | null {
+    return this.#target?.id ?? null;
+  }
+
+  /** A batch was written to a segment, from this byte of it on. */
+  append(batch: Uint8Array, segment: number, at: number): void {
+    // A copy begins with a segment, which names all sessions.
+    if (!this.#target || (!this.#isReplicating && at !== 0)) return;
+    this.#isReplicating = true;
+    if (this.#waitingBytes + batch.length > WAITING_BYTES_MAX) {
+      this.#restart();
+      return;
+    }
+    this.#chunks.push({ segment, at, bytes: batch.slice() });
+    this.#waitingBytes += batch.length;
+    if (!this.#isSending) void this.#send(this.#target);
+  }
+
+  /** Lets everything go that waits, and copies from the next segment on. */
+  #restart(): void {
+    this.#chunks = [];
+    this.#waitingBytes = 0;
+    this.#isReplicating = false;
+    this.#ports.wheel.after(() => {
+      if (this.#target && !this.#isReplicating) this.#ports.rotate();
+    }, RETRY_MS);
+  }
+
+  async #send(to: ShardInfo): Promise<void> {
+    const self = this.#ports.ownership.self;
+    this.#isSending = true;
+    while (this.#chunks.length > 0 && this.#target === to && self) {
+      const [first] = this.#chunks as [Chunk];
+      const chunks = this.#chunksOf(first.segment);
+      const bytes = chunks.length === 1 ? first.bytes : Buffer.concat(chunks.map((chunk) => chunk.bytes));
+      const request = [self.id, self.instance, first.segment, first.at, bytes] as const;
+      try {
+        const isKept = await this.#ports.router.askShard(to.id, 'journals.append', request, ASK_DEADLINE_MS);
+        if (this.#chunks[0] !== first) continue;
+        if (isKept !== true) this.#restart();
+        else {
+          this.#chunks.splice(0, chunks.length);
+          this.#waitingBytes -= bytes.length;
+        }
+      } catch {
+        // Sent again: what arrived the first time is known by where it begins.
+        if (!(await this.#ports.wheel.pause(RETRY_MS))) return;
+      }
+    }
+    this.#isSending = false;
+    if (this.#chunks.length > 0 && this.#target) void this.#send(this.#target);
+  }
+
+  /** The first of those that wait, as far as they are of one segment and fit one question. */
+  #chunksOf(segment: number): Chunk[] {
+    const chunks: Chunk[] = [];
+    let bytes = 0;
+    for (const chunk of this.#chunks) {
+      if (chunk.segment !== segment || (bytes > 0 && bytes + chunk.bytes.length > REQUEST_BYTES_MAX)) break;
+      chunks.push(chunk);
+      bytes += chunk.bytes.length;
+    }
+    return chunks;
+  }
+
+  #choose(): void {
+    this.#choice += 1;
+    const turn = this.#choice;
+    this.#bestTarget()
+      .then((best) => {
+        if (turn !== this.#choice || best?.instance === this.#target?.instance) return;
+        this.#target = best;
+        this.#restart();
+      })
+      .catch((error) => this.#ports.onFault(error));
+  }
+
+  async #bestTarget(): Promise<ShardInfo | null> {
+    const { ownership, score } = this.#ports;
+    const { self, view } = ownership;
+    if (!self) return null;
+    const peers = view.shards.filter(({ instance, draining }) => instance !== self.instance && !draining);
+    const storeIds = await Promise.all(peers.map((peer) => this.#storeIdOf(peer)));
+    const otherDisks = peers.filter(
+      (_, at) => storeIds[at] !== null && storeIds[at] !== this.#ports.store.id,
+    );
+    const otherHosts = otherDisks.filter(({ host }) => host !== self.host);
+    const [best = null] = (otherHosts.length > 0 ? otherHosts : otherDisks).toSorted(
+      (a, b) => score(self.id, b.id) - score(self.id, a.id),
+    );
+    return best;
+  }
+
+  /** Where a shard's journals lie; null when it does not say. */
+  #storeIdOf({ id, instance }: ShardInfo): Promise<string | null> {
+    let storeId = this.#storeIds.get(instance);
+    if (!storeId) {
+      const asked = this.#ports.router.askShard(id, 'journals.location', [], ASK_DEADLINE_MS);
+      storeId = asked.catch(() => {
+        this.#storeIds.delete(instance);
+        this.#ports.wheel.after(() => this.#choose(), 2 * RETRY_MS);
+        return null;
+      });
+      this.#storeIds.set(instance, storeId);
+    }
+    return storeId;
+  }
+}
+
+/** Copies of other shards' journals, as these send them. */
+export class JournalReplicas {
+  readonly #ports: ReplicaPorts;
+  readonly #replicas = new Map<string, Replica>();
+  /** One append after the other, for each shard. */
+  readonly #tails = new Map<string, Promise<unknown>>();
+
+  constructor(ports: ReplicaPorts) {
+    this.#ports = ports;
+    ports.router.serve(
+      'journals.append',
+      ([shardId, instance, segment, at, bytes]: [string, string, number, number, Uint8Array]) =>
+        this.#inOrder(instance, () => this.#append(shardId, instance, { segment, at, bytes })),
+    );
+    ports.ownership.onChange(({ gone }) => {
+      for (const { instance } of gone)
+        ports.wheel.after(() => this.#endIfGone(instance), ports.settings.ageMs);
+    });
+  }
+
+  get bytes(): number {
+    let bytes = 0;
+    for (const { writer } of this.#replicas.values()) bytes += writer.bytes;
+    return bytes;
+  }
+
+  close(): void {
+    for (const instance of [...this.#replicas.keys()]) this.#end(instance);
+  }
+
+  #inOrder(instance: string, run: () => Promise<boolean>): Promise<boolean> {
+    const done = (this.#tails.get(instance) ?? Promise.resolve()).then(run, run);
+    const tail = done.catch((error) => this.#ports.onFault(error));
+    this.#tails.set(instance, tail);
+    void tail.then(() => {
+      if (this.#tails.get(instance) === tail) this.#tails.delete(instance);
+    });
+    return done;
+  }
+
+  /** False: it does not go on where the copy ends, which must be begun anew with a segment. */
+  async #append(shardId: string, instance: string, chunk: Chunk): Promise<boolean> {
+    let replica = this.#replicas.get(instance);
+    if (!replica) {
+      if (chunk.at !== 0 || this.#replicas.size >= REPLICAS_MAX) return false;
+      replica = { writer: await this.#ports.store.open(shardId, instance, true), segment: 0, ended: [] };
+      this.#replicas.set(instance, replica);
+    }
+    const { writer } = replica;
+    if (chunk.segment > replica.segment) {
+      if (chunk.at !== 0) return false;
+      if (replica.segment > 0) replica.ended.push(this.#ports.clock.monotonic());
+      writer.rotate();
+      replica.segment = chunk.segment;
+    }
+    const { bytes: has } = writer.segment;
+    if (chunk.segment === replica.segment && chunk.at > has) return false;
+    // Some of it may have come before, when the answer was lost.
+    const more = chunk.segment < replica.segment ? 0 : chunk.at + chunk.bytes.length - has;
+    if (more > 0) writer.append(chunk.bytes.subarray(chunk.bytes.length - more));
+    this.#trim(replica);
+    return true;
+  }
+
+  #trim(replica: Replica): void {
+    const { clock, settings } = this.#ports;
+    const beforeMs = clock.monotonic() - settings.ageMs;
+    // The newest segment may not have named all sessions yet: the one before it stays in any case.
+    while (
+      replica.ended.length > 1 &&
+      ((replica.ended[0] as number) < beforeMs || replica.writer.bytes > settings.bytesMax)
+    ) {
+      if (!replica.writer.drop()) return;
+      replica.ended.shift();
+    }
+  }
+
+  /** Who has only been out of reach goes on with its copy. */
+  #endIfGone(instance: string): void {
+    const { shards } = this.#ports.ownership.view;
+    if (!shards.some((shard) => shard.instance === instance)) this.#end(instance);
+  }
+
+  #end(instance: string): void {
+    this.#replicas.get(instance)?.writer.close();
+    this.#replicas.delete(instance);
+  }
+}
+
+interface Replica {
+  readonly writer: JournalWriter;
+  /** As its shard counts. */
+  segment: number;
+  /** When those before it were ended, oldest first. */
+  readonly ended: number[];
+}

@@ -1,0 +1,216 @@
+import { createHash } from 'node:crypto';
+import type { Config } from '../../config/config.ts';
+import type { Metric } from '../../protocol/metrics.ts';
+import type { JournalFolder, JournalStore, Journals, TakenSession } from '../../storage/journal/port.ts';
+import type { Ownership, Placement } from '../placement/ports.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { TimerWheel } from '../runtime/wheel.ts';
+import { Admission } from './admission.ts';
+import { ClusterArchive } from './archive.ts';
+import { CrashedJournals } from './crashedjournals.ts';
+import { Journal } from './journal.ts';
+import { JournalReplicas, JournalReplication, type ReplicaPorts } from './journalreplica.ts';
+import { MigrationLimiter } from './migrationlimiter.ts';
+import { watchRejoins } from './rejoin.ts';
+import type { SessionDeps } from './sessions.ports.ts';
+import type { GatewaySessions } from './sessions.ts';
+
+/** This shard, with where its sessions are written down. */
+interface JournalledCluster extends Placement {
+  /** Null or absent: nowhere. */
+  readonly journals?: Journals | null;
+  /** What is done before this shard enters again, having been no member for a while. */
+  readonly beforeRejoin?: Set<() => Promise<void>>;
+}
+
+interface PersistencePorts {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly wheel: TimerWheel;
+  readonly logger: { warn(about: object, line: string): void; error(about: object, line: string): void };
+  readonly metrics: Metric[];
+  readonly onFault: (error: unknown, where: string) => void;
+  /** One process with a journal: nobody else says whether an earlier run of it is over. */
+  readonly isSolo: boolean;
+}
+
+/** What sessions need to outlive their process, or to change it. */
+export type SessionPersistence = Pick<
+  Required<SessionDeps>,
+  'journal' | 'archive' | 'admission' | 'migrationLimiter' | 'worker'
+>;
+
+/**
+ * Sessions of a shard that is gone that come over at a time: each takes about a millisecond of work, in several turns.
+ * As one that waits gives its place away, at least 640 in a second are begun.
+ */
+const MIGRATIONS_MAX = 64;
+const MIGRATION_SLOT_MS = 100;
+const NOTHING: SessionPersistence = {
+  journal: null,
+  archive: null,
+  admission: null,
+  migrationLimiter: null,
+  worker: () => null,
+};
+
+/** How old a dispatch may be to be sent again: a dead connection is noticed only when its heartbeat is overdue. */
+export const replayAgeMs = (config: Config): number =>
+  config.resume_window_ms + config.heartbeat_interval_ms + config.heartbeat_grace_ms;
+
+/** The sessions of this shard are asked for when others ask for one of them. */
+export function createSessionPersistence(
+  foundation: PersistencePorts,
+  cluster: JournalledCluster,
+  sessions: () => GatewaySessions,
+): SessionPersistence {
+  const { ownership, router, journals = null } = cluster;
+  if (ownership.standalone) return NOTHING;
+  const { config, clock, wheel, logger, onFault } = foundation;
+  const ageMs = replayAgeMs(config);
+  const replication = journals && replicateTo(foundation, cluster, journals.store, () => journal.rotate());
+  const journal = new Journal(journals?.writer ?? null, {
+    settings: { bytesMax: config.journal_bytes_max, ageMs },
+    ...{ clock, wheel },
+    ...(replication && { tap: replication.tap }),
+    onFault(error) {
+      onFault(error, 'journal');
+      logger.error({ err: error }, 'Sessions are not written down for now: a crash would end them.');
+    },
+  });
+  const crashed = journals && crashedJournalsOf(foundation, cluster, journals.store, ageMs);
+  const archive = new ClusterArchive({
+    ...{ ownership, router, clock, wheel },
+    journals: crashed,
+    transferOut: (claim) => sessions().transferOut(claim),
+    // A home that is gone is known to be gone when its lease is over.
+    deadlineMs: config.command_deadline_ms + config.lease_ttl_ms,
+    onFault: (error) => onFault(error, 'journal'),
+  });
+  const ownFolder = ownership.self && { shardId: ownership.self.id, instance: ownership.self.instance };
+  const taken = async (): Promise<readonly TakenSession[]> => {
+    if (!journals || !ownFolder) return [];
+    return journals.store.taken({ ...ownFolder, copy: false, writtenMs: 0 });
+  };
+  // Before any owner hears of them from here again: they would take the place of those that go on elsewhere.
+  cluster.beforeRejoin?.add(async () => {
+    for (const { sessionId, handle } of await taken()) sessions().abandon(sessionId, handle);
+  });
+  watchRejoins({ ...{ ownership, router, sessions, taken }, onFault: (error) => onFault(error, 'session') });
+  const admission = new Admission({
+    perSec: config.identifies_per_sec,
+    waitingMax: config.identifies_waiting_max,
+    wheel,
+    nowMs: () => clock.monotonic(),
+  });
+  const waitingMax = config.identifies_waiting_max;
+  const migrationLimiter = new MigrationLimiter({
+    atOnceMax: MIGRATIONS_MAX,
+    holdMs: MIGRATION_SLOT_MS,
+    waitingMax,
+    wheel,
+  });
+  foundation.metrics.push(...metricsOf(journal, { admission, migrationLimiter }, config));
+  return { journal, archive, admission, migrationLimiter, worker: () => ownership.self?.worker ?? null };
+}
+
+/** Has another shard keep a copy of the journal, and keeps those of others. */
+function replicateTo(
+  foundation: PersistencePorts,
+  { ownership, router }: JournalledCluster,
+  store: JournalStore,
+  rotate: () => void,
+) {
+  const { config, clock, wheel, onFault } = foundation;
+  const ports: ReplicaPorts = {
+    ...{ ownership, router, store, clock, wheel },
+    settings: { bytesMax: config.journal_bytes_max, ageMs: replayAgeMs(config) },
+    onFault: (error) => onFault(error, 'journal'),
+  };
+  const replication = new JournalReplication({ ...ports, rotate, score: scoreOf });
+  const replicas = new JournalReplicas(ports);
+  foundation.metrics.push(
+    {
+      name: 'guildhall_journal_copy_bytes_waiting',
+      help: 'What of the journal waits to be copied to another shard.',
+      max: replication.waitingBytesMax,
+      read: () => replication.waitingBytes,
+    },
+    {
+      name: 'guildhall_journal_copies_bytes',
+      help: 'What the copies of other shards’ journals take on disk.',
+      read: () => replicas.bytes,
+    },
+  );
+  return { tap: replication.append.bind(replication) };
+}
+
+const scoreOf = (shardId: string, peerId: string): number =>
+  createHash('sha256').update(`${shardId} ${peerId}`).digest().readUInt32BE();
+
+function crashedJournalsOf(
+  { config, clock, wheel, logger, onFault, isSolo }: PersistencePorts,
+  { ownership }: JournalledCluster,
+  store: JournalStore,
+  ageMs: number,
+): CrashedJournals {
+  const journals = new CrashedJournals({
+    ...{ store, clock },
+    settings: { framesMax: config.replay_frames_max, ageMs },
+    // Where a directory says who is alive, a process that was stopped is not, though it is there.
+    hasCrashed: async (folder) => isGone(ownership, folder) && !(isSolo && (await store.isWritten(folder))),
+    onDamage: ({ shardId, instance }, damages) =>
+      logger.warn(
+        { shard: shardId, instance, damages },
+        'A journal is damaged: some sessions are lost with it.',
+      ),
+  });
+  ownership.onChange(({ came }) => {
+    for (const { instance } of came) journals.forget(instance);
+  });
+  const clean = (): void => {
+    journals.clean().catch((error) => onFault(error, 'journal'));
+    wheel.after(clean, ageMs);
+  };
+  wheel.after(clean, 1000);
+  return journals;
+}
+
+/** A view that may be old says nothing of who is alive. */
+const isGone = ({ state, view, self }: Ownership, { instance }: JournalFolder): boolean =>
+  (state === 'serving' || state === 'draining') &&
+  instance !== self?.instance &&
+  !view.shards.some((shard) => shard.instance === instance);
+
+const metricsOf = (
+  journal: Journal,
+  {
+    admission,
+    migrationLimiter,
+  }: { readonly admission: Admission; readonly migrationLimiter: MigrationLimiter },
+  config: Config,
+): Metric[] => [
+  {
+    name: 'guildhall_journal_bytes',
+    help: 'What the journal of sessions takes on disk.',
+    max: config.journal_bytes_max,
+    read: () => journal.bytes,
+  },
+  {
+    name: 'guildhall_journal_faults',
+    help: 'How often the journal of sessions could not be written.',
+    read: () => journal.faults,
+  },
+  {
+    name: 'guildhall_identifies_waiting',
+    help: 'Sessions that wait for their turn to begin.',
+    max: admission.waitingMax,
+    read: () => admission.waiting,
+  },
+  {
+    name: 'guildhall_resumes_waiting',
+    help: 'Sessions of other shards that wait for their turn to go on here.',
+    max: migrationLimiter.waitingMax,
+    read: () => migrationLimiter.waiting,
+  },
+];

@@ -1,0 +1,127 @@
+import type { VoiceListener } from '../actors/call/ports.ts';
+import { createMembership } from '../actors/cluster/delivery/membership.ts';
+import type { Signing } from '../actors/runtime/signing.ts';
+import { createSupervisor } from '../actors/runtime/supervisor.ts';
+import type { RequestHandlers } from '../actors/session/backend.ts';
+import { CLOSE } from '../protocol/closecodes.ts';
+import type { Metric } from '../protocol/metrics.ts';
+import { createFounding } from '../services/guilds/founding.ts';
+import { createIdentity, type Identity } from '../services/identity/identity.ts';
+import type { OAuth } from '../services/oauth/ports.ts';
+import type { Storage } from '../storage/ports.ts';
+import { createAccounts, createOAuth, createProvisional } from './accounts.ts';
+import { type Cluster, standaloneCluster } from './cluster.ts';
+import type { Features, ServiceContext } from './context.ts';
+import type { Foundation } from './foundation.ts';
+import { createLobbies } from './lobbies.ts';
+import { createOwners } from './owners.ts';
+import { createSessions } from './sessions.ts';
+import { createSocial } from './social.ts';
+
+const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
+
+/** For a house without calls. */
+export const NO_CALLS: VoiceListener = { voiceJoined: () => {}, voiceLeft: () => {}, ended: () => {} };
+
+interface ActorPorts {
+  /** Asked for when a session opens. */
+  readonly gatewayUrl: () => string;
+  /** Base URL of this server as clients should use it, without a slash. */
+  readonly publicUrl: () => string;
+  /** Asked for when somebody is somewhere else in voice. */
+  readonly voiceListener?: () => VoiceListener;
+  /** Called when a session asks for a stream. */
+  readonly stream?: RequestHandlers['stream'];
+  /** Signs the attachment URLs of what is sent to gateway sessions. */
+  readonly sign?: Signing['sign'];
+  /** Of which this process is a shard; none when absent. */
+  readonly cluster?: Cluster;
+}
+
+/** The actors of this shard and what ties them together. */
+export function createActors(
+  foundation: Foundation,
+  storage: Storage,
+  {
+    gatewayUrl,
+    publicUrl,
+    voiceListener = () => NO_CALLS,
+    stream = () => {},
+    cluster = standaloneCluster(),
+    ...signing
+  }: ActorPorts,
+) {
+  const { clock, wheel, nextId, randomBytes, onFault } = foundation;
+  const supervisor = createSupervisor();
+  const membership = createMembership(cluster, foundation, () => ({
+    ...{ ...owners, ...sessionActors, wheel, clock },
+    voiceListener: voiceListener(),
+    lobbies: features.lobbies,
+    onFault: (error) => onFault(error, 'membership'),
+  }));
+  const owners = createOwners(foundation, {
+    storage,
+    cluster,
+    supervisor,
+    membership,
+    voiceListener,
+    ...signing,
+  });
+  const { users, applications } = storage;
+  const identity = createIdentity({
+    ...{ users, applications, routing: owners.routing, commit: owners.commit, nextId, randomBytes },
+    security: foundation.security,
+    revoked: (userId, tokenId) => sessionActors.sessions.closeSessionsOf(userId, REVOKED, tokenId),
+    nowMs: () => clock.now(),
+  });
+  const authenticate = async (token: string) =>
+    (await identity.authenticate(token)) ?? features.oauth.authenticate(token);
+  const sessionActors = createSessions(foundation, {
+    ...{ storage, cluster, owners, supervisor, membership, authenticate, gatewayUrl, stream },
+    features: () => features,
+    dispatchesMissed: () => {
+      identity.forgetAll();
+      features.oauth.forgetAll();
+    },
+  });
+  const { sessions, clusterSessions } = sessionActors;
+  const context: ServiceContext = {
+    ...{ ...foundation, ...owners, storage, supervisor, identity, voiceListener, publicUrl, cluster },
+    publishPresence: sessionActors.publishPresence,
+    sessions: () => sessions,
+    features: () => features,
+  };
+  const features = createFeatures(context);
+  const founding = createFounding({
+    ...{ ...context, guildsOwnedMax: foundation.config.guilds_owned_max },
+    nowMs: () => clock.now(),
+    memberJoined: membership.memberJoined,
+  });
+  foundation.metrics.push(...tokenMetrics(identity, features.oauth));
+  const close = (): void => {
+    sessions.close();
+    clusterSessions?.close();
+    features.lobbies.close();
+    features.provisional.close();
+    for (const registry of Object.values(owners.registries)) registry.close();
+  };
+  return { ...context, ...sessionActors, membership, founding, authenticate, features, close };
+}
+
+const createFeatures = (context: ServiceContext): Features => ({
+  oauth: createOAuth(context),
+  accounts: createAccounts(context),
+  provisional: createProvisional(context),
+  ...createLobbies(context),
+  social: createSocial(context),
+});
+
+/** The bound is of both together. */
+const tokenMetrics = (...[identity, oauth]: readonly [Identity, OAuth]): Metric[] =>
+  Object.entries({ own: identity, oauth2: oauth }).map(([kind, tokens]) => ({
+    name: 'guildhall_token_holders_at_hand',
+    help: 'Users whose tokens are in memory: their own, or those of applications that act for them.',
+    labels: { kind },
+    max: identity.cached.max + oauth.cached.max,
+    read: () => tokens.cached.count,
+  }));

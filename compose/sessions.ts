@@ -1,0 +1,139 @@
+import type { Membership } from '../actors/cluster/delivery/membership.ts';
+import { createPresences } from '../actors/cluster/delivery/presences.ts';
+import { createClusterSessions } from '../actors/cluster/delivery/sessions.ts';
+import { createAuthorizeRequests } from '../actors/cluster/routing/authorizerequests.ts';
+import type { Supervisor } from '../actors/runtime/supervisor.ts';
+import type { RequestHandlers } from '../actors/session/backend.ts';
+import {
+  createSessionPersistence,
+  replayAgeMs,
+  type SessionPersistence,
+} from '../actors/session/persistence.ts';
+import type { Principal } from '../actors/session/ports.ts';
+import type { SessionDeps } from '../actors/session/sessions.ports.ts';
+import { GatewaySessions } from '../actors/session/sessions.ts';
+import type { Config } from '../config/config.ts';
+import type { Metric } from '../protocol/metrics.ts';
+import { createBackend } from '../services/sessions/backend.ts';
+import { createVoicePlaces } from '../services/voice/places.ts';
+import type { Storage } from '../storage/ports.ts';
+import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
+import { ownUser } from '../transports/rest/accounts.ts';
+import type { Cluster } from './cluster.ts';
+import type { Features } from './context.ts';
+import type { Foundation } from './foundation.ts';
+import type { Owners } from './owners.ts';
+
+interface SessionPorts {
+  readonly storage: Storage;
+  readonly cluster: Cluster;
+  readonly owners: Owners;
+  readonly supervisor: Supervisor;
+  readonly membership: Pick<Membership, 'subscribe'>;
+  readonly authenticate: (token: string) => Promise<Principal | null>;
+  readonly gatewayUrl: () => string;
+  readonly stream: RequestHandlers['stream'];
+  readonly features: () => Features;
+  /** What another shard has told this one may be missing. */
+  readonly dispatchesMissed: () => void;
+}
+
+/** The sessions that live here, and the ways on which they reach whoever owns their users and guilds. */
+export function createSessions(foundation: Foundation, ports: SessionPorts) {
+  const { config, clock, wheel } = foundation;
+  const { owners, cluster } = ports;
+  const onFault = (error: unknown): void => foundation.onFault(error, 'session');
+  const places = createVoicePlaces({
+    ...owners,
+    onFault: (error) => foundation.onFault(error, 'voice'),
+  });
+  const { resume_window_ms: resumeWindowMs } = config;
+  const presences = createPresences({ ...owners, clock, wheel, cluster, resumeWindowMs, onFault });
+  const { publish, republish } = presences;
+  const userBackend = createBackend({
+    ...{ ...owners, ...ports, places, clock, wheel, publishPresence: publish, onFault },
+    subscribe: ports.membership.subscribe,
+    ownUser: (user, scopes) => ownUser(user, scopes, ports.features().accounts),
+    isClosing: () => foundation.lifetime.over,
+  });
+  const clusterSessions = cluster.links
+    ? createClusterSessions({
+        ...{
+          cluster,
+          links: cluster.links,
+          guilds: owners.guilds,
+          direct: owners.direct,
+          userBackend,
+          clock,
+        },
+        ...{ wheel, onFault, resumeWindowMs, noSubscribers: presences.noSubscribers },
+        streamInterrupted: (guildId) => sessions.journal?.lagging(guildId),
+        dispatchesMissed: ports.dispatchesMissed,
+      })
+    : null;
+  const sessions = sessionsOver(foundation, {
+    ...createSessionPersistence(
+      { ...foundation, isSolo: cluster.directory instanceof SoloDirectory },
+      cluster,
+      () => sessions,
+    ),
+    ...{ supervisor: ports.supervisor, gatewayUrl: ports.gatewayUrl, routing: owners.routing },
+    backend: clusterSessions?.backend ?? userBackend,
+  });
+  foundation.metrics.push(...sessionMetrics(sessions, config));
+  const authorizeRequests = createAuthorizeRequests(() => sessions, cluster);
+  return {
+    places,
+    publishPresence: publish,
+    republishPresences: republish,
+    sessions,
+    clusterSessions,
+    authorizeRequests,
+  };
+}
+
+const sessionsOver = (
+  { config, clock, wheel, randomBytes, onFault }: Foundation,
+  ports: Pick<SessionDeps, 'backend' | 'supervisor' | 'gatewayUrl' | 'routing'> & SessionPersistence,
+) =>
+  new GatewaySessions({
+    ...ports,
+    settings: sessionSettings(config),
+    wheel,
+    nowMs: () => clock.monotonic(),
+    unixMs: () => clock.now(),
+    randomBytes,
+    onFault: (error) => onFault(error, 'session'),
+  });
+
+const SESSION_KINDS = ['bot', 'person', 'application'] as const;
+
+const sessionMetrics = (sessions: GatewaySessions, config: Config): Metric[] => [
+  ...SESSION_KINDS.map((kind) => ({
+    name: 'guildhall_gateway_sessions',
+    help: 'Gateway sessions, connected or resumable: of bots, of people, of applications that act for people.',
+    labels: { kind },
+    max: sessionSettings(config).sessionsMax,
+    read: () => sessions.sizeOf(kind),
+  })),
+  {
+    name: 'guildhall_hydrations_waiting',
+    help: 'Sessions that wait for their turn to be sent a guild.',
+    max: sessionSettings(config).sessionsMax,
+    read: () => sessions.hydrationsWaiting,
+  },
+];
+
+const sessionSettings = (config: Config) => ({
+  resumeWindowMs: config.resume_window_ms,
+  replayFramesMax: config.replay_frames_max,
+  replayAgeMs: replayAgeMs(config),
+  // A session may wait for its client while another socket has already come.
+  sessionsMax: config.sockets_max * 2,
+  maxConcurrency: config.max_concurrency,
+  sessionStartsPerDay: config.session_starts_per_day,
+  limited: config.rate_limits,
+  shardingRequiredGuilds: config.sharding_required_guilds,
+  hydrationsMax: 64,
+  memberRequestsMax: 16,
+});

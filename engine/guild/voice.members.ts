@@ -1,0 +1,115 @@
+import { CHANNEL } from '../../protocol/channeltypes.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { P } from '../../protocol/permissions.ts';
+import { sameVoiceMember, type VoiceMember } from '../call/voicemember.ts';
+import { channelById } from '../permissions/channelbyid.ts';
+import { channelPermissions, timedOutUntilMs } from '../permissions/permissions.ts';
+import type { GuildFact } from './facts.ts';
+import type { Guild } from './guild.ts';
+import { mayStream, suppressed } from './voice.states.ts';
+
+/**
+ * What the calls are to know of a user in voice here; null when the user is not. It goes by what the user may do now,
+ * so it is never behind a permission that was taken away, even where the voice state still shows otherwise.
+ *
+ * @param nowMs Unix milliseconds, for time-outs.
+ */
+export function seatOf(guild: Guild, userId: UserId, nowMs: number): VoiceMember | null {
+  const state = guild.voiceStates.get(userId);
+  const channel = state && channelById(guild, state.channel_id);
+  if (!channel || !guild.members.get(userId)) return null;
+  const { info } = guild;
+  const held = channelPermissions(guild, userId, channel, nowMs);
+  const suppress = suppressed(guild, channel, held, state.suppress);
+  const idles = info.afk_channel_id && info.afk_channel_id !== channel.id;
+  return {
+    callId: channel.id,
+    groupId: channel.id,
+    serverId: guild.id,
+    guildId: guild.id,
+    userId,
+    sessionId: state.session_id,
+    silenced: state.mute || state.self_mute || suppress,
+    deafened: state.deaf || state.self_deaf,
+    mayStream: mayStream(guild, channel, held, suppress),
+    mayPrioritize: (held & P.PRIORITY_SPEAKER) !== 0n,
+    afkAfterMs: idles && channel.type === CHANNEL.GUILD_VOICE ? info.afk_timeout * 1000 : null,
+  };
+}
+
+export type VoiceChange =
+  | { readonly type: 'seated'; readonly voiceMember: VoiceMember }
+  | { readonly type: 'unseated'; readonly userId: UserId }
+  /** The channel is gone, and with it the seats in it: nobody is unseated one by one. */
+  | { readonly type: 'ended'; readonly channelId: ChannelId };
+
+/** Facts that may change what seats say: one user's, or anyone's. All others do not. */
+const REACH: { readonly [T in GuildFact['type']]?: 'everyone' | ((fact: never) => string) } = {
+  voiceStateChanged: ({ userId }: { userId: string }) => userId,
+  voiceStateRepeated: ({ userId }: { userId: string }) => userId,
+  memberUpdated: ({ member }: { member: { user: { id: string } } }) => member.user.id,
+  memberRemoved: ({ user }: { user: { id: string } }) => user.id,
+  roleUpdated: 'everyone',
+  roleDeleted: 'everyone',
+  channelUpdated: 'everyone',
+  channelDeleted: 'everyone',
+  guildUpdated: 'everyone',
+  guildDeleted: 'everyone',
+};
+
+/** The users whose seats these facts may have changed; 'everyone' is everyone in voice. */
+export function membersReached(facts: readonly GuildFact[]): ReadonlySet<UserId> | 'everyone' {
+  const userIds = new Set<UserId>();
+  for (const fact of facts) {
+    const reach = REACH[fact.type];
+    if (reach === 'everyone') return reach;
+    if (reach) userIds.add(reach(fact as never) as UserId);
+  }
+  return userIds;
+}
+
+/**
+ * What is new about the seats after these facts, and what a user asked to be told again. `seats` holds them as they
+ * were and is brought up to date.
+ *
+ * Cost: nothing for facts that bear on no seat, otherwise O(users reached), at most all in voice.
+ */
+export function voiceChanges(
+  guild: Guild,
+  voiceMembers: Map<UserId, VoiceMember>,
+  facts: readonly GuildFact[],
+  nowMs: number,
+): VoiceChange[] {
+  const reached = membersReached(facts);
+  const userIds =
+    reached === 'everyone' ? new Set([...voiceMembers.keys(), ...guild.voiceStates.keys()]) : reached;
+  const deleted = reached === 'everyone' && facts.some((fact) => fact.type === 'guildDeleted');
+  const again = new Set(facts.flatMap((fact) => (fact.type === 'voiceStateRepeated' ? [fact.userId] : [])));
+  const ended = new Set<ChannelId>();
+  const changes: VoiceChange[] = [];
+  for (const userId of userIds) {
+    const before = voiceMembers.get(userId);
+    const voiceMember = deleted ? null : seatOf(guild, userId, nowMs);
+    if (before && (deleted || !guild.channels.has(before.callId))) ended.add(before.callId);
+    if (voiceMember) {
+      voiceMembers.set(userId, voiceMember);
+      if (!before || again.has(userId) || !sameVoiceMember(before, voiceMember))
+        changes.push({ type: 'seated', voiceMember });
+    } else if (before) {
+      voiceMembers.delete(userId);
+      if (!ended.has(before.callId)) changes.push({ type: 'unseated', userId });
+    }
+  }
+  return [...[...ended].map((channelId) => ({ type: 'ended', channelId }) as const), ...changes];
+}
+
+/** When the next time-out of someone in voice ends, Unix milliseconds; null: nobody in voice is in one. */
+export function nextTimeoutEndMs(guild: Guild, nowMs: number): number | null {
+  let earliest = Number.POSITIVE_INFINITY;
+  for (const userId of guild.voiceStates.keys()) {
+    const member = guild.members.get(userId);
+    const untilMs = member ? timedOutUntilMs(member) : 0;
+    if (untilMs > nowMs) earliest = Math.min(earliest, untilMs);
+  }
+  return earliest === Number.POSITIVE_INFINITY ? null : earliest;
+}

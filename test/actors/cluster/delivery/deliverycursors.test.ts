@@ -1,0 +1,82 @@
+// Goal: a session hears what its user is told once, wherever it goes on, and what cannot come again is forgotten.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DeliveryCursors } from '../../../../actors/cluster/delivery/deliverycursors.ts';
+import type { LiveSession } from '../../../../actors/session/backend.ts';
+import { DispatchBody } from '../../../../engine/fanout/body.ts';
+import { directStream } from '../../../../engine/fanout/direct.ts';
+import { type Cursor, StreamCursors } from '../../../../engine/session/cursors.ts';
+
+const RECORD_AGE_MS = 1000;
+
+/** A session whose journal keeps its cursors, and a clock that is set by hand. */
+function arrange() {
+  const clock = { nowMs: 1_000_000 };
+  const heard = new DeliveryCursors({ nowMs: () => clock.nowMs, recordAgeMs: RECORD_AGE_MS });
+  const cursors = new StreamCursors();
+  function session() {
+    const got: string[] = [];
+    const made = {
+      following: (streamId: string, n: number) => cursors.following(1, streamId, n),
+      left: (streamId: string) => cursors.left(1, streamId),
+      deliver({ origin }: DispatchBody) {
+        const laggards = origin && cursors.told(origin.ownerId, origin.n);
+        if (laggards && origin) cursors.toldOne(laggards, 1, origin.n);
+        got.push(origin ? `${origin.ownerId} ${origin.n}` : 'none');
+      },
+    } as unknown as LiveSession;
+    return { session: made, got };
+  }
+  const tell = (to: LiveSession, ownerId: string, n: number) =>
+    heard.deliver(to, new DispatchBody('T', {}, 0, { ownerId, n }));
+  return { clock, heard, cursors, session, tell };
+}
+
+describe('what a session has heard', () => {
+  it('it does not hear again, in whatever order old things come with new ones, here or at its next home', () => {
+    const told = fc.tuple(fc.constantFrom('1', '2', '3'), fc.integer({ min: 1, max: 20 }));
+    fc.assert(
+      fc.property(fc.array(told), fc.array(told), (before, after) => {
+        const { heard, cursors, session, tell } = arrange();
+        const first = session();
+        heard.begin(first.session, null);
+        for (const [owner, n] of before) tell(first.session, directStream(owner), n);
+        const kept = new Map(heard.cursors(first.session));
+        expect(new Map(cursors.of(1))).toEqual(kept);
+        const next = session();
+        heard.begin(next.session, [...kept] as Cursor[]);
+        for (const [owner, n] of after) tell(next.session, directStream(owner), n);
+        const all = [...first.got, ...next.got];
+        for (const owner of ['1', '2', '3']) {
+          const numbers = all.flatMap((each) =>
+            each.startsWith(`${directStream(owner)} `) ? [Number(each.split(' ')[1])] : [],
+          );
+          expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+          const asked = [...before, ...after].flatMap(([of, n]) => (of === owner ? [n] : []));
+          if (asked.length > 0) expect(numbers.at(-1)).toBe(Math.max(...asked));
+        }
+      }),
+    );
+  });
+
+  it('is forgotten when the database has forgotten it', () => {
+    const { clock, heard, cursors, session, tell } = arrange();
+    const { session: one, got } = session();
+    heard.begin(one, null);
+    tell(one, directStream('1'), 5);
+    clock.nowMs += RECORD_AGE_MS * 3;
+    tell(one, directStream('2'), 5);
+    expect(heard.cursors(one).map(([id]) => id)).toEqual([directStream(''), directStream('2')]);
+    expect(cursors.of(1).map(([id]) => id)).toEqual([directStream(''), directStream('2')]);
+    expect(got.length).toBe(2);
+  });
+
+  it('concerns no stream of a guild, and no session that is at home elsewhere', () => {
+    const { heard, session, tell } = arrange();
+    const [here, elsewhere] = [session(), session()];
+    heard.begin(here.session, null);
+    for (const n of [5, 5, 4]) tell(here.session, '1', n);
+    for (const n of [5, 5, 4]) tell(elsewhere.session, directStream('1'), n);
+    expect([here.got.length, elsewhere.got.length]).toEqual([3, 3]);
+  });
+});

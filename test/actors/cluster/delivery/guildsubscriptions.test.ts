@@ -1,0 +1,398 @@
+// Goal: whoever tells a guild's stream, each session of the home has every dispatch once, and hears when nobody tells it.
+import { describe, expect, it } from 'vitest';
+import {
+  type GuildSubscription,
+  GuildSubscriptions,
+} from '../../../../actors/cluster/delivery/guildsubscriptions.ts';
+import { LocalSessions } from '../../../../actors/cluster/delivery/localsessions.ts';
+import type { LocalSession } from '../../../../actors/cluster/delivery/peer.ts';
+import type { SessionReference } from '../../../../actors/cluster/delivery/remote.ts';
+import type { Links } from '../../../../actors/cluster/ports.ts';
+import type {
+  Owner,
+  Ownership,
+  OwnershipChange,
+  SessionFrame,
+  Subscribed,
+} from '../../../../actors/placement/ports.ts';
+import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
+import type { LiveSession } from '../../../../actors/session/backend.ts';
+import type { DispatchBody } from '../../../../engine/fanout/body.ts';
+import { NotServed } from '../../../../protocol/faults.ts';
+
+const GUILD = '9';
+
+type Question = {
+  readonly to: string;
+  readonly wanted: readonly (GuildSubscription<SessionReference> & { caughtUp?(n: number): void })[];
+  answer(how: Subscribed | Error): Promise<void>;
+};
+
+/** The number of a dispatch, by the epoch of who told it. */
+const numberOf = (epoch: number, counter: number): number => epoch * 2 ** 32 + counter;
+const shown = (n: number): string => `${Math.floor(n / 2 ** 32)}:${n % 2 ** 32}`;
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Who owns the guild, as a test says. */
+function scripted() {
+  const hearers: ((change: OwnershipChange) => void)[] = [];
+  const script = { owner: null as Owner | null };
+  const ownership = {
+    self: { id: 'self', instance: 'self' },
+    get view() {
+      return { owners: [script.owner], shards: [] };
+    },
+    partitionOf: () => 0,
+    ownerOf: () => script.owner,
+    owns: () => script.owner?.instance === 'self',
+    onChange: (run: (change: OwnershipChange) => void) => {
+      hearers.push(run);
+      return () => undefined;
+    },
+  } as unknown as Ownership;
+  const own = (instance: string | null, epoch = 1) => {
+    script.owner = instance === null ? null : { shardId: instance, instance, epoch };
+    for (const hear of hearers) hear({ moved: [0], gone: [], came: [] });
+    return turn();
+  };
+  return { ownership, own };
+}
+
+/** Questions that wait for the test to answer them. */
+function questioned() {
+  const questions: Question[] = [];
+  const ask = (to: string, wanted: Question['wanted']) =>
+    new Promise<readonly Subscribed[]>((resolve, reject) => {
+      const answer = (how: Subscribed | Error) => {
+        if (how instanceof Error) reject(how);
+        else resolve(wanted.map(() => how));
+        return turn();
+      };
+      questions.push({ to, wanted, answer });
+    });
+  /** The question that is open, as the test takes it for the only one. */
+  async function asked(): Promise<Question> {
+    await turn();
+    const [question, ...more] = questions.splice(0);
+    if (!question || more.length > 0) throw new Error(`${more.length + (question ? 1 : 0)} questions`);
+    return question;
+  }
+  return { ask, asked };
+}
+
+function arrange() {
+  const clock = new VirtualClock();
+  const { ownership, own } = scripted();
+  const { ask, asked } = questioned();
+  const left: LiveSession[] = [];
+  const followed: GuildSubscriptions = new GuildSubscriptions({
+    ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic() },
+    router: {
+      askShard: (to, _method, [, wanted]) => ask(to, wanted as Question['wanted']) as Promise<never>,
+    },
+    peer: (shardId, instance) => home.peer(shardId, instance),
+    reference: (entered, peer) => home.reference(entered, peer),
+    subscribeHere: (_guildId, wanted) => ask('here', wanted as never),
+    unsubscribeHere: (_guildId, session) => left.push(session),
+    streamInterrupted: () => undefined,
+    onFault: () => undefined,
+  });
+  const links = { tell: () => undefined, onBroken: () => undefined } as unknown as Links;
+  const home: LocalSessions = new LocalSessions(
+    {
+      ...{ links, ownership, nowMs: () => clock.monotonic() },
+      peerLost: (peer) => followed.peerLost(peer),
+      direct: (session, body) => session.deliver(body),
+      deliveriesMissed: () => undefined,
+    },
+    followed,
+  );
+  const heard = new Map<LocalSession, string[]>();
+  const enter = (sessionId: string): LocalSession => {
+    const deliver = ({ t, d, origin }: DispatchBody) =>
+      heard.get(entered)?.push(origin ? shown(origin.n) : `${t} ${JSON.stringify(d)}`);
+    const identity = { sessionId, userId: '1', bot: false, intents: 0, over: false };
+    const entered = home.add({
+      ...identity,
+      deliver,
+      following: () => undefined,
+    } as unknown as LiveSession);
+    heard.set(entered, []);
+    return entered;
+  };
+  const frame = (n: number, ...handles: number[]): SessionFrame => ({
+    ...{ kind: 'dispatch', t: 'ANY', json: Buffer.from('{}'), ownerId: GUILD, n },
+    handles: Uint32Array.from(handles),
+  });
+  const following = (handle: number, n: number): SessionFrame => ({
+    ...{ kind: 'following', handle, ownerId: GUILD, epoch: 0, n },
+  });
+  return {
+    ...{ clock, followed, home, enter, own, asked, frame, following, left },
+    heard: (entered: LocalSession) => heard.get(entered)?.splice(0),
+  };
+}
+
+const handleOf = ({ wanted }: Question, at = 0): number => wanted[at]?.session.session.handle ?? 0;
+
+/** A session that hears the guild of shard `a` up to 10. */
+async function live(house: ReturnType<typeof arrange>, sessionId = 'one') {
+  await house.own('a');
+  const entered = house.enter(sessionId);
+  const following = house.followed.subscribe(entered, GUILD, null);
+  const question = await house.asked();
+  expect(question.wanted[0]?.after).toBeNull();
+  const handle = handleOf(question);
+  house.home.frames('a', [house.following(handle, numberOf(1, 10))]);
+  await question.answer('member');
+  expect(await following).toBe('member');
+  return { entered, handle };
+}
+
+describe('a followed guild', () => {
+  it('continues at its new owner after the last received dispatch, and ignores its old owner', async () => {
+    const house = arrange();
+    const { entered, handle } = await live(house);
+    house.home.frames('a', [house.frame(numberOf(1, 11), handle), house.frame(numberOf(1, 12), handle)]);
+    await house.own('b', 2);
+    const question = await house.asked();
+    expect([question.to, question.wanted[0]?.after]).toEqual(['b', numberOf(1, 12)]);
+    const next = handleOf(question);
+    house.home.frames('a', [house.frame(numberOf(1, 13), handle)]);
+    house.home.frames('b', [
+      house.frame(numberOf(1, 13), next),
+      house.following(next, numberOf(2, 0)),
+      house.frame(numberOf(2, 1), next),
+    ]);
+    await question.answer('member');
+    expect(house.heard(entered)).toEqual(['1:11', '1:12', '1:13', '2:1']);
+  });
+
+  it('is had again from where another stood for the session, as a home had asked late that let it go', async () => {
+    const house = arrange();
+    const { entered, handle } = await live(house);
+    const other = house.enter('other');
+    house.home.frames('a', [house.frame(numberOf(1, 11), handle)]);
+    house.followed.sessionReplaced(entered, GUILD, numberOf(1, 11));
+    house.followed.sessionReplaced(other, GUILD, numberOf(1, 11));
+    // What the others here have heard meanwhile says nothing of this one.
+    house.home.frames('a', [house.frame(numberOf(1, 14))]);
+    house.clock.advance(200);
+    const question = await house.asked();
+    expect(question.wanted.map(({ after }) => after)).toEqual([numberOf(1, 11)]);
+    house.home.frames('a', [house.frame(numberOf(1, 12), handle), house.following(handle, numberOf(1, 14))]);
+    await question.answer('member');
+    expect(house.heard(entered)).toEqual(['1:11', '1:12']);
+  });
+
+  it('is not shown anew to who has it, however often it is told of having joined', async () => {
+    const house = arrange();
+    const { entered, handle } = await live(house);
+    house.home.frames('a', [house.frame(numberOf(1, 11), handle)]);
+    const joined = house.followed.subscribe(entered, GUILD, null);
+    const question = await house.asked();
+    expect(question.wanted.map(({ after }) => after)).toEqual([numberOf(1, 11)]);
+    house.home.frames('a', [house.following(handle, numberOf(1, 11))]);
+    await question.answer('member');
+    expect(await joined).toBe('member');
+  });
+
+  it('is not heard twice from a shard that has lost it and has it again', async () => {
+    const house = arrange();
+    const { entered, handle } = await live(house);
+    await house.own('a', 2);
+    const question = await house.asked();
+    // On its way when the guild was lost, and told again by who has it now.
+    house.home.frames('a', [
+      house.frame(numberOf(1, 11), handle),
+      house.following(handle, numberOf(1, 11)),
+      house.frame(numberOf(1, 11), handle),
+      house.following(handle, numberOf(2, 0)),
+    ]);
+    await question.answer('member');
+    house.home.frames('a', [house.frame(numberOf(2, 1), handle)]);
+    expect(house.heard(entered)).toEqual(['1:11', '2:1']);
+  });
+
+  it('is asked for from behind what each has, when a question is lost midway', async () => {
+    const house = arrange();
+    const one = await live(house, 'one');
+    const two = house.enter('two');
+    void house.followed.subscribe(two, GUILD, null);
+    const joined = await house.asked();
+    house.home.frames('a', [house.following(handleOf(joined), numberOf(1, 10))]);
+    await joined.answer('member');
+    await house.own('b', 2);
+    const question = await house.asked();
+    const handles = [handleOf(question, 0), handleOf(question, 1)] as const;
+    // The first has got all, the second a part of it, when the link breaks.
+    house.home.frames('b', [
+      ...[house.frame(numberOf(1, 11), ...handles), house.frame(numberOf(1, 12), handles[0])],
+      ...[house.following(handles[0], numberOf(2, 0)), house.frame(numberOf(2, 1), handles[0])],
+    ]);
+    house.home.broken('b');
+    await question.answer(new NotServed('lost'));
+    house.clock.advance(1000);
+    const again = await house.asked();
+    const afters = again.wanted.map(({ session, after }) => [session.session.sessionId, after]);
+    expect(Object.fromEntries(afters)).toEqual({ one: numberOf(2, 1), two: numberOf(1, 11) });
+    // What is told under the earlier talk finds nobody.
+    house.home.frames('b', [house.frame(numberOf(2, 2), ...handles)]);
+    expect([house.heard(one.entered), house.heard(two)]).toEqual([['1:11', '1:12', '2:1'], ['1:11']]);
+  });
+
+  it('is shown anew to who has been away for too long, but not to who is being resumed', async () => {
+    const house = arrange();
+    const { entered } = await live(house);
+    await house.own('b', 2);
+    const question = await house.asked();
+    await question.answer('tooOld');
+    const anew = await house.asked();
+    expect(anew.wanted[0]?.after).toBeNull();
+    house.home.frames('b', [house.following(handleOf(anew), numberOf(2, 20))]);
+    await anew.answer('member');
+    const resumed = house.followed.subscribe(house.enter('resumed'), GUILD, 5, true);
+    const strict = await house.asked();
+    expect(strict.wanted[0]?.after).toBe(5);
+    await strict.answer('tooOld');
+    expect(await resumed).toBe('tooOld');
+    // A client ignores a guild that it knows, unless it was away.
+    expect(house.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}","unavailable":true}`]);
+  });
+
+  it('becomes unavailable once after ten seconds without an owner, and is requested whole from the next', async () => {
+    const house = arrange();
+    const { entered } = await live(house);
+    await house.own(null);
+    for (let second = 0; second < 9; second += 1) {
+      house.clock.advance(1000);
+      await turn();
+    }
+    expect(house.heard(entered)).toEqual([]);
+    for (let second = 0; second < 20; second += 1) {
+      house.clock.advance(1000);
+      await turn();
+    }
+    expect(house.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}","unavailable":true}`]);
+    await house.own('b', 2);
+    expect((await house.asked()).wanted[0]?.after).toBeNull();
+  });
+
+  it('is told to be gone to who was put out of it unheard', async () => {
+    const house = arrange();
+    const { entered } = await live(house);
+    await house.own('b', 2);
+    await (await house.asked()).answer('gone');
+    expect(house.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}"}`]);
+    expect(house.followed.stream(GUILD)).toBeUndefined();
+    expect(entered.guildIds.size).toBe(0);
+  });
+
+  it("is received directly from its own shard, and elsewhere after its actor's last position", async () => {
+    const house = arrange();
+    await house.own('self');
+    const entered = house.enter('one');
+    const following = house.followed.subscribe(entered, GUILD, null);
+    const question = await house.asked();
+    expect(question.to).toBe('here');
+    await question.answer('member');
+    expect(await following).toBe('member');
+    house.followed.guildReleased(GUILD, numberOf(1, 77));
+    await house.own('b', 2);
+    expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 77));
+  });
+
+  it.each([
+    ['at once when the session has ended', null],
+    ['when a session that moves should have arrived', 15_000],
+  ] as const)('is left at its own shard %s', async (_how, keptMs) => {
+    const house = arrange();
+    await house.own('self');
+    const entered = house.enter('one');
+    void house.followed.subscribe(entered, GUILD, null);
+    await (await house.asked()).answer('member');
+    house.followed.leave(entered, keptMs);
+    expect(house.followed.stream(GUILD)).toBeUndefined();
+    expect(house.left).toEqual(keptMs === null ? [entered.session] : []);
+    house.clock.advance(16_000);
+    expect(house.left).toEqual([entered.session]);
+  });
+
+  it('is requested after its last position when its user rejoins while no shard serves it', async () => {
+    const house = arrange();
+    const { entered } = await live(house);
+    await house.own(null);
+    void house.followed.subscribe(entered, GUILD, null);
+    expect(house.heard(entered)).toEqual([]);
+    await house.own('b', 2);
+    house.clock.advance(1000);
+    expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 10));
+  });
+
+  it('is kept when its user rejoins before the removal is received', async () => {
+    const house = arrange();
+    const { entered, handle } = await live(house);
+    void house.followed.subscribe(entered, GUILD, null);
+    const question = await house.asked();
+    const left = { t: 'GUILD_DELETE', json: Buffer.from(`{"id":"${GUILD}"}`) };
+    house.home.frames('a', [
+      { ...house.frame(numberOf(1, 11), handle), ...left } as SessionFrame,
+      house.following(handle, numberOf(1, 12)),
+    ]);
+    await question.answer('member');
+    await house.own('b', 2);
+    expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 12));
+    expect(house.heard(entered)).toEqual(['1:11']);
+  });
+
+  it('continues after the last position of an actor that subscribed its sessions while it was leaving', async () => {
+    const house = arrange();
+    const { entered } = await live(house);
+    await house.own('self', 2);
+    const question = await house.asked();
+    await house.own(null);
+    question.wanted[0]?.caughtUp?.(numberOf(2, 3));
+    house.followed.guildReleased(GUILD, numberOf(2, 4));
+    await question.answer('member');
+    await house.own('b', 3);
+    expect((await house.asked()).wanted[0]?.after).toBe(numberOf(2, 4));
+    expect(house.heard(entered)).toEqual([]);
+  });
+
+  it('sends GUILD_DELETE to sessions that have not caught up when their user leaves', async () => {
+    const house = arrange();
+    const [away, back] = [await live(house, 'away'), await live(house, 'back')];
+    await house.own('self', 2);
+    const question = await house.asked();
+    const [first, second] = question.wanted;
+    expect(first?.session).toBe(away.entered.session);
+    second?.caughtUp?.(numberOf(2, 1));
+    // Who hears it was told by the guild itself.
+    house.followed.memberRemoved(GUILD, '1');
+    await question.answer('gone');
+    expect([house.heard(away.entered), house.heard(back.entered)]).toEqual([
+      [`GUILD_DELETE {"id":"${GUILD}"}`],
+      [],
+    ]);
+    expect(house.followed.stream(GUILD)).toBeUndefined();
+  });
+
+  it('continues where its sessions stopped receiving, though this shard owned it again meanwhile', async () => {
+    const house = arrange();
+    await house.own('self');
+    void house.followed.subscribe(house.enter('one'), GUILD, null);
+    await (await house.asked()).answer('member');
+    await house.own('b', 2);
+    house.followed.guildReleased(GUILD, numberOf(1, 77));
+    const late = await house.asked();
+    // While the question to that one is under way the guild is here and gone again.
+    await house.own('self', 3);
+    house.followed.guildReleased(GUILD, numberOf(3, 5));
+    await house.own('b', 4);
+    await late.answer(new NotServed('lost'));
+    house.clock.advance(1000);
+    expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 77));
+  });
+});

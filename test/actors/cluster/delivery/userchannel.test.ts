@@ -1,0 +1,69 @@
+// Goal: a session is open with whoever owns its user, and is taken for open only where it has been.
+import { describe, expect, it } from 'vitest';
+import type { LocalSession } from '../../../../actors/cluster/delivery/peer.ts';
+import { type UserChannelPorts, UserChannels } from '../../../../actors/cluster/delivery/userchannel.ts';
+import type { Owner, Ownership, OwnershipChange } from '../../../../actors/placement/ports.ts';
+import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
+
+const REOPENED = { guildIds: [], isWhole: true };
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** A user of this shard, whose owner fails as often as the test says. */
+function arrange() {
+  const clock = new VirtualClock();
+  const hearers = new Set<(change: OwnershipChange) => void>();
+  let owner: Owner = { shardId: 'self', instance: 'self', epoch: 1 };
+  const ownership = {
+    self: { id: 'self', instance: 'self' },
+    partitionOf: () => 0,
+    owns: () => true,
+    ownerOf: () => owner,
+    onChange(run: (change: OwnershipChange) => void) {
+      hearers.add(run);
+      return () => void hearers.delete(run);
+    },
+  } as unknown as Ownership;
+  const opened: string[] = [];
+  const state = { failures: 0 };
+  const line = new UserChannels({
+    ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic(), resumeWindowMs: 1000 },
+    cursors: () => [],
+    userBackend: {
+      async reopenAtOwner() {
+        if (state.failures === 0) return REOPENED;
+        state.failures -= 1;
+        throw new Error('The database is away.');
+      },
+    },
+    reopened: ({ session }: LocalSession) => opened.push(session.sessionId),
+    onFault: () => undefined,
+  } as unknown as UserChannelPorts);
+  const entered = { session: { sessionId: 's1', userId: '1', over: false } } as unknown as LocalSession;
+  const move = async () => {
+    owner = { ...owner, epoch: owner.epoch + 1 };
+    for (const hear of [...hearers]) hear({ moved: [0], gone: [], came: [] });
+    await turn();
+  };
+  return { line, entered, state, opened, move };
+}
+
+describe('a session whose user changes hands', () => {
+  it('is opened anew when it was open', async () => {
+    const { line, entered, opened, move } = arrange();
+    expect(await line.reopen(entered, null)).toEqual(REOPENED);
+    await move();
+    expect(opened).toEqual(['s1']);
+  });
+
+  it('waits for whoever opens it, and knows its guilds, when it was not', async () => {
+    const { line, entered, state, opened, move } = arrange();
+    state.failures = 1;
+    await expect(line.reopen(entered, null)).rejects.toThrow('away');
+    await move();
+    expect(opened).toEqual([]);
+    expect(await line.reopen(entered, null)).toEqual(REOPENED);
+    await move();
+    expect(opened).toEqual(['s1']);
+  });
+});

@@ -1,0 +1,235 @@
+// Goal: when a machine is gone with its disk, its sessions go on from the copy that another shard has kept.
+import { describe, expect, it } from 'vitest';
+import type { OwnershipChange, Router, ShardInfo } from '../../../actors/placement/ports.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { CrashedJournals } from '../../../actors/session/crashedjournals.ts';
+import { Journal } from '../../../actors/session/journal.ts';
+import { JournalReplicas, JournalReplication } from '../../../actors/session/journalreplica.ts';
+import { plainOf } from '../../../actors/session/record.ts';
+import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
+import { LinkFault } from '../../../protocol/faults.ts';
+import { MemoryJournals } from '../../support/memoryjournals.ts';
+import { arrange, BOT, dispatchOf, FakeSink, identifyWith, settled } from './harness.ts';
+
+const AGE_MS = 150_000;
+
+class Net {
+  readonly clock = new VirtualClock();
+  readonly shards = new Map<string, ReturnType<typeof shard>>();
+  readonly gone = new Set<string>();
+  /** Shards that do not answer; `losing`: of the next question only the answer is lost. */
+  readonly silent = new Set<string>();
+  readonly losing = new Set<string>();
+
+  add(id: string, place: string, host = id) {
+    const added = shard(this, { id, instance: `${id}-run`, host } as ShardInfo, place);
+    this.shards.set(id, added);
+    this.change({ came: [added.self] });
+    return added;
+  }
+
+  get view() {
+    const shards = [...this.shards.values()].map(({ self }) => self).filter(({ id }) => !this.gone.has(id));
+    return { revision: 1, shards, owners: [] };
+  }
+
+  change(change: Partial<OwnershipChange>): void {
+    for (const { hearers } of this.shards.values())
+      for (const hear of hearers) hear({ moved: [], gone: [], came: [], ...change });
+  }
+
+  kill(id: string): void {
+    const killed = this.shards.get(id);
+    this.gone.add(id);
+    if (killed) this.change({ gone: [killed.self] });
+  }
+
+  async ask(to: string, method: string, args: readonly unknown[]): Promise<unknown> {
+    await Promise.resolve();
+    if (this.silent.has(to) || this.gone.has(to)) throw new LinkFault('unreachable', 'planted');
+    const answer = await this.shards.get(to)?.handlers.get(method)?.(structuredClone(args) as never);
+    if (this.losing.delete(to)) throw new LinkFault('lost', 'planted');
+    return answer;
+  }
+
+  async pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 50) {
+      await settled();
+      this.clock.advance(50);
+    }
+    await settled();
+  }
+}
+
+function shard(net: Net, self: ShardInfo, place: string) {
+  const { clock } = net;
+  const wheel = new TimerWheel(clock);
+  const store = new MemoryJournals(() => clock.now(), place);
+  const handlers = new Map<string, (args: never) => unknown>();
+  const hearers = new Set<(change: OwnershipChange) => void>();
+  const faults: unknown[] = [];
+  const ports = {
+    ownership: {
+      self,
+      get view() {
+        return net.view;
+      },
+      onChange(run: (change: OwnershipChange) => void) {
+        hearers.add(run);
+        return () => void hearers.delete(run);
+      },
+    },
+    router: {
+      askShard: (to, method, args) => net.ask(to, method, args) as Promise<never>,
+      serve: (method, run) => void handlers.set(method, run as (args: never, ...rest: never[]) => unknown),
+    } satisfies Pick<Router, 'askShard' | 'serve'>,
+    ...{ store, clock, wheel },
+    settings: { bytesMax: 64 << 20, ageMs: AGE_MS },
+    onFault: (error: unknown) => faults.push(error),
+  };
+  const buddy = new JournalReplication({
+    ...ports,
+    rotate: () => journal.rotate(),
+    score: (_, peer) => peer.charCodeAt(0),
+  });
+  const copies = new JournalReplicas(ports);
+  const journal = new Journal(store.begin(self.id, self.instance), {
+    ...{ settings: ports.settings, clock, wheel, onFault: ports.onFault },
+    tap: (batch, segment, at) => buddy.append(batch, segment, at),
+  });
+  let made = self.id.charCodeAt(0);
+  const randomBytes = (size: number) => new Uint8Array(size).fill(++made);
+  const house = arrange({}, { journal, randomBytes }, clock);
+  const dead = new CrashedJournals({
+    ...{ store, clock, settings: { framesMax: 512, ageMs: AGE_MS } },
+    hasCrashed: async ({ instance }) => !net.view.shards.some((live) => live.instance === instance),
+    onDamage: (_, damages) => faults.push(damages),
+  });
+  async function open() {
+    const outcome = await house.sessions.identify(identifyWith(), new FakeSink());
+    await settled();
+    if (outcome.kind !== 'open') throw new Error('not open');
+    return outcome.session as GatewaySessionActor;
+  }
+  const take = async ({ id: sessionId }: GatewaySessionActor, seq: number) => {
+    const taking = dead.take({ sessionId, principal: plainOf(BOT), seq }, true);
+    await net.pass(200);
+    return taking;
+  };
+  return { self, store, handlers, hearers, faults, buddy, copies, journal, house, open, take };
+}
+
+/** Two shards of which each is the other's buddy, and a session of one. */
+async function paired() {
+  const net = new Net();
+  const a = net.add('a', 'disk-1');
+  const b = net.add('b', 'disk-2');
+  await net.pass(2000);
+  const session = await a.open();
+  await net.pass(500);
+  return { net, a, b, session };
+}
+
+const jsons = (taking: Awaited<ReturnType<ReturnType<typeof shard>['take']>>) =>
+  taking.kind === 'taken'
+    ? taking.record.missed.map(({ json }) => (JSON.parse(json) as { content: string }).content)
+    : taking.kind;
+
+describe('a copy of a journal', () => {
+  it('is kept by one shard on another disk, on another machine if there is one', () => {
+    const net = new Net();
+    const a = net.add('a', 'disk-1', 'machine-1');
+    net.add('x', 'disk-1', 'machine-2');
+    net.add('c', 'disk-2', 'machine-1');
+    net.add('b', 'disk-3', 'machine-3');
+    return net.pass(100).then(() => expect(a.buddy.shardId).toBe('b'));
+  });
+
+  it('is needed by nobody who shares the place with all others', async () => {
+    const net = new Net();
+    const a = net.add('a', 'disk');
+    net.add('b', 'disk');
+    const session = await a.open();
+    await net.pass(3000);
+    expect([a.buddy.shardId, a.buddy.waitingBytes, session.over]).toEqual([null, 0, false]);
+  });
+
+  it('has what sessions were sent before it began only by their numbers, and all after', async () => {
+    const net = new Net();
+    const a = net.add('a', 'disk-1');
+    const early = await a.open();
+    early.deliver(dispatchOf('before', net.clock.monotonic()));
+    await net.pass(500);
+    const b = net.add('b', 'disk-2');
+    await net.pass(2000);
+    const seq = early.seq;
+    early.deliver(dispatchOf('after', net.clock.monotonic()));
+    const late = await a.open();
+    await net.pass(500);
+    net.kill('a');
+    expect(jsons(await b.take(early, seq))).toEqual(['after']);
+    expect(jsons(await b.take(late, late.seq))).toEqual([]);
+    expect(b.faults).toEqual([]);
+  });
+
+  it('loses and doubles nothing with lost answers and silence', async () => {
+    const { net, a, b, session } = await paired();
+    const { seq } = session;
+    const said: string[] = [];
+    for (let round = 0; round < 30; round += 1) {
+      if (round % 7 === 0) net.losing.add('b');
+      if (round % 10 === 3) net.silent.add('b');
+      if (round % 10 === 6) net.silent.delete('b');
+      if (round % 11 === 0) a.journal.rotate();
+      said.push(`no. ${round}`);
+      session.deliver(dispatchOf(`no. ${round}`, net.clock.monotonic()));
+      await net.pass(250);
+    }
+    net.silent.clear();
+    await net.pass(5000);
+    expect(a.buddy.waitingBytes).toBe(0);
+    net.kill('a');
+    expect(jsons(await b.take(session, seq))).toEqual(said);
+    expect(b.faults).toEqual([]);
+  });
+
+  it('is begun again when it fell too far behind, and replays nothing wrong', async () => {
+    const { net, a, b, session } = await paired();
+    net.silent.add('b');
+    const { seq } = session;
+    for (let count = 0; count < 20; count += 1) {
+      session.deliver(dispatchOf('x'.repeat(1 << 20), net.clock.monotonic()));
+      await net.pass(50);
+      expect(a.buddy.waitingBytes).toBeLessThanOrEqual(a.buddy.waitingBytesMax);
+    }
+    net.silent.clear();
+    await net.pass(8000);
+    const before = session.seq;
+    session.deliver(dispatchOf('after', net.clock.monotonic()));
+    await net.pass(1000);
+    net.kill('a');
+    expect(jsons(await b.take(session, before))).toEqual(['after']);
+    expect(seq).toBeLessThan(before);
+  });
+
+  it('knows nothing of a session whose client has seen more', async () => {
+    const { net, b, session } = await paired();
+    net.kill('a');
+    expect((await b.take(session, session.seq + 1)).kind).toBe('unknown');
+    expect((await b.take(session, session.seq)).kind).toBe('taken');
+  });
+
+  it('ends with its shard, when that stays away', async () => {
+    const net = new Net();
+    const a = net.add('a', 'disk-1');
+    const b = net.add('b', 'disk-2');
+    await net.pass(2000);
+    await a.open();
+    await net.pass(1000);
+    expect(b.copies.bytes).toBeGreaterThan(0);
+    net.kill('a');
+    net.clock.advance(AGE_MS + 1000);
+    expect(b.copies.bytes).toBe(0);
+  });
+});

@@ -1,0 +1,110 @@
+// Goal: each session of a user hears what is told directly in the order of its stream, whenever it comes over from another
+// owner or home.
+import { expect, test } from 'vitest';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import type { UserSession } from '../../../actors/user/user.shell.ts';
+import { UserDelivery } from '../../../actors/user/userdelivery.ts';
+import { DispatchBody } from '../../../engine/fanout/body.ts';
+import { ALL_SESSIONS, directStream } from '../../../engine/fanout/direct.ts';
+import type { UserId } from '../../../protocol/ids.ts';
+import { ALL_INTENTS } from '../../../protocol/intents.ts';
+import { settled } from '../session/harness.ts';
+
+const USER = '1' as UserId;
+const CHANNEL = '9';
+const STREAM = directStream(CHANNEL);
+
+/** A user's inbox over a database that answers when the test says so, and what each session was delivered, by number. */
+function arrange() {
+  const clock = new VirtualClock();
+  const sessions: UserSession[] = [];
+  const heard = new Map<string, number[]>();
+  const waiting: (() => void)[] = [];
+  /** How much of the channel's stream the database has. */
+  let stored = 0;
+  const places = () =>
+    Array.from({ length: stored }, (_, at) => ({
+      ...{ userId: USER, ownerId: CHANNEL, n: at + 1, atMs: clock.now() },
+    }));
+  const inboxes = new UserDelivery({
+    users: { sessions: () => sessions, listeners: () => sessions },
+    owns: () => true,
+    store: {
+      async deliveriesTo() {
+        await new Promise<void>((resolve) => waiting.push(resolve));
+        return places();
+      },
+      recordsAt: async (at) =>
+        at.map(({ ownerId, n }) => {
+          const to = { kind: 'users' as const, userIds: [USER] };
+          const dispatches = [{ t: 'MESSAGE_CREATE', d: { n }, to, n, ears: ALL_SESSIONS }];
+          return { ownerId, n, dispatches } as never;
+        }),
+    },
+    // A home drops what is not beyond what the session has.
+    deliver({ sessionId }, { origin }) {
+      const had = heard.get(sessionId) ?? [];
+      if (origin && origin.n > (had.at(-1) ?? 0)) had.push(origin.n);
+    },
+    clock,
+    wheel: new TimerWheel(clock),
+    recordAgeMs: 60_000,
+    onFault: (fault) => expect.fail(String(fault)),
+  });
+  const make = (sessionId: string): UserSession => {
+    heard.set(sessionId, []);
+    return {
+      ...{ sessionId, userId: USER, intents: ALL_INTENTS, bot: false, authorization: null },
+      ...{ shard: [0, 1] as const, over: false, deliver: () => undefined },
+    };
+  };
+  return {
+    ...{ inboxes, heard },
+    open(sessionId: string) {
+      sessions.push(make(sessionId));
+      inboxes.sessionOpened(USER);
+    },
+    /** Comes over from another owner or home, where it has heard the stream up to `n`. */
+    rejoin(sessionId: string, n: number) {
+      const session = make(sessionId);
+      return inboxes.rejoin(session, [[STREAM, n]], async () => sessions.push(session));
+    },
+    /** The channel tells its dispatch `n`, and says by it that the one before was told, too. */
+    tell(n: number) {
+      stored = Math.max(stored, n);
+      const origin = { ownerId: STREAM, n, after: n - 1 };
+      inboxes.deliver(USER, ALL_SESSIONS, new DispatchBody('MESSAGE_CREATE', { n }, 0, origin));
+    },
+    /** Lets the database answer what it was asked by now. */
+    async answer() {
+      await settled();
+      for (const resolve of waiting.splice(0)) resolve();
+      await settled();
+    },
+  };
+}
+
+test('a gap in the stream is looked up, and what came meanwhile follows', async () => {
+  const { heard, open, tell, answer } = arrange();
+  open('first');
+  for (const n of [1, 2, 4, 5]) tell(n);
+  await answer();
+  tell(6);
+  expect(heard.get('first')).toEqual([1, 2, 3, 4, 5, 6]);
+});
+
+test('a session that comes over while a gap is looked up hears what it has missed in order', async () => {
+  const { heard, open, rejoin, tell, answer } = arrange();
+  open('first');
+  for (const n of [1, 2, 3, 4, 5, 6, 8]) tell(n);
+  await settled();
+  // The look for the seventh is under way, and knows nothing of this one.
+  const joined = rejoin('second', 4);
+  await answer();
+  await answer();
+  expect((await joined).isWhole).toBe(true);
+  tell(9);
+  expect(heard.get('second')).toEqual([5, 6, 7, 8, 9]);
+  expect(heard.get('first')).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});

@@ -1,0 +1,167 @@
+// Goal: the first frame of a connection never travels with the response to the upgrade, which some clients would lose.
+
+import type { WebSocket } from 'uWebSockets.js';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { startServer } from '../../../transports/http/server.ts';
+import { type Attached, SocketUpgrades, type UpgradedSocket } from '../../../transports/http/upgrade.ts';
+import { LIMITS } from '../gateway/harness.ts';
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+class Recorder implements UpgradedSocket {
+  readonly address = '127.0.0.1';
+  readonly calls: string[] = [];
+  readonly codes: number[] = [];
+  ws: WebSocket<Attached<Recorder>> | null = null;
+  received(bytes: Uint8Array): void {
+    this.calls.push(`received ${Buffer.from(bytes).toString()}`);
+  }
+  drained(): void {}
+  closed(code: number): void {
+    this.calls.push('closed');
+    this.codes.push(code);
+  }
+  sweep(): void {
+    this.calls.push('sweep');
+  }
+  extendDeadlines(ms: number): void {
+    this.calls.push(`grant ${ms}`);
+  }
+  terminate(): void {
+    this.calls.push('cut');
+    this.ws?.close();
+  }
+}
+
+/** A door whose timers fire when the test says so, with one client connected by hand. */
+async function connected() {
+  const timers: { readonly run: () => void; readonly delayMs: number }[] = [];
+  const sweeps: (() => void)[] = [];
+  const time = { nowMs: 0 };
+  const socket = new Recorder();
+  const upgrades = new SocketUpgrades<Recorder>({
+    settings: { ...LIMITS, socketsMax: 10, socketsPerIpMax: 10 },
+    frameBytesMax: 100,
+    wheel: {
+      add(run) {
+        sweeps.push(run);
+        return { cancel() {} };
+      },
+      after: (run) => void sweeps.push(run),
+      pause: async () => false,
+    },
+    realTime: {
+      monotonic: () => time.nowMs,
+      setTimer(run, delayMs) {
+        const timer = { run, delayMs };
+        timers.push(timer);
+        return { cancel: () => void timers.splice(timers.indexOf(timer), 1) };
+      },
+    },
+    nowMs: () => time.nowMs,
+    onFault: (fault) => {
+      throw fault;
+    },
+    admit: () => ({ socket, refusal: null }),
+    opened(ws) {
+      socket.calls.push('opened');
+      socket.ws = ws;
+      ws.send('HELLO');
+    },
+  });
+  const server = await startServer({
+    host: '127.0.0.1',
+    port: 0,
+    installers: [(app) => upgrades.install(app, ['/'], false)],
+  });
+  const client = connect(server.port, '127.0.0.1');
+  const received: Buffer[] = [];
+  client.on('data', (bytes) => received.push(bytes));
+  client.write(
+    'GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+  );
+  await once(client, 'data');
+  closers.push(
+    () => client.destroy(),
+    () => server.close(),
+  );
+  return { door: upgrades, socket, client, received, timers, sweeps, time };
+}
+
+const text = (received: readonly Buffer[]) => Buffer.concat(received).toString('latin1');
+
+test('sends the response to the upgrade alone, and the first frame when its delay is over', async () => {
+  const { received, timers, socket, client, time } = await connected();
+  expect(text(received)).toMatch(/^HTTP\/1\.1 101 /);
+  expect(text(received).split('\r\n\r\n')).toEqual([expect.any(String), '']);
+  expect(socket.calls).toEqual([]);
+  expect(timers.map(({ delayMs }) => delayMs)).toEqual([50]);
+  time.nowMs = 50;
+  timers.shift()?.run();
+  await once(client, 'data');
+  expect(text(received).split('\r\n\r\n')[1]?.slice(2)).toBe('HELLO');
+  expect(socket.calls).toEqual(['opened']);
+  expect(timers).toEqual([]);
+});
+
+test('opens before a frame that comes earlier is received', async () => {
+  const { client, socket, timers, time } = await connected();
+  client.write(Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69]));
+  await once(client, 'data');
+  expect(socket.calls).toEqual(['opened', 'received hi']);
+  time.nowMs = 50;
+  timers.shift()?.run();
+  expect(socket.calls).toEqual(['opened', 'received hi']);
+});
+
+test('does not sweep a socket before it is opened, and forgets one that has left', async () => {
+  const { client, socket, sweeps, timers, time } = await connected();
+  sweeps.shift()?.();
+  expect(socket.calls).toEqual([]);
+  client.destroy();
+  await expect.poll(() => socket.calls).toEqual(['closed']);
+  time.nowMs = 50;
+  timers.shift()?.run();
+  expect(socket.calls).toEqual(['closed']);
+});
+
+test('puts deadlines off by how long the process stood still, before it looks after them', async () => {
+  const { socket, sweeps, timers, time } = await connected();
+  time.nowMs = 50;
+  timers.shift()?.run();
+  for (const nowMs of [1000, 2500]) {
+    time.nowMs = nowMs;
+    sweeps.shift()?.();
+  }
+  expect(socket.calls).toEqual(['opened', 'sweep', 'sweep']);
+  time.nowMs = 2500 + 1000 + 120_000;
+  sweeps.shift()?.();
+  expect(socket.calls.slice(3)).toEqual(['grant 120000', 'sweep']);
+});
+
+test('opens what it cuts, so that nothing stays connected when the server closes', async () => {
+  const { door: upgrades, socket, timers } = await connected();
+  upgrades.close();
+  expect(socket.calls.slice(0, 2)).toEqual(['opened', 'cut']);
+  expect(timers).toEqual([]);
+});
+
+test.each([
+  [1000, 1000],
+  [4200, 4200],
+  [1012, 1006],
+  [3040, 1006],
+])(
+  'is told of a close frame with code %i as %i: of 1012 to 3999 the library says nothing',
+  async (sent, told) => {
+    const { client, socket } = await connected();
+    client.write(Buffer.from([0x88, 0x82, 0, 0, 0, 0, sent >> 8, sent & 255]));
+    await expect.poll(() => socket.codes).toEqual([told]);
+  },
+);
