@@ -9,14 +9,12 @@ import { createFounding } from '../services/guilds/founding.ts';
 import { createIdentity, type Identity } from '../services/identity/identity.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
 import type { Storage } from '../storage/ports.ts';
-import { createAccounts, createOAuth, createProvisional } from './accounts.ts';
 import { type Cluster, standaloneCluster } from './cluster.ts';
 import type { Features, ServiceContext } from './context.ts';
+import { createAccounts, createLobbies, createOAuth, createProvisional, createSocial } from './features.ts';
 import type { Foundation } from './foundation.ts';
-import { createLobbies } from './lobbies.ts';
 import { createOwners } from './owners.ts';
 import { createSessions } from './sessions.ts';
-import { createSocial } from './social.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
 

@@ -1,8 +1,26 @@
-import type { HandoverParticipant } from '../actors/cluster/membership/handover.ts';
-import type { Directory, Links } from '../actors/cluster/ports.ts';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { type HandoverParticipant, handoverOf } from '../actors/cluster/membership/handover.ts';
+import { createOwnership, type ShardOwnership } from '../actors/cluster/membership/ownership.ts';
+import type { Directory, LinkExtension, Links } from '../actors/cluster/ports.ts';
+import { createRouter } from '../actors/cluster/routing/router.ts';
 import type { Placement } from '../actors/placement/ports.ts';
 import { standalone } from '../actors/placement/standalone.ts';
+import { VERSION } from '../actors/runtime/version.ts';
+import type { Config } from '../config/config.ts';
+import type { EngineOptions } from '../embedding.ts';
+import * as lease from '../engine/placement/lease.ts';
+import type { Metric } from '../protocol/metrics.ts';
+import { Secret } from '../services/identity/secret.ts';
+import { openJournals } from '../storage/journal/openjournals.ts';
 import type { Journals } from '../storage/journal/port.ts';
+import type { Storage } from '../storage/ports.ts';
+import { readLinkTls } from '../transports/cluster/certificates.ts';
+import { etcdDirectory } from '../transports/cluster/directory.etcd.ts';
+import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
+import { createLinks, type GrpcLinks } from '../transports/cluster/links.ts';
+import { bytesWaiting, linkMetrics } from '../transports/cluster/metrics.ts';
+import type { Foundation } from './foundation.ts';
 
 /** What makes this process one of many. Alone, every question is answered "here". */
 export interface Cluster extends Placement {
@@ -27,3 +45,265 @@ export const standaloneCluster = (): Cluster => ({
   participants: new Map(),
   admits: null,
 });
+
+/** The cluster, as the engine begins and ends it. */
+export interface OpenCluster extends Cluster {
+  /** Null while this process is alone. */
+  readonly id: string | null;
+  readonly partitions: number;
+  /** Enters it; resolves when this shard serves what it could have at once. */
+  enter(adminUrl: string | null): Promise<void>;
+  /** For how long partitions that are to be ours are not served yet. */
+  lagMs(): number;
+  /** What waits for other shards. */
+  linkBytes(): number;
+  unready(): { cluster?: string };
+  /** Leaves it: others may take what this shard owns from now on. */
+  close(): Promise<void>;
+}
+
+interface ClusterPorts {
+  readonly storage: Pick<Storage, 'cluster'>;
+  /** Classes that travel over links, beside secrets. */
+  readonly extensions: readonly LinkExtension[];
+}
+
+const INSTANCE_BYTES = 8;
+
+const SECRETS: LinkExtension = {
+  tag: 16,
+  Class: Secret,
+  pack: (secret: Secret) => secret.reveal(),
+  unpack(text: unknown) {
+    if (typeof text !== 'string') throw new TypeError('A secret is a text.');
+    return new Secret(text);
+  },
+};
+
+const WHY: Readonly<Record<string, string>> = {
+  joining: 'This shard is not in the cluster yet.',
+  suspended: 'The directory has not been heard of for too long: nothing is decided here.',
+  draining: 'This shard gives away what it owns.',
+  left: 'This shard has left the cluster.',
+};
+
+/**
+ * Makes this process a shard of the cluster that the directory keeps, or none. It is no member before `enter`.
+ *
+ * @throws RangeError for settings that do not go together, and what opening the links' port throws.
+ */
+export async function openCluster(
+  foundation: Foundation,
+  directory: Directory | null,
+  ports: ClusterPorts,
+): Promise<OpenCluster> {
+  const { config } = foundation;
+  if (directory === null) return openAlone(config);
+  const self = identityOf(foundation);
+  let journals: Journals | null = null;
+  let links: GrpcLinks;
+  try {
+    journals = await openJournals(foundation, self);
+    links = await linksOf(foundation, self, ports.extensions);
+  } catch (error) {
+    journals?.writer.close();
+    await directory.close();
+    throw error;
+  }
+  const participants = new Map<string, HandoverParticipant>();
+  const handover = handoverOf(participants);
+  const beforeRejoin = new Set<() => Promise<void>>();
+  const ownership = ownershipOf(foundation, ports, { self, links, directory, handover, beforeRejoin });
+  ownership.onChange(({ came, gone }) => {
+    if (came.length + gone.length > 0) links.follow(ownership.view.shards);
+  });
+  const router = createRouter({
+    ...{ ownership, links },
+    clock: foundation.clock,
+    wheel: foundation.wheel,
+    randomBytes: foundation.randomBytes,
+    deadlineMs: config.command_deadline_ms,
+    answers: (key) => {
+      const fence = ownership.heldUnder(key);
+      return fence !== null && ports.storage.cluster.isLast(fence);
+    },
+    onFault: (where, fault) => foundation.onFault(fault, where),
+  });
+  links.serve(router.handler);
+  foundation.metrics.push(...metricsOf({ ownership, router, links }, config));
+  return {
+    ...{ ownership, router, links, directory, participants, journals, beforeRejoin },
+    id: config.cluster_id,
+    partitions: directory.partitions,
+    admits: (id) => ownership.owns(id),
+    enter: (adminUrl) => ownership.start(adminUrl),
+    lagMs: () => ownership.lagMs,
+    linkBytes: () => bytesWaiting(links),
+    unready() {
+      const why = WHY[ownership.state];
+      return why === undefined ? {} : { cluster: why };
+    },
+    async close() {
+      handover.abandon(() => true);
+      await ownership.close();
+      router.close();
+      await links.close();
+      await directory.close();
+    },
+  };
+}
+
+const openAlone = (config: Config): OpenCluster => ({
+  ...standaloneCluster(),
+  id: null,
+  partitions: config.partitions,
+  enter: async () => undefined,
+  lagMs: () => 0,
+  linkBytes: () => 0,
+  unready: () => ({}),
+  close: async () => undefined,
+});
+
+/**
+ * The directory that the embedding program brings, or the settings name; null: this process is alone.
+ *
+ * @throws RangeError when shards were to have a database each, and what reading the certificates throws.
+ */
+export function directoryOf(
+  foundation: Foundation,
+  given: Pick<EngineOptions, 'directory' | 'storage'>,
+): Directory | null {
+  const { config } = foundation;
+  if (!given.directory && config.etcd_urls === null)
+    return config.journal === 'on' ? new SoloDirectory(config.partitions) : null;
+  if (!given.storage && config.database_url === null)
+    throw new RangeError('Shards share a database: many of them need PostgreSQL. Set database_url.');
+  return given.directory ?? etcdOf(foundation, config.etcd_urls ?? '');
+}
+
+const etcdOf = ({ config, clock, randomBytes, onFault }: Foundation, urls: string): Directory =>
+  etcdDirectory(
+    {
+      urls: urls.split(',').map((url) => url.trim()),
+      username: config.etcd_username,
+      password: config.etcd_password,
+      ca: config.etcd_ca_file === null ? null : readFileSync(config.etcd_ca_file),
+      clusterId: config.cluster_id,
+      partitions: config.partitions,
+      leaseTtlMs: config.lease_ttl_ms,
+    },
+    {
+      ...{ clock, lease },
+      random: () => chanceOf(randomBytes),
+      onFault: (error, what) => onFault(error, `etcd: ${what}`),
+    },
+  );
+
+const UINT32 = 2 ** 32;
+
+/** 0 to 1. */
+const chanceOf = (randomBytes: Foundation['randomBytes']): number =>
+  Buffer.from(randomBytes(4)).readUInt32LE() / UINT32;
+
+type Self = ReturnType<typeof identityOf>;
+
+/** Who this shard is; the same name after a restart, another run. */
+function identityOf({ config, clock, randomBytes }: Foundation) {
+  const host = hostname();
+  const made = `${host}-${config.link_port || process.pid}`.toLowerCase().replace(/[^a-z0-9-]/g, '-');
+  return {
+    id: config.shard_id ?? made.slice(-63).replace(/^-+/, ''),
+    instance: Buffer.from(randomBytes(INSTANCE_BYTES)).toString('hex'),
+    host,
+    pid: process.pid,
+    weight: config.shard_weight,
+    version: VERSION,
+    startedMs: clock.now(),
+    adminUrl: null,
+  };
+}
+
+const LOOPBACK = /^(127\.|::1$|localhost$)/;
+
+/** @throws what reading the certificates and listening throw. */
+async function linksOf(
+  { config, clock, logger, onFault }: Foundation,
+  self: Self,
+  extensions: readonly LinkExtension[],
+): Promise<GrpcLinks> {
+  const tls = readLinkTls(config);
+  if (tls === null && !LOOPBACK.test(config.link_host))
+    logger.warn(
+      { link_host: config.link_host },
+      'Links are in the clear, and whoever reaches them is trusted: give them certificates (link_ca_file).',
+    );
+  return createLinks({
+    self,
+    clusterId: config.cluster_id,
+    host: config.link_host,
+    port: config.link_port,
+    address: config.link_address,
+    tls,
+    bytesMax: config.link_bytes_max,
+    extensions: [SECRETS, ...extensions],
+    ...{ clock, logger },
+    onFault: (where, fault, details) => onFault(fault, where, details),
+  });
+}
+
+const ownershipOf = (
+  { config, clock, wheel, randomBytes, worker, onFault }: Foundation,
+  { storage }: ClusterPorts,
+  {
+    self,
+    links,
+    directory,
+    handover,
+    beforeRejoin,
+  }: {
+    readonly self: Self;
+    readonly links: GrpcLinks;
+    readonly directory: Directory;
+    readonly handover: ReturnType<typeof handoverOf>;
+    readonly beforeRejoin: ReadonlySet<() => Promise<void>>;
+  },
+): ShardOwnership =>
+  createOwnership({
+    ...{ directory, handover, clock, wheel },
+    numbered(number) {
+      worker.number = number;
+    },
+    self: { ...self, address: links.address },
+    store: storage.cluster,
+    random: () => chanceOf(randomBytes),
+    handoverTimeoutMs: config.handover_timeout_ms,
+    async beforeRejoin() {
+      await Promise.all([...beforeRejoin].map((run) => run()));
+    },
+    onFault: (error, what) => onFault(error, `cluster: ${what}`),
+  });
+
+function metricsOf(
+  {
+    ownership,
+    router,
+    links,
+  }: {
+    readonly ownership: ShardOwnership;
+    readonly router: ReturnType<typeof createRouter>;
+    readonly links: GrpcLinks;
+  },
+  { link_bytes_max }: Config,
+): Metric[] {
+  const self = ownership.self.instance;
+  const owned = () => ownership.view.owners.filter((owner) => owner?.instance === self).length;
+  return [
+    { name: 'guildhall_partitions_owned', help: 'Partitions that this shard owns.', read: owned },
+    {
+      name: 'guildhall_epoch_lag_ms',
+      help: 'For how long partitions that are to be owned here are not served yet.',
+      read: () => ownership.lagMs,
+    },
+    ...linkMetrics(links, router, link_bytes_max),
+  ];
+}

@@ -18,7 +18,7 @@ import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
 import type { createResidents, OwnerAccess } from './owners.ts';
 
-/** What accounts, lobbies and friends add to the house. Made by `accounts.ts`, `lobbies.ts` and `social.ts`. */
+/** What accounts, lobbies and friends add to the engine; made in `features.ts`. */
 export interface Features {
   readonly oauth: OAuth;
   readonly accounts: Accounts;

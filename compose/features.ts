@@ -1,0 +1,347 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { routed } from '../actors/cluster/routing/routed.ts';
+import { FreshLobbies } from '../actors/lobby/fresh.ts';
+import { Games } from '../actors/lobby/games.ts';
+import { lobbyMachine } from '../actors/lobby/lobby.machine.ts';
+import { LobbyShell } from '../actors/lobby/lobby.shell.ts';
+import { Registry } from '../actors/runtime/registry.ts';
+import { TimerWheel } from '../actors/runtime/wheel.ts';
+import { isPublic } from '../config/config.ts';
+import type { LobbyState } from '../engine/lobby/lobby.ts';
+import { createPasswordHasher } from '../media/crypto/passwords.ts';
+import { CLOSE } from '../protocol/closecodes.ts';
+import type { ApplicationId, UserId } from '../protocol/ids.ts';
+import { assembleAccounts } from '../services/accounts/accounts.ts';
+import { withoutBanned } from '../services/accounts/bans.ts';
+import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
+import { countingRefusals } from '../services/accounts/refusedsignins.ts';
+import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
+import { secretHasher } from '../services/lobbies/secrethash.ts';
+import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
+import type { Matchmaking } from '../services/matchmaking/ports.ts';
+import { oauthGuilds } from '../services/oauth/guilds.ts';
+import { createOAuth as assemble } from '../services/oauth/oauth.ts';
+import type { OAuth } from '../services/oauth/ports.ts';
+import type { Provisional } from '../services/players/ports.ts';
+import { startProvisional } from '../services/players/start.ts';
+import { channelsOfPairs } from '../services/privatechannels/pairs.ts';
+import {
+  accountRoutes,
+  LOBBY_ROUTES,
+  MATCHMAKING_ROUTES,
+  oauthRoutes,
+  PROVISIONAL_ROUTES,
+  SOCIAL_ROUTES,
+} from '../services/routes.ts';
+import { createActivities } from '../services/social/activities.ts';
+import { createDirectMessages } from '../services/social/directmessages.ts';
+import { createFriendCache } from '../services/social/friendcache.ts';
+import { createFriends } from '../services/social/friends.ts';
+import { createHeadlessSessions } from '../services/social/headlesssessions.ts';
+import { UnstoredInvites } from '../services/social/invites.ts';
+import { JoinSecrets, joinSecretLookup, recordActivities } from '../services/social/joinsecrets.ts';
+import { createShowInvite } from '../services/social/messagerules.ts';
+import type { Social } from '../services/social/ports.ts';
+import { createRelationships } from '../services/social/relationships.ts';
+import { createRoleConnections } from '../services/social/roleconnections.ts';
+import { createUserSettings } from '../services/social/settings.ts';
+import { residentMetrics } from '../transports/admin/residentmetrics.ts';
+import { createOutgoing } from '../transports/identity/outgoing.ts';
+import { createOutbox } from '../transports/mail/outbox.ts';
+import { createSmtpMailer } from '../transports/mail/smtp.ts';
+import { inviteCode } from '../transports/rest/resources/invites.ts';
+import type { Features, ServiceContext } from './context.ts';
+import { serverSecret } from './stores.ts';
+
+/**
+ * Accounts of people over the house: real hashes, letters by mail or into the outbox, nobody who is banned, and what of it
+ * metrics show.
+ */
+export function createAccounts(context: ServiceContext): Accounts {
+  const passwords = createPasswordHasher();
+  context.metrics.push({
+    name: 'guildhall_password_hashes_waiting',
+    help: 'Passwords that wait to be hashed.',
+    max: passwords.waiting.max,
+    read: () => passwords.waiting.count,
+  });
+  const accounts = accountsOver(context, passwords);
+  return countingRefusals(
+    withoutBanned(accounts, (userId) => context.features().provisional.isBanned(userId)),
+    context.metrics,
+  );
+}
+
+function accountsOver(context: ServiceContext, passwords: Passwords): Accounts {
+  const { config, storage, clock, nextId, randomBytes } = context;
+  const accounts = assembleAccounts({
+    accounts: storage.accounts,
+    users: storage.users,
+    userChanges: context.users,
+    identity: context.identity,
+    passwords,
+    mailer: mailerOf(context),
+    secret: () => serverSecret(config, storage, randomBytes),
+    commit: context.commitAsOwner,
+    registrationOpen: () =>
+      config.registration === 'auto' ? !isPublic(config) : config.registration === 'open',
+    addressLimits: config.rate_limits,
+    publicUrl: context.publicUrl,
+    nextId,
+    nowMs: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    randomBytes,
+    routing: context.routing,
+    security: context.security,
+    onFault: (error) => context.onFault(error, 'accounts'),
+  });
+  return routed(accounts, accountRoutes(storage.accounts), context.cluster);
+}
+
+function mailerOf({ config, clock, logger, mailer }: ServiceContext): Mailer {
+  if (mailer !== null) return mailer;
+  const { smtp_url: url, mail_from: from, data_dir: folder } = config;
+  if (url !== null) return createSmtpMailer({ url, from });
+  return createOutbox({
+    folder: folder === null ? null : join(folder, 'outbox'),
+    from,
+    nowMs: () => clock.now(),
+    written: (path) => logger.info({ path }, 'A letter was written: there is no mail server.'),
+  });
+}
+
+const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The authorization was revoked.' };
+
+export function createOAuth(context: ServiceContext): OAuth {
+  const { storage, nextId, randomBytes, clock, guilds } = context;
+  const { applications, users, settings } = storage;
+  const closeSessions = context.routing.tellAll(
+    'oauth.revoked',
+    (userId: UserId, applicationId: ApplicationId) =>
+      context.sessions().closeSessionsOfGrant(userId, applicationId, REVOKED),
+  );
+  const oauth = assemble({
+    security: context.security,
+    ...{ applications, users, settings, nextId, randomBytes, routing: context.routing },
+    store: storage.oauth,
+    commit: context.commit,
+    commitAsOwner: context.commitAsOwner,
+    nowMs: () => clock.now(),
+    publicUrl: context.publicUrl,
+    isBanned: (userId) => context.features().provisional.isBanned(userId),
+    merge: (order) => context.features().provisional.merge(order),
+    revoked(userId, applicationId) {
+      closeSessions(userId, applicationId);
+      context.features().social.activities.takeBack(userId, applicationId);
+    },
+    // What hangs on a grant ends by itself; that it does not must not make the revocation look failed.
+    deauthorized: (userId, applicationId) =>
+      context
+        .features()
+        .provisional.deauthorized(userId, applicationId)
+        .catch((fault: unknown) => context.onFault(fault, 'deauthorized')),
+    ...oauthGuilds(guilds, users),
+  });
+  return routed(oauth, oauthRoutes(applications), context.cluster);
+}
+
+/** The largest answer that is read from an identity provider: its documents are small. */
+const ANSWER_BYTES_MAX = 256 << 10;
+const ANSWER_TIMEOUT_MS = 10_000;
+const REQUESTS_MAX = 64;
+
+/** Provisional accounts of this house; what an earlier run left unfinished is taken up as soon as the house stands. */
+export function createProvisional(context: ServiceContext): Provisional {
+  const { config, storage, clock, notifier, onFault } = context;
+  const outgoing = createOutgoing({
+    privateOrigins: originsOf(config.identity_issuers_private),
+    extraCa: config.identity_ca_file === null ? null : readFileSync(config.identity_ca_file, 'utf8'),
+    timeoutMs: ANSWER_TIMEOUT_MS,
+    bytesMax: ANSWER_BYTES_MAX,
+    requestsMax: REQUESTS_MAX,
+  });
+  const provisional = startProvisional({
+    storage,
+    outgoing,
+    signOut: (userId) => context.features().accounts.closeAll(userId, null),
+    oauth: () => context.features().oauth,
+    mergeables: () => [context.features().lobbies, context.features().social],
+    commit: context.commitAsOwner,
+    routing: context.routing,
+    notify(userId, t, d, among) {
+      notifier.notify(userId, t, d, { own: true, applications: among ?? 'all' });
+      context.hooks.tap.see(t, d, userId);
+    },
+    wheel: context.wheel,
+    onFault: (error) => onFault(error, 'provisional'),
+    nextId: context.nextId,
+    nowMs: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    randomBytes: context.randomBytes,
+  });
+  return routed(provisional, PROVISIONAL_ROUTES, context.cluster);
+}
+
+/** Origins out of a list that commas part. */
+const originsOf = (list: string | null): ReadonlySet<string> =>
+  new Set(
+    (list ?? '').split(',').flatMap((text) => (URL.canParse(text.trim()) ? [new URL(text).origin] : [])),
+  );
+
+/** Relationships between people and what hangs on them, over the actors and stores. */
+export function createSocial(context: ServiceContext): Social {
+  const { storage, users, clock, commit, wheel, randomBytes, routing, notifier } = context;
+  const friendCache = createFriendCache(storage.relationships, routing);
+  const joinSecrets = new JoinSecrets();
+  const unstoredInvites = new UnstoredInvites();
+  const channels = channelsOfPairs(context);
+  const onFault = (error: unknown) => context.onFault(error, 'social');
+  const common = {
+    storage,
+    friendCache,
+    joinSecrets: joinSecretLookup(joinSecrets, routing),
+    unstoredInvites,
+    commit,
+    notifier,
+    routing,
+    onFault,
+    listeners: (userId: UserId) => users.listeners(userId),
+    nowMs: () => clock.now(),
+    monotonicMs: () => clock.monotonic(),
+    related: (a: ApplicationId, b: ApplicationId) => context.features().provisional.related(a, b),
+    hasAuthorized: async (userId: UserId, applicationId: ApplicationId) =>
+      (await context.features().oauth.granted(userId, applicationId)) !== null,
+  };
+  const { introduce, ...friends } = createFriends({ ...common, relationships: () => relationships });
+  const { merge, unmerge, ...relationships } = createRelationships({
+    ...common,
+    ...storage,
+    commitAndNotify: context.commitAndNotify,
+    introduce,
+    tap: context.hooks.tap,
+    relationsChanged: channels.relationsChanged,
+  });
+
+  const social: Social = {
+    ...friends,
+    relationships,
+    messages: createDirectMessages({
+      ...common,
+      inPrivate: context.inPrivate,
+      open: context.openPrivate,
+      contactPolicy: context.config.direct_messages_from,
+      showInvite: createShowInvite(common),
+      env: () => ({ nowMs: clock.now(), nextId: context.nextId }),
+      isProvisional: (userId) => context.features().provisional.isProvisional(userId),
+    }),
+    activities: {
+      ...createActivities({ ...common, guildIds: (userId) => notifier.guildIdsOf(userId) }),
+      ...createHeadlessSessions({
+        ...{ ...common, joinSecrets, users, wheel, randomBytes },
+        presenceChanged: appearing(context, friends),
+      }),
+    },
+    roleConnections: createRoleConnections({ ...storage, commit }),
+    settings: createUserSettings({ ...storage, commit }),
+
+    acting: recordActivities(joinSecrets, () => clock.now()),
+    ended: ({ sessionId }) => joinSecrets.end(sessionId),
+
+    blocks: (userId, other) => friendCache.blocks(userId, other),
+    friends: (userId, other, applicationId) => friendCache.friends(userId, other, applicationId),
+    merge: (from, to) => merge(from, to).then(() => channels.move(from, to)),
+    unmerge,
+    // Sessions of the game are not told: they have ended with its tokens.
+    async forgetGame(applicationId) {
+      await commit(applicationId, [{ type: 'gameRelationsForgotten', applicationId }]);
+      friendCache.forgetAll();
+    },
+  };
+  return routed(social, SOCIAL_ROUTES, context.cluster);
+}
+
+/** Guilds and friends hear how somebody appears who has no session. */
+const appearing =
+  ({ publishPresence, users }: ServiceContext, { presented }: Pick<Social, 'presented'>) =>
+  (userId: UserId, presence: Parameters<Social['presented']>[1]): void => {
+    publishPresence(userId, users.guildIds(userId), presence);
+    presented(userId, presence);
+  };
+
+/** The shortest tick of a game, and how late one may come. */
+const GAME_TICK_MS = 10;
+const UINT32 = 2 ** 32;
+
+const gamesOf = ({ clock, randomBytes, onFault }: ServiceContext, wheel: TimerWheel): Games =>
+  new Games({
+    wheel,
+    monotonic: () => clock.monotonic(),
+    nowMs: () => clock.now(),
+    random: () => Buffer.from(randomBytes(4)).readUInt32LE() / UINT32,
+    onFault: (error) => onFault(error, 'game'),
+  });
+
+export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies' | 'games' | 'matchmaking'> {
+  const { config, aggregate, clock, wheel, storage, logger, randomBytes, onFault } = context;
+  const fresh = new FreshLobbies();
+  const gameWheel = new TimerWheel(clock, GAME_TICK_MS);
+  const games = gamesOf(context, gameWheel);
+  const registry = new Registry<LobbyState, LobbyShell>({
+    machine: lobbyMachine,
+    backlogMax: config.guild_backlog_max,
+    idleMs: config.user_idle_ms,
+    supervisor: context.supervisor,
+    clock,
+    wheel,
+    admits: context.cluster.admits,
+    makeShell: (id, send) =>
+      new LobbyShell(
+        id,
+        {
+          ...aggregate,
+          lobbies: storage.lobbies,
+          fresh,
+          messageWindowMax: config.guild_message_window_max,
+          voiceListener: context.voiceListener,
+          listener: assembly.listener,
+          ...{ wheel, games, toEach: context.notifier.recipientOf, route: context.notifier.route },
+        },
+        send,
+      ),
+    onBug: (id, error) => logger.error({ err: error, kind: 'lobby', id }, 'A bug ended an actor.'),
+  });
+  const assembly: LobbyAssembly = assembleLobbies({
+    ...context,
+    registry,
+    fresh,
+    secretHash: secretHasher({ tokenSecret: config.token_secret, settings: storage.settings, randomBytes }),
+    inviteCode: () => inviteCode(randomBytes),
+    onFault: (error) => onFault(error, 'lobby'),
+  });
+  context.cluster.participants.set('lobby', registry);
+  context.metrics.push(...residentMetrics('lobby', registry), {
+    name: 'guildhall_lobby_members_connected',
+    help: 'Members of lobbies who have a session open.',
+    read: () => assembly.membersConnected(),
+  });
+  games.onDefined = () => {
+    for (const shell of registry.shells()) shell.play();
+  };
+  const { lobbies } = assembly;
+  const matchmaking: Matchmaking = new Matchmaker({
+    ...{ lobbies, clock, wheel, nextId: context.nextId },
+    ...{ notifier: context.notifier, routing: context.routing },
+    onFault: (error) => onFault(error, 'matchmaking'),
+  });
+  const close = (): void => {
+    matchmaking.close();
+    lobbies.close();
+    gameWheel.stop();
+  };
+  return {
+    lobbies: routed({ ...lobbies, close }, LOBBY_ROUTES, context.cluster),
+    games,
+    matchmaking: routed(matchmaking, MATCHMAKING_ROUTES, context.cluster),
+  };
+}
