@@ -10,99 +10,107 @@ import type {
 } from '../../protocol/link.ts';
 import type { Fence } from '../../storage/database/driver.ts';
 
-/** One process of the cluster, as the others know it. */
+/** One process of the cluster, as published in the directory. */
 export interface ShardInfo {
-  /** Stable over restarts: `shard-0`. */
+  /** Stable across restarts, for example `shard-0`. */
   readonly id: string;
-  /** Of this run: two runs of one shard never share it. */
+  /** Unique for each run: a restarted shard has a new instance. */
   readonly instance: string;
-  /** Where its links are served, `host:port`. */
+  /** Address of its link server, `host:port`. */
   readonly address: string;
-  /** Base URL of its admin API; null when it serves none. */
+  /** Base URL of its admin API; null without an admin API. */
   readonly adminUrl: string | null;
   readonly host: string;
   readonly pid: number;
-  /** Its share of the partitions, relative to the others'. */
+  /** Relative weight in the distribution of partitions. */
   readonly weight: number;
-  /** The ten bits of its snowflakes; no two living shards share it. */
+  /** Ten-bit worker number of its snowflakes; no two live shards share one. */
   readonly worker: number;
-  /** The program's version, `major.minor.patch`. */
+  /** Program version, `major.minor.patch`. */
   readonly version: string;
   /** Unix milliseconds. */
   readonly startedMs: number;
-  /** It takes no partition any more and gives away those it has. */
+  /** The shard claims no partitions and releases those that it owns. */
   readonly draining: boolean;
 }
 
-/** The owner of a partition. The database raises the epoch with each change of owner; 0 until it is published. */
+/**
+ * The owner of a partition. The database raises the epoch with each change of owner; 0 until the owner publishes it.
+ */
 export interface Owner {
   readonly shardId: string;
   readonly instance: string;
   readonly epoch: number;
 }
 
-/** The cluster as the directory knows it. */
+/** Snapshot of membership and ownership from the directory. */
 export interface ClusterView {
-  /** Ascending. */
+  /** Increases with every change. */
   readonly revision: number;
-  /** Living shards, by id. */
+  /** Live shards, sorted by id. */
   readonly shards: readonly ShardInfo[];
-  /** By partition; null while nobody owns it. */
+  /** Indexed by partition; null without an owner. */
   readonly owners: readonly (Owner | null)[];
 }
 
 export type ShardState = 'joining' | 'serving' | 'suspended' | 'draining' | 'left';
 
-/** What has changed of who owns what; sent after the view has, and, empty, when what this shard may do has changed. */
+/**
+ * Change of ownership or membership, sent after `view` is updated. All lists are empty when only this shard's state
+ * changed.
+ */
 export interface OwnershipChange {
-  /** Partitions whose owner is another one than before (or none), ours and others'. */
+  /** Partitions of any shard whose owner or epoch changed, or which lost their owner. */
   readonly moved: readonly number[];
-  /** Shards that are gone; `instance` tells a restarted one from the one before. */
+  /** Shards that left; `instance` distinguishes a restarted shard from its previous run. */
   readonly gone: readonly ShardInfo[];
   readonly came: readonly ShardInfo[];
 }
 
-/** What this shard may decide, and who may decide the rest. */
+/** What this shard may decide, and which shard decides the rest. */
 export interface Ownership {
-  /** This shard; null while it is alone. */
+  /** This shard; null in standalone mode. */
   readonly self: ShardInfo | null;
-  /** One process, one owner: nothing is fenced, routed or logged. */
+  /** A single process owns everything: nothing is fenced, routed or logged. */
   readonly standalone: boolean;
   readonly state: ShardState;
   partitionOf(id: string): number;
-  /** Whether this shard decides for the aggregate now. */
+  /** Whether this shard owns the aggregate and its lease is safe. */
   owns(id: string): boolean;
-  /** The shard that owns the partition of the id; null while no shard does. */
+  /** The owner of the id's partition; null without an owner. */
   ownerOf(id: string): Owner | null;
   /**
-   * What a commit of this aggregate must carry. `alone`: nothing. Null: it may not be written from here now, as the
-   * lease is not safe or the partition has no owner.
+   * The fence that a commit of this aggregate must carry; `alone` needs none. Null rejects the commit: the lease is not
+   * safe, or the partition has no owner.
    */
   fenceOf(id: string): Fence | 'alone' | null;
   readonly view: ClusterView;
-  /** Answers how to stop hearing. */
+  /** Returns the function that removes the listener. */
   onChange(run: (change: OwnershipChange) => void): () => void;
-  /** Called when the database refused this shard's epoch (by default the current one): releases the partition and claims it again. */
+  /**
+   * Reports that the database rejected this shard's epoch (by default the current one): releases the partition, then
+   * claims it again.
+   */
   stale(partition: number, epoch?: number): void;
-  /** Gives everything away and waits until it is taken; serves no more. */
+  /** Hands over all partitions and waits until other shards own them. This shard owns none afterwards. */
   drain(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What one shard sends another without waiting for an answer, in order. */
+/** A one-way message between shards; frames arrive in the order in which they were sent. */
 export type LinkFrame =
-  /** A dispatch for sessions of the receiver: once, however many they are. */
+  /** One dispatch for all its recipients on the receiving shard. */
   | {
       readonly kind: 'dispatch';
       readonly t: string;
       /** `d` as JSON, UTF-8. */
       readonly json: Uint8Array;
-      /** The aggregate whose stream the dispatch is part of, and its number there; '' and 0 when it is in no stream. */
+      /** The aggregate whose stream contains the dispatch, and its position there; '' and 0 outside a stream. */
       readonly ownerId: string;
       readonly n: number;
       readonly handles: Uint32Array;
     }
-  /** From here on the session hears the stream of this aggregate; it has everything up to `n`. */
+  /** Subscribes the session to the stream of this aggregate; the session has everything up to `n`. */
   | {
       readonly kind: 'following';
       readonly handle: number;
@@ -110,57 +118,57 @@ export type LinkFrame =
       readonly epoch: number;
       readonly n: number;
     }
-  /** Something to be done by the owner of `key`; what it answers nobody hears. */
+  /** A call to the owner of `key` without a reply. */
   | {
       readonly kind: 'tell';
       readonly method: string;
       readonly key: string;
       readonly args: readonly unknown[];
-      /** How often it was sent on by a shard that was not the owner any more; absent: never. */
+      /** How often a former owner forwarded the message; absent: never. */
       readonly hops?: number;
     };
 
-/** What a shard tells about sessions whose home is another. */
+/** A frame that an owner sends to the shard on which its recipients live. */
 export type SessionFrame = Extract<LinkFrame, { kind: 'dispatch' | 'following' }>;
 
-/** The home of sessions, as links reach it. */
+/** Receives the frames for local sessions. */
 export interface SessionFrames {
-  /** Frames of one owner, in the order in which it told them. */
+  /** Frames of one shard, in the order in which it sent them. */
   frames(from: string, frames: readonly SessionFrame[]): void;
-  /** The owner's stream to us was broken: what it has told since may be missing. */
+  /** The frame stream from this shard broke: frames since then may be missing. */
   broken(from: string): void;
 }
 
-/** What goes with a question. */
+/** Metadata of one call. */
 export interface AskContext {
-  /** The aggregate that is asked for; '' when the shard itself is. */
+  /** The aggregate that the call concerns; '' when the call addresses the shard itself. */
   readonly key: string;
-  /** Milliseconds that the asker still waits. */
+  /** Remaining milliseconds until the caller's deadline. */
   readonly deadlineMs: number;
-  /** Names the command, so that sent twice it is done once; null when it may be done twice, or must not be sent twice. */
+  /** Idempotency key: a resent command runs once. Null when the command is idempotent, or must not be resent. */
   readonly commandKey: string | null;
-  /** Follows a request through the shards' logs. */
+  /** Correlates the log lines of one request across shards. */
   readonly trace: string;
 }
 
-/** How one call differs from what the catalogue says of its method. */
+/** Options that override a method's entry in the catalogue for one call. */
 export interface AskOptions {
-  /** This call may be sent again without a command key, though the method is keyed: its command may be run twice. */
+  /** The call may be resent without a command key although its method is keyed: its command may run twice. */
   readonly repeatable?: boolean | undefined;
   readonly deadlineMs?: number;
 }
 
-/** The context of a call and the shard that sent it. */
+/** The context of a call and the id of the shard that sent it. */
 export type ServedContext = AskContext & { readonly from: string };
 
-/** Brings calls to the shard that runs them: a function call on this shard, a link call to another one. */
+/** Routes calls to the shard that runs them: a function call on this shard, a link call to another shard. */
 export interface Router {
   /**
-   * Runs `here` when this shard owns the key; otherwise asks the owner. While the key has no owner, or its owner cannot
-   * be reached, the call waits for the next owner, until the deadline. `LINK` says whether a call whose fate is unknown is
-   * sent again; if not, a lost answer is a fault.
+   * Runs `here` when this shard owns the key; otherwise sends the call to the owner. While the key has no owner, or its
+   * owner is unreachable, the call waits for the next owner until its deadline. `LINK` says whether a call with an
+   * unknown outcome is resent; otherwise a lost reply is a fault.
    *
-   * @throws NotServed at the deadline, and what the owner throws.
+   * @throws NotServed at the deadline, and whatever the owner throws.
    */
   askOwner<M extends OwnerAsk, T extends ReplyOf<M>>(
     method: M,
@@ -170,27 +178,29 @@ export interface Router {
     options?: AskOptions,
   ): Promise<T>;
   /**
-   * Tells the owner, in order with what else this shard tells it; runs `here` at once when this shard owns the key. While
-   * the key has no owner the message is held, within bounds. A broken link may lose it.
+   * Sends a message without a reply to the owner, in order with this shard's other messages; runs `here` at once when
+   * this shard owns the key. While the key has no owner the message is held, within bounds. A broken link may lose it.
    */
   tellOwner<M extends OwnerTell>(method: M, key: string, args: ArgsOf<M>, here: () => void): void;
-  /** Asks one shard. @throws LinkFault */
+  /** Calls one shard. @throws LinkFault */
   askShard<M extends ShardAsk>(
     shardId: string,
     method: M,
     args: ArgsOf<M>,
     deadlineMs?: number,
   ): Promise<ReplyOf<M>>;
-  /** Tells one shard, in order with what else this shard tells it. A broken link may lose it. */
+  /**
+   * Sends a message without a reply to one shard, in order with this shard's other messages. A broken link may lose it.
+   */
   tellShard<M extends ShardTell>(shardId: string, method: M, args: ArgsOf<M>): void;
-  /** Tells every other shard. */
+  /** Sends a message without a reply to every other shard. */
   tellAll<M extends Broadcast>(method: M, args: ArgsOf<M>): void;
-  /** Registers what this shard does when it is asked or told the method; once for each method. */
+  /** Registers the handler of a method; once for each method. */
   serve<M extends LinkMethod, Args extends ArgsOf<M>>(
     method: M,
     run: (args: Args, context: ServedContext) => ReplyOf<M> | Promise<ReplyOf<M>>,
   ): void;
-  /** Registers who receives frames for the sessions that live here. */
+  /** Registers the receiver of frames for local sessions. */
   sessions(frames: SessionFrames): void;
 }
 
@@ -200,7 +210,7 @@ export interface Router {
  */
 export type Subscribed = 'member' | 'gone' | 'tooOld';
 
-/** This shard among the others: who owns what, and the way to every owner. */
+/** The cluster as seen by one shard: ownership, and the router to every owner. */
 export interface Placement {
   readonly ownership: Ownership;
   readonly router: Router;

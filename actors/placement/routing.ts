@@ -10,12 +10,12 @@ import type {
 
 type Run = (key: never, ...rest: never[]) => unknown;
 
-/** What a method of the catalogue passes to the function behind it: its arguments, and the command key of a keyed one. */
+/** The parameters of the function behind a catalogue method: its arguments, and the command key of a keyed method. */
 export type PassedArgs<M extends LinkMethod> = Rows[M]['repeat'] extends 'keyed'
   ? readonly [...ArgsOf<M>, string | null]
   : ArgsOf<M>;
 
-/** `unknown` when the function takes and answers what the catalogue says of the method; else an error to read. */
+/** `unknown` when the function's parameters and result match the catalogue; otherwise a readable compile error. */
 type Fits<M extends LinkMethod, R extends Run> =
   Required<Parameters<R>> extends PassedArgs<M>
     ? Awaited<ReturnType<R>> extends ReplyOf<M>
@@ -24,31 +24,34 @@ type Fits<M extends LinkMethod, R extends Run> =
     : { readonly 'the arguments are not those of the catalogue': PassedArgs<M> };
 
 /**
- * How a part of the engine reaches the owner of something: mutexes, caches and counts that are kept in memory hold over
- * the whole cluster when one shard keeps them. Arguments and answers are plain values; `protocol/link.ts` lists the methods.
+ * Routes calls to the owner of their key, so that mutexes, caches and counters in the memory of one shard hold for the
+ * whole cluster. Arguments and replies are plain values; `protocol/link.ts` lists the methods.
  */
 export interface Routing {
-  /** One process: it owns everything. */
+  /** A single process owns everything. */
   readonly standalone: boolean;
-  /** The same function, run by the owner of the first argument. */
+  /** Wraps `run` so that the owner of the first argument runs it. */
   ask<M extends OwnerAsk, R extends (key: never, ...rest: never[]) => Promise<unknown>>(
     method: M & Fits<M, R>,
     run: R,
   ): R;
-  /** The same without an answer; in order between one caller and one owner. */
+  /**
+   * Wraps `run` so that the owner of the first argument runs it, without a reply; in order between one caller and one
+   * owner.
+   */
   tell<M extends OwnerTell, R extends (key: never, ...rest: never[]) => void>(
     method: M & Fits<M, R>,
     run: R,
   ): R;
-  /** Runs here and, a moment later, on all other shards. */
+  /** Wraps `run` so that it runs here at once and, asynchronously, on all other shards. */
   tellAll<M extends Broadcast, R extends (...args: never[]) => void>(method: M & Fits<M, R>, run: R): R;
-  /** Whether this shard decides for the id. */
+  /** Whether this shard owns the id. */
   owns(id: string): boolean;
-  /** Calls `run` when ids have changed hands, with which. */
+  /** Calls `run` after a change of ownership; its argument tells whether an id's partition moved. */
   onMoved(run: (moved: (id: string) => boolean) => void): void;
 }
 
-/** One process owns everything. */
+/** Routing of a single process that owns everything. */
 export const HERE: Routing = {
   standalone: true,
   ask: (_method, run) => run,

@@ -3,7 +3,7 @@ import type { Ownership, Placement, Router } from './ports.ts';
 
 const NOTHING = { revision: 0, shards: [], owners: [] } as const;
 
-/** One process: it owns everything, and there is no other shard to send anything to. */
+/** Placement of a single process: it owns everything and has no other shards. */
 export function standalone(): Placement {
   const ownership: Ownership = {
     self: null,

@@ -7,26 +7,26 @@ import type { Clock } from '../../runtime/clock.ts';
 import { LoadQueue } from '../../runtime/loadqueue.ts';
 import type { TimerWheel } from '../../runtime/wheel.ts';
 
-/** Older than this, what an owner has left says nothing of now any more. */
+/** Snapshots that a previous owner saved longer ago than this are ignored as outdated. */
 export const SNAPSHOT_FRESH_MS = 120_000;
 const PRUNE_EVERY_MS = 60_000;
-/** What the payloads of one guild's stream take in memory at most, about. */
+/** Approximate upper bound on the memory of one guild's stream payloads, in bytes. */
 const STREAM_BYTES_MAX = 32 << 20;
-/** Commands of one aggregate whose answers are at hand. */
+/** Upper bound on the cached replies of one aggregate's commands. */
 const KEYS_MAX = 16_384;
-/** A command is sent again until its deadline; clocks and queues may add to it. */
+/** A command is resent until its deadline; clocks and queues may add to that. The factor leaves room for both. */
 const KEY_DEADLINES = 4;
 
 interface AggregateOwnershipPorts {
   readonly config: Config;
   readonly clock: Clock;
   readonly wheel: TimerWheel;
-  /** What metrics show; its own are added. */
+  /** Receives this module's metrics. */
   readonly metrics: Metric[];
   readonly onFault: (error: unknown, where: string) => void;
 }
 
-/** What this shard's aggregates take over and leave behind; null while the process is alone. */
+/** Storage access with which aggregates restore and save their handover state; null in standalone mode. */
 export function createAggregateOwnership(
   { config, clock, wheel, metrics, onFault }: AggregateOwnershipPorts,
   store: ClusterStore,
@@ -40,7 +40,7 @@ export function createAggregateOwnership(
 
   function prune(): void {
     wheel.after(prune, PRUNE_EVERY_MS);
-    // One shard is enough, and who owns this id is as good as any.
+    // One shard in the cluster is enough: the owner of this arbitrary id prunes.
     if (!ownership.owns('0')) return;
     store.pruneRecords(clock.now() - config.record_age_ms).catch((error) => onFault(error, 'pruning'));
   }
@@ -65,7 +65,7 @@ export function createAggregateOwnership(
     loadQueue,
     stream: {
       dispatchesMax: limit,
-      // As long as a session may be away before it is given up.
+      // The longest time for which a disconnected session can still be resumed.
       ageMs: config.resume_window_ms + config.heartbeat_interval_ms + config.heartbeat_grace_ms,
       bytesMax: STREAM_BYTES_MAX,
       numbers: { high: 0 },
@@ -79,7 +79,7 @@ const metricsOf = (loadQueue: LoadQueue): Metric[] => [
   {
     name: 'guildhall_loads_waiting',
     help: 'Guilds, users and other things that wait to be read, having come to this shard.',
-    // Two lines.
+    // Two load queues report under this name.
     max: 2 * loadQueue.waitingMax,
     read: () => loadQueue.waiting,
   },
@@ -90,7 +90,7 @@ const metricsOf = (loadQueue: LoadQueue): Metric[] => [
   },
 ];
 
-/** Snapshots of one turn are written together; when one of them is refused, each by itself. */
+/** Writes all snapshots of one tick together. If the batch fails, each snapshot is written by itself. */
 function batched(store: ClusterStore): (snapshot: Snapshot) => Promise<void> {
   let turn: { readonly snapshots: Snapshot[]; readonly written: Promise<void> } | null = null;
 

@@ -4,27 +4,29 @@ import type { Commit, Writer } from '../../../storage/ports.ts';
 import type { Ownership } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
-/** The class is the storage's, which actors know by its types. */
+/** Matched by name: actors import only types from storage, not the class. */
 const isStale = (fault: Error | null): fault is StaleEpoch => fault?.name === 'StaleEpoch';
 
 /**
- * The writer of a shard among others: each commit goes under the epoch of its owner's partition, so that the database
- * refuses it when another shard has that by now. What may not be written from here is not even tried. Both are told as
- * `NotServed`: nothing of it was done.
+ * The writer of one shard in a cluster. Each commit carries the epoch of its aggregate's partition, so that the
+ * database rejects it after another shard took the partition over. Commits that this shard may not write are rejected
+ * without an attempt. Both cases fail with `NotServed`: nothing was written.
  *
- * An aggregate names the epoch under which its state was read. Under a later one, even of this shard, it may not be
- * written: the state may have changed in between.
+ * An aggregate names the epoch under which its state was read. Under a later epoch, even of this shard, the commit is
+ * rejected: the state may have changed in between.
  *
- * @param onBug Hears what the `done` of a commit throws that was not even tried; the writer hears of the others.
+ * @param onBug Receives what the `done` of a commit rejected without an attempt throws; the writer handles the others.
  */
 export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error: unknown) => void): Writer {
   if (ownership.standalone) return writer;
-  /** By owner: how many of its commits are refused that it has not heard of. What it hands in until then was decided on them. */
+  /**
+   * By aggregate: rejected commits whose `done` was not called yet. Until then further commits build on rejected state.
+   */
   const refused = new Map<string, number>();
 
   function refuse({ ownerId, done }: Commit): void {
     refused.set(ownerId, (refused.get(ownerId) ?? 0) + 1);
-    // Behind what was handed in before: answers keep the order of the commits.
+    // Waits for earlier commits: `done` is called in commit order.
     void writer.flush().then(() => {
       const left = (refused.get(ownerId) ?? 1) - 1;
       if (left > 0) refused.set(ownerId, left);
@@ -56,7 +58,7 @@ export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error
           try {
             commit.done(new NotServed('Another shard has it by now.', 1, { cause: fault }));
           } finally {
-            // Those who wait are told first: what follows ends the actor.
+            // `done` runs first, because `stale` ends the actor and its callers are still waiting for an answer.
             ownership.stale(fault.partition, fault.epoch);
           }
         },
@@ -65,12 +67,14 @@ export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error
   };
 }
 
-/** How often a commit is tried again when its partition changes hands, and how long it waits to hear of that. */
+/**
+ * How often a commit is retried after its partition changed owners, and how long it waits for the change to be seen.
+ */
 const AGAIN = { times: 3, waitMs: 500 };
 
 /**
- * Commits of the parts that keep no state of their own: about whatever id, whoever owns it. They are tried again when
- * the partition has just changed hands. Resolves when the facts are durable.
+ * Commits for services without state of their own, for ids of any owner. A commit is retried when the partition just
+ * changed owners. Resolves when the facts are durable.
  */
 export const committing =
   (writer: Writer, ownership: Ownership, clock: Clock) =>
@@ -84,8 +88,8 @@ export const committing =
   };
 
 /**
- * Commits of what the owner has decided in its turn, over what it has read: tried once. When its partition has changed
- * hands the next owner decides anew.
+ * Commits of decisions that the owner made from what it read. Tried once: after a change of ownership the next owner
+ * has to decide from its own state.
  */
 export const committingAsOwner =
   (writer: Writer) =>
@@ -94,7 +98,7 @@ export const committingAsOwner =
       writer.commit({ ownerId, facts, done: (fault) => (fault ? reject(fault) : resolve()) });
     });
 
-/** Resolves with the next change of hands, or a little later without one. */
+/** Resolves on the next ownership change, or after `AGAIN.waitMs`. */
 function change(ownership: Ownership, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
     const timer = clock.setTimer(() => end(), AGAIN.waitMs);

@@ -1,16 +1,19 @@
 import type { Handover } from '../ports.ts';
 
-/** What comes and goes with partitions: the actors of one kind. A `Registry` is one. */
+/** The actors of one kind, which move with their partitions. `Registry` implements this. */
 export interface HandoverParticipant {
-  /** How many are in memory. */
+  /** Number of actors in memory. */
   readonly size: number;
-  /** Ends those that `moves` names, when their work is done and written down; takes `deadlineMs` at most. Never rejects. */
+  /**
+   * Ends the actors that `moves` selects after their work is done and written; takes at most `deadlineMs`. Never
+   * rejects.
+   */
   handOver(moves: (id: string) => boolean, deadlineMs: number): Promise<void>;
-  /** Ends them at once, without a word. */
+  /** Ends the selected actors at once and writes nothing. */
   abandon(moves: (id: string) => boolean): void;
 }
 
-/** All kinds at once: the work of one may wait for another's. */
+/** Hands over all kinds in parallel, because the work of one kind may wait for another. */
 export const handoverOf = (participants: ReadonlyMap<string, HandoverParticipant>): Handover => ({
   async handOver(moves, deadlineMs) {
     await Promise.all(

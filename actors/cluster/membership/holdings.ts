@@ -3,10 +3,10 @@ import type { ClusterView, Owner, ShardInfo } from '../../placement/ports.ts';
 
 const NOBODY = 0;
 const SERVED = 1;
-/** Its work is being finished: no more is taken, but what is under way may be written. */
+/** The partition is draining: new work is rejected, work in progress may still be written. */
 const LEAVING = 2;
 
-/** What this run of a shard does with each partition, and who serves the others. */
+/** The state of each partition on this run of the shard, and the owners of the others. */
 export class Holdings {
   readonly self: { readonly shardId: string; readonly instance: string };
   readonly #hold: Uint8Array;
@@ -28,12 +28,12 @@ export class Holdings {
     return this.#hold[partition] === SERVED;
   }
 
-  /** Under what we write; null unless we serve the partition, or are leaving it. */
+  /** The fence of commits in this partition; null unless this shard serves the partition or drains it. */
   fence(partition: number): Fence | null {
     return this.#fences[partition] ?? null;
   }
 
-  /** Who serves it, as of the last `reckon`. */
+  /** The owner of the partition as of the last `reckon`. */
   owner(partition: number): Owner | null {
     return this.#owners[partition] ?? null;
   }
@@ -59,12 +59,12 @@ export class Holdings {
     this.#fences.fill(null);
   }
 
-  /** Held partitions that the view gives to somebody else, or to nobody. */
+  /** Held partitions that the view assigns to another shard, or to none. */
   lostBy({ owners }: ClusterView): readonly number[] {
     return [...owners.keys()].filter((at) => this.#fences[at] && !this.isOurs(owners[at]));
   }
 
-  /** Those that the directory holds for ours and that we do not serve, nor leave. */
+  /** Partitions that the directory assigns to this run and that this shard neither serves nor drains. */
   idleBy({ owners }: ClusterView): readonly number[] {
     return [...owners.keys()].filter((at) => !this.#fences[at] && this.isOurs(owners[at]));
   }
@@ -73,7 +73,7 @@ export class Holdings {
     return owner?.instance === this.self.instance;
   }
 
-  /** Reckons who serves what; answers where that is somebody else than before. */
+  /** Recomputes the owners and returns the partitions whose owner or epoch changed. */
   reckon({ owners }: ClusterView): readonly number[] {
     const moved: number[] = [];
     this.#owners = this.#owners.map((before, partition) => {
@@ -85,7 +85,10 @@ export class Holdings {
     return moved;
   }
 
-  /** Of what is ours we know better than the directory; what is merely claimed nobody serves. */
+  /**
+   * For its own partitions this shard is more current than the directory; a claim without a published epoch does not
+   * count as owned.
+   */
   #ownerOf(partition: number, claimed: Owner | null): Owner | null {
     const fence = this.#fences[partition];
     if (fence && this.serves(partition)) return { ...this.self, epoch: fence.epoch };
@@ -93,7 +96,7 @@ export class Holdings {
   }
 }
 
-/** Runs of other shards that the view has lost, and gained. */
+/** Runs of other shards that left the view, and runs that joined it. */
 export function changeOf(before: readonly ShardInfo[], after: readonly ShardInfo[], self: string) {
   const instances = (shards: readonly ShardInfo[]) => new Set(shards.map(({ instance }) => instance));
   const [then, now] = [instances(before), instances(after)];
@@ -103,10 +106,10 @@ export function changeOf(before: readonly ShardInfo[], after: readonly ShardInfo
   };
 }
 
-/** Partitions that change hands in one step: so many callers at most wait for one slow piece of work. */
+/** Partitions handed over in one step; bounds the callers that wait for one slow piece of work. */
 export const STEP_PARTITIONS = 128;
 
-/** Partitions in portions of one step each. */
+/** Splits partitions into steps of `STEP_PARTITIONS`. */
 export function stepsOf(partitions: readonly number[]): (readonly number[])[] {
   const steps: (readonly number[])[] = [];
   for (let at = 0; at < partitions.length; at += STEP_PARTITIONS)

@@ -11,7 +11,7 @@ interface CallKeepingPorts {
   readonly ownership: Ownership;
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
   readonly store: Pick<ClusterStore, 'keptCalls'>;
-  /** How long what an owner has left says something of now. */
+  /** Maximum age of a snapshot that is still restored, in milliseconds. */
   readonly freshMs: number;
   readonly clock: Clock;
   readonly wheel: Wheel;
@@ -19,12 +19,12 @@ interface CallKeepingPorts {
   readonly onFault: (error: unknown, where: string) => void;
 }
 
-/** What changes hands is looked at together. */
+/** Ownership changes within this window are handled together. */
 const GATHER_MS = 100;
 
 /**
- * Calls in private channels that another shard has left go on here: nobody asks for such a channel but who is in the
- * call, and those wait to be told where it is.
+ * Restores calls in private channels that moved to this shard. Nothing else would load such a channel: only the
+ * participants use it, and they wait until its new owner contacts them.
  */
 export function keepCalls(ports: CallKeepingPorts): void {
   const { ownership, privateChannels, store, freshMs, clock, wheel, lifetime, onFault } = ports;

@@ -20,39 +20,39 @@ import { changeOf, Holdings, STEP_PARTITIONS, stepsOf } from './holdings.ts';
 import { shardMachine } from './shard.machine.ts';
 
 interface OwnershipDeps {
-  /** This shard; its worker number is the directory's to give. */
+  /** This shard; the directory assigns its worker number. */
   readonly self: Omit<ShardInfo, 'worker' | 'draining'>;
   readonly directory: Directory;
   readonly store: Pick<ClusterStore, 'takeOver'>;
   readonly handover: Handover;
   readonly clock: Clock;
   readonly wheel: Wheel;
-  /** 0 to 1: parts the retries of many shards. */
+  /** 0 to 1: jitter for the retries of many shards. */
   readonly random: () => number;
-  /** Before it enters again after a time as no member: lets go of what others have taken meanwhile. */
+  /** Runs before the shard rejoins after a lost membership: releases what other shards took over in the meantime. */
   readonly beforeRejoin?: () => Promise<void>;
-  /** The longest that work under way may hold up one change of hands. */
+  /** Upper bound on the time for which work in progress may delay one handover. */
   readonly handoverTimeoutMs: number;
-  /** Told of the worker number, before anything is served under it. */
+  /** Receives the worker number before anything is served under it. */
   readonly numbered: (worker: number) => void;
-  /** Told of what nobody waits for; it is tried again. */
+  /** Receives faults of background work, which is retried. */
   readonly onFault: (error: unknown, what: string) => void;
 }
 
-/** Of a shard among others. */
+/** Ownership of a shard in a cluster. */
 export interface ShardOwnership extends Ownership {
   readonly self: ShardInfo;
-  /** Under what this shard has served it last, also while its lease is not safe; null when it is not its own. */
+  /** The fence under which this shard serves the id, even while its lease is not safe; null for ids of other owners. */
   heldUnder(id: string): Fence | null;
   /** Enters the cluster; resolves when this shard serves, rejects when it is closed before. */
   start(adminUrl?: string | null): Promise<void>;
-  /** For how long something that is to be ours is not served yet; 0 when all is. */
+  /** For how long a partition assigned to this shard has not been served; 0 when all are. */
   readonly lagMs: number;
 }
 
-/** First and longest wait before the directory or the database is asked again. */
+/** First and longest delay before the directory or the database is called again. */
 const RETRY_MS = { first: 100, most: 2_000 };
-/** How often a shard whose lease is not safe looks whether it is again. */
+/** How often a shard checks a lease that is not safe. */
 const LOOK_MS = 100;
 
 export const createOwnership = (deps: OwnershipDeps): ShardOwnership => new DirectoryOwnership(deps);
@@ -66,16 +66,16 @@ class DirectoryOwnership implements ShardOwnership {
   readonly #listeners = new Set<(change: OwnershipChange) => void>();
   #self: ShardInfo;
   #view: ClusterView;
-  /** What the view wants, and of which shards it was reckoned. */
+  /** The planned owners, and the shard list from which they were computed. */
   #wanted: { readonly key: string; readonly owners: readonly (string | null)[] } = { key: '', owners: [] };
   readonly #holdings: Holdings;
-  /** Epochs that the directory does not know yet. */
+  /** Epochs that are not published in the directory yet. */
   readonly #unpublished = new Map<number, number>();
-  /** Taken from us by the database: to be given back to the directory first. */
+  /** Partitions for which the database rejected our epoch: the next step releases them in the directory. */
   readonly #returning = new Set<number>();
-  /** We drain, and the directory does not know it yet. */
+  /** This shard drains, and the directory was not updated yet. */
   #retiring = false;
-  /** Rises whenever all that is under way has become void. */
+  /** Incremented whenever all work in progress becomes void. */
   #run = 0;
   #entered = false;
   #asked = false;
@@ -113,7 +113,7 @@ class DirectoryOwnership implements ShardOwnership {
     return this.#self;
   }
 
-  /** A process that was stopped for a while may ask before any timer has run. */
+  /** Checks the lease first: after a suspended process resumes, a caller may read this before any timer has run. */
   get state(): ShardState {
     if (this.#actor.getSnapshot().status === 'active' && this.#entered)
       this.#actor.send({ type: this.#safe ? 'safe' : 'unsafe' });
@@ -193,7 +193,7 @@ class DirectoryOwnership implements ShardOwnership {
     await this.#left;
   }
 
-  /** The lease is asked itself, so that a process that was stopped is wrong for no instant. */
+  /** Reads the lease on each call, because after a suspension no timer may have run yet. */
   get #safe(): boolean {
     return this.#entered && this.#deps.clock.monotonic() < this.#deps.directory.safeUntilMs();
   }
@@ -204,7 +204,7 @@ class DirectoryOwnership implements ShardOwnership {
     this.#join(run).catch((error) => {
       if (run !== this.#run) return;
       this.#deps.onFault(error, 'entering the cluster');
-      // It can never be entered like this.
+      // The configuration is invalid: no retry can succeed.
       if (error instanceof RangeError) this.#giveUp(error);
       else this.#later(() => this.#enter());
     });
@@ -233,7 +233,7 @@ class DirectoryOwnership implements ShardOwnership {
     this.#actor.send({ type: 'lost' });
   }
 
-  /** Voids what is under way; what follows is for a new membership, or for none. */
+  /** Voids all work in progress; what follows belongs to a new membership, or to none. */
   #void(): void {
     this.#run += 1;
     this.#entered = false;
@@ -274,7 +274,7 @@ class DirectoryOwnership implements ShardOwnership {
     this.#actor.send({ type: 'close' });
   }
 
-  /** Watches the lease, if there is one that can lapse. */
+  /** Watches the lease where it can expire. */
   #look(): void {
     this.#watch = null;
     const leftMs = this.#deps.directory.safeUntilMs() - this.#deps.clock.monotonic();
@@ -312,7 +312,7 @@ class DirectoryOwnership implements ShardOwnership {
     this.#ask();
   }
 
-  /** Says what an answer of the directory has told us, until the next view says so too. */
+  /** Applies the result of a directory call to the view until the next view includes it. */
   #note(partitions: Iterable<number>, owner: (partition: number) => Owner | null): void {
     const owners = [...this.#view.owners];
     for (const partition of partitions) owners[partition] = owner(partition);
@@ -321,7 +321,7 @@ class DirectoryOwnership implements ShardOwnership {
 
   #ownerWith = (epoch: number): Owner => ({ ...this.#holdings.self, epoch });
 
-  /** Reckons who serves what, and tells what has changed of it. */
+  /** Recomputes the owners and notifies listeners of the changes. */
   #refresh({ gone, came }: Pick<OwnershipChange, 'gone' | 'came'> = { gone: [], came: [] }): void {
     const moved = this.#holdings.reckon(this.#view);
     const isLate = (id: string | null, at: number) => id === this.#self.id && !this.#holdings.serves(at);
@@ -345,7 +345,7 @@ class DirectoryOwnership implements ShardOwnership {
     return this.#wanted.owners;
   }
 
-  /** Has the view compared with what is wanted, now or when what is under way is done. */
+  /** Schedules a reconciliation of the view with the plan, now or after the current one. */
   #ask(): void {
     this.#asked = true;
     if (!this.#working) void this.#reconcile();
@@ -372,7 +372,7 @@ class DirectoryOwnership implements ShardOwnership {
     this.#working = false;
   }
 
-  /** Does one thing that is to be done, the most urgent first; false when there is none. */
+  /** Does the most urgent step that is due; false when none is. */
   async #step(run: number): Promise<boolean> {
     const { directory } = this.#deps;
     if (this.#retiring) {
@@ -401,8 +401,9 @@ class DirectoryOwnership implements ShardOwnership {
   #isSelf = (shard: ShardInfo): boolean => shard.instance === this.#self.instance;
 
   /**
-   * Takes over what is claimed. It is served from the moment the database has the new epoch, which nobody else can
-   * have: a caller that hears of it by the directory finds it served. A commit that hangs holds up its step alone.
+   * Takes over claimed partitions. A partition is served as soon as the database has its new epoch, which is unique to
+   * this shard, and published only then: a caller that finds the owner in the directory finds it serving. A hanging
+   * transaction delays only its own step.
    */
   async #serve(partitions: readonly number[], run: number): Promise<boolean> {
     const { store, clock, handoverTimeoutMs } = this.#deps;
@@ -451,7 +452,7 @@ class DirectoryOwnership implements ShardOwnership {
     return true;
   }
 
-  /** What is not ours any more ends here at once. */
+  /** Ends the actors of lost partitions at once, without writing. */
   #letGo(partitions: readonly number[]): void {
     this.#forget(partitions);
     this.#deps.handover.abandon(this.#among(partitions));
@@ -468,7 +469,7 @@ class DirectoryOwnership implements ShardOwnership {
     return (id) => set.has(partitionOf(id, this.#partitions));
   }
 
-  /** Nothing is to be done until the view changes, or time passes. */
+  /** No step is due until the view changes or a timer fires: completes the join or the drain. */
   #settled(): void {
     const { value } = this.#actor.getSnapshot();
     const nowMs = this.#deps.clock.monotonic();
@@ -476,7 +477,8 @@ class DirectoryOwnership implements ShardOwnership {
     if (value === 'joining') {
       const serves = this.#lagSinceMs === null || this.#holdings.servesAny;
       if (!serves && nowMs < this.#joiningSinceMs + patienceMs) {
-        // Those who own what is to be ours do not give it: with sockets and links there is use for us all the same.
+        // After the deadline the shard serves even without partitions: their owners have not released them, but this
+        // shard can already accept clients and links.
         this.#later(() => this.#ask());
         return;
       }

@@ -2,24 +2,24 @@ import { setup } from 'xstate';
 
 /** The effects of a shard's lifecycle. */
 export interface ShardEffects {
-  /** Enters the directory, again and again until it is a member, and claims what is to be its own. */
+  /** Enters the directory, with retries until the shard is a member, and claims its partitions. */
   enter(): void;
-  /** Nothing that was owned is: it is let go without a word. */
+  /** All ownership is lost: the actors end at once, without writing. */
   abandon(): void;
-  /** Whoever waits for this shard asks again. */
+  /** Wakes the callers that wait for this shard, so that they retry. */
   wake(): void;
-  /** Gives everything away. */
+  /** Starts to hand over all partitions. */
   retire(): void;
-  /** It is over: the membership ends. */
+  /** Ends the membership. */
   release(): void;
 }
 
 export interface ShardEvent {
-  readonly type: /** What it could have at once is served. */
+  readonly type: /** All partitions that could be had at once are served. */
     | 'served'
-    /** The lease may be over for others at any moment. */
+    /** The lease may expire for other shards at any moment. */
     | 'unsafe'
-    /** It was renewed before anybody took it for over. */
+    /** The lease was renewed before another shard considered it expired. */
     | 'safe'
     /** The membership has ended. */
     | 'lost'
@@ -27,7 +27,7 @@ export interface ShardEvent {
     | 'close';
 }
 
-/** Lifecycle of this process as a shard. Which partitions it owns is no state of it: they come and go in most of them. */
+/** Lifecycle of this process as a shard. Partition ownership is not part of it: partitions move in most states. */
 export const shardMachine = setup({
   types: {
     input: {} as ShardEffects,
@@ -73,7 +73,7 @@ export const shardMachine = setup({
         close: 'left',
       },
     },
-    // A member to the end, so that the others still find the sessions that live here.
+    // Stays a member until `close`, so that owners can still reach the sessions of this shard.
     draining: { entry: 'retire', on: { lost: { actions: 'abandon' }, close: 'left' } },
     left: { type: 'final', entry: 'release' },
   },

@@ -5,9 +5,9 @@ import type { Clock } from '../../runtime/clock.ts';
 import { VERSION } from '../../runtime/version.ts';
 import type { GatewaySessions } from '../../session/sessions.ts';
 
-/** This shard's place in the cluster, with what is to be seen of it. */
+/** The placement of this shard with its metrics. */
 interface WatchedCluster extends Placement {
-  /** Null while this process is alone. */
+  /** Null in standalone mode. */
   readonly id: string | null;
   readonly partitions: number;
   readonly participants: ReadonlyMap<string, { readonly size: number }>;
@@ -21,12 +21,12 @@ interface StatusSources {
   readonly sessions: Pick<GatewaySessions, 'size' | 'journal'>;
 }
 
-/** How long a shard may take to say how it is. */
+/** Deadline of the status request to another shard. */
 const ANSWER_MS = 1_000;
 
 const ALONE = { id: 'shard-0', address: null, adminUrl: null } as const;
 
-/** What a shard says of itself; the directory knows the rest. */
+/** What a shard reports about itself; the directory provides the rest. */
 type Own = Pick<ShardStatus, 'sessions' | 'epoch_lag_ms' | 'journal_bytes' | 'link_bytes' | 'residents'> & {
   readonly state: ShardState;
 };
