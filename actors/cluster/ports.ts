@@ -3,56 +3,62 @@ import type { Principal } from '../session/ports.ts';
 
 export interface DirectoryListener {
   changed(view: ClusterView): void;
-  /** Our membership is over: nothing that we owned is ours. The directory may be entered again. */
+  /** The membership ended: this shard owns nothing any more. It may enter the directory again. */
   lost(reason: string): void;
 }
 
 /**
- * Membership and ownership. Three implementations: alone (one process), under a supervisor (one machine), and etcd.
- * A rejection is a fault of the directory; nothing is known of what was asked then. What has resolved is in every view
- * that follows.
+ * Membership and ownership of a cluster. There are three implementations: a single process, a supervisor (one machine),
+ * and etcd. A rejection is a fault of the directory; the outcome of the call is unknown then. Every view that follows a
+ * resolved call includes its result.
  */
 export interface Directory {
-  /** How many partitions the ids hash to; the same for all shards of a cluster, for good. */
+  /** Number of partitions to which ids hash; identical on all shards of a cluster, and never changed. */
   readonly partitions: number;
-  /** Reserves a worker number before the shard enters; the one it had before, when it enters again and nobody has it. */
+  /**
+   * Reserves a worker number before the shard enters. A shard that enters again gets its previous number if it is free.
+   */
   worker(): Promise<number>;
-  /** Makes the shard a member; the first view follows at once. @throws RangeError when it never can be one, as it is set. */
+  /**
+   * Makes the shard a member; the first view follows at once. @throws RangeError when its configuration can never
+   * become a member.
+   */
   enter(self: ShardInfo, listener: DirectoryListener): Promise<void>;
-  /** Tells the others what has changed of us. */
+  /** Publishes changes of this shard to the others. */
   update(change: Partial<Pick<ShardInfo, 'draining' | 'weight'>>): Promise<void>;
-  /** Takes those that nobody owns, until our membership ends; answers which were taken. */
+  /** Claims partitions without an owner until this membership ends; returns the claimed ones. */
   claim(partitions: readonly number[]): Promise<readonly number[]>;
-  /** Publishes the epochs under which we serve what we have claimed. */
+  /** Publishes the epochs under which this shard serves the partitions that it claimed. */
   publish(epochs: ReadonlyMap<number, number>): Promise<void>;
-  /** Gives partitions up: another may claim them. */
+  /** Releases partitions, so that another shard may claim them. */
   release(partitions: readonly number[]): Promise<void>;
-  /** Gives everything up, and the membership with it. */
+  /** Releases all partitions and ends the membership. */
   leave(): Promise<void>;
   /**
-   * Until when no other shard can come to own what is ours, monotonic milliseconds of our clock: counted from when the
-   * last renewal was *sent*, less a margin for clocks that drift. Infinite where membership cannot lapse.
+   * Until this time (monotonic milliseconds of this process) no other shard can own this shard's partitions. It is
+   * counted from when the last renewal was *sent*, minus a margin for clock drift. Infinite where membership cannot
+   * expire.
    */
   safeUntilMs(): number;
-  /** Ends all connections without leaving, as a crash would. */
+  /** Closes all connections without leaving, as a crash would. */
   close(): Promise<void>;
 }
 
-/** What the house does when partitions come and go. */
+/** Hands over the actors of partitions. */
 export interface Handover {
   /**
-   * Ends the residents of these partitions: no new work is taken (callers are sent on), work under way is finished,
-   * what is ephemeral and worth keeping is written down. Resolves when nothing of them is left in memory and every
-   * commit is settled. Never rejects; takes `deadlineMs` at most.
+   * Drains the actors of these partitions: new work is rejected (callers retry at the next owner), work in progress is
+   * finished, and ephemeral state worth keeping is saved. Resolves when none of the actors is in memory and every
+   * commit has settled. Never rejects; takes at most `deadlineMs`.
    */
   handOver(owned: (id: string) => boolean, deadlineMs: number): Promise<void>;
-  /** The same at once and without a word: what was owned is not ours any more, and must not be written. */
+  /** Ends the actors at once without saving anything: this shard does not own them any more and must not write. */
   abandon(owned: (id: string) => boolean): void;
 }
 
-/** A session as other shards know it: enough to decide what it may hear. */
+/** A session as described to other shards: the data that decides which dispatches it may receive. */
 export interface SessionDescriptor {
-  /** By which its shard names it on links; never used twice by one run of a shard. */
+  /** Identifies the session on links; one run of a shard never reuses a handle. */
   readonly handle: number;
   readonly sessionId: string;
   readonly principal: Principal;
@@ -61,40 +67,40 @@ export interface SessionDescriptor {
   readonly largeThreshold: number;
 }
 
-/** How values of a class travel: as what `pack` makes of them, which must travel by itself. */
+/** The serialization of one class on links. What `pack` returns must be serializable itself. */
 export interface LinkExtension {
-  /** From 16 to 127; the same on all shards. */
+  /** From 16 to 127; identical on all shards. */
   readonly tag: number;
   readonly Class: abstract new (...args: never) => object;
   pack(value: never): unknown;
-  /** @throws when it is nothing that `pack` has made: it comes from the network. */
+  /** @throws when the value does not come from `pack`: it was received from the network. */
   unpack(packed: never): unknown;
 }
 
-/** The other end of our links: what this shard does for others. */
+/** The receiving end of this shard's links. */
 export interface LinkHandler {
   ask(from: string, method: string, args: readonly unknown[], context: AskContext): Promise<unknown>;
   /** Frames of one shard, in the order in which it sent them. Never throws. */
   notified(from: string, frames: readonly LinkFrame[]): void;
   /**
-   * The stream from this shard was broken: what it has told since may be missing. A connection that was interrupted is
-   * no break: the stream goes on where it ended.
+   * The frame stream from this shard broke: frames since then may be missing. A reconnect without loss is no break; the
+   * stream continues.
    */
   broken(from: string): void;
 }
 
-/** The ways to all other shards. */
+/** The links to all other shards. */
 export interface Links {
   /** @throws LinkFault */
   ask(shardId: string, method: string, args: readonly unknown[], context: AskContext): Promise<unknown>;
   /**
-   * Queues a frame; all of a tick leave together. Bounded: when the peer is too far behind, its stream is broken off
-   * and begun anew, and both sides hear of it.
+   * Queues a frame; all frames of a tick are sent together. The queue is bounded: when the peer falls too far behind,
+   * its stream is broken off and restarted, and both sides are notified.
    */
   tell(shardId: string, frame: LinkFrame): void;
-  /** Our stream to this shard was broken: what we told it may be missing. */
+  /** Runs when the stream to a shard broke: frames sent to it may be missing. */
   onBroken(run: (shardId: string) => void): void;
-  /** Follows the view: connects to who came, lets go of who is gone. */
+  /** Connects to the shards in the view and disconnects from the others. */
   follow(shards: readonly ShardInfo[]): void;
   close(): Promise<void>;
 }

@@ -14,26 +14,26 @@ interface CommitAndNotifyPorts {
   readonly notifier: Pick<Notifier, 'notifyEach' | 'recipientOf'>;
   readonly store: Pick<ClusterStore, 'records'>;
   readonly clock: Clock;
-  /** How long the database keeps what was told. */
+  /** How long the database keeps records of notifications. */
   readonly recordAgeMs: number;
 }
 
-/** Numbers of one epoch; the upper half is for what is told by who keeps no actor. */
+/** Numbers of one epoch; the upper half is for notifications by services that keep no actor. */
 const PER_EPOCH = 2 ** 32;
 const FIRST_NUMBER = 2 ** 31;
-/** Owners of which is kept at hand what their people were told last, and the records that say so else. */
+/** Upper bounds on the owners whose last notifications are cached, and on the records read to rebuild one of them. */
 const OWNERS_MAX = 1_024;
 const RECORDS_MAX = 64;
 
 interface LastNotified {
   readonly epoch: number;
-  /** By user: the number of what was told last. */
+  /** By user: the number of the last notification. */
   readonly byUser: Map<string, number>;
 }
 
 /**
- * Makes facts durable with what people are to be told of them, for the parts that keep no actor. Tried once: when the
- * partition has changed hands nothing of it was done. What is of one owner is to be announced in turn.
+ * Commits facts together with the notifications about them, for services that keep no actor. Tried once: when the
+ * partition changed owners, nothing was written. Callers must serialize the notifications of one owner.
  */
 export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNotify {
   const { writer, ownership, notifier, clock } = ports;
@@ -90,7 +90,7 @@ function recordOf(
   return { n, atMs, commandKey: null, reply: null, dispatches };
 }
 
-/** What the people of an owner were told last, by earlier ones too. */
+/** The last notifications of an owner to each user, including those by previous owners of the partition. */
 function lastNotifiedOf({ store, clock, recordAgeMs }: CommitAndNotifyPorts) {
   const known = new Map<string, LastNotified>();
   return async (ownerId: string, { epoch }: Fence): Promise<LastNotified> => {

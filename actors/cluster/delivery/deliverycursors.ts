@@ -6,11 +6,11 @@ import type { LiveSession } from '../../session/backend.ts';
 interface DeliveryCursorPorts {
   /** Unix milliseconds. */
   readonly nowMs: () => number;
-  /** As long as the database keeps what was told: nothing older comes again. */
+  /** How long the database keeps records of notifications: nothing older is sent again. */
   readonly recordAgeMs: number;
 }
 
-/** Of more streams than this in that time some may be heard twice. */
+/** Upper bound on the tracked streams of one session; dispatches of evicted streams may be delivered twice. */
 const STREAMS_MAX = 8_192;
 
 interface LastDelivered {
@@ -25,8 +25,8 @@ interface SessionCursors {
 }
 
 /**
- * How far the sessions of this shard have heard the streams that their users are told directly: what comes again, by
- * another way or from another owner, is not delivered again.
+ * Per-session cursors of direct notifications. A dispatch that arrives again, by another path or from another owner, is
+ * not delivered again.
  */
 export class DeliveryCursors {
   readonly #ports: DeliveryCursorPorts;
@@ -36,7 +36,7 @@ export class DeliveryCursors {
     this.#ports = ports;
   }
 
-  /** A session is at home here: a new one, or with the cursors that it has come with. */
+  /** Starts the cursors of a session that is new (`cursors` null) or that moved here with its cursors. */
   begin(session: LiveSession, cursors: readonly Cursor[] | null): void {
     const atMs = this.#ports.nowMs();
     const known = this.#sessions.get(session);
@@ -49,7 +49,7 @@ export class DeliveryCursors {
     session.following(SINCE, sinceMs);
   }
 
-  /** What it goes on from with the next owner of its user. */
+  /** The cursors from which the next owner of the user continues. */
   cursors(session: LiveSession): readonly Cursor[] {
     const cursors = this.#sessions.get(session);
     if (!cursors) return [];
@@ -59,7 +59,7 @@ export class DeliveryCursors {
     ];
   }
 
-  /** Delivers what the session has not heard; one that is at home elsewhere looks there. */
+  /** Delivers a dispatch unless the session already has it. A session of another shard is checked there. */
   readonly deliver = (session: Pick<LiveSession, 'deliver'>, body: DispatchBody): void => {
     const { origin } = body;
     const cursors = origin && isDirect(origin.ownerId) ? this.#sessions.get(session) : undefined;
@@ -67,7 +67,7 @@ export class DeliveryCursors {
       const { ownerId: streamId, n } = origin;
       const before = cursors.last.get(streamId);
       if (before && n <= before.n) return;
-      // The last that was heard stands last.
+      // Most recently used last; `#trim` evicts from the front.
       if (before) cursors.last.delete(streamId);
       else cursors.session.following(streamId, n - 1);
       cursors.last.set(streamId, { n, atMs: this.#ports.nowMs() });
@@ -76,7 +76,7 @@ export class DeliveryCursors {
     session.deliver(body);
   };
 
-  /** Forgets what cannot come again. */
+  /** Evicts streams whose dispatches can no longer be sent again. */
   #trim({ session, last }: SessionCursors): void {
     const fromMs = this.#ports.nowMs() - this.#ports.recordAgeMs * 2;
     for (const [streamId, { atMs }] of last) {

@@ -5,7 +5,7 @@ import type { Wheel } from '../../runtime/wheel.ts';
 import { UserDelivery, type UserDeliveryPorts } from '../../user/userdelivery.ts';
 import { DeliveryCursors } from './deliverycursors.ts';
 
-/** What people are told by way of their owners, at both of its ends; there is no such way while the process is alone. */
+/** Both ends of direct notifications between the owners of users; unused in standalone mode. */
 export interface DirectDelivery {
   readonly userDelivery: UserDelivery;
   readonly deliveryCursors: DeliveryCursors;
@@ -17,12 +17,12 @@ interface DirectDeliveryPorts {
   readonly clock: Clock;
   readonly wheel: Wheel;
   readonly storage: { readonly cluster: ClusterStore };
-  /** How long the database keeps what was told. */
+  /** How long the database keeps records of notifications. */
   readonly recordAgeMs: number;
   readonly onFault: (error: unknown, where: string) => void;
 }
 
-/** Null while this process is alone. */
+/** Null in standalone mode. */
 export function createDirectDelivery(ports: DirectDeliveryPorts): DirectDelivery | null {
   const { cluster, users, clock, wheel, storage, recordAgeMs, onFault } = ports;
   const { ownership } = cluster;
@@ -33,7 +33,7 @@ export function createDirectDelivery(ports: DirectDeliveryPorts): DirectDelivery
     owns: (userId) => ownership.owns(userId),
     onFault: (error) => onFault(error, 'what people are told'),
   });
-  // Its last owner may have died before it told what it had committed.
+  // The previous owner may have died between a commit and its notifications.
   ownership.onChange(({ moved }) => {
     if (moved.some((partition) => ownership.view.owners[partition])) userDelivery.recheckAll();
   });

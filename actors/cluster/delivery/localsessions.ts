@@ -12,19 +12,19 @@ interface LocalSessionPorts {
   readonly ownership: Ownership;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
-  /** What this shard was told by that one since may be missing, or what it has told: all is to be said anew. */
+  /** The links to or from this shard broke: frames in either direction may be missing, so all state is sent again. */
   readonly peerLost: (peer: Peer) => void;
-  /** Delivers what a user is told directly to a session that has not heard it. */
+  /** Delivers a direct notification to a session unless the session already has it. */
   readonly direct: (session: LiveSession, body: DispatchBody) => void;
-  /** What a shard has told the users of this one may be missing. */
+  /** Direct notifications from another shard to users of this one may be missing. */
   readonly deliveriesMissed: () => void;
 }
 
 const utf8 = new TextDecoder();
 
 /**
- * The sessions of this shard, as others deliver to them. For each shard that does so a session has a number of its own,
- * which ends with the talk: what was told before a break, and arrives after it, finds nobody.
+ * The sessions of this shard, as other shards address them. Each shard that delivers to a session knows it by a handle
+ * of its own, which is valid for one peer epoch: a frame sent before a break and received after it matches no session.
  */
 export class LocalSessions implements SessionFrames {
   readonly #ports: LocalSessionPorts;
@@ -65,7 +65,7 @@ export class LocalSessions implements SessionFrames {
     return this.#sessions.get(session);
   }
 
-  /** The session is over, or goes on elsewhere (`kept`): shards that know it hear so. */
+  /** Notifies the shards that know the session that it ended, or that it moved to another shard (`isMoving`). */
   remove(local: LocalSession, isMoving: boolean): void {
     const { links, ownership } = this.#ports;
     this.#sessions.delete(local.session);
@@ -76,7 +76,7 @@ export class LocalSessions implements SessionFrames {
     }
   }
 
-  /** The talk with a shard that is alive as this run of it. */
+  /** The current peer epoch with this run of a shard; starts one if there is none. */
   peer(shardId: string, instance: string): Peer {
     const known = this.#peers.get(shardId);
     if (known?.instance === instance) return known;
@@ -87,12 +87,12 @@ export class LocalSessions implements SessionFrames {
     return peer;
   }
 
-  /** Whether the talk goes on. */
+  /** Whether the peer epoch still lasts. */
   isCurrent(peer: Peer): boolean {
     return this.#peers.get(peer.shardId) === peer;
   }
 
-  /** How that shard is to name the session. */
+  /** The reference by which this peer addresses the session. */
   reference(local: LocalSession, peer: Peer): SessionReference {
     const { session, handles } = local;
     let known = handles.get(peer.shardId);
@@ -133,7 +133,7 @@ export class LocalSessions implements SessionFrames {
     this.#ports.peerLost(peer);
   }
 
-  /** A session that another shard names. */
+  /** The session that another shard addresses by its handle; undefined after the end of the peer epoch. */
   byHandle(shardId: string, peerEpoch: number, handle: number): LocalSession | undefined {
     const peer = this.#peers.get(shardId);
     return peer?.peerEpoch === peerEpoch ? peer.sessions.get(handle) : undefined;
@@ -143,13 +143,13 @@ export class LocalSessions implements SessionFrames {
     this.#stopListening();
   }
 
-  /** One body for all, as if their owner were this shard: nothing is made for each of them. */
+  /** All recipients share one body, as with a local owner; nothing is allocated for each of them. */
   #dispatch(
     peer: Peer,
     { t, json, ownerId, n, handles }: SessionFrame & { readonly kind: 'dispatch' },
   ): void {
     const stream = ownerId === '' ? undefined : this.#subscriptions.stream(ownerId);
-    // What an earlier owner has told late is had from the next one.
+    // A late dispatch from a previous owner; the current owner delivers it again.
     if (stream && stream.source !== peer) return;
     const origin = n > 0 ? { ownerId, n } : null;
     const body = DispatchBody.ofJson(t, utf8.decode(json), this.#ports.nowMs(), origin);

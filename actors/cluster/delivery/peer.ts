@@ -3,19 +3,22 @@ import type { LiveSession } from '../../session/backend.ts';
 /** A session that lives on this shard. */
 export interface LocalSession {
   readonly session: LiveSession;
-  /** By which the shards that deliver to it name it, by their ids. */
+  /** The session's handle with each shard that delivers to it, by shard id. */
   readonly handles: Map<string, { readonly peer: Peer; readonly handle: number }>;
-  /** Guilds that it follows. */
+  /** Guilds to which the session is subscribed. */
   readonly guildIds: Set<string>;
-  /** Guilds that its user joins while it is not known yet what it follows: it has come from another home. */
+  /**
+   * Guilds joined while the session, which moved from another shard, is being reopened and its subscriptions are not
+   * known yet; null otherwise.
+   */
   joinedMeanwhile: Set<string> | null;
 }
 
-/** A shard that delivers to sessions of this one. After a break of the link there is another for the same shard. */
+/** A shard that delivers to local sessions. Each break of the link starts a new peer object for the same shard. */
 export interface Peer {
   readonly shardId: string;
   readonly instance: string;
-  /** Which talk it is, ascending. */
+  /** Increases with each break of the link. */
   readonly peerEpoch: number;
   readonly sessions: Map<number, LocalSession>;
 }

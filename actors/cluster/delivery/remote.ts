@@ -10,13 +10,13 @@ import type { LiveSession } from '../../session/backend.ts';
 import type { Principal } from '../../session/ports.ts';
 import type { Links, SessionDescriptor } from '../ports.ts';
 
-/** A session as its home names it to an owner. */
+/** A session as its shard identifies it to an owner. */
 export interface SessionReference {
-  /** The run of the shard where it lives. */
+  /** The instance of the session's shard. */
   readonly home: string;
   /**
-   * Which talk of the two shards this is, ascending: after a break in their links the home begins the next one, under
-   * which everything is said anew. What belongs to an earlier one is not heard any more.
+   * The peer epoch of the two shards: after a break in their links the session's shard starts the next one and sends
+   * everything again. Messages of an earlier epoch are ignored.
    */
   readonly talk: number;
   readonly session: SessionDescriptor;
@@ -27,13 +27,13 @@ interface RemotePorts {
   readonly ownership: Ownership;
   readonly clock: Clock;
   readonly wheel: Wheel;
-  /** How long the sessions of a home that is gone are kept: one of them may come back elsewhere. */
+  /** How long the sessions of a lost shard are kept: each of them may be resumed on another shard. */
   readonly resumeWindowMs: number;
-  /** The session is over for good: what this shard does for it is to be undone. */
+  /** Undoes what this shard does for the session, which has ended for good. */
   readonly ended: (session: RemoteSession) => void;
 }
 
-/** A session whose home is another shard, as the owner of its user or of one of its guilds delivers to it. */
+/** A session of another shard, to which this shard delivers as the owner of its user or of one of its guilds. */
 export class RemoteSession implements LiveSession {
   readonly handle: number;
   readonly sessionId: string;
@@ -45,11 +45,11 @@ export class RemoteSession implements LiveSession {
   readonly shard: readonly [id: number, count: number];
   readonly largeThreshold: number;
   over = false;
-  /** Whether its user, who is this shard's, has it among the open ones. */
+  /** Whether the session is open with its user, whom this shard owns. */
   opened = false;
-  /** Its home has let it go. */
+  /** The session's shard has released it. */
   released = false;
-  /** Guilds of this shard that it hears, or has heard. */
+  /** Guilds of this shard to which the session is or was subscribed. */
   readonly guildIds = new Set<GuildId>();
   readonly #outbox: PeerOutbox;
 
@@ -71,7 +71,7 @@ export class RemoteSession implements LiveSession {
     return this.released || this.#outbox.isClosed;
   }
 
-  /** The hot path: most often a number is pushed. */
+  /** Hot path: usually only appends a handle. */
   deliver(body: DispatchBody): void {
     this.#outbox.dispatch(body, this.handle);
   }
@@ -80,45 +80,48 @@ export class RemoteSession implements LiveSession {
     this.#outbox.following(this.handle, ownerId, n);
   }
 
-  /** Rejects when its home is gone: nobody takes what would be made for it. */
+  /** Rejects when the session's shard is gone: nothing delivered would be received. */
   writable(): Promise<void> {
     return this.over ? Promise.resolve() : this.#outbox.writable(this.handle);
   }
 
-  /** Has its home subscribe it to a guild that its user has joined. */
+  /** Asks the session's shard to subscribe it to a guild that its user joined. */
   join(guildId: GuildId): void {
     this.#outbox.notify('localSessions.join', [this.#outbox.peerEpoch, this.handle, guildId]);
   }
 
-  /** Tells its home that another stands for it now, with its user (null), or with a guild whose stream it has up to `n`. */
+  /**
+   * Notifies the session's shard that another object replaced the session: with its user's owner (null), or with the
+   * owner of a guild whose stream it has up to `n`.
+   */
   replaced(guildId: GuildId | null, n: number): void {
     this.#outbox.notify('localSessions.replaced', [this.#outbox.peerEpoch, this.handle, guildId, n]);
   }
 }
 
-/** Sessions of one home that are remembered to have ended: questions are late by seconds. */
+/** Upper bound on the remembered handles of ended sessions of one shard; requests are late by seconds at most. */
 const ENDED_MAX = 4096;
 
-/** What is to leave for a home at the end of the tick, in order. */
+/** A frame to be sent to a session's shard at the end of the tick, in order. */
 type QueuedFrame =
   | { readonly body: DispatchBody; readonly handles: number[] }
   | { readonly handle: number; readonly ownerId: string; readonly n: number }
   | { readonly method: string; readonly args: readonly unknown[] };
 
-/** What this shard tells one home. */
+/** The outgoing frames of this shard to one peer epoch of another shard. */
 class PeerOutbox {
   readonly shardId: string;
   readonly home: string;
   readonly peerEpoch: number;
   readonly sessions = new Map<number, RemoteSession>();
-  /** Handles of sessions that have ended of late: what was asked for them before may come after. */
+  /** Handles of recently ended sessions: their earlier requests may still arrive. */
   readonly ended = new Set<number>();
   queued: QueuedFrame[] = [];
   readonly #dirty: (outbox: PeerOutbox) => void;
-  /** The body that was dispatched last, and who gets it. */
+  /** The last dispatched body and its recipients; further recipients of the same body join its frame. */
   #body: DispatchBody | null = null;
   #handles: number[] = [];
-  /** The home is gone, or talks anew: nothing more is told it under this number. */
+  /** The other shard is gone or started a new peer epoch: nothing more is sent under this one. */
   #isClosed = false;
   readonly #waiters = new Map<number, { resolve(): void; reject(fault: Error): void }>();
   #lastTicket = 0;
@@ -153,7 +156,7 @@ class PeerOutbox {
     this.#enqueue({ method, args });
   }
 
-  /** Behind all that was delivered before: the home answers when the session's socket has taken it. */
+  /** Queued behind all earlier deliveries: the session's shard answers once the session's socket has taken them. */
   writable(handle: number): Promise<void> {
     if (this.#isClosed) return Promise.reject(homeUnreachable());
     this.#lastTicket += 1;
@@ -167,7 +170,7 @@ class PeerOutbox {
     this.#waiters.delete(ticket);
   }
 
-  /** Everything up to here; what comes next begins a frame of its own. */
+  /** Takes all queued frames; the next dispatch starts a frame of its own. */
   take(): readonly QueuedFrame[] {
     const { queued } = this;
     this.queued = [];
@@ -193,12 +196,12 @@ class PeerOutbox {
 const homeUnreachable = (): Error => new LinkFault('unreachable', 'The home of the session is gone.');
 
 /**
- * Sessions that live on other shards and hear what this one decides. Of a dispatch each home gets one frame, however
- * many of its sessions hear it; all of a tick leave together.
+ * Sessions of other shards that receive what this shard decides. A dispatch is sent once to each shard, however many of
+ * its sessions receive it; all frames of a tick are sent together.
  */
 export class RemoteSessions {
   readonly #ports: RemotePorts;
-  /** By home: the latest talk. */
+  /** The current outbox, by the instance of the sessions' shard. */
   readonly #outboxes = new Map<string, PeerOutbox>();
   #dirty: PeerOutbox[] = [];
   readonly #stopListening: () => void;
@@ -220,9 +223,9 @@ export class RemoteSessions {
   }
 
   /**
-   * The session by this name; there is one object for it as long as its home talks of it so.
+   * The session object of a reference; the same object throughout its peer epoch.
    *
-   * @throws LinkFault when the home has begun another talk since, or has ended the session.
+   * @throws LinkFault when the session's shard started a later peer epoch, or ended the session.
    */
   of(shardId: string, { home, talk: peerEpoch, session }: SessionReference): RemoteSession {
     const outbox = this.#outboxOf(shardId, home, peerEpoch);
@@ -235,7 +238,10 @@ export class RemoteSessions {
     return found;
   }
 
-  /** The home has ended it, or let it go (`kept`): then it stays for a while, unheard, as another home may take it. */
+  /**
+   * The session's shard ended the session, or released it (`kept`). A released session stays for the resume window,
+   * without deliveries, because another shard may take it.
+   */
   ended(home: string, peerEpoch: number, handle: number, kept: boolean): void {
     const outbox = this.#outboxes.get(home);
     if (outbox?.peerEpoch !== peerEpoch) return;
@@ -250,7 +256,7 @@ export class RemoteSessions {
     else this.#end(session);
   }
 
-  /** The home says that a session's socket has taken what was delivered. */
+  /** The session's shard reports that the session's socket has taken earlier deliveries. */
   becameWritable(home: string, peerEpoch: number, ticket: number): void {
     const outbox = this.#outboxes.get(home);
     if (outbox?.peerEpoch === peerEpoch) outbox.becameWritable(ticket);
@@ -266,7 +272,7 @@ export class RemoteSessions {
     const known = this.#outboxes.get(home);
     if (known?.peerEpoch === peerEpoch) return known;
     if (known && known.peerEpoch > peerEpoch) throw new LinkFault('overloaded', 'That talk is over.');
-    // There is no way to a home that the view does not show: what it was told would be lost without a word.
+    // Links follow the view: frames to a shard that it does not contain would be lost silently.
     if (!this.#ports.ownership.view.shards.some(({ instance }) => instance === home))
       throw new LinkFault('overloaded', `The run ${home} is not known here yet, or any more.`);
     if (known) this.#retire(known);
@@ -275,7 +281,7 @@ export class RemoteSessions {
     return outbox;
   }
 
-  /** Its sessions stay for as long as they may be resumed, though nothing reaches them. */
+  /** Its sessions stay for the resume window, although nothing reaches them. */
   #retire(outbox: PeerOutbox): void {
     if (this.#outboxes.get(outbox.home) === outbox) this.#outboxes.delete(outbox.home);
     outbox.close();
@@ -300,7 +306,7 @@ export class RemoteSessions {
     const dirty = this.#dirty;
     this.#dirty = [];
     const { links } = this.#ports;
-    /** Encoded once, however many homes get it. */
+    /** JSON of each body, encoded once for all shards. */
     const encoded = new Map<DispatchBody, Uint8Array>();
     for (const outbox of dirty) {
       for (const item of outbox.take()) {

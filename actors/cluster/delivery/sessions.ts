@@ -21,7 +21,9 @@ import type { LocalSession, Peer } from './peer.ts';
 import { type RemoteSession, RemoteSessions, type SessionReference } from './remote.ts';
 import { type UserBackend, UserChannels } from './userchannel.ts';
 
-/** All that a session asks; sessions of other shards reach through their homes what owners of users and guilds do here. */
+/**
+ * The requests of sessions to owners of users and guilds. Sessions of other shards reach this backend through links.
+ */
 export type OwnerBackend = SessionBackend & UserBackend;
 
 interface ClusterSessionPorts {
@@ -29,40 +31,43 @@ interface ClusterSessionPorts {
   readonly links: Links;
   readonly guilds: Guilds;
   readonly direct: DirectDelivery | null;
-  /** What this shard does for sessions as the owner of their users and guilds. */
+  /** Handles requests as the owner of users and guilds. */
   readonly userBackend: OwnerBackend;
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   readonly resumeWindowMs: number;
-  /** The stream of a guild is interrupted for the sessions of this shard, until each is told `following`. */
+  /** The stream of a guild is interrupted for this shard's sessions, until each of them receives `following`. */
   readonly streamInterrupted: (guildId: string) => void;
-  /** A session does not hear a guild of this shard any more. */
+  /** A session no longer subscribes to a guild that this shard owns. */
   readonly noSubscribers: (guildId: GuildId, userId: string) => void;
   /** What a shard has told this one may be missing. */
   readonly dispatchesMissed: () => void;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/** Sessions of this shard among many: what it asks of the owners of their users and guilds. */
+/** This shard's sessions in a cluster: requests to the owners of their users and guilds, and deliveries from them. */
 export interface ClusterSessions {
   readonly backend: SessionBackend;
-  /** Subscribes a session to a guild that its user has joined, wherever the session lives. */
+  /** Subscribes a session to a guild that its user joined, on whichever shard the session lives. */
   join(session: LiveSession, guildId: GuildId): void;
-  /** The actor of a guild has ended; it has told everything up to `n`, and goes on elsewhere. */
+  /** The actor of a guild ended. It delivered everything up to `n`; another shard continues the stream. */
   guildReleased(guildId: GuildId, n: number): void;
-  /** The user has left a guild of this shard. */
+  /** The user left a guild that this shard owns. */
   memberRemoved(guildId: GuildId, userId: string): void;
-  /** The actor of a guild has ended, and these were told that it is unavailable. */
+  /** The actor of a guild ended, and these sessions received GUILD_DELETE as unavailable. */
   guildUnavailable(guildId: GuildId, sessions: readonly LiveSession[]): void;
-  /** Another object stands for the session now: with its user (null), or with a guild whose stream it has up to `n`. */
+  /**
+   * Another object replaced the session: with its user's owner (`guildId` null), or with the owner of a guild whose
+   * stream the session has up to `n`.
+   */
   sessionReplaced(session: LiveSession, guildId: GuildId | null, n: number): void;
-  /** Sessions of other shards that this one delivers to. */
+  /** Sessions of other shards to which this shard delivers. */
   readonly remoteSessions: RemoteSessions;
   readonly localSessions: LocalSessions;
   close(): void;
 }
 
-/** A list of all members takes as long as its reader does. */
+/** A member list is delivered at the pace of the client's socket, so it may take long. */
 const MEMBERS_DEADLINE_MS = 5 * 60_000;
 
 type From = AskContext & { readonly from: string };
@@ -91,7 +96,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
     ...{ ownership, router, wheel, nowMs, ...peers, onFault },
     userBackend: userBackend,
     cursors: (session) => direct?.deliveryCursors.cursors(session) ?? [],
-    // Word of a guild that its user has joined may have been lost on the way.
+    // The notification of a joined guild may have been lost in transit.
     reopened: ({ session, guildIds }, now) => {
       for (const guildId of guildsOf(session, now)) if (!guildIds.has(guildId)) join(session, guildId);
     },
@@ -156,9 +161,9 @@ const enteringOf = ({
 
 const isRemote = (session: LiveSession): session is RemoteSession => 'join' in session;
 
-/** A guild that cannot be had now goes on being asked for; the first failure is noted. */
+/** Subscribes in the background. A guild that is unreachable now is retried; only the first failure is reported. */
 function follow({ subscriptions, onFault }: Context, local: LocalSession, guildId: GuildId): void {
-  // It may have the guild already, up to a cursor that is looked at then.
+  // A session that is being reopened may have the guild already: its cursor decides once the reopening completes.
   if (local.joinedMeanwhile) {
     local.joinedMeanwhile.add(guildId);
     return;
@@ -166,7 +171,7 @@ function follow({ subscriptions, onFault }: Context, local: LocalSession, guildI
   subscriptions.subscribe(local, guildId, null).catch((fault) => onFault(fault, guildId));
 }
 
-/** Unless it has gone from here, it says everything anew. */
+/** Repeats the session's subscriptions or its open request, unless the session has left this shard. */
 function localReplaced(
   { subscriptions, userChannels }: Context,
   local: LocalSession | undefined,
@@ -195,7 +200,10 @@ function endRemote(session: RemoteSession, ports: ClusterSessionPorts): void {
 
 type RequestArgs = [session: SessionReference, name: string, args: readonly [input: unknown]];
 
-/** What this shard does for the sessions of others, as the owner of a guild or a user; and for its own, told by owners. */
+/**
+ * Serves the sessions of other shards as the owner of their guilds and users, and receives the owners' messages for
+ * local sessions.
+ */
 function servePeers(context: Context): void {
   const { cluster, guilds, userBackend, localSessions, remoteSessions } = context;
   const { ownership, router } = cluster;
@@ -205,7 +213,7 @@ function servePeers(context: Context): void {
   };
   const named = (from: string, session: SessionReference, ownerId: string): RemoteSession => {
     checkOwned(ownerId);
-    // Its sessions may be at other homes by now; before it is a member again it lets go of those that are.
+    // The caller's sessions may have moved to other shards. Before it is a member again it abandons those that did.
     if (!ownership.view.shards.some(({ instance }) => instance === session.home))
       throw new LinkFault('unreachable', `The shard ${from} is not seen in the cluster.`);
     return remoteSessions.of(from, session);
@@ -267,7 +275,7 @@ function servePeers(context: Context): void {
   });
 }
 
-/** What the sessions of this shard ask, of whoever owns their users and guilds. */
+/** Sends the requests of local sessions to the owners of their users and guilds. */
 function localBackend(context: Context): SessionBackend {
   const { userBackend, localSessions, subscriptions, userChannels, clock, direct, resumeWindowMs } = context;
   const { router } = context.cluster;
@@ -291,7 +299,8 @@ function localBackend(context: Context): SessionBackend {
     async subscribe(session, guildId) {
       const how = await subscriptions.subscribe(localSessions.add(session), guildId, null);
       if (how === 'member' || (session.bot && (session.intents & INTENTS.GUILDS) === 0)) return;
-      // READY named a guild that its user has left since: without a word it would stay unavailable for ever.
+      // READY listed a guild that the user has left since. Without GUILD_DELETE the client would show it as unavailable
+      // for ever.
       session.deliver(new DispatchBody('GUILD_DELETE', { id: guildId }, clock.monotonic()));
     },
 
@@ -317,7 +326,7 @@ function localBackend(context: Context): SessionBackend {
   };
 }
 
-/** Asks the owner of a guild for something that is delivered to the session. Done at most once. */
+/** Sends a request to the owner of a guild, which delivers the result to the session. Runs at most once. */
 async function atGuild(
   session: LiveSession,
   guildId: GuildId,
@@ -335,13 +344,14 @@ async function atGuild(
   await there(owner.shardId, reference);
 }
 
-/** Those of a user's guilds that a session hears: none while an application acts for the user. */
+/** The user's guilds that a session receives: none for a session of an application that acts for the user. */
 const guildsOf = ({ authorization, shard }: LiveSession, guildIds: readonly GuildId[]): readonly GuildId[] =>
   authorization ? [] : guildsOfShard(guildIds, shard);
 
 /**
- * A session that was open at another home: what it heard there it hears here, from where it was. A guild that cannot be
- * had for long does not hold it up: what it has missed of it comes when the guild is back, or the guild anew.
+ * Reopens a session that moved from another shard and resumes its streams from their cursors. A guild that is
+ * unreachable for long does not delay it: its missed dispatches, or a new GUILD_CREATE, follow when the guild is
+ * available.
  */
 async function reopen(
   session: LiveSession,
@@ -355,7 +365,8 @@ async function reopen(
   const joined = new Set<string>([...guildsOf(session, guildIds), ...local.joinedMeanwhile]);
   local.joinedMeanwhile = null;
   const following: Promise<Subscribed>[] = [];
-  // Its user has left and joined them while it was nowhere; the user's owner may hear of it later than the guild's.
+  // The user left the guild and rejoined while no shard held the session; the user's owner may learn of it after the
+  // guild's owner.
   const leaving = (id: string) => (how: Subscribed) => {
     if (how === 'gone' && (!session.bot || (session.intents & INTENTS.GUILDS) !== 0))
       session.deliver(new DispatchBody('GUILD_DELETE', { id }, clock.monotonic()));
@@ -365,7 +376,7 @@ async function reopen(
     if (joined.delete(guildId))
       following.push(subscriptions.subscribe(local, guildId, n, true).then(leaving(guildId)));
     else {
-      // Nobody is asked for it, who would say that it is not followed: the next home would ask from the cursor.
+      // No subscription is requested, so nothing else would remove the cursor, and the next shard would resume from it.
       session.left?.(guildId);
       leaving(guildId)('gone');
     }

@@ -3,25 +3,29 @@ import type { ArgsOf, ReplyOf, ShardAsk } from '../../../protocol/link.ts';
 import type { Placement } from '../../placement/ports.ts';
 import type { GatewaySessions } from '../../session/sessions.ts';
 
-/** Requests to link a user's account, shown by the sessions that want to hear of them. */
+/** Requests to link a user's account, shown by sessions that opted in. */
 export interface AuthorizeRequests {
-  /** Whether the application of a session is told of requests to link its user. False: it is not the caller's. */
+  /**
+   * Sets whether the session's application receives requests to link its user. False: the session is not the caller's.
+   */
   want(
     caller: { readonly userId: UserId; readonly applicationId: ApplicationId | null },
     sessionId: string,
     wanted: boolean,
   ): Promise<boolean>;
-  /** Tells the sessions that want to hear of a request; answers how many there are. */
+  /** Delivers a request to the sessions that opted in; returns their number. */
   ask(userId: UserId, applicationId: ApplicationId, requestId: string): Promise<number>;
 }
 
 type Sessions = Pick<GatewaySessions, 'wantAuthorizeRequests' | 'requestAuthorization'>;
 type Wanting = Parameters<AuthorizeRequests['want']>;
 
-/** How long a shard that says nothing holds up the others' answers. */
+/** Bounds the delay that an unresponsive shard adds to the reply. */
 const DEADLINE_MS = 2000;
 
-/** Sessions that their user is to be asked through, at whichever homes they are. A shard that says nothing has none. */
+/**
+ * Calls every shard, because a user's sessions may live on any of them. An unresponsive shard counts as having none.
+ */
 export function createAuthorizeRequests(
   sessions: () => Sessions,
   { ownership, router }: Placement,

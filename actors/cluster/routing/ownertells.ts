@@ -8,24 +8,24 @@ export type Tell = Extract<LinkFrame, { kind: 'tell' }>;
 interface OwnerTellsPorts {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly wheel: Pick<TimerWheel, 'add'>;
-  /** How long a message waits for an owner. */
+  /** How long a message waits for an owner, in milliseconds. */
   readonly deadlineMs: number;
   readonly waitingMax: number;
-  /** Milliseconds between two looks for an owner. */
+  /** Shortest and longest delay between two retries, in milliseconds. */
   readonly retryMs: { readonly first: number; readonly most: number };
   /** Sends the message to the owner, or runs `here`; false while its key has no owner. */
   readonly send: (frame: Tell, here: () => void) => boolean;
   readonly onFault: (where: string, fault: unknown) => void;
 }
 
-/** A message that waits for an owner. */
+/** A message whose key has no owner yet. */
 interface Held {
   readonly frame: Tell;
   readonly here: () => void;
   readonly untilMs: number;
 }
 
-/** Messages to owners, in order; those whose key has no owner are held, within bounds of count and time. */
+/** Sends messages to owners in order. Messages whose key has no owner are held, bounded by count and time. */
 export class OwnerTells {
   readonly #ports: OwnerTellsPorts;
   #held: Held[] = [];
@@ -37,12 +37,12 @@ export class OwnerTells {
     this.#ports = ports;
   }
 
-  /** Messages that wait for an owner. */
+  /** Number of held messages. */
   get held(): number {
     return this.#held.length;
   }
 
-  /** Messages that found no owner. */
+  /** Number of dropped messages. */
   get lost(): number {
     return this.#lost;
   }
@@ -60,7 +60,7 @@ export class OwnerTells {
     this.#retryLater();
   }
 
-  /** Sends what has an owner by now, and gives up what has waited too long. */
+  /** Sends held messages whose key has an owner now, and drops those past their deadline. */
   retry(): void {
     const held = this.#held;
     this.#held = [];
@@ -78,7 +78,7 @@ export class OwnerTells {
     this.#ports.onFault(method, new LinkFault('unreachable', `No owner was found in time for ${method}.`));
   }
 
-  /** Gives up everything that waits. */
+  /** Drops all held messages. */
   close(): void {
     this.#closed = true;
     this.#timer?.cancel();

@@ -4,18 +4,18 @@ import { LINK } from '../../../protocol/link.ts';
 import type { AskContext, Placement } from '../../placement/ports.ts';
 import { HERE, type PassedArgs, type Routing } from '../../placement/routing.ts';
 
-/** Methods of the catalogue that take these arguments and answer so. */
+/** Catalogue methods that accept these arguments and have this result. */
 type Matching<Kind extends LinkMethod, Args extends readonly unknown[], Answer> = {
   [M in Kind]: Required<Args> extends PassedArgs<M> ? (Answer extends ReplyOf<M> ? M : never) : never;
 }[Kind];
 
-/** A method that the owner of a key runs. Null: whichever shard is called. */
+/** A method that the owner of a key runs. A null key runs it on the shard that was called. */
 interface OwnerRoute<Args extends readonly unknown[], Answer> {
   readonly method: Matching<OwnerAsk, Args, Answer>;
   readonly key: (...args: Args) => string | null | Promise<string | null>;
 }
 
-/** `local`: runs wherever it is called, as it only reads stores, or is called by the owner alone. */
+/** `local`: runs on the shard that was called, as it only reads stores, or only the owner calls it. */
 type RouteOf<Member> = Member extends (...args: infer Args) => infer Answer
   ? Answer extends Promise<infer Value>
     ? 'local' | OwnerRoute<Args, Value>
@@ -24,7 +24,7 @@ type RouteOf<Member> = Member extends (...args: infer Args) => infer Answer
     ? 'local' | Routes<Member>
     : 'local';
 
-/** A route for each method of a part: one without does not compile. */
+/** One route for each method of a service: a missing route is a compile error. */
 export type Routes<Part> = { readonly [Name in keyof Part]-?: RouteOf<Part[Name]> };
 
 type Run = (...args: unknown[]) => unknown;
@@ -37,7 +37,7 @@ type AnyRoute = 'local' | AnyOwnerRoute | { readonly [name: string]: AnyRoute };
 const isOwnerRoute = (route: object): route is AnyOwnerRoute =>
   'key' in route && typeof route.key === 'function';
 
-/** A part whose methods run at the owners of what they concern. Standalone, it is the part itself. */
+/** Wraps a service so that its methods run on the owner of their key. A standalone process uses the service itself. */
 export function routed<Part extends object>(part: Part, routes: Routes<Part>, cluster: Placement): Part {
   if (cluster.ownership.standalone) return part;
   return overTable(part as Record<string, unknown>, routes as Record<string, AnyRoute>, cluster) as Part;
@@ -67,13 +67,13 @@ function getterOf(
       route !== 'local' && isOwnerRoute(route) ? asked(route.method, run, route.key, cluster) : run;
     return () => method;
   }
-  // A member that is no method may be a getter: it is read each time.
+  // A member that is not a method may be a getter, so it is read on each access.
   if (route === 'local') return () => part[key];
   const inner = overTable(member as Record<string, unknown>, route as Record<string, AnyRoute>, cluster);
   return () => inner;
 }
 
-/** The router without the types of the catalogue, which `Routing` and `Routes` have checked before. */
+/** The router without the catalogue's types, which `Routing` and `Routes` have already checked. */
 interface UntypedRouter {
   askOwner(
     method: string,
@@ -89,7 +89,7 @@ type Key = string | null;
 
 const untyped = ({ router }: Placement): UntypedRouter => router as unknown as UntypedRouter;
 
-/** The function at the owner of its key, and what this shard does as the owner. */
+/** Registers `run` as the owner's handler and returns a function that routes calls to the owner. */
 function asked(
   method: OwnerAsk,
   run: Run,
@@ -113,12 +113,12 @@ const firstArgument = (...[key]: unknown[]): string => {
   return key;
 };
 
-/** The routes of a part to the owners of what it keeps. */
+/** Routing over the owners of a cluster. */
 export function routingOver(cluster: Placement): Routing {
   if (cluster.ownership.standalone) return HERE;
   const { ownership } = cluster;
   const router = untyped(cluster);
-  /** `change` answers a function of the same type as `run`. */
+  /** Restores the type: `change` returns a function with the same type as `run`. */
   const like = <R extends (...args: never[]) => unknown>(run: R, change: (run: Run) => Run): R =>
     change(run as unknown as Run) as unknown as R;
   return {

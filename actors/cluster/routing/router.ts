@@ -28,9 +28,9 @@ import type { LinkHandler, Links } from '../ports.ts';
 import { OwnerTells, type Tell } from './ownertells.ts';
 import { type Served, ServedMethods } from './served.ts';
 
-/** A call that finds no owner asks again after this long, if nothing has changed before; longer each time. */
+/** First and longest delay before a call without an owner is retried, unless ownership changes earlier. */
 const RETRY_MS = { first: 50, most: 1000 };
-/** How often something told is sent on by shards that do not own its key any more. */
+/** How often shards forward a message whose key they no longer own. */
 const HOPS_MAX = 3;
 const WAITING_MAX = 20_000;
 
@@ -40,42 +40,45 @@ interface RouterDeps {
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   readonly randomBytes: (size: number) => Uint8Array;
-  /** The methods between shards; tests have their own. */
+  /** The methods between shards; tests provide their own. */
   readonly catalogue?: Catalogue;
-  /** How long a call waits for its answer, unless it says otherwise. */
+  /** Default deadline of a call. */
   readonly deadlineMs: number;
-  /** Whether this shard may answer for a key that it may not decide for now; false at once where it has nothing of it. */
+  /**
+   * Whether this shard may answer reads of a key that it may not write now; false at once when it has no state of the
+   * key.
+   */
   readonly answers?: (key: string) => false | Promise<boolean>;
-  /** Calls, and things told, that may wait for an owner at one time. */
+  /** Upper bound on waiting calls, and on held messages. */
   readonly waitingMax?: number;
-  /** Told of what nobody waits for: a method that failed when told, or something told that reached nobody. */
+  /** Receives faults without a caller: a failed message handler, or a message dropped without an owner. */
   readonly onFault: (where: string, fault: unknown) => void;
 }
 
 interface RouterMetrics {
   /** Calls that wait for an owner. */
   readonly waiting: number;
-  /** Things told that wait for an owner. */
+  /** Messages held for an owner. */
   readonly held: number;
   readonly waitingMax: number;
-  /** Calls answered NotServed by this shard. */
+  /** Calls that this shard rejected with NotServed. */
   readonly notServed: number;
-  /** Things told that found no owner. */
+  /** Messages dropped without an owner. */
   readonly lost: number;
 }
 
-/** The router of a shard among others. */
+/** The router of a shard in a cluster. */
 export interface ClusterRouter extends Router {
-  /** What this shard does for others; to be handed to its links. */
+  /** The handler of this shard's links. */
   readonly handler: LinkHandler;
-  /** Says who hears of sessions that live here. */
+  /** Registers the receiver of frames for local sessions. */
   sessions(frames: SessionFrames): void;
   readonly metrics: RouterMetrics;
-  /** Answers everyone who waits. */
+  /** Rejects all waiting calls. */
   close(): void;
 }
 
-/** Brings calls to whoever owns their key, over changes of hands. */
+/** Routes calls to the owner of their key and retries them across ownership changes. */
 export function createRouter(deps: RouterDeps): ClusterRouter {
   return new OwnerRouter(deps);
 }
@@ -86,12 +89,12 @@ class OwnerRouter implements ClusterRouter {
   readonly #waitingMax: number;
   readonly #served: ServedMethods;
   readonly #run: string;
-  /** Calls that wait, in the order in which they came. */
+  /** Waiting calls, in order of arrival. */
   readonly #waiting = new Set<() => void>();
   readonly #tells: OwnerTells;
   #sessions: SessionFrames | null = null;
   #calls = 0;
-  /** Changes of hands that were seen: a call waits only if none has come since it asked. */
+  /** Number of ownership changes: a call waits only if none happened since its last attempt. */
   #changes = 0;
   #notServed = 0;
   #closed = false;
@@ -191,7 +194,7 @@ class OwnerRouter implements ClusterRouter {
     return answer as ReplyOf<M>;
   }
 
-  /** @throws LinkFault, also when the answer is not what the catalogue says: the method was run then. */
+  /** @throws LinkFault, also for a reply that violates the catalogue: the method has run in that case. */
   async #askOther(
     shardId: string,
     method: string,
@@ -222,25 +225,28 @@ class OwnerRouter implements ClusterRouter {
     this.#wake();
   }
 
-  /** Of a call, over all runs of all shards. */
+  /** An id for one call, unique across all runs of all shards. */
   #name(): string {
     this.#calls += 1;
     return `${this.#run}.${this.#calls.toString(36)}`;
   }
 
-  /** What cannot be asked of the database is not answered. */
+  /** A rejected check, as when the database is unavailable, counts as false. */
   #answers(key: string): false | Promise<boolean> {
     const answers = this.#deps.answers?.(key) ?? false;
     return answers ? answers.catch(() => false) : false;
   }
 
-  /** The other shard that owns the key; null while nobody does, or this one is about to. */
+  /** The other shard that owns the key; null when the key has no owner, or when this shard is the owner. */
   #elsewhere(key: string): string | null {
     const owner = this.#deps.ownership.ownerOf(key);
     return owner === null || owner.shardId === this.#deps.ownership.self?.id ? null : owner.shardId;
   }
 
-  /** Waits until an owner may be found. @throws NotServed when there is no time or no room to wait. */
+  /**
+   * Waits for the next ownership change, or for the retry delay. @throws NotServed at the deadline, after `close`, or
+   * when too many calls wait.
+   */
   async #change(changes: number, attempt: number, untilMs: number, last: unknown): Promise<void> {
     const leftMs = untilMs - this.#deps.clock.monotonic();
     if (leftMs <= 0) throw this.#refusal('Nobody has served this in time.', 'timeout', last);
@@ -260,12 +266,12 @@ class OwnerRouter implements ClusterRouter {
     });
   }
 
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   #chance(): number {
     return (this.#deps.randomBytes(1)[0] ?? 0) / 255;
   }
 
-  /** The cause says that it must not be tried again by whoever has called us: a part of it may be done. */
+  /** The cause forbids a retry by this shard's caller: the command may be partly done. */
   #refusal(message: string, kind: 'timeout' | 'unreachable' | 'overloaded', last: unknown): NotServed {
     this.#notServed += 1;
     const cause = isLost(last) ? last : new LinkFault(kind, message, { cause: last });
@@ -340,12 +346,12 @@ class OwnerRouter implements ClusterRouter {
     }
     const here = () => run(args as never, { key, deadlineMs, commandKey: null, trace: '', from });
     if (key === '' || ownership.owns(key)) this.#safely(method, here);
-    // Its key has changed hands while it was on its way.
+    // The key changed owners while the message was in flight.
     else if (hops < HOPS_MAX) this.#tells.send({ ...frame, hops: hops + 1 }, here);
     else this.#tells.lose(frame);
   }
 
-  /** Nobody waits for what was told, so its failure is written down here. */
+  /** Reports faults here, because a message has no caller. */
   #safely(method: string, run: () => unknown): void {
     try {
       const result = run();
@@ -360,15 +366,15 @@ const isLost = (fault: unknown): boolean =>
   fault instanceof LinkFault && (fault.kind === 'lost' || fault.kind === 'timeout');
 
 /**
- * Nothing of the command was done: it met a change of hands, or the database has refused its commit because the right to
- * it had passed. A NotServed with a link's fault behind it is another: it ended a wait in the midst of something.
+ * Whether nothing of the command was written: its aggregate changed owners, or the database rejected its commit as
+ * fenced. A NotServed caused by a LinkFault is different: it ended a wait inside a command that may be partly done.
  */
 function isUndone(fault: unknown): boolean {
   if (fault instanceof NotServed) return !(fault.cause instanceof LinkFault);
   return fault instanceof Error && fault.name === 'StaleEpoch';
 }
 
-/** The command was not begun where it was sent, or not sent at all. */
+/** The command did not start on the other shard, or was not sent at all. */
 const wasRefused = (fault: unknown): boolean =>
   fault instanceof LinkFault &&
   (fault.kind === 'unreachable' || fault.kind === 'notOwner' || fault.kind === 'overloaded');
@@ -376,8 +382,8 @@ const wasRefused = (fault: unknown): boolean =>
 const PASSED_ON: readonly string[] = ['notOwner', 'overloaded', 'lost'];
 
 /**
- * What a method meets on links of its own says nothing of whether it was begun itself. That its fate is not known is
- * true of it as well: its aggregate has changed hands in the midst of it.
+ * Turns link faults inside a method into `failed`, because they do not say whether the method itself started.
+ * `PASSED_ON` kinds are also true of the method: its aggregate changed owners, or its outcome is unknown.
  */
 function outward(fault: unknown): unknown {
   if (!(fault instanceof LinkFault) || PASSED_ON.includes(fault.kind)) return fault;

@@ -3,10 +3,10 @@ import { LinkFault } from '../../../protocol/faults.ts';
 import { type Catalogue, type Method, malformedArgs } from '../../../protocol/link.ts';
 import type { ServedContext } from '../../placement/ports.ts';
 
-/** What this shard does when another one calls a method. */
+/** This shard's handler of a catalogue method. */
 export type Served = (args: never, context: ServedContext) => unknown;
 
-/** The methods of the catalogue, and what this shard does for each. */
+/** The catalogue's methods and this shard's handlers. */
 export class ServedMethods {
   readonly #catalogue: Catalogue;
   readonly #served = new Map<string, Served>();
@@ -21,13 +21,13 @@ export class ServedMethods {
     return method;
   }
 
-  /** @throws RangeError when the method is served already. */
+  /** @throws RangeError when the method already has a handler. */
   add(name: string, run: Served): void {
     if (this.#served.has(name)) throw new RangeError(`The method "${name}" is served twice.`);
     this.#served.set(name, run);
   }
 
-  /** What to run for a call from another shard. @throws LinkFault when nothing serves it, or its arguments are malformed. */
+  /** The handler of a call from another shard. @throws LinkFault without a handler, or for malformed arguments. */
   forCall(name: string, args: readonly unknown[]): Served {
     const run = this.#served.get(name);
     if (!run) throw new LinkFault('failed', `This shard serves no method "${name}".`);

@@ -3,7 +3,7 @@ import type { Ownership, Router } from '../../placement/ports.ts';
 import type { Clock, Timer } from '../../runtime/clock.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 
-/** What the owner of `ownerId` is told about some things, the latest of each. */
+/** The latest state of several items for the owner of `ownerId`. */
 type Update<Item> = readonly [ownerId: string, items: readonly (readonly [about: string, item: Item])[]];
 
 interface StateSyncPorts<Item> {
@@ -12,33 +12,34 @@ interface StateSyncPorts<Item> {
   readonly clock: Pick<Clock, 'defer'>;
   readonly wheel: Wheel;
   readonly method: 'guilds.setPresences' | 'users.setMemberships' | 'users.repeatPresences';
-  /** Called where the id is owned. What it does with it must stay true when it is told the same twice. */
+  /** Applies an item on the owner of the id. It must be idempotent: an item may arrive twice. */
   readonly apply: (ownerId: string, about: string, item: Item) => void;
-  /** Whether it is still this shard's to tell; absent: always. */
+  /** Whether this shard is still the source of the item; absent: always. */
   readonly isOurs?: (about: string) => boolean;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/** Items that wait at one time, and that go in one question. */
+/** Upper bounds on the waiting items, and on the items of one request. */
 const PENDING_MAX = 500_000;
 const BATCH_MAX = 2_000;
 const DEADLINE_MS = 5_000;
 const RETRY_MS = { first: 100, most: 2_000 };
 
-/** Where ids stand that nobody owns now. */
+/** The group of ids without an owner. */
 const UNOWNED = '';
 
 /**
- * States that the owners of ids are to know, each told until whoever owns the id has taken it; of what is told anew
- * meanwhile only the latest goes. One question at a time is under way to each shard, so nothing overtakes. What an owner
- * has taken is not told to the next one: that is for whoever knows the states, when an id changes hands.
+ * Sends states to the owners of ids, with retries until the owner acknowledges; of several states of one item only the
+ * latest is sent. Each shard has at most one request in flight, so states cannot overtake each other. Acknowledged
+ * states are not repeated to the next owner of the id: the source of the states sends them again after an ownership
+ * change.
  */
 export class StateSync<Item> {
   readonly #ports: StateSyncPorts<Item>;
   readonly #pending = new Map<string, Map<string, Item>>();
-  /** Ids of which something is due, by the shard that owns them. */
+  /** Ids with pending items, by owner shard. */
   #byShard = new Map<string, Set<string>>();
-  /** Shards that are being asked, or have just refused something. */
+  /** Shards with a request in flight, and shards that recently refused an item. */
   readonly #inFlight = new Set<string>();
   readonly #backingOff = new Set<string>();
   #size = 0;
@@ -62,7 +63,7 @@ export class StateSync<Item> {
     });
   }
 
-  /** Items that wait to be taken. */
+  /** Number of items that are not acknowledged yet. */
   get size(): number {
     return this.#size;
   }
@@ -139,7 +140,7 @@ export class StateSync<Item> {
     }
   }
 
-  /** What has come to be this shard's, or is its own again. */
+  /** Applies the items of ids that this shard now owns. */
   #applyHere(ids: ReadonlySet<string>): void {
     const { ownership, apply } = this.#ports;
     for (const ownerId of [...ids]) {
@@ -162,7 +163,7 @@ export class StateSync<Item> {
     try {
       refused = new Set(await router.askShard(shardId, method, [updates], DEADLINE_MS));
     } catch {
-      // Whether it was taken is not known, so it is told again.
+      // The outcome is unknown, so the items are sent again.
       refused = new Set(updates.map(([ownerId]) => ownerId));
     }
     this.#inFlight.delete(shardId);
@@ -170,7 +171,7 @@ export class StateSync<Item> {
       const items = this.#pending.get(ownerId);
       if (!items) continue;
       if (refused.has(ownerId)) {
-        // Behind the others, which it is not to hold up.
+        // Moves the id to the end, so that it does not delay the others.
         if (ids.delete(ownerId)) ids.add(ownerId);
       } else
         for (const [about, item] of sent) if (items.get(about) === item) this.#forget(ownerId, items, about);
@@ -193,7 +194,7 @@ export class StateSync<Item> {
     return updates;
   }
 
-  /** What is this shard's to tell no more is let go of. */
+  /** Drops items of which this shard is no longer the source. */
   #pendingOf(ownerId: string): (readonly [about: string, item: Item])[] {
     const { isOurs } = this.#ports;
     const items = this.#pending.get(ownerId);
