@@ -10,7 +10,7 @@ import type { LiveSession } from '../../session/backend.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
 
-/** A session that is to hear a guild: from GUILD_CREATE on, or from behind the number `after`. */
+/** A session to be subscribed to a guild: starting with GUILD_CREATE (`after` null), or after this stream position. */
 export interface GuildSubscription<Session> {
   readonly session: Session;
   readonly after: number | null;
@@ -23,66 +23,84 @@ interface GuildSubscriptionPorts {
   readonly nowMs: () => number;
   readonly peer: (shardId: string, instance: string) => Peer;
   readonly reference: (local: LocalSession, peer: Peer) => SessionReference;
-  /** Subscribes sessions to a guild of this shard; answers in their order, and calls `caughtUp` of those that hear it. */
+  /**
+   * Subscribes sessions to a guild that this shard owns. The outcomes are in the order of `wanted`; `caughtUp` is
+   * called for each session that is subscribed.
+   */
   readonly subscribeHere: (
     guildId: string,
     wanted: readonly (GuildSubscription<LiveSession> & { readonly caughtUp: (n: number) => void })[],
   ) => Promise<readonly Subscribed[]>;
   readonly unsubscribeHere: (guildId: string, session: LiveSession) => void;
-  /** Until they are told `following` again, its followers have only what each is told. */
+  /**
+   * Until its subscribers receive `following` again, the stream has no common position: each has only what was
+   * delivered to it.
+   */
   readonly streamInterrupted: (guildId: string) => void;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/** Subscriptions in one question, so that it is answered within some milliseconds, and guilds that are asked for at one time. */
+/**
+ * Upper bounds on the subscriptions of one request, so that its reply takes only milliseconds, and on the guilds
+ * requested at a time.
+ */
 const BATCH_MAX = 256;
 const REQUESTS_MAX = 64;
 const ASK_DEADLINE_MS = 30_000;
-/** How long a guild may be out of reach before its sessions hear that it is. */
+/** How long a guild may be unreachable before its sessions receive GUILD_DELETE as unavailable. */
 const UNAVAILABLE_AFTER_MS = 10_000;
-/** First and longest wait before a guild that could not be had is asked for again. */
+/** First and longest delay before a failed request is retried. */
 const RETRY_MS = { first: 100, most: 2500 };
 
-/** A session that does not hear its guild yet, or not any more. */
+/** A session that is not subscribed to its guild yet, or not any more. */
 interface PendingSubscription {
   readonly local: LocalSession;
-  /** What it has of the stream; null: nothing, it is to be shown the guild. */
+  /** The session's stream position; null without one: the session has to receive GUILD_CREATE. */
   after: number | null;
-  /** It is being resumed: rather nothing than a gap, or the guild anew. */
+  /** The session is being resumed: it must receive neither a gap nor a second GUILD_CREATE. */
   readonly strict: boolean;
   readonly sinceMs: number;
-  /** Under which an actor of this shard tells it the stream, until that has ended: only then is it known up to where. */
+  /**
+   * Epoch of a local actor that still delivers the stream to the session. The session's position is known only after
+   * that actor has ended.
+   */
   deliveredUnder?: number | undefined;
-  /** The question that is under way for it. */
+  /** Identifies the request in flight that contains this subscription. */
   request: object | null;
   readonly settle: ((how: Subscribed) => void) | null;
   readonly fail: ((fault: Error) => void) | null;
 }
 
-/** The stream of one guild, of which sessions of this shard hear. */
+/** The stream of one guild with the local sessions that subscribe to it. */
 interface GuildStream {
   readonly guildId: string;
-  /** Who tells it: a peer, or this shard; null: nobody now. */
+  /** Source of the stream: a peer, or this shard; null without a source. */
   source: Peer | 'here' | null;
-  /** Under which it does. */
+  /** The guild's owner, whose epoch the source delivers under. */
   owner: Owner | null;
-  /** The number of the newest dispatch that came. Who hears the stream has everything up to it that it may see. */
+  /**
+   * Stream position: the number of the newest dispatch received. A subscriber without a pending request has everything
+   * up to it that it may see.
+   */
   n: number;
   readonly followers: Set<LocalSession>;
   readonly pending: Map<LocalSession, PendingSubscription>;
-  /** Sessions that were told that the guild is unavailable: to them it is shown anew. */
+  /** Sessions that received GUILD_DELETE as unavailable; they receive GUILD_CREATE again. */
   readonly unavailable: Set<LocalSession>;
   isRequesting: boolean;
   retryMs: number;
   retry: Timer | null;
 }
 
-/** Which guilds the sessions of this shard follow, how far, and from whom; they go on over changes of owner. */
+/**
+ * The guild subscriptions of this shard's sessions, with stream positions and sources. Subscriptions continue across
+ * changes of owner.
+ */
 export class GuildSubscriptions {
   readonly #ports: GuildSubscriptionPorts;
   readonly #streams = new Map<string, GuildStream>();
   readonly #requestSlots = new Semaphore(REQUESTS_MAX);
-  /** Since when partitions have had no owner, monotonic milliseconds. */
+  /** When partitions lost their owner, in monotonic milliseconds. */
   readonly #ownerless = new Map<number, number>();
   readonly #stopListening: () => void;
   #closed = false;
@@ -97,19 +115,20 @@ export class GuildSubscriptions {
   }
 
   /**
-   * Subscribes a session and keeps it subscribed for as long as it lives and its user is a member. Resolves when it
-   * hears the guild; rejects when the guild cannot be had for the time being, which goes on being tried.
+   * Subscribes a session and keeps it subscribed as long as it lives and its user is a member. Resolves when the
+   * session is subscribed; rejects when the guild is unreachable for now, while retries continue.
    */
   subscribe(local: LocalSession, guildId: string, after: number | null, strict = false): Promise<Subscribed> {
     const stream = this.#streamOf(guildId);
     const known = stream.pending.get(local);
     const follows = stream.followers.has(local) && !stream.unavailable.has(local);
-    // Who follows it has the guild, unless its user has left and come back: the owner says so to who asks from a cursor.
+    // A subscribed session has the guild, unless its user left and rejoined. A request with a position lets the owner
+    // detect that.
     if (follows && after === null && !known && stream.source === 'here') return Promise.resolve('member');
     const resumeAfter = follows && after === null ? (known ? known.after : stream.n) : after;
     stream.followers.add(local);
     local.guildIds.add(guildId);
-    // Whoever waits for the same session already hears it from the next answer on.
+    // An earlier caller for the same session is answered: the session is subscribed once the next request succeeds.
     known?.settle?.('member');
     return new Promise((settle, fail) => {
       const sinceMs = this.#sinceMs(guildId);
@@ -119,8 +138,8 @@ export class GuildSubscriptions {
   }
 
   /**
-   * The session hears none of its guilds any more. One that goes on at another home stands with those of this shard for
-   * as long as that may take (`keptMs`): who comes to see a channel meanwhile, and who does no longer, is reckoned with it.
+   * Ends all subscriptions of the session. A session that moves to another shard stays subscribed with guilds of this
+   * shard for `keptMs`, so that changes of channel access in the meantime are computed for it too.
    */
   leave(local: LocalSession, keptMs: number | null): void {
     const { unsubscribeHere, wheel } = this.#ports;
@@ -137,18 +156,18 @@ export class GuildSubscriptions {
     else if (here.length > 0) wheel.after(end, keptMs);
   }
 
-  /** The owner says that the session hears the stream from here on, and has everything up to `n`. */
+  /** The owner reports that the session is subscribed and has everything up to `n`. */
   caughtUp(peer: Peer, local: LocalSession, guildId: string, n: number): void {
     const stream = this.#streams.get(guildId);
-    // Said under an earlier ownership of the same shard, it is no answer to what the session was asked for since.
+    // A report under an earlier epoch of the same owner does not answer the current request.
     if (stream?.source !== peer || stream.owner?.epoch !== epochOf(n)) return;
     this.#caughtUp(stream, local, n);
     local.session.following(guildId, n);
   }
 
   /**
-   * Notes a dispatch that has come. What it answers is to be asked of each session that it is for, and is false when the
-   * session has had it; undefined, as nearly always, when there is nothing to ask.
+   * Updates the stream's position for a received dispatch. Returns a filter that is false for sessions that already
+   * have the dispatch; undefined, as in nearly all cases, when no session can have it.
    */
   noteDispatch(
     stream: GuildStream,
@@ -166,17 +185,17 @@ export class GuildSubscriptions {
     return (local) => this.#isNew(stream, local, n);
   }
 
-  /** False when a session that wants the stream from somewhere on has had this already. */
+  /** False when the session has a position at or beyond this dispatch. */
   #isNew({ pending }: GuildStream, local: LocalSession, n: number): boolean {
     const subscription = pending.get(local);
     if (!subscription || subscription.after === null) return true;
-    // The last owner's late word, and the next one's for it, may be of the same shard.
+    // Drops duplicates: one shard may deliver a late dispatch as the last owner and repeat it as the next one.
     if (n <= subscription.after) return false;
     subscription.after = n;
     return true;
   }
 
-  /** The actor of a guild of this shard has ended as the guild changes hands; it has told everything up to `n`. */
+  /** The actor of a guild ended as the guild moved to another owner; it delivered everything up to `n`. */
   guildReleased(guildId: string, n: number): void {
     const stream = this.#streams.get(guildId);
     if (!stream) return;
@@ -189,7 +208,7 @@ export class GuildSubscriptions {
     }
   }
 
-  /** The actor of a guild of this shard has ended and its sessions were told that it is unavailable. */
+  /** The actor of a guild ended, and its sessions received GUILD_DELETE as unavailable. */
   guildUnavailable(guildId: string, sessions: ReadonlySet<LiveSession>): void {
     const stream = this.#streams.get(guildId);
     for (const local of stream?.followers ?? [])
@@ -197,8 +216,8 @@ export class GuildSubscriptions {
   }
 
   /**
-   * The user has left a guild of this shard. Sessions here that hear it were told so, and hear nothing of it any more;
-   * those that do not yet are told when they ask.
+   * The user left a guild that this shard owns. Local subscribers received GUILD_DELETE and are unsubscribed; sessions
+   * with a pending request learn it from the reply.
    */
   memberRemoved(guildId: string, userId: string): void {
     const stream = this.#streams.get(guildId);
@@ -211,8 +230,8 @@ export class GuildSubscriptions {
   }
 
   /**
-   * Another stood for the session with the guild's owner, since `n`: a home that let it go had asked late. It wants the
-   * stream again from there.
+   * Another object replaced the session with the guild's owner, since position `n`: the shard that released the session
+   * had sent a late request. Requests the stream again from there.
    */
   sessionReplaced(local: LocalSession, guildId: string, n: number): void {
     const stream = this.#streams.get(guildId);
@@ -222,7 +241,7 @@ export class GuildSubscriptions {
     this.#retryLater(stream);
   }
 
-  /** A peer's talk is over: what it told is to be had anew. */
+  /** The peer epoch ended: subscriptions to its streams are requested again. */
   peerLost(peer: Peer): void {
     for (const stream of this.#streams.values()) if (stream.source === peer) this.#resubscribe(stream);
   }
@@ -254,7 +273,7 @@ export class GuildSubscriptions {
     this.#request(stream);
   }
 
-  /** Another tells the stream from now on: whoever heard it wants it again, from where the stream is. */
+  /** Changes the source of the stream: its subscribers request it again, from the stream's position. */
   #setSource(stream: GuildStream, source: GuildStream['source'], owner: Owner | null): void {
     if (stream.source === source && (source === null || isSameOwner(stream.owner, owner))) return;
     const deliveredUnder = stream.source === 'here' ? stream.owner?.epoch : undefined;
@@ -302,7 +321,7 @@ export class GuildSubscriptions {
       });
   }
 
-  /** Asks again, after a while, for those who still want. */
+  /** Retries, after a delay, subscriptions that no request in flight contains. */
   #retryLater(stream: GuildStream): void {
     if (this.#closed || stream.retry) return;
     let isUnrequested = false;
@@ -371,13 +390,17 @@ export class GuildSubscriptions {
       return subscribeHere(stream.guildId, requested);
     }
     const requested = pending.map(({ local, after }) => ({ session: reference(local, source), after }));
-    // Under another ownership than this it would tell what is not listened to yet, and take it for heard.
+    // The owner rejects a request for another epoch: under that it would deliver dispatches that this shard drops, and
+    // count them as received.
     const args = [stream.guildId, requested, stream.owner?.epoch ?? 0] as const;
     const asked = router.askShard(source.shardId, 'remoteSessions.subscribe', args, ASK_DEADLINE_MS);
     return asked;
   }
 
-  /** The same of an actor of this shard, which may be leaving: then it is heard until it has ended. */
+  /**
+   * Handles `caughtUp` of a local actor. An actor that is being handed over may answer an outdated request: it delivers
+   * the stream to the session until it ends.
+   */
   #caughtUpHere(stream: GuildStream, local: LocalSession, request: object, n: number): void {
     const subscription = stream.pending.get(local);
     if (!subscription) return;
@@ -391,7 +414,7 @@ export class GuildSubscriptions {
 
   #handleAnswer(stream: GuildStream, subscription: PendingSubscription, how: Subscribed): void {
     if (how === 'member') {
-      // From elsewhere the owner's word for it is on its way, behind what was missed.
+      // A remote owner sends `following` after the missed dispatches; only that ends the request.
       if (stream.source === 'here') this.#caughtUp(stream, subscription.local, 0);
       else subscription.settle?.('member');
       return;
@@ -401,7 +424,8 @@ export class GuildSubscriptions {
       this.#markUnavailable(stream, subscription.local);
       return;
     }
-    // A live session that was not there when its user left has not heard of it; one that comes from elsewhere hears it there.
+    // A live session was not subscribed when its user left, so it received no GUILD_DELETE. A session that is being
+    // resumed receives it in `reopen`.
     const has = subscription.settle === null || (subscription.after !== null && !subscription.strict);
     if (how === 'gone' && has) this.#sendGuildDelete(subscription.local, { id: stream.guildId });
     this.#unsubscribed(stream, subscription.local, how);
@@ -430,7 +454,10 @@ export class GuildSubscriptions {
     subscription?.settle?.(how);
   }
 
-  /** It could not be had. Who waits for the first time, and who has waited for long, hears so. */
+  /**
+   * Handles a failed request: rejects new subscriptions, and marks the guild as unavailable for sessions that waited
+   * longer than `UNAVAILABLE_AFTER_MS`.
+   */
   #requestFailed(stream: GuildStream, fault: Error | null): void {
     const nowMs = this.#ports.nowMs();
     for (const subscription of [...stream.pending.values()]) {
@@ -441,7 +468,7 @@ export class GuildSubscriptions {
       const has = subscription.after !== null || subscription.fail === null;
       if (has && !subscription.strict && !stream.unavailable.has(subscription.local))
         this.#sendGuildDelete(subscription.local, { id: stream.guildId, unavailable: true });
-      // Who is being resumed is asked for once more by whoever has just heard of the failure.
+      // A resuming session keeps its position: the caller that received the failure requests it again.
       const after = subscription.strict ? subscription.after : null;
       if (!subscription.strict) this.#markUnavailable(stream, subscription.local);
       stream.pending.set(subscription.local, {
@@ -456,23 +483,26 @@ export class GuildSubscriptions {
 
   #guildDeleted(stream: GuildStream, local: LocalSession, body: DispatchBody): void {
     if (isUnavailable(body)) this.#markUnavailable(stream, local);
-    // Of who waits to be shown the guild the user was put out before, and has joined it again.
+    // The user was removed and rejoined while this session waited for GUILD_CREATE.
     else if (stream.pending.get(local)?.after === null) local.session.left?.(stream.guildId);
-    // The answer to the question says whether its user has come back since.
+    // The reply to the pending request says whether the user has rejoined.
     else if (!stream.pending.has(local)) this.#unsubscribed(stream, local, 'gone');
   }
 
-  /** It has the guild, and is to be shown it anew: clients take that for what they know already, unless it was away. */
+  /**
+   * Marks a guild that the session has as unavailable, so that it receives GUILD_CREATE again: clients treat
+   * GUILD_CREATE for an available guild as known and ignore it.
+   */
   #showAgain(stream: GuildStream, local: LocalSession): void {
     this.#sendGuildDelete(local, { id: stream.guildId, unavailable: true });
     stream.unavailable.add(local);
     local.session.left?.(stream.guildId);
   }
 
-  /** The session has been told that the guild is unavailable: it is shown the guild when it is back. */
+  /** The session received GUILD_DELETE as unavailable; requests GUILD_CREATE for when the guild is available again. */
   #markUnavailable(stream: GuildStream, local: LocalSession): void {
     stream.unavailable.add(local);
-    // Wherever it goes on, it has nothing of the stream.
+    // Removes the cursor: a shard that takes the session over must not resume the stream.
     local.session.left?.(stream.guildId);
     const rest = { sinceMs: this.#ports.nowMs(), settle: null, fail: null };
     const subscription = stream.pending.get(local) ?? { local, ...rest };
@@ -489,6 +519,9 @@ export class GuildSubscriptions {
 const isUnavailable = ({ d }: DispatchBody): boolean =>
   (d as { readonly unavailable?: boolean }).unavailable === true;
 
-/** Whether it is owned as it was: the same shard may have lost it and have it again, and then it knows nothing. */
+/**
+ * Whether instance and epoch are unchanged: a shard that lost a partition and owns it again has none of the earlier
+ * subscriptions.
+ */
 export const isSameOwner = (before: Owner | null, now: Owner | null): boolean =>
   before !== null && now !== null && before.instance === now.instance && before.epoch === now.epoch;

@@ -20,9 +20,9 @@ import type { ClusterSessions } from './sessions.ts';
 export interface MembershipPorts {
   readonly guilds: Guilds;
   readonly users: Users;
-  /** Null while this process is alone. */
+  /** Null in standalone mode. */
   readonly clusterSessions: ClusterSessions | null;
-  /** Hears where members of guilds are in voice. */
+  /** Receives changes of members' voice states. */
   readonly voiceListener: VoiceListener;
   readonly lobbies: {
     channelNews(news: Parameters<GuildListener['linked']>[0]): void;
@@ -35,19 +35,22 @@ export interface MembershipPorts {
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/** First and longest wait before a guild that fell over is asked for again. */
+/** First and longest delay before a crashed guild is loaded again. */
 const RETRY_MS = { first: 500, most: 30_000 };
 
-/** Keeps sessions, users and guilds in step: who joins receives, who leaves no longer does, what falls over comes back. */
+/**
+ * Keeps sessions, users and guilds consistent: sessions of new members are subscribed, those of former members are not,
+ * and crashed guilds and users are loaded again.
+ */
 export interface Membership extends GuildListener, UserListener {
-  /** Subscribes a session, again and again when the guild cannot be had. @throws what went wrong the first time. */
+  /** Subscribes a session and, when that fails, retries in the background. @throws the first failure. */
   subscribe(session: LiveSession, guildId: GuildId): Promise<boolean>;
 }
 
 type Ports = () => MembershipPorts;
 type Timing = Pick<MembershipPorts, 'clock' | 'wheel'>;
 
-/** Who joins receives and who leaves no longer does, as the owners of the users see to. */
+/** Updates the users' guild lists, and through them the subscriptions of their sessions, at the owners of the users. */
 function membershipUpdates(
   cluster: Placement,
   { clock, wheel }: Timing,
@@ -56,11 +59,11 @@ function membershipUpdates(
 ): Pick<Membership, 'memberJoined' | 'memberLeft' | 'membersMoved'> {
   const { ownership } = cluster;
 
-  /** By the owner of the user, who knows the user's sessions. */
+  /** Runs on the owner of the user, which knows the user's sessions. */
   function joined(guildId: GuildId, userId: string): void {
     const { users, publishPresence, onFault, clusterSessions } = ports();
     users.joined(userId, guildId, !ownership.standalone, (sessions) => {
-      // An application that acts for a user hears nothing of guilds.
+      // Sessions of an application that acts for a user receive no guild dispatches.
       for (const session of sessions as readonly LiveSession[]) {
         if (session.authorization || guildsOfShard([guildId], session.shard).length === 0) continue;
         if (clusterSessions) clusterSessions.join(session, guildId);
@@ -77,14 +80,14 @@ function membershipUpdates(
   const sync = new StateSync<'joined' | 'left'>({
     ...{ ownership, router, clock, wheel, method: 'users.setMemberships' },
     apply: (userId, guildId, how) => (how === 'joined' ? joined : left)(guildId as GuildId, userId),
-    // The next owner of the guild tells what this one has not.
+    // After the guild changes owners, the next owner sends the updates that were not acknowledged.
     isOurs: (guildId) => ownership.ownerOf(guildId)?.instance === ownership.self?.instance,
     onFault: (fault, userId) => ports().onFault(fault, userId),
   });
   return {
     memberJoined: (guildId, userId) => sync.put(userId, guildId, 'joined'),
     memberLeft(guildId, userId) {
-      // Sessions of this shard do not follow what their user has left.
+      // Local sessions end their subscription to the guild at once.
       ports().clusterSessions?.memberRemoved(guildId, userId);
       sync.put(userId, guildId, 'left');
     },
@@ -96,15 +99,13 @@ function membershipUpdates(
 
 type Resubscribe = (guildId: GuildId, sessions: readonly LiveSession[], delayMs: number) => void;
 
-/** Asks for guilds that fell over. */
+/** Retries the subscriptions to crashed guilds. */
 function resubscribing({ ownership }: Placement, ports: Ports): Resubscribe {
-  /**
-   * Asks for the guild until it is back, or another shard's; a session that ended meanwhile, or a user that left, is
-   * not asked for.
-   */
+  /** Retries until the guild is loaded or another shard owns it; skips sessions that ended and users that left. */
   const resubscribe: Resubscribe = (guildId, sessions, delayMs) => {
     const { guilds, wheel, republishPresences, clusterSessions } = ports();
-    // Among shards their homes ask for it: here it only hears again who is online.
+    // In a cluster each session's shard retries its own subscriptions; this only loads the guild and republishes
+    // presences.
     const again = (session: LiveSession): Promise<boolean | null> =>
       clusterSessions
         ? guilds.look(guildId, () => true).then(Boolean, () => null)
@@ -153,7 +154,7 @@ export function createMembership(cluster: Placement, timing: Timing, ports: Port
 
     guildLost(guildId, subscribers) {
       const { clock, clusterSessions } = ports();
-      // Of the guild's stream, by which homes know what to ask for; with a number that moves no cursor.
+      // `ownerId` lets other shards match the dispatch to the guild's stream; n = 1 moves no cursor.
       const origin = clusterSessions ? { ownerId: guildId, n: 1 } : null;
       const d = { id: guildId, unavailable: true };
       const body = new DispatchBody('GUILD_DELETE', d, clock.monotonic(), origin);
@@ -174,7 +175,7 @@ export function createMembership(cluster: Placement, timing: Timing, ports: Port
       for (const session of sessions as readonly LiveSession[])
         if (!session.over)
           users.open(session).catch((fault) => {
-            // The shard closes, or the user is another's now.
+            // The shard closes, or another shard owns the user now.
             if (!(fault instanceof NotServed)) onFault(fault, userId);
           });
     },

@@ -14,17 +14,20 @@ export interface NotifierPorts {
   readonly users: Pick<Users, 'listeners' | 'sessions' | 'presenceOf' | 'guildIds'>;
   readonly clock: Clock;
   readonly cluster: Placement;
-  /** What users of this shard are told; null while it is alone. */
+  /** Delivery to users of this shard; null in standalone mode. */
   readonly userDelivery: UserDelivery | null;
 }
 
-/** Whom a dispatch is for: sessions of a user, or one by its id. */
+/** The recipients of a dispatch: sessions of a user, or one of them by its id. */
 type NotifyTarget = readonly [userId: UserId, to: SessionFilter | string];
 
-/** How long a friends list may hold up READY: who does not answer in time appears offline. */
+/** Bounds the delay that a friends list adds to READY: users whose shard does not answer in time appear offline. */
 const PRESENCES_DEADLINE_MS = 2_000;
 
-/** To the users of this shard at once; to others over their owner's link, one message for all of a shard and a tick. */
+/**
+ * Delivers to users of this shard at once, and to other users through their owner's link: one message for each dispatch
+ * and shard.
+ */
 export function createNotifier(ports: NotifierPorts): Notifier {
   const { users, clock, userDelivery } = ports;
   const bodyOf = (t: DispatchName, d: object) => new DispatchBody(t, d, clock.monotonic());
@@ -49,7 +52,7 @@ export function createNotifier(ports: NotifierPorts): Notifier {
   };
 }
 
-/** How long dispatches wait for a session that is coming over, and how many may wait. */
+/** How long dispatches wait for a session that is moving between shards, and how many may wait. */
 const SESSION_WAIT_MS = 30_000;
 const WAITING_MAX = 10_000;
 
@@ -60,7 +63,7 @@ interface Sender {
   readonly sessionOpened: Notifier['sessionOpened'];
 }
 
-/** It hears everything: the owners of the users decide which of the sessions do. */
+/** Accepts every dispatch: the owners of the users select the sessions. */
 const recipientOf = (to: readonly NotifyTarget[], spread: SendDispatch): Recipient => ({
   ...{ userId: to[0]?.[0] ?? '', sessionId: '', intents: 0, bot: false, authorization: null },
   deliver: (body) => spread(to, body),
@@ -83,13 +86,15 @@ const localSender = (users: NotifierPorts['users']): Sender => ({
   sessionOpened: () => undefined,
 });
 
-/** A session that is not open here, by its user and itself. */
+/** A session that is not open here. */
 type SessionKey = readonly [userId: UserId, sessionId: string];
 
-/** What is for sessions that are not open yet: a user who has just come from another shard may come before them. */
+/**
+ * Dispatches for sessions that are not open yet: a user that moved from another shard may arrive before the sessions.
+ */
 class WaitingDispatches {
   readonly #clock: Pick<Clock, 'setTimer'>;
-  /** Called when the session is open, or has been waited for long enough; once for each, in order. */
+  /** Called for each dispatch, in order, when its session opens or the wait times out. */
   readonly #onRelease: (of: SessionKey, body: DispatchBody) => void;
   readonly #bySession = new Map<string, { of: SessionKey; bodies: DispatchBody[]; timer: Timer }>();
   #size = 0;
@@ -128,7 +133,7 @@ class WaitingDispatches {
 function clusterSender(inboxes: UserDelivery, { clock, cluster }: NotifierPorts): Sender {
   const { ownership, router } = cluster;
   const waiting = new WaitingDispatches(clock, (of, body) => send([of], body, true));
-  /** What is to leave at the end of the tick, in order. */
+  /** Dispatches to be sent at the end of the tick, in order. */
   let queued: { readonly body: DispatchBody; readonly to: NotifyTarget[] }[] = [];
 
   function sendToOwner(to: readonly NotifyTarget[], { t, json, origin }: EncodedDispatch): void {
@@ -150,7 +155,7 @@ function clusterSender(inboxes: UserDelivery, { clock, cluster }: NotifierPorts)
         if (group) group.push(entry);
         else byShard.set(shardId, [entry]);
       }
-      // Whom nobody serves now is told by the next owner, and those need not be one.
+      // Users without an owner are notified by whichever shard takes over each of them.
       for (const [shardId, group] of byShard)
         if (shardId === null) for (const entry of group) sendToOwner([entry], { t, json, origin });
         else sendToOwner(group, { t, json, origin });
@@ -171,7 +176,7 @@ function clusterSender(inboxes: UserDelivery, { clock, cluster }: NotifierPorts)
     else if (queued.push({ body, to: others }) === 1) clock.defer(flush);
   }
 
-  // Some may have gone on to another owner while it was on its way.
+  // Some of the users may have moved to another owner while the message was in flight.
   router.serve(
     'users.deliver',
     ([to, t, json, origin]: [NotifyTarget[], DispatchName, string, EncodedDispatch['origin']]) =>
@@ -180,7 +185,7 @@ function clusterSender(inboxes: UserDelivery, { clock, cluster }: NotifierPorts)
   return { send, sessionOpened: ({ sessionId }) => waiting.release(sessionId) };
 }
 
-/** What the owners of users know of them. */
+/** Queries about users, answered by their owners. */
 function userQueries({
   users,
   cluster,

@@ -9,7 +9,7 @@ import type { UserState } from '../../user/user.shell.ts';
 import type { Users } from '../../user/users.ts';
 import { StateSync } from '../routing/statesync.ts';
 
-/** Tells guilds how a user appears now, null: offline. By the owner of the user. */
+/** Publishes a user's presence (null: offline) to guilds. Called by the owner of the user. */
 export type PublishPresence = (
   userId: string,
   guildIds: readonly GuildId[],
@@ -22,32 +22,32 @@ interface PresencePorts {
   readonly clock: Clock;
   readonly wheel: Wheel;
   readonly cluster: Placement;
-  /** How long a session may be away that goes on where it was. */
+  /** How long a disconnected session can be resumed. */
   readonly resumeWindowMs: number;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
 export interface Presences {
   readonly publish: PublishPresence;
-  /** Has the owners of these users tell a guild of this shard once more how they appear. */
+  /** Asks the owners of these users to publish their presences to a guild of this shard again. */
   readonly republish: (guildId: GuildId, userIds: Iterable<string>) => void;
-  /** A session of the user does not hear the guild, which is this shard's, any more. */
+  /** A session of the user no longer subscribes to the guild, which this shard owns. */
   readonly noSubscribers: (guildId: GuildId, userId: string) => void;
 }
 
-/** Users in one turn when all are told anew. */
+/** Upper bound on users in one tick when all presences are republished. */
 const SLICE = 500;
-/** Users who have gone of late, at most. */
+/** Upper bound on the remembered users that went offline recently. */
 const OFFLINE_MAX = 50_000;
-/** How long sessions of living shards may take to be open with the next owner of their user. */
+/** How long sessions of live shards may take to reopen with the next owner of their user. */
 const SESSION_WAIT_MS = 5_000;
-/** As of a stream: the epoch of the user's owner, then a count. */
+/** Presence numbers are built like stream numbers: the epoch of the user's owner, then a count. */
 const PER_EPOCH = 2 ** 32;
 
-/** How a user appears, for one guild. */
+/** A user's presence as published to one guild. */
 type PresenceUpdate = readonly [presence: Presence | null, n: number, again: boolean];
 
-/** Tells the guilds of this shard and of others how users appear. */
+/** Publishes the presences of users to guilds of this shard and of others. */
 export function createPresences(ports: PresencePorts): Presences {
   const { guilds, users, cluster, onFault } = ports;
   if (!cluster.ownership.standalone) return clusterPresences(ports);
@@ -66,7 +66,7 @@ export function createPresences(ports: PresencePorts): Presences {
   };
 }
 
-/** Who has gone offline of late, so that owners of guilds that come after hear of it too. */
+/** A user that went offline recently; the next owners of the user's guilds are notified too. */
 interface WentOffline {
   readonly guildIds: readonly GuildId[];
   readonly n: number;
@@ -74,8 +74,9 @@ interface WentOffline {
 }
 
 /**
- * The owner of a user tells the owner of each guild, until that one has taken it, and everything anew when the guild
- * changes hands. What was said late, by an earlier owner of the user or in another order, is known by its number.
+ * The owner of a user sends presences to the owner of each guild until acknowledged, and sends all of them again when
+ * the guild changes owners. The number lets a guild drop updates that are late, from an earlier owner of the user, or
+ * out of order.
  */
 function clusterPresences(ports: PresencePorts): Presences {
   const { guilds, clock, wheel, cluster, onFault } = ports;
@@ -136,7 +137,7 @@ function clusterPresences(ports: PresencePorts): Presences {
   return { publish, republish, noSubscribers: recheckingUnsubscribed(ports, republish) };
 }
 
-/** Tells guilds anew of everyone here who is online, a few at a time: for most nothing changes by it. */
+/** Republishes all online users of this shard in slices of `SLICE`; most of these updates change nothing. */
 function republishingAll({ users, clock }: PresencePorts, publish: PublishPresence) {
   function slice(waiting: UserState[], concerns: (guildId: string) => boolean): void {
     for (const { user, guildIds, presences } of waiting.splice(-SLICE)) {
@@ -153,7 +154,7 @@ function republishingAll({ users, clock }: PresencePorts, publish: PublishPresen
     );
 }
 
-/** Tells guilds once more of users of this shard, when their owners ask for it. */
+/** Republishes users of this shard to guilds whose owners request it. */
 function republishingOnRequest(ports: PresencePorts, publish: PublishPresence): StateSync<null> {
   const { users, clock, wheel, cluster, onFault } = ports;
   const { ownership, router } = cluster;
@@ -163,14 +164,17 @@ function republishingOnRequest(ports: PresencePorts, publish: PublishPresence): 
       const tell = () => {
         if (ownership.owns(userId)) publish(userId, [guildId as GuildId], users.presenceOf(userId));
       };
-      // A user who has just come from another shard may come before the sessions.
+      // A user that moved from another shard may arrive before the sessions.
       if (users.sessions(userId).length > 0) tell();
       else wheel.after(tell, SESSION_WAIT_MS);
     },
   });
 }
 
-/** Has users presented again that a guild shows, though no session of theirs hears it any more: their owner may have died with them. */
+/**
+ * Requests the presences of users that a guild shows as present although no session of theirs subscribes to it: the
+ * owner of such a user may have died together with the sessions.
+ */
 function recheckingUnsubscribed(
   { guilds, wheel, onFault }: PresencePorts,
   republish: Presences['republish'],

@@ -38,7 +38,7 @@ interface ClusterSessionPorts {
   readonly resumeWindowMs: number;
   /** The stream of a guild is interrupted for this shard's sessions, until each of them receives `following`. */
   readonly streamInterrupted: (guildId: string) => void;
-  /** A session no longer subscribes to a guild that this shard owns. */
+  /** Dispatches from another shard may be missing. */
   readonly noSubscribers: (guildId: GuildId, userId: string) => void;
   /** What a shard has told this one may be missing. */
   readonly dispatchesMissed: () => void;

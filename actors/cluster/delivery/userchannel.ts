@@ -13,24 +13,26 @@ import type { SessionReference } from './remote.ts';
 
 type Presence = GatewayPresenceUpdateData;
 
-/** What the owner of a user does for the user's sessions, here as for other shards. */
+/** What the owner of a user does for the user's sessions, local and remote ones. */
 export interface UserBackend {
   open(session: LiveSession): Promise<Opening>;
-  /** In place of what was open under its id. What its user was told beyond its cursors it is delivered first. */
+  /**
+   * Opens a session in place of the open one with its id, after delivering the direct notifications beyond its cursors.
+   */
   reopenAtOwner(
     session: LiveSession,
     presence: Presence | null,
     cursors: readonly Cursor[],
   ): Promise<Reopened>;
-  /** Does what a session asks of its user's owner. */
+  /** Handles a session's request to its user's owner. */
   ask(session: LiveSession, request: SessionRequest): Promise<void> | void;
   ended(session: LiveSession): void;
 }
 
 interface Reopened {
-  /** Guilds of its user. */
+  /** The guilds of the session's user. */
   readonly guildIds: readonly GuildId[];
-  /** False: some of what it has missed cannot be had any more. */
+  /** False: some missed dispatches are no longer available. */
   readonly isWhole: boolean;
 }
 
@@ -42,29 +44,29 @@ export interface UserChannelPorts {
   readonly peer: (shardId: string, instance: string) => Peer;
   readonly isCurrent: (peer: Peer) => boolean;
   readonly reference: (local: LocalSession, peer: Peer) => SessionReference;
-  /** How far the session has heard what its user is told. */
+  /** The session's cursors of direct notifications. */
   readonly cursors: (session: LiveSession) => readonly Cursor[];
   readonly userBackend: UserBackend;
-  /** A session was opened anew: these are the guilds of its user now. */
+  /** A session was reopened; `guildIds` are the current guilds of its user. */
   readonly reopened: (local: LocalSession, guildIds: readonly GuildId[]) => void;
-  /** How long a session that is at no home is kept open, milliseconds. */
+  /** How long a session without a shard is kept open, in milliseconds. */
   readonly resumeWindowMs: number;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/** Things that one session may have asked and that wait for its user's owner. */
+/** Upper bound on the requests of one session that wait for its user's owner. */
 const WAITING_MAX = 64;
-/** How long they wait, and how often they are tried meanwhile. */
+/** How long requests wait, and the first and longest delay between retries. */
 const DEADLINE_MS = 10_000;
 const RETRY_MS = { first: 50, most: 2000 };
 
 interface Channel {
   readonly local: LocalSession;
-  /** Where the session is open; null: nowhere, or where it is no more. */
+  /** The source at which the session is open; null when it must be opened or reopened. */
   openAt: Peer | 'here' | null;
-  /** Under which the user is owned there. */
+  /** The user's owner when the session was opened. */
   owner: Owner | null;
-  /** It was open once, from this home: it is opened anew whenever it must be. */
+  /** The session was opened from this shard, so it is reopened whenever necessary. */
   wasOpened: boolean;
   presence: Presence | null;
   waiting: number;
@@ -72,8 +74,8 @@ interface Channel {
 }
 
 /**
- * The way of each session to the owner of its user, in order: nothing overtakes what was asked before. When the user
- * changes hands, or a link has broken, the session is opened again before anything else.
+ * The ordered channel of each session to the owner of its user: no request overtakes an earlier one. When the user
+ * changes owners, or a link breaks, the session is reopened before further requests.
  */
 export class UserChannels {
   readonly #ports: UserChannelPorts;
@@ -109,7 +111,7 @@ export class UserChannels {
     });
   }
 
-  /** Opens a session that was open from another home. */
+  /** Reopens a session that was open on another shard. */
   reopen(local: LocalSession, presence: Presence | null): Promise<Reopened> {
     const known = this.#channels.get(local);
     const channel: Channel = known ?? {
@@ -144,8 +146,8 @@ export class UserChannels {
   }
 
   /**
-   * The session is over, or goes on at another home (`kept`): then it stays open for as long as that may take. Where it
-   * is open elsewhere, its home has that shard hear so.
+   * The session ended, or moved to another shard (`isMoving`). A moving session stays open here for the resume window.
+   * Where it is open on another shard, `LocalSessions.remove` notifies that shard.
    */
   ended(local: LocalSession, isMoving: boolean): void {
     const { userBackend, ownership, wheel, resumeWindowMs } = this.#ports;
@@ -160,7 +162,10 @@ export class UserChannels {
     else end();
   }
 
-  /** Another stood for the session with its user's owner: a home that let it go had asked late. */
+  /**
+   * Another object replaced the session with its user's owner: the shard that released the session had sent a late
+   * request.
+   */
   sessionReplaced(local: LocalSession): void {
     this.#ports.wheel.after(() => {
       const channel = this.#channels.get(local);
@@ -168,7 +173,7 @@ export class UserChannels {
     }, RETRY_MS.first);
   }
 
-  /** A peer's talk is over: what its users' owner knows of our sessions is to be said anew. */
+  /** The peer epoch ended: sessions open at that peer are reopened. */
   peerLost(peer: Peer): void {
     for (const channel of this.#channels.values()) if (channel.openAt === peer) this.#reopenAtOwner(channel);
   }
@@ -188,7 +193,7 @@ export class UserChannels {
     }
   }
 
-  /** Opens the session with whoever owns its user now, however long that takes. */
+  /** Reopens the session with the current owner of its user, with retries until it succeeds. */
   #reopenAtOwner(channel: Channel): void {
     channel.openAt = null;
     if (!channel.wasOpened) return;
@@ -235,7 +240,7 @@ export class UserChannels {
     this.#inOrder(channel, () => this.#requestInOrder(channel, request)).catch(failed);
   }
 
-  /** What is asked may be done twice: it says how things are to be. */
+  /** Requests are idempotent, because they state the wanted result; a retry after an unknown outcome is safe. */
   async #requestInOrder(channel: Channel, request: SessionRequest): Promise<void> {
     const { userBackend, reference, nowMs } = this.#ports;
     const { session } = channel.local;
@@ -243,7 +248,7 @@ export class UserChannels {
     while (this.#isLive(channel)) {
       if (channel.openAt === null) {
         this.#ports.reopened(channel.local, (await this.#reopen(channel)).guildIds);
-        // It was opened with the last presence.
+        // The session was reopened with its latest presence.
         if (request.name === 'presence') return;
       }
       const { openAt } = channel;
@@ -264,7 +269,7 @@ export class UserChannels {
     return this.#ports.router.askShard(peer.shardId, method, args, DEADLINE_MS);
   }
 
-  /** Does it with the owner of the session's user, of whom the session is from then on. */
+  /** Runs the call on the current owner of the session's user and records that owner as the session's. */
   async #callOwner(
     channel: Channel,
     here: (session: LiveSession) => Promise<unknown>,
@@ -296,7 +301,7 @@ export class UserChannels {
     }
   }
 
-  /** False when the user has changed hands meanwhile. */
+  /** False when the user changed owners in the meantime. */
   #settled(channel: Channel, at: Peer | 'here', tenure: Owner | null): boolean {
     if (!isSameOwner(tenure, this.#ports.ownership.ownerOf(channel.local.session.userId))) return false;
     channel.openAt = at;
@@ -304,7 +309,7 @@ export class UserChannels {
     return true;
   }
 
-  /** Until the next change of hands, or this long. */
+  /** Resolves on the next ownership change, or after the delay. */
   #wait(delayMs: number): Promise<void> {
     const { ownership, wheel } = this.#ports;
     return new Promise((resolve) => {
@@ -335,6 +340,6 @@ export class UserChannels {
   }
 }
 
-/** Another try may do: it was not begun, or may be done twice, as opening may. */
+/** Whether a retry may succeed: the call did not start, or is idempotent like opening. */
 const isPassing = (fault: unknown): boolean =>
   fault instanceof NotServed || (fault instanceof LinkFault && fault.kind !== 'failed');
