@@ -2,9 +2,9 @@ import type { Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
 interface AdmissionPorts {
-  /** How many may pass in a second, and at once after a quiet one. */
+  /** Admitted sessions per second, and the burst after an idle second. */
   readonly perSec: number;
-  /** How many may wait; beyond it nobody more is taken. */
+  /** Upper bound on waiting sessions; further ones are rejected. */
   readonly waitingMax: number;
   readonly wheel: Wheel;
   /** Monotonic milliseconds. */
@@ -13,7 +13,9 @@ interface AdmissionPorts {
 
 const STEP_MS = 20;
 
-/** Lets sessions begin at a bounded rate, so that a storm of them does not stall those that are there. In order. */
+/**
+ * Limits the rate of session starts, in order of arrival, so that a connection storm does not stall existing sessions.
+ */
 export class Admission {
   readonly waitingMax: number;
   readonly #ports: AdmissionPorts;
@@ -33,7 +35,7 @@ export class Admission {
     return this.#waiting.length;
   }
 
-  /** Resolves to true when it is the caller's turn; to false at once when too many wait. */
+  /** Resolves to true when the caller is admitted; to false at once when too many wait. */
   async turn(): Promise<boolean> {
     if (this.#waiting.length === 0 && this.#take()) return true;
     if (this.#waiting.length >= this.waitingMax) return false;

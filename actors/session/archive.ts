@@ -9,38 +9,40 @@ import type { SessionArchive, TakeResult } from './journal.ports.ts';
 interface ArchivePorts {
   readonly ownership: Pick<Ownership, 'self' | 'view' | 'onChange'>;
   readonly router: Pick<Router, 'askShard' | 'serve'>;
-  /** Null where no journals lie. */
+  /** Null without a journal store. */
   readonly journals: Pick<CrashedJournals, 'take'> | null;
-  /** Lets go of a session of this shard. */
+  /** Transfers a local session out. */
   readonly transferOut: (claim: SessionClaim) => Answer;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly wheel: Wheel;
-  /** How long a home that does not answer is waited for. */
+  /** How long `take` waits for a shard that does not answer. */
   readonly deadlineMs: number;
-  /** Hears of journals that cannot be read. */
+  /** Receives failures to read journals. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** `busy`: it has the session, and will let go of it when asked again. */
+/** `busy`: the shard may have the session but cannot release it yet; the claim has to be repeated. */
 type Answer = TakeResult | { readonly kind: 'busy' };
 
-/** A claim as it is asked of others: under the same key the same question is asked again, its answer having been lost. */
+/**
+ * A claim sent to other shards. A repeated request has the same key, because the reply to the first one may be lost.
+ */
 interface ClaimRequest {
   readonly claim: SessionClaim;
   readonly key: string;
 }
 
 const UNKNOWN: Answer = { kind: 'unknown' };
-/** Answers that gave a session away, for who has not heard them. */
+/** Upper bounds on the number and age of cached replies, for callers that lost theirs. */
 const ANSWERS_MAX = 256;
 const ANSWER_AGE_MS = 15_000;
 const RETRY_MS = 500;
 const ASK_DEADLINE_MS = 5000;
 
 /**
- * Finds sessions that are not here. The id names the shard where a session began, which is asked first; then come the
- * journals that dead shards have left on this machine, then all other shards, each of which looks for the same; and
- * last the copies that shards keep of each other's journals, as these may lack the end.
+ * Finds sessions that are not on this shard. The session id encodes the shard where the session started, which is asked
+ * first. Next are the journals of crashed shards in this shard's store, then all other shards, each of which searches
+ * the same way. Replicas of journals are last, because they may lack the end.
  */
 export class ClusterArchive implements SessionArchive {
   readonly #ports: ArchivePorts;
@@ -66,18 +68,18 @@ export class ClusterArchive implements SessionArchive {
       key: `${ownership.self?.instance}:${this.#claims}`,
     };
     const untilMs = clock.monotonic() + deadlineMs;
-    /** Runs that have said that they do not have it. */
+    /** Instances that answered that they do not have the session. */
     const without = new Set<string>();
     for (;;) {
       const answer = await this.#search(request, without);
       if (answer.kind !== 'busy') return answer;
-      // Whoever has it is neither answering nor gone.
+      // The shard that has the session neither answers nor has left the cluster.
       if (clock.monotonic() >= untilMs) return { kind: 'unknown' };
       await this.#viewChange();
     }
   }
 
-  /** `busy` here: somebody who may have it has not said so. */
+  /** `busy` when a shard that may have the session has not denied it. */
   async #search(request: ClaimRequest, without: Set<string>): Promise<Answer> {
     const { claim } = request;
     const hinted = this.#peers().find(({ worker }) => worker === workerOf(claim.sessionId));
@@ -118,7 +120,7 @@ export class ClusterArchive implements SessionArchive {
     }
   }
 
-  /** Answers a question that is asked again as it was answered, when that was more than that it is not here. */
+  /** Repeats the reply to a repeated request, unless that was `unknown` or `busy`. */
   async #answerOnce({ key }: ClaimRequest, find: () => Promise<Answer>): Promise<Answer> {
     const nowMs = this.#ports.clock.monotonic();
     for (const [old, { atMs }] of this.#answers)
@@ -152,7 +154,7 @@ export class ClusterArchive implements SessionArchive {
     return view.shards.filter(({ instance }) => instance !== self?.instance);
   }
 
-  /** Resolves when the cluster looks different, or after a while. */
+  /** Resolves on the next ownership change, or after `RETRY_MS`. */
   #viewChange(): Promise<void> {
     return new Promise((resolve) => {
       const timer = this.#ports.wheel.add(done, RETRY_MS);
@@ -166,7 +168,7 @@ export class ClusterArchive implements SessionArchive {
   }
 }
 
-/** The answer of who has it, else of who may. */
+/** A decisive answer if there is one, otherwise `busy`, otherwise `unknown`. */
 function bestAnswer(answers: readonly Answer[]): Answer {
   const decisive = answers.find(({ kind }) => kind !== 'unknown' && kind !== 'busy');
   return decisive ?? answers.find(({ kind }) => kind === 'busy') ?? UNKNOWN;

@@ -8,78 +8,80 @@ import type { APIUser } from '../../protocol/objects.ts';
 import type { Principal } from './ports.ts';
 import type { RequestName, Requests, SessionRequest } from './requests.ts';
 
-/** A session as the rest of the engine sees it. */
+/** A session as seen by the rest of the engine. */
 export interface LiveSession extends Recipient {
   readonly userId: UserId;
-  /** By which its shard names it, on links and in its journal; never used twice by one run of a shard. */
+  /** Identifies the session on links and in its shard's journal; one run of a shard never reuses a handle. */
   readonly handle: number;
   readonly principal: Principal;
   readonly shard: Shard;
-  /** 50 to 250; for GUILD_CREATE of guilds joined later. */
+  /** 50 to 250; used in GUILD_CREATE of guilds joined later. */
   readonly largeThreshold: number;
-  /** True from the moment the session has ended; what is delivered then is dropped. */
+  /** True once the session has ended; later deliveries are dropped. */
   readonly over: boolean;
-  /** Resolves when the session's socket has room, at once when it has none: to be awaited between large dispatches. */
+  /** Resolves when the session's socket has room, at once without a socket; await it between large dispatches. */
   writable(): Promise<void>;
-  /** From here on it hears the stream of this aggregate; it has everything up to `n`. */
+  /** Subscribes the session to the stream of this aggregate; the session has everything up to `n`. */
   following(ownerId: string, n: number): void;
-  /** It does not hear that stream any more. */
+  /** The session is no longer subscribed to that stream. */
   left?(ownerId: string): void;
 }
 
-/** What a session that comes from another home, or from the journal of one, goes on with. */
+/** The state from which a session of another shard, or from the journal of one, is reopened. */
 export interface Reopening {
-  /** What its client has said last; null: the session has said nothing of its user. */
+  /** The client's latest presence; null: the session has set none. */
   readonly presence: GatewayPresenceUpdateData | null;
-  /** How far it has the streams that it followed, when this is called: one that is here hears them meanwhile. */
+  /**
+   * Returns the stream positions at the time of the call; those of a local session advance while it is being reopened.
+   */
   readonly cursors: () => readonly Cursor[];
 }
 
-/** What READY says of a session's user. */
+/** The content of READY that concerns the session's user. */
 export interface Opening {
   readonly user: APIUser;
   readonly application: ReadyApplication | null;
-  /** Guilds of the user, of all shards, in the order in which they are to be sent. */
+  /** All guilds of the user, on any shard, in the order in which they are sent. */
   readonly guildIds: readonly GuildId[];
   /** Channel objects of the user's direct messages. */
   readonly privateChannels: readonly object[];
   /** Null for bots. */
   readonly circle: ReadyRelations | null;
-  /** Lobbies that an application's session is in from now on; what happens there is delivered already. */
+  /** Lobbies that an application's session joins at this moment; their dispatches are already delivered. */
   readonly lobbies: readonly object[];
 }
 
-/** What is done for each request; a rejected promise is a fault. */
+/** The handler of each request; a rejected promise is a fault. */
 export type RequestHandlers = {
   readonly [N in RequestName]: (session: LiveSession, input: Requests[N]) => Promise<void> | void;
 };
 
 /**
- * What sessions ask of the rest of the engine. A rejected promise is a fault.
+ * What sessions request from the rest of the engine. A rejected promise is a fault.
  *
- * For one session the order is: `open`, `presence`, `subscribe` for one guild after the other, and meanwhile whatever
- * the client sends; then `ended`, exactly once and after the last `subscribe` has settled.
+ * For one session the order is: `open`, `presence`, `subscribe` for one guild after the other, with client requests in
+ * between; then `ended`, exactly once and after the last `subscribe` has settled.
  */
 export interface SessionBackend {
   /** Null for a token that is unknown, malformed or revoked. */
   authenticate(token: string): Promise<Principal | null>;
-  /** From its call on the session may be delivered to; what comes before READY waits for it. */
+  /** The session may be delivered to as soon as this is called; deliveries before READY wait. */
   open(session: LiveSession): Promise<Opening>;
   /**
-   * The same for a session that was open at another home, in place of it there: nothing of what its client knows is told
-   * again, and what the streams had beyond its cursors is delivered. Resolves when all of it follows; false: some of what
-   * it missed cannot be had any more. May be asked again after a fault.
+   * Opens a session that was open on another shard, in place of the open one. Nothing that its client knows is sent
+   * again; dispatches beyond its cursors are delivered. Resolves when all its streams continue; false: some missed
+   * dispatches are no longer available. May be repeated after a fault.
    */
   reopen(session: LiveSession, reopening: Reopening): Promise<boolean>;
-  /** The session goes on at another home: what is kept of it here goes, without a word to anyone. */
+  /** The session moved to another shard: its state here is removed without notifications. */
   transferred(session: LiveSession): void;
-  /** Makes the guild deliver GUILD_CREATE to the session (if its intents allow) and everything after it. */
+  /** Subscribes the session to the guild: delivers GUILD_CREATE (if its intents allow) and everything after it. */
   subscribe(session: LiveSession, guildId: GuildId): Promise<void>;
   /** Undoes `open` and every `subscribe`. */
   ended(session: LiveSession): void;
   /**
-   * Does what the session's client asks for; nothing when the session's user may not have it. Who may ask and how often
-   * was looked at before.
+   * Handles a client's request; ignores it when the session's user lacks the permission. The session's own right to
+   * send the request, and its rate limits, were checked before.
    */
   ask(session: LiveSession, request: SessionRequest): Promise<void> | void;
 }

@@ -3,7 +3,7 @@ import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { GatewaySessionActor } from './session.shell.ts';
 
-/** The sessions in which an application acts for a user, found by both without a walk through all sessions. */
+/** The sessions in which an application acts for a user, indexed by user to avoid a scan of all sessions. */
 export class BearerSessions {
   readonly #byUser = new Map<UserId, Set<GatewaySessionActor>>();
 
@@ -27,8 +27,8 @@ export class BearerSessions {
 }
 
 /**
- * A name for what a client keeps beyond its sessions, as the keys of its calls: of the grant, so that it outlives tokens
- * and connections. In the form of a UUID; it tells nothing of the grant.
+ * An id for client state that outlives a session, such as the keys of its calls. It is derived from the grant, so it
+ * survives new tokens and connections. Formatted as a UUID; the hash does not reveal the grant.
  */
 export function staticSessionIdOf({ id }: Authorization): string {
   const hash = createHash('sha256').update(`static session ${id}`).digest('hex');

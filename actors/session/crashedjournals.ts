@@ -11,30 +11,30 @@ interface CrashedJournalPorts {
   readonly clock: Clock;
   readonly settings: {
     readonly framesMax: number;
-    /** For how long a dispatch may have to be sent again. */
+    /** Maximum age of a dispatch that is still replayed. */
     readonly ageMs: number;
   };
-  /** Whether nobody writes it any more, and its sessions are anybody's. */
+  /** Whether the run that wrote the journal has ended, so that its sessions may be taken. */
   readonly hasCrashed: (folder: JournalFolder) => Promise<boolean>;
-  /** Some of a journal was damaged: this many places. */
+  /** Receives the number of damaged places in a journal. */
   readonly onDamage: (folder: JournalFolder, damages: number) => void;
 }
 
-/** How long reading may hold up everything else at a time. */
+/** How long reading may block the event loop at a time. */
 const SLICE_MS = 4;
-/** Segments at hand, for the many who miss the same dispatches; about 16 MiB each. */
+/** Upper bound on the cached segments, for sessions that missed the same dispatches; about 16 MiB each. */
 const SEGMENTS_MAX = 4;
-/** How long a list of folders is good enough. */
+/** How long a list of folders is cached. */
 const LISTED_MS = 250;
 const UNKNOWN: TakeResult = { kind: 'unknown' };
 
 interface IndexedJournal {
   readonly index: JournalIndex;
-  /** Sessions that it has no more, by `markOf`. */
+  /** Sessions that were taken from it, by `markOf`. */
   readonly taken: Set<string>;
 }
 
-/** The journals of runs that are over: sessions whose process is gone, for whoever resumes them first. */
+/** The journals of ended runs. Each session goes to the first shard that resumes it. */
 export class CrashedJournals {
   readonly #ports: CrashedJournalPorts;
   readonly #journals = new Map<
@@ -50,8 +50,8 @@ export class CrashedJournals {
   }
 
   /**
-   * Takes a session from a journal that its run has written here (`copy` false), or from a copy of one. A copy may lack
-   * the end, so that it does not know a session whose client has seen more.
+   * Takes a session from a journal written on this shard's store (`copy` false), or from a replica. A replica may lack
+   * the end, so it does not know a session whose client has seen more.
    */
   async take(claim: SessionClaim, copy: boolean): Promise<TakeResult> {
     for (const folder of await this.#folders()) {
@@ -61,20 +61,20 @@ export class CrashedJournals {
       if (!session || journal.taken.has(markOf(takenOf(session)))) continue;
       if (!isSamePrincipal(session.identity.principal, claim.principal)) continue;
       const result = await this.#takeFrom(folder, journal, session, claim);
-      // Of a session that has changed homes since, another journal knows more.
+      // A session that moved between shards appears in several journals; another one may know more.
       if (result.kind !== 'unknown') return result;
     }
     return UNKNOWN;
   }
 
-  /** Deletes journals that are too old for any of their sessions, and reads no more of the others than is asked for. */
+  /** Deletes journals that are too old for any of their sessions to be resumed. */
   async clean(): Promise<void> {
     const { store, clock, settings } = this.#ports;
     const folders = await store.folders();
     const names = new Set(folders.map(nameOf));
     for (const name of [...this.#journals.keys()]) if (!names.has(name)) this.#journals.delete(name);
     for (const folder of folders) {
-      // A journal that is written is never as old as this: it names its sessions again and again.
+      // A journal in use is never this old, because it names its sessions periodically.
       if (clock.now() - folder.writtenMs <= settings.ageMs * 2 || !(await this.#ports.hasCrashed(folder)))
         continue;
       this.#journals.delete(nameOf(folder));
@@ -82,14 +82,14 @@ export class CrashedJournals {
     }
   }
 
-  /** Forgets what is at hand of a run that is alive after all. */
+  /** Forgets the cached journals of a run that turned out to be alive. */
   forget(instance: string): void {
     for (const [name, journal] of this.#journals)
       if (journal.instance === instance) this.#journals.delete(name);
     this.#listedMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** One reading for all who ask at about the same time. */
+  /** Lists the folders once for concurrent callers. */
   #folders(): Promise<readonly JournalFolder[]> {
     const nowMs = this.#ports.clock.monotonic();
     if (!this.#listing || nowMs - this.#listedMs > LISTED_MS) {
@@ -135,7 +135,8 @@ export class CrashedJournals {
     const { store, clock, settings } = this.#ports;
     const nowMs = clock.now();
     const wanted = session.seq - seq;
-    // It has not been heard of for so long that its client must have been told otherwise.
+    // The journal was last written too long ago to resume any session, or the client has seen more than this replica
+    // holds.
     if (nowMs - index.lastMs > settings.ageMs || (wanted < 0 && folder.copy)) return UNKNOWN;
     const places = wanted > 0 ? session.positions.slice(-wanted) : [];
     const isKept =

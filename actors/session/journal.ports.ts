@@ -3,62 +3,62 @@ import type { Cursor, StreamCursors } from '../../engine/session/cursors.ts';
 import type { SessionClaim, SessionManner, SessionRecord } from '../../engine/session/record.ts';
 import type { LiveSession } from './backend.ts';
 
-/** A session as its shard's journal writes it down. */
+/** A session as recorded in its shard's journal. */
 export type JournalledSession = Omit<LiveSession, 'deliver'> &
   SessionManner & {
-    /** Last number given out. */
+    /** The last sequence number that was assigned. */
     readonly seq: number;
   };
 
 /**
- * Notes what becomes of the sessions of this shard, for whoever has to take them over: all of a tick is written before
- * any of it is sent. Cheap, and never throws: a session whose journal cannot be written goes on without.
+ * Records this shard's sessions, so that another shard or run can take them over. Everything of a tick is written
+ * before any of it is sent. Cheap, and never throws: when the journal cannot be written, sessions continue without it.
  */
 export interface SessionJournal {
-  /** How far the sessions have the streams that they follow. */
+  /** The stream positions of the sessions. */
   readonly cursors: StreamCursors;
-  /** What it takes on disk. */
+  /** Disk space in bytes. */
   readonly bytes: number;
-  /** Whether what is noted outlives the process. */
+  /** Whether the records survive the process. */
   readonly outlives: boolean;
   /**
-   * The session begins here, or its identity has changed.
+   * The session starts on this shard, or its identity changed.
    *
-   * @param cursors How far it has streams that it is not told of yet.
+   * @param cursors Its stream positions from another shard.
    */
   opened(session: JournalledSession, cursors?: readonly Cursor[]): void;
-  /** It has been given its next number, for this. On the hot path: an addition. */
+  /** The session assigned its next sequence number to this dispatch. Hot path: an addition. */
   delivered(body: DispatchBody, handle: number): void;
-  /** Its presence, or what it wants to hear, has changed. */
+  /** The session's presence or its opt-ins changed. */
   changed(session: JournalledSession): void;
-  /** From here on it hears the stream; it has everything up to `n`. */
+  /** The session is subscribed to the stream and has everything up to `n`. */
   following(handle: number, ownerId: string, n: number): void;
-  /** It does not follow the stream any more. */
+  /** The session is no longer subscribed to the stream. */
   left(handle: number, ownerId: string): void;
-  /** The stream is interrupted: until its followers are told `following` again, each has what it is told. */
+  /** The stream is interrupted: until its subscribers receive `following` again, each has a position of its own. */
   lagging(ownerId: string): void;
-  /** It is over, or another home has it. */
+  /** The session ended, or another shard took it. */
   ended(handle: number): void;
-  /** Writes down what has been noted. */
+  /** Writes the pending records. */
   flush(): void;
-  /** Ends; nothing is noted any more, and what was is kept. */
+  /** Stops recording and keeps what was recorded. */
   close(): void;
 }
 
 export type TakeResult =
   | { readonly kind: 'taken'; readonly record: SessionRecord }
-  /** Nobody has it, or it is somebody else's. */
+  /** No shard has the session, or it belongs to another principal. */
   | { readonly kind: 'unknown' }
-  /** The client claims to have seen what was never sent. The session is over. */
+  /** The client claims a sequence number that was never sent. The session has ended. */
   | { readonly kind: 'seqUnknown' }
-  /** What the client misses is not kept any more. The session is over. */
+  /** Some of the missed dispatches are no longer kept. The session has ended. */
   | { readonly kind: 'seqTooOld' };
 
-/** Sessions that are at other homes, or in what is left of such. */
+/** Finds sessions on other shards, and in the journals of crashed ones. */
 export interface SessionArchive {
   /**
-   * Takes a session over, wherever it is: of all who ask for it, in the whole cluster, one gets it. Waits for a home that
-   * neither answers nor is gone.
+   * Takes a session over, wherever it is: of all concurrent claims in the cluster, one succeeds. Waits, within a
+   * deadline, for a shard that neither answers nor has left the cluster.
    */
   take(claim: SessionClaim): Promise<TakeResult>;
 }

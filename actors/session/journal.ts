@@ -11,9 +11,9 @@ import type { JournalledSession, SessionJournal } from './journal.ports.ts';
 import { plainOf } from './record.ts';
 
 interface JournalSettings {
-  /** What the journal may take on disk. */
+  /** Upper bound on the journal's disk space. */
   readonly bytesMax: number;
-  /** For how long a dispatch may have to be sent again. */
+  /** Maximum age of a dispatch that is still replayed. */
   readonly ageMs: number;
 }
 
@@ -21,32 +21,32 @@ interface JournalPorts {
   readonly settings: JournalSettings;
   readonly clock: Clock;
   readonly wheel: Wheel;
-  /** Hears every batch, and where in its segment it was written; the bytes are valid during the call. */
+  /** Receives every batch with its segment and offset; the bytes are valid only during the call. */
   readonly tap?: (batch: Uint8Array, segment: number, at: number) => void;
-  /** Journalling has stopped, and is tried again later. */
+  /** Journalling stopped after a fault; it is retried later. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** Of what is noted in one tick, before it is written without waiting for its end. */
+/** Upper bound on the records of one tick; beyond it they are written before the tick ends. */
 const BATCH_BYTES_MAX = 8 << 20;
 const SEGMENT_BYTES_MAX = 16 << 20;
-/** Parts of the bounds that one segment takes, so that little more is kept than must be. */
+/** Number of segments into which the size and age bounds are divided, so that little expired data is kept. */
 const SEGMENTS = 8;
-/** Sessions that a new segment names in one batch: all at once would hold up a tick. */
+/** Upper bound on the sessions that a new segment names in one batch: naming all of them would block a tick. */
 const NAMED_PER_BATCH = 256;
 const RETRY_MS = 30_000;
 
 interface Known {
   readonly session: JournalledSession;
-  /** JSON; made once, as every segment names it. */
+  /** Cached JSON, because every segment names the session. */
   identity: string;
 }
 
 /**
- * The journal of this shard's sessions: gathers what happens in a tick into one batch and appends it.
+ * The journal of this shard's sessions: collects the records of a tick into one batch and appends it.
  *
- * A segment names every session within its first batches; once it has, what is older than the age may be deleted.
- * Without files (`journal: off`) it only keeps the cursors.
+ * A segment names every session within its first batches; after that, segments older than the maximum age may be
+ * deleted. Without files (`journal: off`) it only keeps the cursors.
  */
 export class Journal implements SessionJournal {
   readonly cursors = new StreamCursors();
@@ -54,11 +54,11 @@ export class Journal implements SessionJournal {
   readonly #files: JournalWriter | null;
   readonly #batch = new BatchWriter();
   readonly #sessions = new Map<number, Known>();
-  /** When each segment that is kept was ended, by number; of the one being written, never. */
+  /** When each kept segment ended, by number, in monotonic milliseconds; the current one is absent. */
   readonly #endedMs = new Map<number, number>();
-  /** Sessions that the segment has yet to name. */
+  /** Sessions that the current segment has not named yet; null when it has named all. */
   #unnamed: Iterator<Known> | null = null;
-  /** The dispatch whose entry is open, its stream's number, and whose cursors it moves one by one. */
+  /** The dispatch whose record is open, and the sessions with a stream position of their own (`StreamCursors.told`). */
   #body: DispatchBody | null = null;
   #laggards: Map<number, number> | null = null;
   #number = 0;
@@ -74,12 +74,12 @@ export class Journal implements SessionJournal {
     if (files) this.#resume();
   }
 
-  /** On disk. */
+  /** Disk space in bytes. */
   get bytes(): number {
     return this.#files?.bytes ?? 0;
   }
 
-  /** How often writing has failed. */
+  /** Number of failed writes. */
   get faults(): number {
     return this.#faults;
   }
@@ -143,12 +143,12 @@ export class Journal implements SessionJournal {
     if (this.#unnamed) this.#flushLater();
   }
 
-  /** Begins a segment, which will name every session: for who has to read the journal from here on. */
+  /** Starts a new segment, which names every session, so that a reader can start there. */
   rotate(): void {
     if (this.#writing) this.#guarded(() => this.#rotate());
   }
 
-  /** Writes what is noted, and ends. What is on disk stays. */
+  /** Writes pending records and stops. The files are kept. */
   close(): void {
     this.flush();
     this.#timer?.cancel();
@@ -164,7 +164,7 @@ export class Journal implements SessionJournal {
   }
 
   #note(kind: (typeof ENTRY)[keyof typeof ENTRY], handle: number, text: string): void {
-    // What comes now is another entry: the dispatch's is at its end.
+    // Closes the open dispatch record, because this record follows it.
     this.#body = null;
     if (this.#hasRoom()) this.#batch.note(kind, handle, text);
   }
@@ -190,7 +190,7 @@ export class Journal implements SessionJournal {
     }
   }
 
-  /** False: nothing is to be written now. */
+  /** False when nothing can be written now. */
   #hasRoom(): boolean {
     if (this.#batch.bytes > BATCH_BYTES_MAX) this.#guarded(() => this.#write());
     if (this.#writing && !this.#scheduled) this.#flushLater();
@@ -210,7 +210,7 @@ export class Journal implements SessionJournal {
       this.#write();
       const { bytesMax } = this.#ports.settings;
       const files = present(this.#files);
-      // One that has not named every session yet is no place to begin reading.
+      // A segment that has not named every session yet is not a valid place to start reading, so it continues.
       const isFull = files.segment.bytes >= Math.min(SEGMENT_BYTES_MAX, bytesMax / SEGMENTS);
       if (isFull && !this.#unnamed) this.#rotate();
       while (files.bytes > bytesMax && this.#drop());
@@ -244,7 +244,9 @@ export class Journal implements SessionJournal {
     return true;
   }
 
-  /** Looks after age; without it an idle journal would look as if its shard had long been dead. */
+  /**
+   * Rotates and deletes segments by age. Rotation also keeps an idle journal from looking like that of a dead shard.
+   */
   #tick(): void {
     const { clock, settings } = this.#ports;
     const nowMs = clock.monotonic();
@@ -269,8 +271,8 @@ export class Journal implements SessionJournal {
   }
 
   /**
-   * A journal with a hole could give a client the wrong picture, and one on a full disk keeps it full: it is deleted, and
-   * begun again later.
+   * Deletes the journal when writing fails, and starts again later: a journal with a gap could give clients wrong
+   * state, and one on a full disk would keep the disk full.
    */
   #guarded(run: () => void): void {
     if (!this.#writing) return;

@@ -9,14 +9,17 @@ interface ReplicationPorts {
   readonly store: JournalStore;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly wheel: Wheel;
-  /** Of the two names, the same on all shards: the higher, the nearer. */
+  /** Symmetric rank of two shard ids, equal on all shards: the highest score is the preferred replica. */
   readonly score: (shardId: string, peerId: string) => number;
-  /** Begins a segment of the own journal: a copy can only be begun, or gone on with after a gap, at one. */
+  /**
+   * Starts a new segment of the own journal: replication can only start, or continue after a gap, at a segment's
+   * beginning.
+   */
   readonly rotate: () => void;
   readonly settings: {
-    /** What the copy of one shard's journal may take on disk. */
+    /** Upper bound on the disk space of one shard's replica. */
     readonly bytesMax: number;
-    /** How old its segments may become. */
+    /** Maximum age of its segments. */
     readonly ageMs: number;
   };
   readonly onFault: (error: unknown) => void;
@@ -24,25 +27,25 @@ interface ReplicationPorts {
 
 export type ReplicaPorts = Omit<ReplicationPorts, 'score' | 'rotate'>;
 
-/** A part of a segment on its way. */
+/** A part of a segment to be replicated. */
 interface Chunk {
   readonly segment: number;
-  /** Where it begins in the segment. */
+  /** Byte offset in the segment. */
   readonly at: number;
   readonly bytes: Uint8Array;
 }
 
-/** What may wait for the replica shard; beyond it the copy is begun anew. */
+/** Upper bound on the bytes that wait for the replica shard; beyond it replication restarts. */
 const WAITING_BYTES_MAX = 16 << 20;
 const REQUEST_BYTES_MAX = 4 << 20;
 const ASK_DEADLINE_MS = 5000;
 const RETRY_MS = 1000;
-/** Copies that are kept at one time: of so many shards. */
+/** Upper bound on the shards whose journals are replicated here. */
 const REPLICAS_MAX = 64;
 
 /**
- * Sends this shard's journal to another one, on another disk and if possible another machine, from which sessions can be
- * taken when this machine is gone. Shards that share the place of their journals need no copy.
+ * Replicates this shard's journal to another shard, on another disk and if possible another machine, so that its
+ * sessions can be taken over when this machine is lost. Shards that share a journal store need no replica.
  */
 export class JournalReplication {
   readonly #ports: ReplicationPorts;
@@ -50,7 +53,7 @@ export class JournalReplication {
   readonly #storeIds = new Map<string, Promise<string | null>>();
   #chunks: Chunk[] = [];
   #waitingBytes = 0;
-  /** False: nothing is copied until the next segment begins. */
+  /** False: replication waits for the beginning of the next segment. */
   #isReplicating = false;
   #isSending = false;
   #choice = 0;
@@ -76,9 +79,9 @@ export class JournalReplication {
     return this.#target?.id ?? null;
   }
 
-  /** A batch was written to a segment, from this byte of it on. */
+  /** Replicates a batch that was written at this offset of a segment. */
   append(batch: Uint8Array, segment: number, at: number): void {
-    // A copy begins with a segment, which names all sessions.
+    // Replication starts at the beginning of a segment, because a segment names all sessions.
     if (!this.#target || (!this.#isReplicating && at !== 0)) return;
     this.#isReplicating = true;
     if (this.#waitingBytes + batch.length > WAITING_BYTES_MAX) {
@@ -90,7 +93,7 @@ export class JournalReplication {
     if (!this.#isSending) void this.#send(this.#target);
   }
 
-  /** Lets everything go that waits, and copies from the next segment on. */
+  /** Drops everything that waits, and restarts replication at the next segment. */
   #restart(): void {
     this.#chunks = [];
     this.#waitingBytes = 0;
@@ -117,7 +120,7 @@ export class JournalReplication {
           this.#waitingBytes -= bytes.length;
         }
       } catch {
-        // Sent again: what arrived the first time is known by where it begins.
+        // Sent again: the replica detects duplicates by their offset.
         if (!(await this.#ports.wheel.pause(RETRY_MS))) return;
       }
     }
@@ -125,7 +128,7 @@ export class JournalReplication {
     if (this.#chunks.length > 0 && this.#target) void this.#send(this.#target);
   }
 
-  /** The first of those that wait, as far as they are of one segment and fit one question. */
+  /** The first waiting chunks of one segment that fit into one request. */
   #chunksOf(segment: number): Chunk[] {
     const chunks: Chunk[] = [];
     let bytes = 0;
@@ -165,7 +168,7 @@ export class JournalReplication {
     return best;
   }
 
-  /** Where a shard's journals lie; null when it does not say. */
+  /** Id of a shard's journal store; null when the shard does not answer. */
   #storeIdOf({ id, instance }: ShardInfo): Promise<string | null> {
     let storeId = this.#storeIds.get(instance);
     if (!storeId) {
@@ -181,11 +184,11 @@ export class JournalReplication {
   }
 }
 
-/** Copies of other shards' journals, as these send them. */
+/** Replicas of other shards' journals, as received from them. */
 export class JournalReplicas {
   readonly #ports: ReplicaPorts;
   readonly #replicas = new Map<string, Replica>();
-  /** One append after the other, for each shard. */
+  /** Serializes the appends of each shard. */
   readonly #tails = new Map<string, Promise<unknown>>();
 
   constructor(ports: ReplicaPorts) {
@@ -221,7 +224,7 @@ export class JournalReplicas {
     return done;
   }
 
-  /** False: it does not go on where the copy ends, which must be begun anew with a segment. */
+  /** False when the chunk leaves a gap: replication must restart at a segment's beginning. */
   async #append(shardId: string, instance: string, chunk: Chunk): Promise<boolean> {
     let replica = this.#replicas.get(instance);
     if (!replica) {
@@ -238,7 +241,7 @@ export class JournalReplicas {
     }
     const { bytes: has } = writer.segment;
     if (chunk.segment === replica.segment && chunk.at > has) return false;
-    // Some of it may have come before, when the answer was lost.
+    // A part of the chunk may be a duplicate, when the earlier reply was lost.
     const more = chunk.segment < replica.segment ? 0 : chunk.at + chunk.bytes.length - has;
     if (more > 0) writer.append(chunk.bytes.subarray(chunk.bytes.length - more));
     this.#trim(replica);
@@ -248,7 +251,7 @@ export class JournalReplicas {
   #trim(replica: Replica): void {
     const { clock, settings } = this.#ports;
     const beforeMs = clock.monotonic() - settings.ageMs;
-    // The newest segment may not have named all sessions yet: the one before it stays in any case.
+    // The newest segment may not have named all sessions yet, so the previous one is always kept.
     while (
       replica.ended.length > 1 &&
       ((replica.ended[0] as number) < beforeMs || replica.writer.bytes > settings.bytesMax)
@@ -258,7 +261,7 @@ export class JournalReplicas {
     }
   }
 
-  /** Who has only been out of reach goes on with its copy. */
+  /** A shard that was only unreachable continues with its replica. */
   #endIfGone(instance: string): void {
     const { shards } = this.#ports.ownership.view;
     if (!shards.some((shard) => shard.instance === instance)) this.#end(instance);
@@ -272,8 +275,8 @@ export class JournalReplicas {
 
 interface Replica {
   readonly writer: JournalWriter;
-  /** As its shard counts. */
+  /** Segment number of the replicated journal. */
   segment: number;
-  /** When those before it were ended, oldest first. */
+  /** When the earlier segments ended, oldest first, in monotonic milliseconds. */
   readonly ended: number[];
 }

@@ -3,18 +3,20 @@ import { Semaphore } from '../runtime/semaphore.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
 interface MigrationLimits {
-  /** How many come over at once. */
+  /** Upper bound on concurrent migrations. */
   readonly atOnceMax: number;
-  /** How many may wait; beyond it nobody more is taken. */
+  /** Upper bound on waiting migrations; further ones are rejected. */
   readonly waitingMax: number;
-  /** Who takes longer than this, as its user or a guild has no owner yet, holds up nobody behind it. */
+  /**
+   * A migration that takes longer than this, for example because its user or a guild has no owner yet, frees its slot.
+   */
   readonly holdMs: number;
   readonly wheel: Wheel;
 }
 
 /**
- * The way of sessions from a shard that has died: narrow, so that those that are here are served between any two that
- * come, however many do. In order.
+ * Bounds the concurrent migrations of sessions from a crashed shard, in order of arrival, so that the local sessions
+ * are served in between.
  */
 export class MigrationLimiter {
   readonly waitingMax: number;
@@ -33,7 +35,7 @@ export class MigrationLimiter {
     return this.#slots.waiting;
   }
 
-  /** @throws NotServed when too many wait, and what the job throws. */
+  /** @throws NotServed when too many migrations wait, and what the job throws. */
   run<T>(job: () => Promise<T>): Promise<T> {
     if (this.waiting >= this.waitingMax)
       return Promise.reject(new NotServed('Too many sessions come over from another shard.'));

@@ -13,29 +13,32 @@ interface MigrationPorts {
   readonly archive: SessionArchive;
   readonly backend: Pick<SessionBackend, 'reopen'>;
   readonly find: (sessionId: string) => GatewaySessionActor | undefined;
-  /** Makes a session without a connection. */
+  /** Creates a session without a connection. */
   readonly make: (identity: SessionIdentity) => GatewaySessionActor;
-  /** Something is under way for the session; `settled`: not any more. */
+  /** Work for the session starts; `settled` reports its end. */
   readonly began: (session: GatewaySessionActor) => void;
   readonly settled: (session: GatewaySessionActor) => void;
   readonly wheel: Wheel;
-  /** Lets a bounded number come at a time; none: all at once. */
+  /** Bounds concurrent migrations; null: unbounded. */
   readonly limiter: MigrationLimiter | null;
-  /** Knows how far they have their streams. */
+  /** Provides the stream cursors of sessions. */
   readonly journal: SessionJournal | null;
 }
 
-/** Shorter than a connection may take to identify. */
+/** Shorter than the time that a connection has to identify. */
 const REOPEN_MS = 20_000;
 
 type Claim = Omit<SessionClaim, 'principal'> & { readonly principal: Principal };
 
-/** Sessions that come here from other homes, or from what is left of such, when their clients resume them here. */
+/**
+ * Sessions that migrate here from other shards, or from the journals of crashed ones, when their clients resume them
+ * here.
+ */
 export class Migrations {
   readonly #ports: MigrationPorts;
-  /** By session, what is under way for it. */
+  /** Work in progress, by session id. */
   readonly #underWay = new Map<string, Promise<unknown>>();
-  /** Sessions that are here and do not hear all that they heard yet, as that has failed. */
+  /** Local sessions whose subscriptions are not all restored yet, because reopening failed. */
   readonly #unopened = new WeakSet<GatewaySessionActor>();
 
   constructor(ports: MigrationPorts) {
@@ -47,13 +50,13 @@ export class Migrations {
   }
 
   /**
-   * The session, when it is here or has come: it hears again what it heard elsewhere. Undefined: nobody has it, or
-   * what it missed cannot be had any more.
+   * Returns the session when it is local or was migrated here; its subscriptions are restored then. Undefined when no
+   * shard has it, or when some missed dispatches are no longer available.
    *
-   * @throws what went wrong; the session is kept, and may be asked for again.
+   * @throws the failure; the session is kept, and may be claimed again.
    */
   async migrate(claim: Claim): Promise<GatewaySessionActor | 'seqUnknown' | undefined> {
-    // How that goes is for whoever began it.
+    // The caller that started the earlier work handles its failure.
     for (
       let earlier = this.#underWay.get(claim.sessionId);
       earlier;
@@ -73,7 +76,7 @@ export class Migrations {
     }
   }
 
-  /** Has a session hear again what it heard, from where it is. */
+  /** Restores the subscriptions of a session from its cursors. */
   async reopen(sessionId: string): Promise<void> {
     const session = this.#ports.find(sessionId);
     if (!session || this.#underWay.has(sessionId)) return;
@@ -92,7 +95,7 @@ export class Migrations {
     return result.kind === 'taken' ? this.#open(this.#restore(result.record)) : undefined;
   }
 
-  /** @throws NotServed when it takes too long: the client is to try again. */
+  /** @throws NotServed at the timeout: the client has to retry. */
   #withTimeout<T>(job: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const late = () => reject(new NotServed('A session could not be opened again in time.'));

@@ -15,11 +15,11 @@ import { watchRejoins } from './rejoin.ts';
 import type { SessionDeps } from './sessions.ports.ts';
 import type { GatewaySessions } from './sessions.ts';
 
-/** This shard, with where its sessions are written down. */
+/** This shard with its journal store. */
 interface JournalledCluster extends Placement {
-  /** Null or absent: nowhere. */
+  /** Null or absent: no journal is written. */
   readonly journals?: Journals | null;
-  /** What is done before this shard enters again, having been no member for a while. */
+  /** Runs before this shard rejoins the cluster after a lost membership. */
   readonly beforeRejoin?: Set<() => Promise<void>>;
 }
 
@@ -30,19 +30,19 @@ interface PersistencePorts {
   readonly logger: { warn(about: object, line: string): void; error(about: object, line: string): void };
   readonly metrics: Metric[];
   readonly onFault: (error: unknown, where: string) => void;
-  /** One process with a journal: nobody else says whether an earlier run of it is over. */
+  /** A single process with a journal: no directory tells whether an earlier run has ended. */
   readonly isSolo: boolean;
 }
 
-/** What sessions need to outlive their process, or to change it. */
+/** The dependencies through which sessions survive their process or move between shards. */
 export type SessionPersistence = Pick<
   Required<SessionDeps>,
   'journal' | 'archive' | 'admission' | 'migrationLimiter' | 'worker'
 >;
 
 /**
- * Sessions of a shard that is gone that come over at a time: each takes about a millisecond of work, in several turns.
- * As one that waits gives its place away, at least 640 in a second are begun.
+ * Upper bound on concurrent migrations from a crashed shard: each takes about a millisecond of work, in several ticks.
+ * A waiting migration frees its slot after `MIGRATION_SLOT_MS`, so at least 640 start in a second.
  */
 const MIGRATIONS_MAX = 64;
 const MIGRATION_SLOT_MS = 100;
@@ -54,11 +54,11 @@ const NOTHING: SessionPersistence = {
   worker: () => null,
 };
 
-/** How old a dispatch may be to be sent again: a dead connection is noticed only when its heartbeat is overdue. */
+/** Maximum age of a replayed dispatch: a dead connection is noticed only when its heartbeat is overdue. */
 export const replayAgeMs = (config: Config): number =>
   config.resume_window_ms + config.heartbeat_interval_ms + config.heartbeat_grace_ms;
 
-/** The sessions of this shard are asked for when others ask for one of them. */
+/** `sessions` is called lazily: the sessions are created with these dependencies, so later. */
 export function createSessionPersistence(
   foundation: PersistencePorts,
   cluster: JournalledCluster,
@@ -83,7 +83,7 @@ export function createSessionPersistence(
     ...{ ownership, router, clock, wheel },
     journals: crashed,
     transferOut: (claim) => sessions().transferOut(claim),
-    // A home that is gone is known to be gone when its lease is over.
+    // A crashed shard leaves the view once its lease has expired.
     deadlineMs: config.command_deadline_ms + config.lease_ttl_ms,
     onFault: (error) => onFault(error, 'journal'),
   });
@@ -92,7 +92,7 @@ export function createSessionPersistence(
     if (!journals || !ownFolder) return [];
     return journals.store.taken({ ...ownFolder, copy: false, writtenMs: 0 });
   };
-  // Before any owner hears of them from here again: they would take the place of those that go on elsewhere.
+  // Runs before any owner receives requests of these sessions: they would replace those that continue on other shards.
   cluster.beforeRejoin?.add(async () => {
     for (const { sessionId, handle } of await taken()) sessions().abandon(sessionId, handle);
   });
@@ -114,7 +114,7 @@ export function createSessionPersistence(
   return { journal, archive, admission, migrationLimiter, worker: () => ownership.self?.worker ?? null };
 }
 
-/** Has another shard keep a copy of the journal, and keeps those of others. */
+/** Replicates the journal to another shard, and keeps replicas of others. */
 function replicateTo(
   foundation: PersistencePorts,
   { ownership, router }: JournalledCluster,
@@ -157,7 +157,8 @@ function crashedJournalsOf(
   const journals = new CrashedJournals({
     ...{ store, clock },
     settings: { framesMax: config.replay_frames_max, ageMs },
-    // Where a directory says who is alive, a process that was stopped is not, though it is there.
+    // In a cluster the directory decides which runs are alive, so a suspended process counts as crashed although it
+    // exists.
     hasCrashed: async (folder) => isGone(ownership, folder) && !(isSolo && (await store.isWritten(folder))),
     onDamage: ({ shardId, instance }, damages) =>
       logger.warn(
@@ -176,7 +177,7 @@ function crashedJournalsOf(
   return journals;
 }
 
-/** A view that may be old says nothing of who is alive. */
+/** An outdated view does not tell which runs are alive. */
 const isGone = ({ state, view, self }: Ownership, { instance }: JournalFolder): boolean =>
   (state === 'serving' || state === 'draining') &&
   instance !== self?.instance &&

@@ -7,30 +7,30 @@ import type { SessionRequest } from './requests.ts';
 
 /** The connection a session writes to. Implemented by the gateway socket; a session may outlive many. */
 export interface FrameSink {
-  /** Queues one dispatch; it leaves at the end of the tick, together with what else the socket has. */
+  /** Queues one dispatch; it is sent at the end of the tick, together with the socket's other messages. */
   dispatch(body: DispatchBody, seq: number): void;
   /** Sends an operation other than a dispatch (7, 9, 11 …), in order with the dispatches. */
   send(op: number, d: unknown): void;
   /**
-   * Calls `run` once, after what is queued has been handed to the network and little of it waits there; also when the
-   * connection is gone. For who has much to send: what it sends unasked is bounded only by the socket's closing.
+   * Calls `run` once, after queued messages were handed to the network and little of them waits there; also when the
+   * connection is gone. Senders of much data must wait for it: unrequested data is bounded only by closing the socket.
    */
   whenWritable(run: () => void): void;
   /** Closes with one of the gateway's close codes. */
   close(code: number, reason: string): void;
 }
 
-/** Who a token belongs to. */
+/** The identity that a token authenticates. */
 export interface Principal {
   readonly userId: UserId;
   readonly bot: boolean;
-  /** The bot's application, or the one that acts for the user. */
+  /** The bot's application, or the application that acts for the user. */
   readonly applicationId: ApplicationId | null;
   /** Application flags, for privileged intents; 0 for a user. */
   readonly applicationFlags: number;
-  /** Set when an application acts for the user: bounds what it may do. Null for bots and for people themselves. */
+  /** Set when an application acts for the user; limits its permissions. Null for bots and for people themselves. */
   readonly authorization: Authorization | null;
-  /** Which of the bot's or the person's own tokens it was. */
+  /** Id of the bot's or the person's own token; absent for tokens of applications that act for users. */
   readonly tokenId?: string;
 }
 
@@ -39,26 +39,26 @@ export interface Identify {
   readonly token: string;
   /** Gateway version of the connection, 9 or 10. */
   readonly version: number;
-  /** Any number, as the client sent it; null when it sent none. */
+  /** Any number, as the client sent it; null when the field is missing. */
   readonly intents: number | null;
   /** Any two numbers, as the client sent them. */
   readonly shard: Shard;
   /** 50 to 250. */
   readonly largeThreshold: number;
   readonly presence: GatewayPresenceUpdateData | null;
-  /** `CAPABILITY` bits, and others that mean nothing here. */
+  /** `CAPABILITY` bits; unknown bits are ignored. */
   readonly capabilities: number;
 }
 
 /** A live session as the socket sees it. Every method is cheap and never throws on client input. */
 export interface GatewaySession {
   readonly id: string;
-  /** Last sequence number given out. */
+  /** The last sequence number that was assigned. */
   readonly seq: number;
   readonly principal: Principal;
-  /** 0 when a user sent none. */
+  /** 0 when a user's client sent none. */
   readonly intents: number;
-  /** The socket went away. `resumable`: keep the session for its window; otherwise end it now. */
+  /** The socket closed. `resumable`: keep the session for the resume window; otherwise end it now. */
   detach(sink: FrameSink, resumable: boolean): void;
   ask(request: SessionRequest): void;
 }
@@ -71,11 +71,11 @@ export type OpenOutcome =
   | { readonly kind: 'closed'; readonly code: number; readonly reason: string }
   | { readonly kind: 'invalid' };
 
-/** What the gateway transport asks of the actors. A rejection is a fault: the socket closes with 4000. */
+/** What the gateway transport requests from the actors. A rejection is a fault: the socket closes with 4000. */
 export interface GatewayPort {
-  /** Checks token, intents, shard and start limits, makes the session, dispatches READY and the guilds. */
+  /** Checks token, intents, shard and start limits, creates the session, and dispatches READY and the guilds. */
   identify(identify: Identify, sink: FrameSink): Promise<OpenOutcome>;
-  /** Takes a session over onto this socket, replays what was missed and dispatches RESUMED. */
+  /** Attaches a session to this socket, replays the missed dispatches and dispatches RESUMED. */
   resume(
     resume: { readonly token: string; readonly sessionId: string; readonly seq: number },
     sink: FrameSink,

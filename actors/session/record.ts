@@ -2,7 +2,7 @@ import { DispatchBody } from '../../engine/fanout/body.ts';
 import type { MissedFrame, PlainPrincipal } from '../../engine/session/record.ts';
 import type { Principal } from './ports.ts';
 
-/** As journals and links carry it. */
+/** The serializable form for journals and links. */
 export const plainOf = ({ authorization, ...rest }: Principal): PlainPrincipal => ({
   ...rest,
   authorization: authorization && { ...authorization, scopes: [...authorization.scopes] },

@@ -9,18 +9,19 @@ export interface RejoinPorts {
     abandon(sessionId: string, handle?: number): void;
     reassert(sessionId: string): Promise<void>;
   };
-  /** Sessions that were taken from this run's journal. */
+  /** Sessions that other shards took from this run's journal. */
   readonly taken: () => Promise<readonly TakenSession[]>;
   readonly onFault: (error: unknown) => void;
 }
 
-/** Ids in one question. */
+/** Upper bound on the ids of one request. */
 const IDS_MAX = 5000;
 const DEADLINE_MS = 5000;
 
 /**
- * A shard that was held for dead (stopped for long, or cut off) still has its sessions when it is back, of which others
- * may have taken some. It lets go of those, and has their new homes open them again, in case it was quicker.
+ * A shard that was presumed dead (suspended for long, or partitioned) still has its sessions when it rejoins, while
+ * other shards may have taken some of them. It abandons those, and their new shards reopen them, in case this shard has
+ * opened them with their owners since.
  */
 export function watchRejoins(ports: RejoinPorts): void {
   const { ownership, router, sessions, onFault } = ports;

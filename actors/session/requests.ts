@@ -6,18 +6,18 @@ import type { Scope } from '../../protocol/scopes.ts';
 /** Request Guild Members (op 8) after it was parsed. Exactly one of `query` and `userIds` is not null. */
 export interface MembersRequest {
   readonly guildId: GuildId;
-  /** Prefix of a name; with `limit` 0 it is empty and asks for every member. */
+  /** Prefix of a name; with `limit` 0 it is empty and requests every member. */
   readonly query: string | null;
   /** At most 100. */
   readonly userIds: readonly UserId[] | null;
-  /** At most 100; 0 only for every member. */
+  /** At most 100; 0 only to request every member. */
   readonly limit: number;
   readonly presences: boolean;
   /** At most 32 bytes. */
   readonly nonce: string | null;
 }
 
-/** Where a session says that it is in lobby voice (op 17): the whole of it, a lobby left out is left. */
+/** The session's complete lobby voice state (op 17): it leaves every lobby that is not listed. */
 export interface LobbyVoiceRequest {
   readonly lobbyId: ChannelId;
   readonly selfMute: boolean;
@@ -34,17 +34,17 @@ export interface VoiceStateRequest {
   readonly selfVideo: boolean;
 }
 
-/** What the stream opcodes (18 to 22) ask, after they were parsed. */
+/** The stream opcodes (18 to 22) after they were parsed. */
 export type StreamRequest =
   | {
       readonly type: 'create';
-      /** Where the session's user is in voice, and streams from then on. */
+      /** The voice channel of the session's user, which the stream is part of. */
       readonly place: { readonly guildId: GuildId | null; readonly channelId: ChannelId };
     }
   | { readonly type: 'delete' | 'watch' | 'ping'; readonly streamKey: string }
   | { readonly type: 'setPaused'; readonly streamKey: string; readonly paused: boolean };
 
-/** What a session's client asks of the engine, after it was parsed: the input of each request, by its name. */
+/** The parsed requests of a session's client: the input of each request, by its name. */
 export interface Requests {
   /** Update Presence (op 3). */
   presence: GatewayPresenceUpdateData;
@@ -56,9 +56,9 @@ export interface Requests {
   soundboard: readonly GuildId[];
   /** Request Channel Info (op 43). `fields` are of `status` and `voice_start_time`. */
   channelInfo: { readonly guildId: GuildId; readonly fields: readonly string[] };
-  /** Lobby Voice States (op 17): the lobbies in whose voice the session is to be, all of them. */
+  /** Lobby Voice States (op 17): the complete list of lobbies whose voice the session joins. */
   lobbyVoice: readonly LobbyVoiceRequest[];
-  /** Lobby Voice Server Ping (op 42): where a lobby's call is, once more. */
+  /** Lobby Voice Server Ping (op 42): requests the voice server of a lobby's call again. */
   lobbyVoiceServer: ChannelId;
   /** The stream opcodes (18 to 22). */
   stream: StreamRequest;
@@ -70,11 +70,14 @@ export type SessionRequest = {
   readonly [N in RequestName]: { readonly name: N; readonly input: Requests[N] };
 }[RequestName];
 
-/** Which sessions may send a request. Those of bots and of people with their own token may, unless `only` says otherwise. */
+/**
+ * Which sessions may send a request. Sessions of bots and of people with their own token may, unless `only` says
+ * otherwise.
+ */
 interface Row {
-  /** An application that acts for a user needs one of these; with none it may not. */
+  /** An application that acts for a user needs one of these scopes; an empty list forbids the request. */
   readonly scopes: readonly Scope[];
-  /** `people`: no bot may. `applications`: only an application that acts for a user may. Absent: all. */
+  /** `people`: rejects bots. `applications`: only an application that acts for a user may. Absent: all. */
   readonly only?: 'people' | 'applications';
 }
 
@@ -90,8 +93,8 @@ const ROWS: { readonly [N in RequestName]: Row } = {
 };
 
 /**
- * Whether a session may ask for something. What an application may do for its user ends with its token, though the
- * session goes on hearing until another token resumes it.
+ * Whether a session may send a request. An application's permissions for its user expire with its token, although the
+ * session receives dispatches until another token resumes it.
  */
 export function mayAsk(
   name: RequestName,

@@ -3,34 +3,34 @@ import type { FrameSink } from './ports.ts';
 
 /** The effects of a session's lifecycle. */
 export interface SessionShell {
-  /** Sends the connection away that another has taken over from. */
+  /** Closes the connection that another one replaces. */
   dismiss(): void;
-  /** Takes over a connection and replays to it what came after `seq`. */
+  /** Takes over a connection and replays the dispatches after `seq`. */
   adopt(sink: FrameSink, seq: number): void;
-  /** Begins what a session without a connection waits for: `conceal`, where it is due, and `expire`. */
+  /** Starts the timers of a session without a connection: `conceal` for bots, and `expire`. */
   startWindow(): void;
   stopWindow(): void;
-  /** Shows its user without what this session says, as long as it has no connection. */
+  /** Shows the user without this session's presence while it has no connection. */
   conceal(): void;
   reveal(): void;
-  /** The session is over: let go of everything. */
+  /** Ends the session and releases its resources. */
   release(): void;
 }
 
 export type SessionEvent =
-  /** A connection resumes the session, having seen `seq`. */
+  /** A connection resumes the session; its client has received dispatches up to `seq`. */
   | { readonly type: 'attach'; readonly sink: FrameSink; readonly seq: number }
-  /** The connection went away, and the session may be resumed. */
+  /** The connection closed, and the session may be resumed. */
   | { readonly type: 'detach' }
-  /** No connection has resumed it for so long that others should see it gone. */
+  /** The session had no connection for so long that its presence is hidden from others. */
   | { readonly type: 'conceal' }
-  /** The resume window is over. */
+  /** The resume window ended. */
   | { readonly type: 'expire' }
-  /** The client ended it, its token was revoked, or the server goes down. */
+  /** The client ended the session, its token was revoked, or the server shuts down. */
   | { readonly type: 'end' };
 
 /**
- * Lifecycle of one gateway session. Heartbeats, dispatches and frames never come here; nor do sequence numbers, which
+ * Lifecycle of one gateway session. Heartbeats, dispatches and frames do not pass through the machine; sequence numbers
  * are kept by the shell's replay buffer.
  */
 export const sessionMachine = setup({

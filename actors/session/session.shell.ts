@@ -18,11 +18,11 @@ import { bodyOf, plainOf } from './record.ts';
 import type { SessionRequest } from './requests.ts';
 import { type SessionEvent, type SessionShell, sessionMachine } from './session.machine.ts';
 
-/** What all sessions share; one object, so that a session is small. */
+/** State shared by all sessions; one object, to keep each session small. */
 export interface SessionHost {
   readonly supervisor: Supervisor;
   readonly replay: ReplayLimits;
-  /** Null while nobody could take the sessions over. */
+  /** Null when no other shard or run could take the sessions over. */
   readonly journal: SessionJournal | null;
   readonly resumeWindowMs: number;
   readonly wheel: Wheel;
@@ -30,11 +30,11 @@ export interface SessionHost {
   nowMs(): number;
   nextHandle(): number;
   ask(session: GatewaySessionActor, request: SessionRequest): void;
-  /** Shows its user without this session, or again with what it said last. */
+  /** Shows the user without this session's presence; `reveal` restores the presence. */
   conceal(session: GatewaySessionActor): void;
   reveal(session: GatewaySessionActor): void;
   ended(session: GatewaySessionActor): void;
-  /** A bug ended the session's actor. */
+  /** A bug terminated the session's actor. */
   crashed(session: GatewaySessionActor, error: unknown): void;
 }
 
@@ -47,22 +47,25 @@ export interface SessionIdentity {
 }
 
 /**
- * Replayed dispatches between two looks at the socket; one of the large kinds ends a round early. A round begins when
- * three quarters of `socket_buffer_bytes_max` are free, and must not fill them even with messages of the largest size:
- * a client that resumes would be cut off for the server's haste.
+ * Replayed dispatches between two checks of the socket; a large dispatch ends a round early. A round begins when three
+ * quarters of `socket_buffer_bytes_max` are free, and must not fill them even with messages of the largest size:
+ * otherwise the server's own replay would cut off the resuming client.
  */
 const REPLAY_ROUND = 8;
 /**
- * How long a bot without a connection is shown as it was. Some libraries shut down with close codes after which others
- * resume, so that nothing says whether the bot is coming back; one that is cut off resumes sooner than this. People, who
- * come and go with their networks, stay as they are for the whole resume window.
+ * How long a bot without a connection keeps its presence. Some libraries shut down with close codes after which others
+ * resume, so the close code does not tell whether the bot will return; a disconnected bot resumes sooner than this.
+ * People, whose connections change with their networks, keep their presence for the whole resume window.
  */
 const CONCEAL_BOT_AFTER_MS = 800;
-/** Dispatches that may wait for READY: far more than come during the few reads before it, unless a read hangs. */
+/**
+ * Upper bound on dispatches that wait for READY: far more than arrive during the few reads before it, unless a read
+ * hangs.
+ */
 const EARLY_MAX = 1024;
 
 /**
- * One gateway session: numbers its dispatches, keeps them for RESUME and writes them to the connection it has, if any.
+ * One gateway session: numbers its dispatches, keeps them for RESUME and writes them to its connection, if any.
  * `deliver` is the hot path: an addition, a slot of the replay buffer and a call of the sink; it never passes through
  * the machine.
  */
@@ -73,25 +76,25 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   readonly shard: Shard;
   readonly largeThreshold: number;
   over = false;
-  /** It goes on at another home, and nobody is to hear that it has ended here. */
+  /** The session moved to another shard, so nobody is notified of its end here. */
   isTransferred = false;
-  /** What its client has said last; null: nothing. */
+  /** The client's latest presence; null before it sent one. */
   presence: GatewayPresenceUpdateData | null = null;
-  /** Whether its application wants to hear when its user asks to be linked. */
+  /** Whether the application receives requests to link the session's user. */
   wantsAuthorizeRequests = false;
   #principal: Principal;
   readonly #host: SessionHost;
   readonly #replay: ReplayBuffer;
   readonly #actor: ActorRefFrom<typeof sessionMachine>;
   #sink: FrameSink | null;
-  /** The next number to replay to the sink; 0 when it has everything. */
+  /** The next sequence number to replay to the sink; 0 when the sink is up to date. */
   #behind = 0;
   #window: Timer | null = null;
   #concealment: Timer | null = null;
-  /** What came before READY was told; null from then on. */
+  /** Dispatches that arrived before READY; null once READY was sent. */
   #early: DispatchBody[] | null = [];
 
-  /** @param sink Null for one that was at another home: it waits to be attached. */
+  /** @param sink Null for a session restored from another shard: it waits to be attached. */
   constructor(identity: SessionIdentity, sink: FrameSink | null, host: SessionHost) {
     this.handle = host.nextHandle();
     this.sessionId = identity.sessionId;
@@ -148,19 +151,19 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     this.deliver(new DispatchBody(t, d, this.#host.nowMs()));
   }
 
-  /** Tells READY, and what else must come before that which has been delivered already. Called until `greeted`. */
+  /** Sends READY, and other dispatches that must precede those already delivered. Only before `greeted`. */
   greet(t: DispatchName, d: unknown): void {
     if (!this.over) this.#push(new DispatchBody(t, d, this.#host.nowMs()));
   }
 
-  /** From now on the session takes what it is delivered; what came before follows here. Called once. */
+  /** Ends the greeting: sends the dispatches that arrived before READY, and later ones directly. Called once. */
   greeted(): void {
     const early = this.#early ?? [];
     this.#early = null;
     for (const body of early) this.deliver(body);
   }
 
-  /** Goes on where another home has left off; called once, before anything is delivered. */
+  /** Continues a session of another shard; called once, before anything is delivered. */
   restore({ manner, seq, missed }: SessionRecord): void {
     this.#early = null;
     this.presence = manner.presence;
@@ -171,21 +174,24 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     this.#send({ type: 'detach' });
   }
 
-  /** What another home goes on with, but for what is on its way to the client. */
+  /** What another shard needs to continue the session, except for missed dispatches and cursors. */
   get record(): Omit<SessionRecord, 'missed' | 'cursors'> {
     const { sessionId, intents, shard, largeThreshold, presence, wantsAuthorizeRequests, seq } = this;
     const identity = { sessionId, principal: plainOf(this.#principal), intents, shard, largeThreshold };
     return { identity, manner: { presence, wantsAuthorizeRequests }, seq };
   }
 
-  /** Lets go of the session for another home to go on with it. Its connection, if it has one, is closed. */
+  /** Ends the session here, because another shard continues it. Closes its connection, if any. */
   transferOut(): void {
     this.isTransferred = true;
     this.dismiss();
     this.#send({ type: 'end' });
   }
 
-  /** True until its client knows all that must be told first: then it cannot change homes. */
+  /**
+   * True until the client has received READY and what must follow it; until then the session cannot move to another
+   * shard.
+   */
   get greeting(): boolean {
     return this.#early !== null;
   }
@@ -198,7 +204,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     if (!this.over) this.#host.journal?.left(this.handle, ownerId);
   }
 
-  /** A newer token of the same user and application stands for the session from now on. */
+  /** A newer token of the same user and application replaces the session's principal. */
   renew(principal: Principal): void {
     this.#principal = principal;
   }
@@ -208,12 +214,12 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     return sink ? new Promise((resolve) => sink.whenWritable(resolve)) : Promise.resolve();
   }
 
-  /** What a client that saw `seq` has missed. */
+  /** The dispatches after `seq`. */
   missedSince(seq: number): Missed {
     return this.#replay.since(seq, this.#host.nowMs());
   }
 
-  /** Hands the session over to a connection that has seen `seq`, which `missedSince` has vouched for. */
+  /** Attaches a connection whose client has seen `seq`, which `missedSince` must have accepted. */
   attach(sink: FrameSink, seq: number): void {
     this.#send({ type: 'attach', sink, seq });
   }
@@ -250,7 +256,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   adopt(sink: FrameSink, seq: number): void {
     this.#sink = sink;
     this.#behind = seq + 1;
-    // Numbered behind what was missed, and before whatever comes while the replay lasts.
+    // RESUMED is numbered after the missed dispatches, and before those that arrive during the replay.
     this.tell('RESUMED', {});
     this.#replayTo(sink);
   }
@@ -289,12 +295,12 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     this.#host.ended(this);
   }
 
-  /** Writes what the connection lacks in rounds, as fast as it takes them; dispatches of meanwhile only join the buffer. */
+  /** Replays in rounds, as fast as the connection accepts them; new dispatches only join the buffer in the meantime. */
   #replayTo(sink: FrameSink): void {
     if (sink !== this.#sink) return;
     for (let round = 0; round < REPLAY_ROUND && this.#behind <= this.#replay.lastSeq; round += 1) {
       const body = this.#replay.get(this.#behind);
-      // The connection takes them more slowly than new ones push old ones out: it can never catch up.
+      // New dispatches evict old ones faster than the connection accepts them: it can never catch up.
       if (!body) {
         this.end(CLOSE.SESSION_TIMED_OUT);
         return;
@@ -308,17 +314,17 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   }
 
   /**
-   * A session listens before all that READY says has been read; its client takes nothing before READY, nor of a lobby
-   * before it was told of it.
+   * Holds dispatches until READY: the session is subscribed before everything in READY was read, and its client ignores
+   * dispatches before READY, or about a lobby that it does not know yet.
    */
   #hold(body: DispatchBody, early: DispatchBody[]): void {
     if (early.length < EARLY_MAX) early.push(body);
-    // To drop one would leave the client with a wrong picture; without a session it simply tries again.
+    // A dropped dispatch would leave the client with wrong state; without a session the client simply identifies again.
     else this.end({ ...CLOSE.UNKNOWN_ERROR, reason: 'The session took too long to open.' });
   }
 
   #send(event: SessionEvent): void {
-    // An actor that has ended takes nothing, and would complain.
+    // A stopped actor would log a warning for every event.
     if (!this.over) this.#actor.send(event);
   }
 

@@ -11,8 +11,8 @@ export interface SessionSettings {
   readonly resumeWindowMs: number;
   readonly replayFramesMax: number;
   /**
-   * How old a dispatch may be to be replayed. A dead connection is noticed only when a heartbeat is overdue, so this
-   * is the resume window and as much again as a heartbeat may be late.
+   * Maximum age of a replayed dispatch. A dead connection is noticed only when a heartbeat is overdue, so this is the
+   * resume window plus the longest delay of a heartbeat.
    */
   readonly replayAgeMs: number;
   readonly sessionsMax: number;
@@ -22,37 +22,37 @@ export interface SessionSettings {
   readonly limited: boolean;
   /** Guilds of one shard beyond which a bot must shard. */
   readonly shardingRequiredGuilds: number;
-  /** Sessions that are sent their guilds at the same time; the others wait their turn. */
+  /** Upper bound on sessions that receive their first guilds at the same time; the others wait. */
   readonly hydrationsMax: number;
-  /** Member requests of one session that may wait; beyond it they are dropped. */
+  /** Upper bound on the waiting member requests of one session; further ones are dropped. */
   readonly memberRequestsMax: number;
 }
 
 export interface SessionDeps {
   readonly settings: SessionSettings;
   readonly backend: SessionBackend;
-  /** Made when none is given. */
+  /** Created when absent. */
   readonly supervisor?: Supervisor;
   readonly wheel: Wheel;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
-  /** Unix milliseconds, by which tokens end. */
+  /** Unix milliseconds, for the expiry of tokens. */
   readonly unixMs: () => number;
   readonly randomBytes: (size: number) => Uint8Array;
-  /** `resume_gateway_url` of READY; asked for each time, as the port may be unknown until the server listens. */
+  /** `resume_gateway_url` of READY; read each time, because the port may be unknown until the server listens. */
   readonly gatewayUrl: () => string;
-  /** Hears of every failure of the backend and every bug of a session. */
+  /** Receives every failure of the backend and every bug of a session. */
   readonly onFault: (error: unknown, sessionId: string) => void;
-  /** Notes what another home needs to go on with a session; none while there can be no other. */
+  /** Records what another shard needs to continue a session; absent when no other shard or run can. */
   readonly journal?: SessionJournal | null;
-  /** Where sessions are that are not here. */
+  /** Finds sessions that are not on this shard. */
   readonly archive?: SessionArchive | null;
-  /** Bounds the rate at which sessions begin; nothing does when there is none. */
+  /** Limits the rate of session starts; absent: unlimited. */
   readonly admission?: Admission | null;
-  /** Bounds how many come over from other homes at a time. */
+  /** Limits concurrent migrations from other shards. */
   readonly migrationLimiter?: MigrationLimiter | null;
-  /** The worker number of this shard, which the ids of its sessions name; null when ids name nothing. */
+  /** The worker number of this shard, which is encoded in its session ids; null when ids encode none. */
   readonly worker?: () => number | null;
-  /** How the owners of users count the starts of their sessions; one process when absent. */
+  /** Routes the counting of session starts to the owners of users; absent: a single process. */
   readonly routing?: Pick<Routing, 'ask'>;
 }

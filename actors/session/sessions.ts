@@ -38,16 +38,16 @@ const ONLINE = {
   afk: false,
 } as GatewayPresenceUpdateData;
 const INVISIBLE = { ...ONLINE, status: 'invisible' } as GatewayPresenceUpdateData;
-/** What opens an opcode to an application that acts for a user. */
+/** The guilds and lobbies to send while the backend has not opened the session. */
 const NOTHING = { guildIds: [], lobbies: [] };
 
 const TRIM_MS = 30_000;
-/** Of one session; a chunk of a thousand members weighs one megabyte. */
+/** Upper bound on the replay buffer of one session; a chunk of a thousand members weighs one megabyte. */
 const REPLAY_WEIGHT_BYTES_MAX = 16 * 1_048_576;
 
 /**
  * All gateway sessions of this process, by id: starts them, hands them over to the connections that resume them, and
- * carries what they ask for to the backend.
+ * forwards their requests to the backend.
  */
 export class GatewaySessions implements GatewayPort, SessionHost {
   readonly replay;
@@ -59,7 +59,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   readonly #migrations: Migrations | null;
   readonly #sessions = new Map<string, GatewaySessionActor>();
   readonly #bearers = new BearerSessions();
-  /** Sessions that are being sent their guilds, or whose user is being read. */
+  /** Sessions that receive their first guilds, or whose user is being loaded. */
   readonly #starting = new Set<GatewaySessionActor>();
   readonly #requests = new WeakMap<GatewaySessionActor, Semaphore>();
   readonly #hydrations: Semaphore;
@@ -67,7 +67,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   readonly #memberLists = new MemberListRequests();
   #trimming: Timer | null = null;
   #handles = 0;
-  /** Whether sessions that end do so for others too. */
+  /** The server is closing: sessions with a durable journal can be resumed elsewhere. */
   #closing = false;
 
   constructor(deps: SessionDeps) {
@@ -103,7 +103,9 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     return this.#sessions.size;
   }
 
-  /** Sessions of bots, of people themselves, or of applications that act for people. Walks through all. */
+  /**
+   * Number of sessions of one kind: bots, people themselves, or applications that act for people. O(n) in all sessions.
+   */
   sizeOf(kind: 'bot' | 'person' | 'application'): number {
     let size = 0;
     for (const { bot, authorization } of this.#sessions.values())
@@ -178,7 +180,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     if (!session || !isSamePrincipal(session.principal, principal)) return INVALID;
     const unscoped = principal.authorization && judgeScopes(principal.authorization);
     if (unscoped) return closed(unscoped);
-    // From here to the attachment nothing waits, so that no dispatch comes in between.
+    // No await from here to the attachment: a dispatch in between would be missed.
     const missed = session.missedSince(resume.seq);
     if (missed.kind === 'missed') {
       session.renew(principal);
@@ -191,8 +193,8 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   }
 
   /**
-   * Lets go of a session for another home that asks for it; `busy`: not yet. What this answers is all that the session
-   * is, and written down as gone from here.
+   * Transfers a session out to another shard that claims it; `busy`: it is still opening. The returned record is
+   * complete, and the journal records the session as ended before this returns.
    */
   transferOut({ sessionId, principal, seq }: SessionClaim): TakeResult | { readonly kind: 'busy' } {
     const session = this.#sessions.get(sessionId);
@@ -214,23 +216,29 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     return { kind: 'taken', record };
   }
 
-  /** Lets go of a session that another home has taken meanwhile. @param handle It has this one, or has come back since. */
+  /**
+   * Ends a session that another shard has taken. @param handle Only this incarnation: the session may have moved back
+   * since.
+   */
   abandon(sessionId: string, handle?: number): void {
     const session = this.#sessions.get(sessionId);
     if (session && (handle === undefined || session.handle === handle)) session.transferOut();
   }
 
-  /** All that are here. */
+  /** All sessions of this shard, by id. */
   get live(): ReadonlyMap<string, unknown> {
     return this.#sessions;
   }
 
-  /** Opens a session again, in whose place another home had one of the same id for a moment. */
+  /** Reopens a session with its owners, after another shard briefly held a session of the same id. */
   async reassert(sessionId: string): Promise<void> {
     await this.#migrations?.reopen(sessionId);
   }
 
-  /** Ends the sessions of a user's own tokens, or of one of them, as when it is revoked. Of grants: the next one. */
+  /**
+   * Ends the sessions of a user's own tokens, or of one of them, for example after a revocation. Sessions of grants are
+   * ended by `closeSessionsOfGrant`.
+   */
   closeSessionsOf(
     userId: UserId,
     close: { readonly code: number; readonly reason: string },
@@ -243,8 +251,8 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   }
 
   /**
-   * Ends the sessions in which the application acts for the user, as when what it was granted is taken back. They are
-   * told by OAUTH2_TOKEN_REVOKE, which names the application: the token itself is not known here.
+   * Ends the sessions in which the application acts for the user, for example after the grant was revoked. Each
+   * receives OAUTH2_TOKEN_REVOKE, which names only the application: the token itself is not known here.
    */
   closeSessionsOfGrant(
     userId: UserId,
@@ -257,7 +265,10 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     }
   }
 
-  /** Ends every session, connected or not. With a journal they can be resumed elsewhere, so nobody hears that they end. */
+  /**
+   * Ends every session, connected or not. With a durable journal they can be resumed elsewhere, so the backend treats
+   * them as transferred.
+   */
   close(): void {
     this.#trimming?.cancel();
     this.#trimming = null;
@@ -267,8 +278,8 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   }
 
   /**
-   * Whether a session's application is told when its user asks to be linked. False when there is no such session, or it
-   * is of another user or application.
+   * Sets whether a session's application receives requests to link its user. False when there is no such session, or it
+   * belongs to another user or application.
    */
   wantAuthorizeRequests(
     { userId, applicationId }: Pick<Principal, 'userId' | 'applicationId'>,
@@ -284,7 +295,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     return session !== undefined;
   }
 
-  /** Tells the sessions that want to hear it that their user asks to be linked; answers how many there are. */
+  /** Sends a link request to the user's sessions that opted in; returns their number. */
   requestAuthorization(userId: UserId, applicationId: ApplicationId, requestId: string): number {
     const wanting = this.#bearers
       .of(userId, applicationId)
@@ -334,7 +345,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
       this.#requests.set(session, turns);
     }
     if (turns.waiting >= this.#deps.settings.memberRequestsMax) return;
-    // One after the other: a list of many chunks takes its time, and the session's socket is one.
+    // One request at a time: a list of many chunks takes long, and the session has only one socket.
     turns
       .run(async () => {
         if (!session.over) await this.#deps.backend.ask(session, { name: 'members', input: granted });
@@ -356,12 +367,13 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   async #refuseStart(principal: Principal, shardId: number): Promise<OpenOutcome | null> {
     if (!this.#deps.settings.limited) return null;
     const { userId, bot, authorization } = principal;
-    // What one application does must not cost its user, or the user's other applications, their starts.
+    // Counted by application, so that one application cannot use up the starts of its user or of the user's other
+    // applications.
     const starter = authorization ? `${userId}:${authorization.applicationId}` : userId;
     const verdict = await this.#starts.take(userId, starter, bot ? shardId : null);
     if (verdict === 'ok') return null;
     if (verdict === 'tooSoon') return INVALID;
-    // The platform revokes the token here. Its close code keeps stock clients from trying on, which is the point.
+    // The platform revokes the token here. Its close code stops stock clients from reconnecting, which is the purpose.
     return closed({
       ...CLOSE.AUTHENTICATION_FAILED,
       reason: 'The session start limit of the day is used up.',
@@ -388,7 +400,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     this.#pass(session, { name: 'presence', input: presence });
   }
 
-  /** Nothing is under way for the session any more; if it has ended meanwhile, the backend hears of it now. */
+  /** Nothing is in progress for the session any more; if it ended in the meantime, the backend is notified now. */
   #settled(session: GatewaySessionActor): void {
     this.#starting.delete(session);
     if (session.over) this.#farewell(session);
@@ -400,7 +412,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     else this.#deps.backend.ended(session);
   }
 
-  /** Tells READY; answers the lobbies that are to follow it. */
+  /** Sends READY; returns the lobbies to send after it. */
   #greet(session: GatewaySessionActor, identify: Identify, opening: Opening): Opening['lobbies'] {
     const { version, shard, presence, capabilities } = identify;
     const { authorization } = session;
@@ -413,7 +425,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     };
     const sessionId = session.id;
     session.greet('READY', readyPayload({ ...opening, acting, version, shard, resumeUrl, sessionId }));
-    // Applications show what their users play only when they ask to, by op 3.
+    // Applications show what their users play only on request, with op 3.
     this.#present(session, (authorization ? null : presence) ?? ONLINE);
     const follow = !inReady && directRecipients([session], 'LOBBY_CREATE').length > 0;
     const following = follow ? opening.lobbies : [];

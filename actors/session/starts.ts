@@ -3,7 +3,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import { HERE } from '../placement/routing.ts';
 import type { SessionDeps } from './sessions.ports.ts';
 
-/** Starts are counted by whoever owns the user, for sessions of all shards. */
+/** Session starts are counted by the owner of the user, across all shards. */
 export function startsOf({
   settings,
   nowMs,

@@ -24,26 +24,19 @@ interface GuildSubscriptionPorts {
   readonly peer: (shardId: string, instance: string) => Peer;
   readonly reference: (local: LocalSession, peer: Peer) => SessionReference;
   /**
-   * Subscribes sessions to a guild that this shard owns. The outcomes are in the order of `wanted`; `caughtUp` is
-   * called for each session that is subscribed.
+   * Subscribes sessions to a local guild, with outcomes in their order; `caughtUp` runs for each subscribed session.
    */
   readonly subscribeHere: (
     guildId: string,
     wanted: readonly (GuildSubscription<LiveSession> & { readonly caughtUp: (n: number) => void })[],
   ) => Promise<readonly Subscribed[]>;
   readonly unsubscribeHere: (guildId: string, session: LiveSession) => void;
-  /**
-   * Until its subscribers receive `following` again, the stream has no common position: each has only what was
-   * delivered to it.
-   */
+  /** Until subscribers receive `following` again, each session has a stream position of its own. */
   readonly streamInterrupted: (guildId: string) => void;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/**
- * Upper bounds on the subscriptions of one request, so that its reply takes only milliseconds, and on the guilds
- * requested at a time.
- */
+/** Upper bounds on the subscriptions of one request, which keeps replies short, and on concurrent requests. */
 const BATCH_MAX = 256;
 const REQUESTS_MAX = 64;
 const ASK_DEADLINE_MS = 30_000;
@@ -60,10 +53,7 @@ interface PendingSubscription {
   /** The session is being resumed: it must receive neither a gap nor a second GUILD_CREATE. */
   readonly strict: boolean;
   readonly sinceMs: number;
-  /**
-   * Epoch of a local actor that still delivers the stream to the session. The session's position is known only after
-   * that actor has ended.
-   */
+  /** Epoch of a local actor that still delivers the stream; the session's position is known after that actor ends. */
   deliveredUnder?: number | undefined;
   /** Identifies the request in flight that contains this subscription. */
   request: object | null;
@@ -79,8 +69,7 @@ interface GuildStream {
   /** The guild's owner, whose epoch the source delivers under. */
   owner: Owner | null;
   /**
-   * Stream position: the number of the newest dispatch received. A subscriber without a pending request has everything
-   * up to it that it may see.
+   * Number of the newest dispatch; subscribers without a pending request have everything up to it that they may see.
    */
   n: number;
   readonly followers: Set<LocalSession>;
@@ -92,10 +81,7 @@ interface GuildStream {
   retry: Timer | null;
 }
 
-/**
- * The guild subscriptions of this shard's sessions, with stream positions and sources. Subscriptions continue across
- * changes of owner.
- */
+/** Guild subscriptions of local sessions, with stream positions and sources; they survive changes of owner. */
 export class GuildSubscriptions {
   readonly #ports: GuildSubscriptionPorts;
   readonly #streams = new Map<string, GuildStream>();
@@ -166,8 +152,8 @@ export class GuildSubscriptions {
   }
 
   /**
-   * Updates the stream's position for a received dispatch. Returns a filter that is false for sessions that already
-   * have the dispatch; undefined, as in nearly all cases, when no session can have it.
+   * Updates the stream's position. Returns a filter that is false for sessions that already have the dispatch;
+   * undefined, as in nearly all cases, when no session can have it.
    */
   noteDispatch(
     stream: GuildStream,
@@ -215,10 +201,7 @@ export class GuildSubscriptions {
       if (stream && sessions.has(local.session)) this.#markUnavailable(stream, local);
   }
 
-  /**
-   * The user left a guild that this shard owns. Local subscribers received GUILD_DELETE and are unsubscribed; sessions
-   * with a pending request learn it from the reply.
-   */
+  /** The user left a local guild: subscribers, which received GUILD_DELETE, end; requests learn it from the reply. */
   memberRemoved(guildId: string, userId: string): void {
     const stream = this.#streams.get(guildId);
     for (const local of [...(stream?.followers ?? [])]) {
@@ -230,8 +213,8 @@ export class GuildSubscriptions {
   }
 
   /**
-   * Another object replaced the session with the guild's owner, since position `n`: the shard that released the session
-   * had sent a late request. Requests the stream again from there.
+   * The guild's owner has another object for the session since position `n`, because the session's previous shard sent
+   * a late request. Requests the stream again from there.
    */
   sessionReplaced(local: LocalSession, guildId: string, n: number): void {
     const stream = this.#streams.get(guildId);
@@ -397,10 +380,7 @@ export class GuildSubscriptions {
     return asked;
   }
 
-  /**
-   * Handles `caughtUp` of a local actor. An actor that is being handed over may answer an outdated request: it delivers
-   * the stream to the session until it ends.
-   */
+  /** Handles `caughtUp` of a local actor, which delivers until it ends, also when it answers an outdated request. */
   #caughtUpHere(stream: GuildStream, local: LocalSession, request: object, n: number): void {
     const subscription = stream.pending.get(local);
     if (!subscription) return;
@@ -454,10 +434,7 @@ export class GuildSubscriptions {
     subscription?.settle?.(how);
   }
 
-  /**
-   * Handles a failed request: rejects new subscriptions, and marks the guild as unavailable for sessions that waited
-   * longer than `UNAVAILABLE_AFTER_MS`.
-   */
+  /** Rejects new subscriptions, and marks the guild as unavailable after `UNAVAILABLE_AFTER_MS`. */
   #requestFailed(stream: GuildStream, fault: Error | null): void {
     const nowMs = this.#ports.nowMs();
     for (const subscription of [...stream.pending.values()]) {
@@ -489,10 +466,7 @@ export class GuildSubscriptions {
     else if (!stream.pending.has(local)) this.#unsubscribed(stream, local, 'gone');
   }
 
-  /**
-   * Marks a guild that the session has as unavailable, so that it receives GUILD_CREATE again: clients treat
-   * GUILD_CREATE for an available guild as known and ignore it.
-   */
+  /** Sends GUILD_DELETE as unavailable first, because clients ignore GUILD_CREATE for an available guild. */
   #showAgain(stream: GuildStream, local: LocalSession): void {
     this.#sendGuildDelete(local, { id: stream.guildId, unavailable: true });
     stream.unavailable.add(local);
@@ -519,9 +493,6 @@ export class GuildSubscriptions {
 const isUnavailable = ({ d }: DispatchBody): boolean =>
   (d as { readonly unavailable?: boolean }).unavailable === true;
 
-/**
- * Whether instance and epoch are unchanged: a shard that lost a partition and owns it again has none of the earlier
- * subscriptions.
- */
+/** Compares the epoch too: a shard that lost a partition and owns it again has none of the earlier subscriptions. */
 export const isSameOwner = (before: Owner | null, now: Owner | null): boolean =>
   before !== null && now !== null && before.instance === now.instance && before.epoch === now.epoch;
