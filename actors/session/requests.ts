@@ -17,7 +17,7 @@ export interface MembersRequest {
   readonly nonce: string | null;
 }
 
-/** The session's complete lobby voice state (op 17): it leaves every lobby that is not listed. */
+/** One entry of Lobby Voice States (op 17). The session leaves every lobby without an entry. */
 export interface LobbyVoiceRequest {
   readonly lobbyId: ChannelId;
   readonly selfMute: boolean;
@@ -38,7 +38,7 @@ export interface VoiceStateRequest {
 export type StreamRequest =
   | {
       readonly type: 'create';
-      /** The voice channel of the session's user, which the stream is part of. */
+      /** The voice channel of the session's user, in which the stream starts. */
       readonly place: { readonly guildId: GuildId | null; readonly channelId: ChannelId };
     }
   | { readonly type: 'delete' | 'watch' | 'ping'; readonly streamKey: string }

@@ -201,7 +201,7 @@ export class GuildSubscriptions {
       if (stream && sessions.has(local.session)) this.#markUnavailable(stream, local);
   }
 
-  /** The user left a local guild: subscribers, which received GUILD_DELETE, end; requests learn it from the reply. */
+  /** The user left a local guild: ends subscriptions that received GUILD_DELETE; the reply ends pending ones. */
   memberRemoved(guildId: string, userId: string): void {
     const stream = this.#streams.get(guildId);
     for (const local of [...(stream?.followers ?? [])]) {
@@ -373,8 +373,8 @@ export class GuildSubscriptions {
       return subscribeHere(stream.guildId, requested);
     }
     const requested = pending.map(({ local, after }) => ({ session: reference(local, source), after }));
-    // The owner rejects a request for another epoch: under that it would deliver dispatches that this shard drops, and
-    // count them as received.
+    // The owner rejects a request that names another epoch: otherwise it would deliver dispatches that this shard still
+    // drops, and count them as received.
     const args = [stream.guildId, requested, stream.owner?.epoch ?? 0] as const;
     const asked = router.askShard(source.shardId, 'remoteSessions.subscribe', args, ASK_DEADLINE_MS);
     return asked;
@@ -434,7 +434,7 @@ export class GuildSubscriptions {
     subscription?.settle?.(how);
   }
 
-  /** Rejects new subscriptions, and marks the guild as unavailable after `UNAVAILABLE_AFTER_MS`. */
+  /** Marks the guild as unavailable after `UNAVAILABLE_AFTER_MS`, or at once when the guild itself failed. */
   #requestFailed(stream: GuildStream, fault: Error | null): void {
     const nowMs = this.#ports.nowMs();
     for (const subscription of [...stream.pending.values()]) {

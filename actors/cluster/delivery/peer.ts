@@ -18,7 +18,7 @@ export interface LocalSession {
 export interface Peer {
   readonly shardId: string;
   readonly instance: string;
-  /** Increases with each break of the link. */
+  /** Increases with each peer object that this shard creates. */
   readonly peerEpoch: number;
   readonly sessions: Map<number, LocalSession>;
 }

@@ -38,9 +38,9 @@ interface ClusterSessionPorts {
   readonly resumeWindowMs: number;
   /** The stream of a guild is interrupted for this shard's sessions, until each of them receives `following`. */
   readonly streamInterrupted: (guildId: string) => void;
-  /** Dispatches from another shard may be missing. */
+  /** A session no longer subscribes to a guild that this shard owns. */
   readonly noSubscribers: (guildId: GuildId, userId: string) => void;
-  /** What a shard has told this one may be missing. */
+  /** Dispatches from another shard may be missing. */
   readonly dispatchesMissed: () => void;
   readonly onFault: (error: unknown, id: string) => void;
 }

@@ -79,7 +79,7 @@ const metricsOf = (loadQueue: LoadQueue): Metric[] => [
   {
     name: 'guildhall_loads_waiting',
     help: 'Guilds, users and other things that wait to be read, having come to this shard.',
-    // Two load queues report under this name.
+    // Urgent and background loads wait in separate queues, each with this bound.
     max: 2 * loadQueue.waitingMax,
     read: () => loadQueue.waiting,
   },
