@@ -67,7 +67,7 @@ export class CrashedJournals {
     return UNKNOWN;
   }
 
-  /** Deletes journals that are too old for any of their sessions to be resumed. */
+  /** Deletes journals that are too old for any of their sessions to be resumed, and forgets deleted ones. */
   async clean(): Promise<void> {
     const { store, clock, settings } = this.#ports;
     const folders = await store.folders();

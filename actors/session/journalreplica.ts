@@ -9,7 +9,7 @@ interface ReplicationPorts {
   readonly store: JournalStore;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly wheel: Wheel;
-  /** Symmetric rank of two shard ids, equal on all shards: the highest score is the preferred replica. */
+  /** Deterministic rank of a peer as the shard's replica, equal on all shards; the highest score is preferred. */
   readonly score: (shardId: string, peerId: string) => number;
   /**
    * Starts a new segment of the own journal: replication can only start, or continue after a gap, at a segment's

@@ -76,7 +76,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   readonly shard: Shard;
   readonly largeThreshold: number;
   over = false;
-  /** The session moved to another shard, so nobody is notified of its end here. */
+  /** The session moved to another shard: its end here causes no notifications. */
   isTransferred = false;
   /** The client's latest presence; null before it sent one. */
   presence: GatewayPresenceUpdateData | null = null;
@@ -91,7 +91,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   #behind = 0;
   #window: Timer | null = null;
   #concealment: Timer | null = null;
-  /** Dispatches that arrived before READY; null once READY was sent. */
+  /** Dispatches that wait for the end of the greeting; null after `greeted`. */
   #early: DispatchBody[] | null = [];
 
   /** @param sink Null for a session restored from another shard: it waits to be attached. */

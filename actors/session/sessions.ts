@@ -38,7 +38,7 @@ const ONLINE = {
   afk: false,
 } as GatewayPresenceUpdateData;
 const INVISIBLE = { ...ONLINE, status: 'invisible' } as GatewayPresenceUpdateData;
-/** The guilds and lobbies to send while the backend has not opened the session. */
+/** What a session receives after READY when its opening failed. */
 const NOTHING = { guildIds: [], lobbies: [] };
 
 const TRIM_MS = 30_000;

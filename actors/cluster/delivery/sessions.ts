@@ -365,8 +365,7 @@ async function reopen(
   const joined = new Set<string>([...guildsOf(session, guildIds), ...local.joinedMeanwhile]);
   local.joinedMeanwhile = null;
   const following: Promise<Subscribed>[] = [];
-  // The user left the guild and rejoined while no shard held the session; the user's owner may learn of it after the
-  // guild's owner.
+  // The user left the guild while no shard held the session; the user's owner may learn of it after the guild's owner.
   const leaving = (id: string) => (how: Subscribed) => {
     if (how === 'gone' && (!session.bot || (session.intents & INTENTS.GUILDS) !== 0))
       session.deliver(new DispatchBody('GUILD_DELETE', { id }, clock.monotonic()));

@@ -109,7 +109,6 @@ export function changeOf(before: readonly ShardInfo[], after: readonly ShardInfo
 /** Partitions handed over in one step; bounds the callers that wait for one slow piece of work. */
 export const STEP_PARTITIONS = 128;
 
-/** Splits partitions into steps of `STEP_PARTITIONS`. */
 export function stepsOf(partitions: readonly number[]): (readonly number[])[] {
   const steps: (readonly number[])[] = [];
   for (let at = 0; at < partitions.length; at += STEP_PARTITIONS)

@@ -37,7 +37,6 @@ export class OwnerTells {
     this.#ports = ports;
   }
 
-  /** Number of held messages. */
   get held(): number {
     return this.#held.length;
   }
