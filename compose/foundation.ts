@@ -7,6 +7,7 @@ import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { type Config, DEFAULTS, parseConfig } from '../config/config.ts';
 import { nearest } from '../config/nearest.ts';
 import type { EngineOptions } from '../embedding.ts';
+import type { FreshId } from '../protocol/ids.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
 import type { Mailer } from '../services/accounts/ports.ts';
@@ -22,7 +23,7 @@ export interface Foundation {
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   readonly randomBytes: (size: number) => Uint8Array;
-  readonly nextId: () => string;
+  readonly nextId: () => FreshId;
   /** Where `nextId` has its ids from; null when the embedding program makes them. */
   readonly ids: SnowflakeSource | null;
   /** What ids are marked with; a shard has it from the directory, and may get another. */

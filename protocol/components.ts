@@ -309,7 +309,7 @@ function fits(value: unknown, field: ComponentField): boolean {
     case 'boolean':
       return typeof value === 'boolean';
     case 'choice':
-      return field.of.includes(value as string | number);
+      return field.of.some((one) => one === value);
     default:
       return typeof value === 'string';
   }

@@ -17,6 +17,8 @@ export type AttachmentId = Id<'attachment'>;
 /** Not a snowflake: 32 hexadecimal digits from the server's random source. */
 export type SessionId = Id<'session'>;
 export type AnyId = string;
+/** An id that was just made: it may become the id of anything. */
+export type FreshId = Id<never>;
 
 /** Milliseconds of 2015-01-01T00:00:00Z, the first instant a snowflake can name. */
 export const EPOCH_MS = 1_420_070_400_000;
@@ -38,9 +40,12 @@ export function snowflakeMs(id: string): number {
   return Number(BigInt(id) >> 22n) + EPOCH_MS;
 }
 
+/** The snowflake with these bits. */
+export const snowflakeOf = (bits: bigint): FreshId => String(bits) as FreshId;
+
 /** The smallest snowflake of a Unix time in milliseconds; for paging by time. */
-export function snowflakeAt(ms: number): string {
-  return String(BigInt(Math.max(0, Math.trunc(ms) - EPOCH_MS)) << 22n);
+export function snowflakeAt(ms: number): FreshId {
+  return snowflakeOf(BigInt(Math.max(0, Math.trunc(ms) - EPOCH_MS)) << 22n);
 }
 
 /** Orders two snowflakes by age without parsing them: the longer decimal string is the larger number. */

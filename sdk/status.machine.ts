@@ -33,11 +33,7 @@ export interface StatusEvent {
 
 /** Connection status of a client. Heartbeats, resumes and dispatches are handled elsewhere. */
 export const statusMachine = setup({
-  types: {
-    input: {} as StatusEffects,
-    context: {} as { readonly effects: StatusEffects },
-    events: {} as StatusEvent,
-  },
+  types: {} as { input: StatusEffects; context: { readonly effects: StatusEffects }; events: StatusEvent },
   actions: {
     ask: ({ context }) => context.effects.ask(),
     open: ({ context }) => context.effects.open(),

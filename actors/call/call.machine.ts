@@ -24,11 +24,7 @@ export interface CallEvent {
  * the steps of the encryption between members never come here.
  */
 export const callMachine = setup({
-  types: {
-    input: {} as CallShellEffects,
-    context: {} as { readonly shell: CallShellEffects },
-    events: {} as CallEvent,
-  },
+  types: {} as { input: CallShellEffects; context: { readonly shell: CallShellEffects }; events: CallEvent },
   actions: {
     open: ({ context }) => context.shell.open(),
     close: ({ context }) => context.shell.close(),

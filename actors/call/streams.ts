@@ -15,7 +15,7 @@ import {
 } from '../../engine/call/stream.ts';
 import { sameVoiceMember, type VoiceMember } from '../../engine/call/voicemember.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { FreshId, UserId } from '../../protocol/ids.ts';
 import type { StreamRequest } from '../session/requests.ts';
 import type { VoiceListener } from './ports.ts';
 
@@ -28,7 +28,7 @@ export interface Streamer {
 interface StreamPorts {
   /** The calls, those of streams among them. */
   readonly calls: VoiceListener & { voiceMemberOf(serverId: string, userId: string): VoiceMember | null };
-  readonly nextId: () => string;
+  readonly nextId: () => FreshId;
   readonly region: string;
   /** Delivers a dispatch to that session alone. */
   readonly tell: (to: Streamer, t: DispatchName, d: object) => void;

@@ -1,4 +1,5 @@
 import type { Origin, Recipient } from '../../engine/fanout/body.ts';
+import type { FreshId } from '../../protocol/ids.ts';
 import type { Splits } from '../../protocol/permissions.ts';
 import type { Writer } from '../../storage/ports.ts';
 import type { AggregateOwnership } from './aggregateownership.ts';
@@ -8,7 +9,7 @@ import type { Clock } from './clock.ts';
 export interface AggregatePorts {
   readonly writer: Writer;
   readonly clock: Clock;
-  readonly nextId: () => string;
+  readonly nextId: () => FreshId;
   /** Older permission bits that still count at a time, by the setting `permission_split_date`. */
   readonly splitsAt: (nowMs: number) => Splits;
   /** Receives every dispatch once, for hooks of an embedding program. `listening` is false while there is no hook. */

@@ -104,10 +104,10 @@ const ENDS = {
  */
 export function residentMachine<State>(id: string) {
   return setup({
-    types: {
-      input: {} as Pick<ResidentContext<State>, 'shell' | 'backlogMax' | 'forget'>,
-      context: {} as ResidentContext<State>,
-      events: {} as ResidentEvent<State>,
+    types: {} as {
+      input: Pick<ResidentContext<State>, 'shell' | 'backlogMax' | 'forget'>;
+      context: ResidentContext<State>;
+      events: ResidentEvent<State>;
     },
     guards: { full: ({ context }) => context.backlog.length >= context.backlogMax },
     actions: {

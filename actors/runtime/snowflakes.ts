@@ -1,11 +1,11 @@
-import { EPOCH_MS } from '../../protocol/ids.ts';
+import { EPOCH_MS, type FreshId, snowflakeOf } from '../../protocol/ids.ts';
 import type { Clock } from './clock.ts';
 
 const SEQUENCE_MAX = 4095;
 
 /** Makes ids; also says how far it is, and can be told to go on behind what others have made. */
 export interface SnowflakeSource {
-  (): string;
+  (): FreshId;
   /** The Unix time in milliseconds that the last id bears; that of the first instant when there was none. */
   lastMs(): number;
   /** All ids from now on are above every id that bears this time (Unix milliseconds), of whatever worker. */
@@ -25,7 +25,7 @@ export function snowflakeSource(clock: Clock, worker: number | (() => number)): 
   let workerBits = BigInt(current & 1023) << 12n;
   let lastMs = 0;
   let sequence = 0;
-  const next = (): string => {
+  const next = (): FreshId => {
     const nowMs = clock.now() - EPOCH_MS;
     if (nowMs > lastMs) {
       lastMs = nowMs;
@@ -40,7 +40,7 @@ export function snowflakeSource(clock: Clock, worker: number | (() => number)): 
       current = workerOf();
       workerBits = BigInt(current & 1023) << 12n;
     }
-    return String((BigInt(lastMs) << 22n) | workerBits | BigInt(sequence));
+    return snowflakeOf((BigInt(lastMs) << 22n) | workerBits | BigInt(sequence));
   };
   return Object.assign(next, {
     lastMs: () => lastMs + EPOCH_MS,

@@ -34,11 +34,7 @@ export type SessionEvent =
  * are kept by the shell's replay buffer.
  */
 export const sessionMachine = setup({
-  types: {
-    input: {} as SessionShell,
-    context: {} as { readonly shell: SessionShell },
-    events: {} as SessionEvent,
-  },
+  types: {} as { input: SessionShell; context: { readonly shell: SessionShell }; events: SessionEvent },
   actions: {
     dismiss: ({ context }) => context.shell.dismiss(),
     adopt: ({ context, event }) => {

@@ -5,6 +5,7 @@ import {
   UnfurledMediaItemLoadingState,
 } from 'discord-api-types/v10';
 import { COMPONENT } from '../../protocol/components.ts';
+import type { FreshId } from '../../protocol/ids.ts';
 import { wrongScheme } from '../../protocol/links.ts';
 import { ATTACHMENT_SCHEME, type FoundComponent, type Json } from './components.read.ts';
 import { isNamed } from './files.ts';
@@ -17,7 +18,7 @@ export interface Uploads {
   /** Found by URL: all files of the message. Clients that edit a message send back the components they received. */
   readonly owned: readonly APIAttachment[];
   /** The next snowflake, for media that are no attachment. */
-  nextId(): string;
+  nextId(): FreshId;
 }
 
 /** A media item of the wire; `size` in bytes is known of uploads. */

@@ -4,6 +4,7 @@ import {
   type APIMessageTopLevelComponent,
   MessageFlags,
 } from 'discord-api-types/v10';
+import type { FreshId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -42,7 +43,7 @@ interface Writing {
   readonly attachments: readonly APIAttachment[];
   /** The message before an edit; null for a new one. */
   readonly before: StoredMessage | null;
-  nextId(): string;
+  nextId(): FreshId;
 }
 
 /**

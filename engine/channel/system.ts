@@ -1,5 +1,5 @@
 import type { APIMessageReference, MessageFlags, MessageType } from 'discord-api-types/v10';
-import type { ChannelId, MessageId } from '../../protocol/ids.ts';
+import type { ChannelId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { Env } from '../kernel/outcome.ts';
@@ -26,7 +26,7 @@ export function newMessage(
     reactions: [],
     pinned_ms: null,
     ...parts,
-    id: env.nextId() as MessageId,
+    id: env.nextId(),
     timestamp: isoTimestamp(env.nowMs),
   };
 }

@@ -95,7 +95,7 @@ function createChannel(
   if (!fields.ok) return fields;
   const channel = {
     ...fields.value,
-    id: env.nextId(),
+    id: env.nextId() as ChannelId,
     type,
     guild_id: guild.id,
     parent_id: parentId,

@@ -1,6 +1,12 @@
 import type { RoleFlags } from 'discord-api-types/v10';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
-import { type ChannelId, everyoneRoleOf, type GuildId, type UserId } from '../../protocol/ids.ts';
+import {
+  type ChannelId,
+  everyoneRoleOf,
+  type FreshId,
+  type GuildId,
+  type UserId,
+} from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { APIRole, APIUser } from '../../protocol/objects.ts';
 import { DEFAULT_EVERYONE, formatPermissions } from '../../protocol/permissions.ts';
@@ -51,7 +57,7 @@ export function newGuild(founding: {
   readonly ownerId: UserId;
   readonly ownerUser: APIUser;
   readonly nowMs: number;
-  readonly nextId: () => string;
+  readonly nextId: () => FreshId;
   readonly channels?: readonly NewChannel[];
   /** What the founder has chosen; the rest is as every guild begins. */
   readonly chosen?: Partial<GuildChoice>;
@@ -71,12 +77,12 @@ export function newGuild(founding: {
 function firstChannels(
   guildId: GuildId,
   drafts: readonly NewChannel[],
-  nextId: () => string,
+  nextId: () => FreshId,
 ): GuildChannel[] {
   let category: ChannelId | null = null;
   const positions = new Map<string, number>();
   return drafts.map(({ name, type }) => {
-    const id = nextId() as ChannelId;
+    const id = nextId();
     if (type === CHANNEL.GUILD_CATEGORY) category = id;
     const parentId = type === CHANNEL.GUILD_CATEGORY ? null : category;
     const place = `${parentId}:${type}`;

@@ -104,7 +104,7 @@ function newRole(
   env: Env,
 ): APIRole | null {
   if (granted === '0') return null;
-  const blank = blankRole(guild, env.nextId() as RoleId);
+  const blank = blankRole(guild, env.nextId());
   return { ...blank, name, permissions: granted, managed: true, tags: { bot_id: botId } };
 }
 

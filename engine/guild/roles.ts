@@ -119,7 +119,7 @@ export function createRole(
   env: Env,
 ): Outcome<APIRole, GuildFact> {
   if (guild.roles.size >= LIMITS.roles_per_guild_max) return refused(refusal('MAXIMUM_ROLES'));
-  const blank = blankRole(guild, roleId ?? (env.nextId() as RoleId));
+  const blank = blankRole(guild, roleId ?? env.nextId());
   const edited = withDraft(guild, blank, draft, by, env.nowMs);
   if (!edited.ok) return edited;
   const role = edited.value;

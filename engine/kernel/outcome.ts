@@ -1,3 +1,4 @@
+import type { FreshId } from '../../protocol/ids.ts';
 import type { Splits } from '../../protocol/permissions.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 
@@ -6,7 +7,7 @@ export interface Env {
   /** Unix milliseconds when the command was taken up. */
   readonly nowMs: number;
   /** The next snowflake of this shard; strictly ascending. */
-  nextId(): string;
+  nextId(): FreshId;
   /** Older permission bits that still stand in for newer ones, by the date in force; none when absent. */
   readonly splits?: Splits;
 }

@@ -80,7 +80,7 @@ function createMessage(
   const { id: channel_id, application_id } = state.lobby;
   const { additional_name, user: author } = member;
   const message: LobbyMessage = {
-    id: env.nextId() as MessageId,
+    id: env.nextId(),
     channel_id,
     type: 0,
     content,

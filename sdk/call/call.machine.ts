@@ -82,7 +82,7 @@ const REJOIN = [{ guard: 'mayRejoin', target: 'rejoining', reenter: true }, FAIL
 
 /** Connection state of one call. Audio, keys and voice states are handled elsewhere. */
 export const callMachine = setup({
-  types: { input: {} as CallEffects, context: {} as Context, events: {} as CallEvent },
+  types: {} as { input: CallEffects; context: Context; events: CallEvent },
   guards: {
     mayRejoin: ({ context }) => context.rejoins < REJOINS_MAX,
     hasSound: ({ event }) => event.type === 'resumed' && event.hasSound,

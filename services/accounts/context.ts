@@ -5,7 +5,7 @@ import type { Account, AccountFact } from '../../engine/account/facts.ts';
 import { PASSWORD_BYTES } from '../../engine/account/logins.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { UserFact } from '../../engine/user/facts.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { FreshId, UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
 import type { AccountStore } from '../../storage/account/port.ts';
@@ -36,7 +36,7 @@ export interface AccountPorts {
   readonly addressLimits: boolean;
   /** Base URL of this server without a trailing slash, for links in e-mails. */
   publicUrl(): string;
-  nextId(): string;
+  nextId(): FreshId;
   /** Unix milliseconds. */
   nowMs(): number;
   monotonic(): number;

@@ -117,7 +117,7 @@ export function createSignUp(context: AccountContext): Pick<Accounts, SignUpOper
   return {
     register: async (form, client) =>
       ports.registrationOpen()
-        ? createAccount(context, form, client, { userId: ports.nextId() as UserId, facts: [] })
+        ? createAccount(context, form, client, { userId: ports.nextId(), facts: [] })
         : refused(CLOSED),
 
     create: (form, also) => createAccount(context, form, { address: null, agent: '' }, also),

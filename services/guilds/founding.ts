@@ -5,7 +5,7 @@ import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import { type GuildChoice, newGuild } from '../../engine/guild/founding.ts';
 import { guildCreatePayload, guildObject } from '../../engine/guild/payloads.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { FreshId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { APIGuild, APIUser } from '../../protocol/objects.ts';
@@ -17,7 +17,7 @@ interface FoundingPorts {
   readonly guilds: Guilds;
   readonly routing: Routing;
   readonly hooks: { readonly tap: Tap };
-  readonly nextId: () => string;
+  readonly nextId: () => FreshId;
   readonly nowMs: () => number;
   /** Guilds that one user may own; see the setting `guilds_owned_max`. */
   readonly guildsOwnedMax: number;

@@ -4,7 +4,7 @@ import type { CacheUsage } from '../../actors/runtime/cache.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { FreshId, UserId } from '../../protocol/ids.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
 import type { Secret } from './secret.ts';
 import { createTokenCache, type TokenCacheBounds, type TokenCachePorts } from './tokencache.ts';
@@ -17,7 +17,7 @@ interface IdentityPorts extends TokenCachePorts {
    * Called when the earlier tokens of the user, or the named one, are revoked: their sessions must be closed with 4004.
    */
   revoked(userId: UserId, tokenId?: string): void;
-  nextId(): string;
+  nextId(): FreshId;
   /** Unix milliseconds. */
   nowMs(): number;
   randomBytes(size: number): Uint8Array;

@@ -13,7 +13,7 @@ import { changedLobby, INITIAL_FIELDS, type LobbyChange } from '../../engine/lob
 import { idleAtMs, type Lobby, type LobbyState } from '../../engine/lobby/lobby.ts';
 import type { Person } from '../../engine/lobby/members.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, FreshId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { present } from '../../protocol/present.ts';
@@ -31,7 +31,7 @@ export interface LobbiesPorts {
   readonly guilds: Guilds;
   readonly channels: ChannelDirectory;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
-  readonly nextId: () => string;
+  readonly nextId: () => FreshId;
   /** Newly created lobbies, which their actors adopt without reading the database. */
   readonly fresh: FreshLobbies;
   readonly clock: Clock;
@@ -88,7 +88,7 @@ export async function createEmptyLobby(
   secret: StoredSecret | null,
   byClient: boolean,
 ): Promise<ChannelId> {
-  const id = nextId() as ChannelId;
+  const id = nextId();
   const blank: Lobby = {
     id,
     application_id: applicationId,

@@ -14,13 +14,7 @@ import {
 import { METADATA, metadataRefusal } from '../../engine/lobby/metadata.ts';
 import { type LobbyMemberObject, type LobbyObject, messageObject } from '../../engine/lobby/objects.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import {
-  type ApplicationId,
-  type ChannelId,
-  type MessageId,
-  snowflakeAt,
-  type UserId,
-} from '../../protocol/ids.ts';
+import { type ApplicationId, type ChannelId, snowflakeAt, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { present } from '../../protocol/present.ts';
 import { refusal } from '../../protocol/refusal.ts';
@@ -173,7 +167,7 @@ function operations(context: LobbyContext): LobbyOperations {
     async history(lobbyId, limit, authority) {
       const may = await call(lobbyId, 'authorizeHistory', {}, authority);
       if (!may.ok) return may;
-      const sinceId = snowflakeAt(clock.now() - LIMITS.lobby_messages_ms) as MessageId;
+      const sinceId = snowflakeAt(clock.now() - LIMITS.lobby_messages_ms);
       const found = await storage.lobbies.messages(lobbyId, sinceId, limit);
       return { ok: true, value: found.map((message) => messageObject(message)) };
     },

@@ -1,7 +1,7 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
-import { type ChannelId, type MessageId, snowflakeAt } from '../../protocol/ids.ts';
+import { type ChannelId, snowflakeAt } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
 
@@ -57,7 +57,7 @@ export class Sweep {
     const { lobbies, clock, routing, onFault } = this.#ports;
     if (!routing.owns(SWEEPER)) return this.#later(null, INTERVAL_MS);
     const nowMs = clock.now();
-    const beforeId = snowflakeAt(nowMs - LIMITS.lobby_messages_ms) as MessageId;
+    const beforeId = snowflakeAt(nowMs - LIMITS.lobby_messages_ms);
     this.#running = true;
     try {
       const done = await lobbies.sweep({ ...STEP, after, beforeId, nowMs });

@@ -8,7 +8,7 @@ import type { Authority } from '../../engine/kernel/authority.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { formMatches, soundMatches } from '../../engine/matchmaking/matches.ts';
 import { byAge, type Ticket, ticketRefusal } from '../../engine/matchmaking/tickets.ts';
-import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, FreshId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Lobbies } from '../lobbies/ports.ts';
@@ -21,7 +21,7 @@ interface MatchmakerPorts {
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
   readonly clock: Clock;
   readonly wheel: Wheel;
-  readonly nextId: () => string;
+  readonly nextId: () => FreshId;
   readonly onFault: (error: unknown) => void;
 }
 

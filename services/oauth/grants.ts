@@ -8,7 +8,7 @@ import {
   TOKEN_LIFE_SEC,
   takeBack,
 } from '../../engine/oauth/holdings.ts';
-import { type ApplicationId, compareIds, type UserId } from '../../protocol/ids.ts';
+import { type ApplicationId, compareIds, type FreshId, type UserId } from '../../protocol/ids.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { UserStore } from '../../storage/user/port.ts';
@@ -20,7 +20,7 @@ export interface GrantPorts extends TokenIssuerPorts {
   readonly grantCache: GrantCache;
   readonly applications: Pick<ApplicationStore, 'get'>;
   readonly users: Pick<UserStore, 'get'>;
-  nextId(): string;
+  nextId(): FreshId;
   /** Called when the tokens of a user and application are revoked: their sessions get OAUTH2_TOKEN_REVOKE and close. */
   revoked(userId: UserId, applicationId: ApplicationId): void;
   /** Whether the user is banned from the server. */

@@ -10,7 +10,7 @@ import { newApplication } from '../../engine/user/application.ts';
 import { nameObjection, newUser } from '../../engine/user/user.ts';
 import { USERNAME_TAKEN, usernameObjection, usernameOf } from '../../engine/user/usernames.ts';
 import { ApiError } from '../../protocol/apierror.ts';
-import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, FreshId, UserId } from '../../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS } from '../../protocol/intents.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -51,7 +51,7 @@ interface OperatorPorts {
   readonly features: { readonly accounts: Accounts; readonly provisional: Provisional };
   readonly guilds: Guilds;
   readonly users: Users;
-  readonly nextId: () => string;
+  readonly nextId: () => FreshId;
   readonly nowMs: () => number;
   readonly randomBytes: (size: number) => Uint8Array;
   commit(ownerId: string, facts: Commit['facts']): Promise<void>;
@@ -94,7 +94,7 @@ export function createOperator(ports: OperatorPorts): Admin {
     async createGuild({ name, ownerId }) {
       seen(name, 'name');
       const ownerUser = await account(ownerId);
-      return granted(await ports.founding.create(nextId() as GuildId, name, ownerUser));
+      return granted(await ports.founding.create(nextId(), name, ownerUser));
     },
 
     async addMember({ guildId, userId, permissions }) {
@@ -196,7 +196,7 @@ async function createPerson(
   form: Founding,
   { identity, features, storage, nextId }: OperatorPorts,
 ): Promise<{ user: APIUser; token: string }> {
-  const userId = nextId() as UserId;
+  const userId = nextId();
   const { token, fact } = identity.prepare(userId, 'user');
   granted(await features.accounts.create(form, { userId, facts: [fact] }));
   identity.forget(userId);
@@ -226,7 +226,7 @@ function accounts(
       seen(name, 'name');
       if (ownerId !== undefined) await accountOf(ownerId, ports);
       const join = await joining.prepare(guildId, name, permissions);
-      const id = nextId() as ApplicationId;
+      const id = nextId();
       const botId = String(id) as UserId;
       const keys = makeApplicationKeys(ports.randomBytes);
       const bot = newUser({ id: botId, username: name, globalName: null, bot: true });
@@ -275,7 +275,7 @@ async function createTokenUser(
   const username = usernameOf(given);
   const objection = usernameObjection(username);
   if (objection) throw new ApiError(objection);
-  const id = nextId() as UserId;
+  const id = nextId();
   const user = newUser({ id, username, globalName: globalName ?? null, bot: false });
   const { token, fact } = identity.prepare(id, 'user');
   const isTaken = () => users.usernameTaken(username, id);

@@ -6,7 +6,7 @@ import type {
   Identity,
   MergeOrder,
 } from '../../engine/provisional/identity.ts';
-import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, FreshId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { IdentityStore } from '../../storage/identity/port.ts';
@@ -31,7 +31,7 @@ interface LinkingPorts {
   /** Called when an identity belongs to another account than before. */
   identityMoved(identity: Identity, formerUserId: UserId | null): void;
   onFault(error: unknown): void;
-  nextId(): string;
+  nextId(): FreshId;
   /** Unix milliseconds. */
   nowMs(): number;
 }

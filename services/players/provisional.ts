@@ -4,7 +4,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Identity } from '../../engine/provisional/identity.ts';
 import { issuerProblem } from '../../engine/provisional/issuer.ts';
 import type { ProviderSettings } from '../../engine/provisional/providers.ts';
-import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, FreshId, UserId } from '../../protocol/ids.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
@@ -41,7 +41,7 @@ export interface ProvisionalPorts {
   ): void;
   schedule(run: () => void, delayMs: number): void;
   onFault(error: unknown): void;
-  nextId(): string;
+  nextId(): FreshId;
   /** Unix milliseconds. */
   nowMs(): number;
   monotonic(): number;

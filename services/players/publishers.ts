@@ -2,7 +2,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Move } from '../../engine/provisional/facts.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import { PROVISIONAL_ACCOUNT_FLAG } from '../../protocol/identities.ts';
-import type { ApplicationId } from '../../protocol/ids.ts';
+import type { ApplicationId, FreshId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { Scope } from '../../protocol/scopes.ts';
@@ -22,7 +22,7 @@ interface PublisherPorts {
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   /** Begins a stored move. */
   runMove(move: Move): Promise<void>;
-  nextId(): string;
+  nextId(): FreshId;
 }
 
 const SDK_SCOPES: readonly Scope[] = ['sdk.social_layer', 'sdk.social_layer_presence'];

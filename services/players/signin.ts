@@ -4,7 +4,7 @@ import { isExternalId } from '../../engine/provisional/idtoken.ts';
 import { displayName, provisionalUsername } from '../../engine/provisional/names.ts';
 import { newUser } from '../../engine/user/user.ts';
 import { IDENTITY_LIMITS, PROVISIONAL_ACCOUNT_FLAG } from '../../protocol/identities.ts';
-import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, FreshId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { IdentityStore } from '../../storage/identity/port.ts';
@@ -25,7 +25,7 @@ interface PlayerSignInPorts {
   readonly owners: Pick<ScopeOwners, 'enter'>;
   /** Runs jobs of one player in order. */
   mutex<T>(player: string, job: () => Promise<T>): Promise<T>;
-  nextId(): string;
+  nextId(): FreshId;
   /** Unix milliseconds. */
   nowMs(): number;
   randomBytes(size: number): Uint8Array;
@@ -57,7 +57,7 @@ export class PlayerSignIn {
     for (let tried = 0; tried < USERNAMES_TRIED; tried++) {
       const username = provisionalUsername(name, randomBytes(USERNAME_BYTES));
       if (await identities.usernameTaken(username)) continue;
-      const user = newUser({ id: nextId() as UserId, username, globalName: name, bot: false });
+      const user = newUser({ id: nextId(), username, globalName: name, bot: false });
       return { ...user, flags: PROVISIONAL_ACCOUNT_FLAG, public_flags: PROVISIONAL_ACCOUNT_FLAG };
     }
     return null;

@@ -16,7 +16,7 @@ import {
 } from '../../engine/privatechannel/rules.ts';
 import type { PrivateChannel } from '../../engine/user/facts.ts';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
-import { type ChannelId, compareIds, type UserId, userPair } from '../../protocol/ids.ts';
+import { type ChannelId, compareIds, type FreshId, type UserId, userPair } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
@@ -53,7 +53,7 @@ export interface PrivatePorts {
   readonly notifier: Pick<Notifier, 'notifyEach'>;
   readonly contactPolicy: ContactPolicy;
   readonly hooks: { readonly tap: Tap };
-  readonly nextId: () => string;
+  readonly nextId: () => FreshId;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
 }
 
@@ -108,7 +108,7 @@ function opener(ports: PrivatePorts): PrivateChannels['open'] {
       if (known) return { ok: true, value: known };
       const recipients = await storage.users.get(recipientIds);
       if (recipients.length < 2) return { ok: false, refusal: refusal('UNKNOWN_USER') };
-      const id = ports.nextId() as ChannelId;
+      const id = ports.nextId();
       const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };
       const opened = { type: 'privateChannelOpened', channel } as const;
       await ports.commit(id, [opened]);

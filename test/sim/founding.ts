@@ -1,7 +1,7 @@
 import { newGuild } from '../../engine/guild/founding.ts';
 import { newMember } from '../../engine/guild/members.joining.ts';
 import { newUser } from '../../engine/user/user.ts';
-import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, FreshId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS } from '../../protocol/intents.ts';
 import { hashOf, makeToken } from '../../services/identity/tokens.ts';
 import { copied, type Database } from './database.ts';
@@ -31,9 +31,9 @@ const CHANNELS = [
 export function found(world: World, database: Database, size: { users: number; guilds: number }) {
   let ids = 0;
   const startedMs = 1_700_000_000_000 - EPOCH_MS - 60_000;
-  const nextId = (): string => {
+  const nextId = (): FreshId => {
     ids += 1 + world.random.below(1_000);
-    return String((BigInt(startedMs) << 22n) | BigInt(ids));
+    return String((BigInt(startedMs) << 22n) | BigInt(ids)) as FreshId;
   };
   const randomBytes = (bytes: number) => Uint8Array.from({ length: bytes }, () => world.random.below(256));
   const commit = (ownerId: string, ...facts: object[]) =>

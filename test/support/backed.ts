@@ -6,7 +6,7 @@ import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, FreshId, UserId } from '../../protocol/ids.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { AnyOperation, Caller } from '../../transports/rest/operation.ts';
 import { buildGuild, GUILD_ID, OWNER_ID, user } from './guild.ts';
@@ -38,7 +38,7 @@ export function backed(
   const dispatches: Dispatch[] = [];
   const blobs = new Map<string, Uint8Array>();
   let last = 800_000;
-  const nextId = () => String(++last);
+  const nextId = () => String(++last) as FreshId;
 
   const messageStore = (more as { readonly read?: { readonly messages?: MessageStore } }).read?.messages;
 

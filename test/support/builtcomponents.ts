@@ -1,12 +1,13 @@
 import { expect } from 'vitest';
 import { buildComponents } from '../../engine/channel/components.ts';
+import type { FreshId } from '../../protocol/ids.ts';
 import type { ErrorTree, FieldError, Refusal } from '../../protocol/refusal.ts';
 import { attachments, type Tree } from './components.ts';
 
 /** Builds the components of a message with the generated trees' uploads. */
 export function build(raw: readonly unknown[], standalone = false, byApplication = true) {
   let last = 700_000;
-  const uploads = { named: attachments, owned: attachments, nextId: () => String(++last) };
+  const uploads = { named: attachments, owned: attachments, nextId: () => String(++last) as FreshId };
   return buildComponents(raw, { standalone, byApplication, uploads });
 }
 

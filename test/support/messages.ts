@@ -2,7 +2,7 @@ import type { CreateInput, EditInput, MessageDraft } from '../../engine/channel/
 import { newMessage } from '../../engine/channel/system.ts';
 import type { Guild, StoredMessage } from '../../engine/guild/guild.ts';
 import type { Env } from '../../engine/kernel/outcome.ts';
-import { type ChannelId, type MessageId, snowflakeAt } from '../../protocol/ids.ts';
+import { type ChannelId, type FreshId, type MessageId, snowflakeAt } from '../../protocol/ids.ts';
 import { user } from './guild.ts';
 import { NOW_MS } from './people.ts';
 
@@ -14,7 +14,7 @@ export function messageEnv(nowMs = NOW_MS): Env {
     nowMs,
     nextId: () => {
       made += 1n;
-      return String(BigInt(snowflakeAt(nowMs)) + made);
+      return String(BigInt(snowflakeAt(nowMs)) + made) as FreshId;
     },
   };
 }

@@ -5,7 +5,7 @@ import type { By } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Env, Outcome } from '../../engine/kernel/outcome.ts';
 import type { Commands, FactRow } from '../../engine/kernel/topic.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { FreshId, UserId } from '../../protocol/ids.ts';
 import { member } from './guild.ts';
 
 /** 2026-03-01T12:00:00Z: when everything in these tests happens. */
@@ -14,7 +14,7 @@ export const NOW_MS = Date.UTC(2026, 2, 1, 12);
 /** Ids from 900001 on, so that they cannot be mistaken for those of a test's own objects. */
 export function envAt(nowMs = NOW_MS): Env {
   let last = 900_000;
-  return { nowMs, nextId: () => String(++last) };
+  return { nowMs, nextId: () => String(++last) as FreshId };
 }
 
 export function caller(userId: string, more: Partial<By> = {}): By {

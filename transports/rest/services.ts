@@ -6,7 +6,7 @@ import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import type { UserChange } from '../../engine/user/user.ts';
-import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, FreshId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIGuild, APIUser } from '../../protocol/objects.ts';
 import type { Accounts } from '../../services/accounts/ports.ts';
 import type { Lobbies } from '../../services/lobbies/ports.ts';
@@ -102,7 +102,7 @@ export interface Services {
   ) => Promise<Pick<Principal, 'userId' | 'bot' | 'authorization'> | null>;
   /** Cryptographically secure random bytes. */
   readonly randomBytes: (size: number) => Uint8Array;
-  readonly nextId: () => string;
+  readonly nextId: () => FreshId;
   readonly nowMs: () => number;
   /** Unix milliseconds by which dated rules apply; see `protocol/dates.ts`. */
   readonly rulesMs: () => number;

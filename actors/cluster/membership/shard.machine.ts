@@ -29,11 +29,7 @@ export interface ShardEvent {
 
 /** Lifecycle of this process as a shard. Partition ownership is not part of it: partitions move in most states. */
 export const shardMachine = setup({
-  types: {
-    input: {} as ShardEffects,
-    context: {} as { readonly shell: ShardEffects },
-    events: {} as ShardEvent,
-  },
+  types: {} as { input: ShardEffects; context: { readonly shell: ShardEffects }; events: ShardEvent },
   actions: {
     enter: ({ context }) => context.shell.enter(),
     abandon: ({ context }) => context.shell.abandon(),

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { Streams } from '../../../actors/call/streams.ts';
 import type { StreamRequest } from '../../../actors/session/requests.ts';
 import type { VoiceMember } from '../../../engine/call/voicemember.ts';
-import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
+import type { ChannelId, FreshId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { seatOf } from './harness.ts';
 
@@ -41,7 +41,7 @@ function arrange() {
   };
   const streams: Streams = new Streams({
     calls,
-    nextId: () => String(ids++),
+    nextId: () => String(ids++) as FreshId,
     region: 'local',
     tell: ({ userId, sessionId }, t, d) => {
       expect(sessionId).toBe(`session of ${userId}`);

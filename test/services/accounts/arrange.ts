@@ -3,7 +3,7 @@ import { HERE } from '../../../actors/placement/routing.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import type { Account, AccountFact, SignIn } from '../../../engine/account/facts.ts';
 import type { UserFact } from '../../../engine/user/facts.ts';
-import { snowflakeAt, type UserId } from '../../../protocol/ids.ts';
+import { type FreshId, snowflakeAt, type UserId } from '../../../protocol/ids.ts';
 import { usernameKeys } from '../../../protocol/usernames.ts';
 import { assembleAccounts } from '../../../services/accounts/accounts.ts';
 import type { AccountPorts } from '../../../services/accounts/context.ts';
@@ -124,7 +124,7 @@ export function arrangeAccounts(given: Partial<AccountPorts> = {}) {
     registrationOpen: () => true,
     addressLimits: true,
     publicUrl: () => 'https://play.example',
-    nextId: () => String(BigInt(snowflakeAt(clock.now())) + ++ids),
+    nextId: () => String(BigInt(snowflakeAt(clock.now())) + ++ids) as FreshId,
     nowMs: () => clock.now(),
     monotonic: () => clock.monotonic(),
     randomBytes: (size) => createHash('sha512').update(String(chance++)).digest().subarray(0, size),

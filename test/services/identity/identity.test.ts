@@ -6,7 +6,7 @@ import pino from 'pino';
 import { describe, expect, test } from 'vitest';
 import { HERE } from '../../../actors/placement/routing.ts';
 import type { Application, StoredToken } from '../../../engine/user/facts.ts';
-import type { UserId } from '../../../protocol/ids.ts';
+import type { FreshId, UserId } from '../../../protocol/ids.ts';
 import { makeApplicationKeys } from '../../../services/identity/applicationkeys.ts';
 import { createIdentity, TOKENS_MAX } from '../../../services/identity/identity.ts';
 import { REDACTION, Secret } from '../../../services/identity/secret.ts';
@@ -55,7 +55,7 @@ function arrange(bounds?: { users_max: number; lookups_max: number }) {
         }
       },
       revoked: (userId) => log.revoked.push(userId),
-      nextId: () => String(++ids),
+      nextId: () => String(++ids) as FreshId,
       nowMs: () => NOW_MS,
       randomBytes: countingBytes(),
     },

@@ -4,7 +4,7 @@ import type { Chain, Code, DeviceRequest, Grant } from '../../../engine/oauth/fa
 import { newApplication } from '../../../engine/user/application.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { newUser } from '../../../engine/user/user.ts';
-import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
+import type { ApplicationId, FreshId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { makeApplicationKeys } from '../../../services/identity/applicationkeys.ts';
 import { createOAuth, type OAuthPorts } from '../../../services/oauth/oauth.ts';
 import type { StoredFact } from '../../../storage/ports.ts';
@@ -102,7 +102,7 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
   const security: [string, object][] = [];
   const clock = { nowMs: START_MS };
   let ids = 1_200_000_000_000_000_000n;
-  const nextId = () => String(ids++);
+  const nextId = () => String(ids++) as FreshId;
   const randomBytes = countingBytes();
   const { applications, secrets } = createApplications(randomBytes);
   const steer = { fail: false };

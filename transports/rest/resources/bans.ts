@@ -1,5 +1,5 @@
 import type { Authority } from '../../../engine/kernel/authority.ts';
-import { type GuildId, type MessageId, snowflakeAt, type UserId } from '../../../protocol/ids.ts';
+import { type GuildId, snowflakeAt, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { op, resource } from '../operation.ts';
@@ -129,7 +129,7 @@ async function purge(
   { guilds, read, nowMs }: Services,
 ): Promise<void> {
   if (ageSec === 0) return;
-  const since = snowflakeAt(nowMs() - ageSec * 1000) as MessageId;
+  const since = snowflakeAt(nowMs() - ageSec * 1000);
   let left: number = LIMITS.ban_delete_messages_max;
   for (const userId of userIds) {
     while (left > 0) {

@@ -196,7 +196,7 @@ export const guildsUnlisted = resource({
     handle: async ({ body: { name, icon, ...choices }, caller }, { guilds, blobs, nextId, rulesMs }) => {
       if (caller.kind === 'bot' && isInForce('applications_create_no_guilds', rulesMs()))
         return { ok: false, refusal: refusal('BOTS_CANNOT_USE_THIS_ENDPOINT') };
-      const id = nextId() as GuildId;
+      const id = nextId();
       const saved = icon ? await saveImage(blobs, 'icons', id, icon, 'icon') : null;
       if (saved && !saved.ok) return saved;
       const chosen = Object.fromEntries(Object.entries(choices).filter(([, value]) => value != null));

@@ -2,7 +2,7 @@ import type { APIAttachment, AttachmentFlags } from 'discord-api-types/v10';
 import type { ForwardSource, KeptAttachment } from '../../../engine/channel/draft.ts';
 import type { StoredFile } from '../../../engine/guild/guild.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
-import type { ChannelId } from '../../../protocol/ids.ts';
+import type { ChannelId, FreshId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { showsNothing, visibleName, withoutDirectionControls } from '../../../protocol/names.ts';
 import { refusal } from '../../../protocol/refusal.ts';
@@ -62,7 +62,7 @@ export interface Shelf {
   readonly blobs: Blobs;
   readonly channelId: ChannelId;
   readonly publicUrl: string;
-  nextId(): string;
+  nextId(): FreshId;
 }
 
 /** Stores files and returns their attachment objects, in order. */

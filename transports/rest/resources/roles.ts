@@ -101,7 +101,7 @@ export const roles = resource({
     handle: async ({ params, body, authority }, services) => {
       const guildId = params.guild_id;
       // The icon's URL contains the role's id, so the id is generated before the role is created.
-      const roleId = services.nextId() as RoleId;
+      const roleId = services.nextId();
       const draft = await drafted(body, roleId, guildId, authority, services);
       if (!draft.ok) return draft;
       return answer(

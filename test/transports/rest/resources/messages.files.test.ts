@@ -1,7 +1,7 @@
 /** Goal: whatever bytes and names a file comes with, it gets a safe name, an honest type, and its size if it has one. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ChannelId } from '../../../../protocol/ids.ts';
+import type { ChannelId, FreshId } from '../../../../protocol/ids.ts';
 import type { Upload } from '../../../../transports/rest/operation.ts';
 import { pairFiles, safeFilename, storeFiles } from '../../../../transports/rest/resources/messages.files.ts';
 import { imageSize } from '../../../../transports/rest/resources/messages.imagesize.ts';
@@ -114,7 +114,7 @@ function shelf() {
     stored,
     channelId: '50' as ChannelId,
     publicUrl: 'https://chat.example',
-    nextId: () => String(++last),
+    nextId: () => String(++last) as FreshId,
     blobs: { put: async (key: string, _: Uint8Array, type: string) => void stored.set(key, type) } as never,
   };
 }
