@@ -232,8 +232,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   #returned(guild: Guild, sessions: readonly Recipient[]): (() => void) | null {
     if (guild.voiceStates.size === 0) return null;
     const facts = sessions.flatMap(({ userId, sessionId }) =>
-      guild.voiceStates.get(userId as UserId)?.session_id === sessionId
-        ? [{ type: 'voiceStateRepeated', userId: userId as UserId } as const]
+      guild.voiceStates.get(userId)?.session_id === sessionId
+        ? [{ type: 'voiceStateRepeated', userId } as const]
         : [],
     );
     return this.#voiceMembers.after(guild, facts, this.#ports.clock.now());

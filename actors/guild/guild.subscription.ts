@@ -136,7 +136,7 @@ function tell(all: readonly SubscriptionDispatch[], { body }: Pick<Ports, 'body'
  * whoever is pushed out of the window before its turn is left for the client to ask for.
  */
 function needsOf(entering: readonly Entering[]): () => Needs {
-  const members = entering.map(({ subscriber }) => subscriber.userId as UserId);
+  const members = entering.map(({ subscriber }) => subscriber.userId);
   const shown = entering.filter(({ subscriber, after }) => after === null && hearsPresences(subscriber));
   let everyoneUpTo = Math.max(0, ...shown.map(({ largeThreshold }) => largeThreshold));
   return () => {
@@ -150,7 +150,7 @@ const hearsPresences = ({ bot, intents }: Recipient): boolean =>
   !bot || (intents & INTENTS.GUILD_PRESENCES) !== 0;
 
 function outcomeOf(guild: Guild, { subscriber, after }: Entering, stream: DispatchStream | null): Subscribed {
-  if (subscriber.over || guild.gone || !guild.members.get(subscriber.userId as UserId)) return 'gone';
+  if (subscriber.over || guild.gone || !guild.members.get(subscriber.userId)) return 'gone';
   return stream && after !== null && after < stream.floor ? 'tooOld' : 'member';
 }
 
@@ -161,7 +161,7 @@ function sessionsNamed(guild: Guild, { sessionId }: Recipient): Recipient[] {
 }
 
 function enter(guild: Guild, subscriber: Recipient): void {
-  const userId = subscriber.userId as UserId;
+  const userId = subscriber.userId;
   const known = guild.subscribers.has(subscriber.sessionId);
   guild.subscribers.set(subscriber.sessionId, subscriber);
   if (!known) guild.sessionCounts.set(userId, (guild.sessionCounts.get(userId) ?? 0) + 1);
@@ -216,7 +216,7 @@ function deliverGuild(
   return arrived.flatMap(({ subscriber, largeThreshold }) => {
     const { userId, intents } = subscriber;
     if (!isShown(subscriber)) return [];
-    const d = guildCreatePayload(guild, userId as UserId, largeThreshold, intents, nowMs);
+    const d = guildCreatePayload(guild, userId, largeThreshold, intents, nowMs);
     return [{ t: 'GUILD_CREATE', d, to: [subscriber], origin }];
   });
 }
@@ -267,7 +267,7 @@ export function unsubscribe(guild: Guild, subscriber: Recipient): void {
   // Another object may stand for the session by now: it has come over from another home.
   if (guild.subscribers.get(subscriber.sessionId) !== subscriber) return;
   guild.subscribers.delete(subscriber.sessionId);
-  const userId = subscriber.userId as UserId;
+  const userId = subscriber.userId;
   const left = (guild.sessionCounts.get(userId) ?? 1) - 1;
   if (left > 0) guild.sessionCounts.set(userId, left);
   else guild.sessionCounts.delete(userId);

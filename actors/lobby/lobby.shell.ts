@@ -238,7 +238,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     to: readonly Recipient[],
     nowMs: number,
   ): OutgoingDispatch | null {
-    const userIds = new Set(to.map(({ userId }) => userId as UserId));
+    const userIds = new Set(to.map(({ userId }) => userId));
     // One who comes or goes is told so alone.
     const isForAll = t !== 'LOBBY_CREATE' && !(t === 'LOBBY_DELETE' && !state.gone);
     if (isForAll && nowMs < this.#newUntilMs) {

@@ -167,7 +167,7 @@ function admit(guild: Guild, row: DispatchRow, channel: GuildChannel | null, now
   const sessions: Recipient[] = [];
   for (const session of guild.subscribers.values()) {
     if (!hears(session, row.intent)) continue;
-    const member = guild.members.get(session.userId as UserId);
+    const member = guild.members.get(session.userId);
     if (member && (!gate || gate.passes(member))) sessions.push(session);
   }
   return listOf(sessions, gate?.untilMs);

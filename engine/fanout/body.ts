@@ -1,3 +1,4 @@
+import type { UserId } from '../../protocol/ids.ts';
 import type { Authorization } from '../oauth/authorization.ts';
 
 /** What a list's entry takes: the object and its encoding, of a member with a few roles. */
@@ -70,7 +71,7 @@ export class DispatchBody {
 /** A session as fan-out sees it. Immutable for the session's life but for what `deliver` reaches. */
 export interface Recipient {
   readonly sessionId: string;
-  readonly userId: string;
+  readonly userId: UserId;
   /** Gateway intents of the session, as a bit field below 2^31. */
   readonly intents: number;
   /** True for the session of a bot; the sessions of people themselves are not gated by intents. */

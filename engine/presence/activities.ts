@@ -228,8 +228,6 @@ function urlsOf({ buttons, metadata }: Sent): string[] {
 
 function platformsOf(sent: unknown): string[] | null {
   if (!Array.isArray(sent)) return null;
-  const known = sent
-    .slice(0, PLATFORMS_MAX)
-    .filter((one): one is string => PLATFORMS.includes(one as string));
+  const known = sent.slice(0, PLATFORMS_MAX).filter((one): one is string => PLATFORMS.includes(one));
   return [...new Set(known)];
 }

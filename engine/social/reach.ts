@@ -1,5 +1,5 @@
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
-import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { By } from '../kernel/authority.ts';
@@ -75,7 +75,7 @@ export const areFriends = (
 ): boolean =>
   relations.some(
     (one) =>
-      one.userId === (userId as UserId) &&
+      one.userId === userId &&
       one.type === RELATION.FRIEND &&
       (one.applicationId === null || one.applicationId === applicationId),
   );

@@ -142,8 +142,7 @@ const listenerOf = (
 
 function byUser(sessions: Iterable<SessionRef>): ReadonlyMap<UserId, readonly string[]> {
   const found = new Map<UserId, string[]>();
-  for (const { userId, sessionId } of sessions)
-    found.set(userId as UserId, [...(found.get(userId as UserId) ?? []), sessionId]);
+  for (const { userId, sessionId } of sessions) found.set(userId, [...(found.get(userId) ?? []), sessionId]);
   return found;
 }
 

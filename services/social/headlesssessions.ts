@@ -50,7 +50,7 @@ export function createHeadlessSessions(
     byKey.delete(session.key);
     joinSecrets.end(session.sessionId);
     const presence = users.close(session);
-    if (presence !== undefined) ports.presenceChanged(session.userId as UserId, presence);
+    if (presence !== undefined) ports.presenceChanged(session.userId, presence);
   }
 
   const expiryTimer = (session: HeadlessSession): Timer => ports.wheel.add(() => end(session), HEADLESS_MS);

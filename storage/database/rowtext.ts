@@ -8,9 +8,7 @@ function clean(value: unknown): unknown {
     return value.replaceAll('\u0000', '\uFFFD').replace(LONE_SURROGATE, '\uFFFD');
   if (Array.isArray(value)) return value.map(clean);
   if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [clean(key) as string, clean(inner)]),
-  );
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [clean(key), clean(inner)]));
 }
 
 /**

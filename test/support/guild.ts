@@ -93,14 +93,14 @@ export function buildGuild(parts: {
 /** A session that keeps what it is given. Without `intents` it is a human user's. */
 export class RecordingSession implements Recipient {
   readonly sessionId: string;
-  readonly userId: string;
+  readonly userId: UserId;
   readonly intents: number;
   readonly bot: boolean;
   readonly received: DispatchBody[] = [];
 
   constructor(sessionId: string, userId: string, intents?: readonly (keyof typeof INTENTS)[]) {
     this.sessionId = sessionId;
-    this.userId = userId;
+    this.userId = id(userId);
     this.bot = intents !== undefined;
     this.intents = (intents ?? []).reduce((all, name) => all | INTENTS[name], 0);
   }

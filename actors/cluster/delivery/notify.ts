@@ -37,7 +37,7 @@ export function createNotifier(ports: NotifierPorts): Notifier {
     const open = userDelivery
       ? undefined
       : users.sessions(userId).find((each) => each.sessionId === sessionId);
-    return open ?? { ...refOf(session), deliver: (body) => send([[userId as UserId, sessionId]], body) };
+    return open ?? { ...refOf(session), deliver: (body) => send([[userId, sessionId]], body) };
   };
   return {
     ...userQueries(ports),
@@ -63,9 +63,12 @@ interface Sender {
   readonly sessionOpened: Notifier['sessionOpened'];
 }
 
+/** Stands in where a dispatch has no target. */
+const NOBODY = '' as UserId;
+
 /** Accepts every dispatch: the owners of the users select the sessions. */
 const recipientOf = (to: readonly NotifyTarget[], spread: SendDispatch): Recipient => ({
-  ...{ userId: to[0]?.[0] ?? '', sessionId: '', intents: 0, bot: false, authorization: null },
+  ...{ userId: to[0]?.[0] ?? NOBODY, sessionId: '', intents: 0, bot: false, authorization: null },
   deliver: (body) => spread(to, body),
 });
 

@@ -42,7 +42,7 @@ export const member = (id: string, more: Partial<LobbyMember> = {}): LobbyMember
 
 export const session = (userId: string, sessionId = `s${userId}`): Recipient => ({
   sessionId,
-  userId,
+  userId: userId as UserId,
   intents: 0,
   bot: false,
   deliver: (_body: DispatchBody) => undefined,
