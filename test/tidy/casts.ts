@@ -27,7 +27,7 @@ const ID_CASTS: Counts = {
   cli: 1,
   engine: 34,
   protocol: 2,
-  services: 34,
+  services: 21,
   storage: 3,
   transports: 20,
   compose: 8,
