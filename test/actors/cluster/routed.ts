@@ -11,7 +11,7 @@ import type {
 } from '../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
-import type { Method } from '../../../protocol/link.ts';
+import type { Catalogue, Method } from '../../../protocol/link.ts';
 import { anything, optional, whole } from '../../../protocol/linkschema.ts';
 
 const shard = (id: string): ShardInfo => ({
@@ -69,7 +69,7 @@ interface AnyRouter extends Pick<ClusterRouter, 'handler' | 'sessions' | 'metric
 }
 
 /** The router of shard `a` among `a`, `b` and `c`; the test says who owns what, and what links do. */
-export function routerOf(waitingMax?: number) {
+export function routerOf(waitingMax?: number, catalogue: Catalogue = METHODS) {
   const clock = new VirtualClock();
   const owners = new Map<string, string>();
   const listeners: ((change: OwnershipChange) => void)[] = [];
@@ -132,12 +132,12 @@ export function routerOf(waitingMax?: number) {
     wheel: new TimerWheel(clock),
     randomBytes: (size) => Buffer.alloc(size, 128),
     deadlineMs: DEADLINE_MS,
-    catalogue: METHODS,
+    catalogue,
     answers: (key) => owners.get(key) === 'a' && isLast(),
     onFault: (where, fault) => faults.push(`${where}: ${(fault as Error).message}`),
     ...(waitingMax !== undefined && { waitingMax }),
   });
-  return { ...scene, scene, router: router as unknown as AnyRouter };
+  return { ...scene, scene, placement: { ownership, router }, router: router as unknown as AnyRouter };
 }
 
 /** What a promise has come to, once all that waits on nothing has run. */

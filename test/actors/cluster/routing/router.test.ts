@@ -195,6 +195,22 @@ describe('a call', () => {
     },
   );
 
+  test('is sent again without a key when its method is keyed and this command may be run twice', async () => {
+    const { router, give, scene, asked, clock } = routerOf();
+    give('k', 'b');
+    scene.answer = async () => {
+      if (asked.length === 1) throw new LinkFault('lost', 'x');
+      return 'second';
+    };
+    const call = router.askOwner('keyed', 'k', [], nobody, { repeatable: true });
+    expect(await outcome(call)).toBe('waits');
+    clock.advance(150);
+    expect(await outcome(call)).toBe('second');
+    expect(asked.map(({ context }) => context.commandKey)).toEqual([null, null]);
+    give('k', 'a');
+    expect(await router.askOwner('keyed', 'k', [], async (key) => key, { repeatable: true })).toBeNull();
+  });
+
   test('says that a part of it may be done when its fate was not known at the end', async () => {
     const { router, give, scene, clock } = routerOf();
     give('k', 'b');

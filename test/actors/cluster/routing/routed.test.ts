@@ -1,0 +1,127 @@
+// Goal: a function of a part runs at the owner of its key with the arguments and the command key of its call, and a part among shards is used like the part itself.
+import { describe, expect, test } from 'vitest';
+import { type Routes, routed, routingOver } from '../../../../actors/cluster/routing/routed.ts';
+import { standalone } from '../../../../actors/placement/standalone.ts';
+import type { ChannelId, UserId } from '../../../../protocol/ids.ts';
+import { CATALOGUE } from '../../../../protocol/link.ts';
+import { id } from '../../../support/guild.ts';
+import { routerOf } from '../routed.ts';
+
+const OURS = id<UserId>(1);
+const THEIRS = id<UserId>(2);
+const context = { deadlineMs: 100, commandKey: null, trace: 't' };
+
+/** Shard `a`, which owns `OURS`; `b` owns `THEIRS`. */
+function arrange() {
+  const made = routerOf(undefined, CATALOGUE);
+  made.give(OURS, 'a');
+  made.give(THEIRS, 'b');
+  return { ...made, routing: routingOver(made.placement) };
+}
+
+describe('a routed function', () => {
+  test('runs here for an own key and at the owner for another, for this shard and for callers elsewhere', async () => {
+    const { routing, asked, scene, router } = arrange();
+    const blocks = routing.ask('friends.blocks', async (_userId: UserId, other: UserId) => other === THEIRS);
+    scene.answer = async () => false;
+    expect(await blocks(OURS, THEIRS)).toBe(true);
+    expect(asked).toEqual([]);
+    expect(await blocks(THEIRS, OURS)).toBe(false);
+    expect(asked).toMatchObject([{ to: 'b', method: 'friends.blocks', args: [THEIRS, OURS] }]);
+    const elsewhere = { ...context, key: OURS };
+    expect(await router.handler.ask('b', 'friends.blocks', [OURS, THEIRS], elsewhere)).toBe(true);
+  });
+
+  test('gets the command key last when its method is keyed, here and from another shard', async () => {
+    const { routing, asked, scene, router } = arrange();
+    const seen: unknown[] = [];
+    const run = async (...args: [ChannelId, string, object, object, (string | null)?]) => {
+      seen.push(args[4]);
+      return { ok: true, value: null } as const;
+    };
+    const command = routing.ask('lobby.command', run);
+    const [ours, theirs] = [id<ChannelId>(1), id<ChannelId>(2)];
+    await command(ours, 'getLobby', {}, {});
+    await router.handler.ask('b', 'lobby.command', [ours, 'getLobby', {}, {}], {
+      ...context,
+      ...{ key: ours, commandKey: 'theirs' },
+    });
+    expect(seen).toEqual([expect.stringMatching(/^\S+$/), 'theirs']);
+    scene.answer = async () => ({ ok: true, value: null });
+    await command(theirs, 'getLobby', {}, {});
+    expect(asked).toMatchObject([{ args: [theirs, 'getLobby', {}, {}] }]);
+    expect(asked[0]?.context.commandKey).toMatch(/^\S+$/);
+  });
+
+  test('without an answer runs at the owner as well, and one for all runs here and is sent to every other shard', () => {
+    const { routing, told, router } = arrange();
+    const ran: unknown[] = [];
+    const forget = routing.tell(
+      'attempts.forget',
+      (key: string, kind: 'login') => void ran.push([key, kind]),
+    );
+    forget(OURS, 'login');
+    forget(THEIRS, 'login');
+    router.handler.notified('b', [
+      { kind: 'tell', method: 'attempts.forget', key: OURS, args: [OURS, 'login'] },
+    ]);
+    expect(ran).toEqual([
+      [OURS, 'login'],
+      [OURS, 'login'],
+    ]);
+    const drop = routing.tellAll('oauth.forget', (userId: UserId) => void ran.push(userId));
+    drop(OURS);
+    expect(ran.at(-1)).toBe(OURS);
+    expect(told.map(({ to, frame }) => [to, frame.kind === 'tell' && frame.method])).toEqual([
+      ['b', 'attempts.forget'],
+      ['b', 'oauth.forget'],
+      ['c', 'oauth.forget'],
+    ]);
+  });
+});
+
+describe('a routed part', () => {
+  interface Part {
+    readonly size: number;
+    local(text: string): string;
+    forget(userId: UserId): Promise<void>;
+    readonly inner: { blocks(userId: UserId, other: UserId): Promise<boolean> };
+  }
+  const ROUTES: Routes<Part> = {
+    ...{ size: 'local', local: 'local' },
+    forget: { method: 'friends.forget', key: (userId) => (userId === THEIRS ? null : userId) },
+    inner: { blocks: { method: 'friends.blocks', key: (_userId, other) => other } },
+  };
+  function makePart() {
+    let size = 0;
+    return {
+      get size() {
+        return size;
+      },
+      local: (text: string) => `${text} ${size}`,
+      forget: async () => {
+        size += 1;
+      },
+      inner: { blocks: async () => true },
+    };
+  }
+
+  test('is the part itself in a standalone process', () => {
+    const part = makePart();
+    expect(routed<Part>(part, ROUTES, standalone())).toBe(part);
+  });
+
+  test('runs each method at the owner that its route names, reads getters each time, and runs here without an owner', async () => {
+    const { placement, asked, scene } = arrange();
+    const part = routed<Part>(makePart(), ROUTES, placement);
+    await part.forget(OURS);
+    await part.forget(THEIRS);
+    expect([part.size, part.local('after'), asked]).toEqual([2, 'after 2', []]);
+    scene.answer = async () => false;
+    expect([await part.inner.blocks(THEIRS, OURS), await part.inner.blocks(OURS, THEIRS)]).toEqual([
+      true,
+      false,
+    ]);
+    expect(asked).toMatchObject([{ to: 'b', args: [OURS, THEIRS], context: { key: THEIRS } }]);
+  });
+});
