@@ -37,7 +37,7 @@ const ROW_KEYS = Object.fromEntries(
 ) as Readonly<Record<DispatchName, string>>;
 
 /**
- * Who receives a dispatch, and what: most often one payload for all, two when some may not read what people wrote.
+ * Selects the recipients of a dispatch and their payloads: usually one payload, two when some may not read message content.
  *
  * Cost when nothing changed since the last dispatch of this kind: a lookup per list, whatever their length. After
  * `touchAudiences`, or at the end of a time-out that matters, O(subscribers) once per list.
@@ -51,7 +51,7 @@ export function recipients(guild: Guild, dispatch: Dispatch, nowMs: number): Del
     const sessions = sessionsOfUsers(guild, to.userIds, row, d);
     return row.contentGated ? deliverContent(d, sessions, null, guild) : deliver(d, sessions);
   }
-  // Of a channel that is not there nothing is remembered: its deletion carries it, other dispatches know none.
+  // Lists of a missing channel are not cached: its deletion carries the channel, and other dispatches name none.
   const key =
     to.kind !== 'channel'
       ? `guild${ROW_KEYS[t]}`
@@ -71,8 +71,8 @@ export function recipients(guild: Guild, dispatch: Dispatch, nowMs: number): Del
 }
 
 /**
- * Forgets who receives what. To be called whenever that may have changed: subscribers, roles, overwrites, channels,
- * a member's roles, time-out or flags, the owner. Lists already handed out stay as they are.
+ * Invalidates the cached lists. Call it when recipients may have changed: subscribers, roles, overwrites, channels, a
+ * member's roles, time-out or flags, the owner. Lists already handed out do not change.
  */
 export function touchAudiences(guild: Guild): void {
   guild.audiences.clear();
@@ -97,8 +97,8 @@ const asksFor = (session: Recipient, intent: number | null): boolean =>
   intent === null || (session.intents & intent) !== 0;
 
 /**
- * In guilds a bot hears what its intents name, and the sessions of people hear everything; an application that acts for
- * a person hears nothing there.
+ * In guilds a bot receives the dispatches of its intents, and sessions of people receive all; an application that acts
+ * for a person receives none.
  */
 const hears = (session: Recipient, intent: number | null): boolean =>
   session.bot ? asksFor(session, intent) : !session.authorization;
@@ -161,7 +161,7 @@ function likeness(guild: Guild, channel: GuildChannel): string | null {
   return overwrites.reduce((key, { id, type, allow, deny }) => `${key};${id},${type},${allow},${deny}`, kind);
 }
 
-/** The subscribers that are members, hear the row's intent and hold what it and the channel demand. */
+/** Subscribers that are members, have the row's intent, and hold the permissions of the row and the channel. */
 function admit(guild: Guild, row: DispatchRow, channel: GuildChannel | null, nowMs: number): AudienceList {
   const gate = channel || row.permission ? new Gate(guild, row, channel, nowMs) : null;
   const sessions: Recipient[] = [];
@@ -175,7 +175,7 @@ function admit(guild: Guild, row: DispatchRow, channel: GuildChannel | null, now
 
 /**
  * Permission checks of one list. Members with the same roles get the same verdict, so permissions are computed once
- * per set of roles, and singly only for those whom something concerns personally.
+ * per set of roles, and individually only for members with overwrites or time-outs of their own.
  */
 class Gate {
   /** The earliest end of a time-out that the verdicts rest on, Unix milliseconds. */
@@ -289,7 +289,7 @@ function withOwn(
 }
 
 /**
- * Splits a list into those who may read what was written and those who get it blanked.
+ * Splits a list into sessions that may read message content and sessions that get it blanked.
  *
  * @param key Memo key of `sessions`; null when they are not remembered.
  */

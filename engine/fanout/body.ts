@@ -19,12 +19,12 @@ function weigh(t: string, d: unknown): number {
 export interface Origin {
   readonly ownerId: string;
   readonly n: number;
-  /** The number before it, if that is of late, where whoever gets them looks for gaps; 0: none is known. */
+  /** The number of the previous recent dispatch, by which receivers detect gaps; 0 when none is known. */
   readonly after?: number;
 }
 
 /**
- * One dispatch as everyone who may see it shares it: encoded at most once per lane, kept by every replay buffer
+ * One dispatch, shared by all its recipients: encoded at most once per lane, kept by every replay buffer
  * by reference, and sent with each session's own sequence number.
  *
  * `lanes` belongs to the gateway codec; the engine only carries it.
@@ -76,9 +76,9 @@ export interface Recipient {
   readonly intents: number;
   /** True for the session of a bot; the sessions of people themselves are not gated by intents. */
   readonly bot: boolean;
-  /** Set for a session of an application that acts for a user: what it may hear, by scope and by intents. */
+  /** Set for the session of an application that acts for a user: the scopes and intents it may receive. */
   readonly authorization?: Authorization | null;
-  /** Appends to the session's stream: numbers it, keeps it for RESUME, and writes it if a socket is there. */
+  /** Numbers the dispatch, keeps it for RESUME and writes it to the socket, if the session has one. */
   deliver(body: DispatchBody): void;
 }
 
@@ -86,10 +86,10 @@ export interface Recipient {
 export interface AudienceList {
   readonly sessions: readonly Recipient[];
   /**
-   * Until when it is right, Unix milliseconds: the end of a time-out changes what a member may see, and no fact tells
-   * of it. Infinite for lists that no time-out bears on.
+   * When the list expires, Unix milliseconds: the end of a time-out changes what a member may see, without a fact.
+   * Infinite for lists that depend on no time-out.
    */
   readonly untilMs: number;
-  /** The sessions by user, made when first asked for. */
+  /** The sessions by user, built on first use. */
   byUser: ReadonlyMap<string, readonly Recipient[]> | null;
 }

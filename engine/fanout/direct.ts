@@ -1,7 +1,7 @@
 import type { ApplicationId } from '../../protocol/ids.ts';
 import type { Recipient } from './body.ts';
 
-/** Which sessions of a user something is for; those it is for must also be let to hear it. Plain data. */
+/** Selects sessions of a user. A selected session must also be allowed to receive the dispatch. Plain data. */
 export interface SessionFilter {
   /** Those of the person themselves. */
   readonly own: boolean;
@@ -20,7 +20,7 @@ export const applicationSessions = (applicationId: ApplicationId): SessionFilter
   applications: [applicationId],
 });
 
-/** A session by name, with what decides what it may hear. Plain data. */
+/** A reference to a session, with the fields that decide what it may receive. Plain data. */
 export type SessionRef = Pick<Recipient, 'sessionId' | 'userId' | 'intents' | 'bot' | 'authorization'>;
 
 export const refOf = ({ sessionId, userId, intents, bot, authorization = null }: SessionRef): SessionRef => ({
@@ -28,8 +28,8 @@ export const refOf = ({ sessionId, userId, intents, bot, authorization = null }:
 });
 
 /**
- * What an aggregate tells people by way of their owners is a stream as well, under another name than its id. Who is told
- * is few of many, and each on a way of their own: each session has its own number.
+ * Dispatches that an aggregate sends to users through their owner shards are a second stream of the aggregate, named
+ * differently from its id. Few users receive each one, by separate routes, so every session has its own cursor.
  */
 const MARK = '@';
 
@@ -37,5 +37,5 @@ export const directStream = (ownerId: string): string => MARK + ownerId;
 
 export const isDirect = (streamId: string): boolean => streamId.startsWith(MARK);
 
-/** Not a stream: since when a session is, Unix milliseconds. What was told before is no matter of it. */
+/** Not a stream: the start of a session, Unix milliseconds. Dispatches from before it are not for the session. */
 export const SINCE = directStream('');

@@ -75,7 +75,7 @@ interface Given<S extends Shape, T extends readonly AnyTopic[]> {
   readonly missing: Refusal;
   /** Each command and each fact of the aggregate has its row in one of them. */
   readonly topics: Forgotten<S, T> extends never ? T : { readonly forgotten: Forgotten<S, T> };
-  /** Rows that `authorize` looks at; absent: none. */
+  /** Rows that `authorize` reads; absent when it reads none. */
   readonly needs?: (needs: S['needs'], state: S['state'], authority: Authority) => S['needs'];
   /** Whether the caller may at all; absent: every command sees to it itself. */
   readonly authorize?: (state: S['state'], request: Request<S>, env: S['env']) => Refusal | null;

@@ -2,17 +2,17 @@ import type { FreshId } from '../../protocol/ids.ts';
 import type { Splits } from '../../protocol/permissions.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 
-/** What time and identity a rule may use: handed in, so that rules stay pure and a test can replay them. */
+/** The time and ids that a rule may use. They are arguments, so that rules stay pure and tests can replay them. */
 export interface Env {
-  /** Unix milliseconds when the command was taken up. */
+  /** When the command was accepted for decision, Unix milliseconds. */
   readonly nowMs: number;
   /** The next snowflake of this shard; strictly ascending. */
   nextId(): FreshId;
-  /** Older permission bits that still stand in for newer ones, by the date in force; none when absent. */
+  /** Older permission bits that still imply newer ones at the date in force; absent when there are none. */
   readonly splits?: Splits;
 }
 
-/** A rule's answer: a value and the facts that make it true, or the platform's refusal. */
+/** The result of a rule: a value and the facts that make it true, or the platform's refusal. */
 export type Outcome<Value, Fact> =
   | { readonly ok: true; readonly value: Value; readonly facts: readonly Fact[] }
   | { readonly ok: false; readonly refusal: Refusal };

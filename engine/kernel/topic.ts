@@ -26,9 +26,9 @@ export interface Shape {
 export type CommandRow<S extends Shape, Input, Value> = S['row'] & {
   /** It may be sent to the owner again without a key: done twice, it leaves everything as done once. */
   readonly repeatable?: true;
-  /** Nobody waits for it, and many come at once: it stands back behind what clients ask for. */
+  /** No client waits for it and many arrive at once: commands of clients are queued before it. */
   readonly background?: true;
-  /** Rows to read before it is decided; absent: none. */
+  /** Rows to load before `decide`; absent when it needs none. */
   readonly needs?: (input: Input, state: S['state'], by: By) => S['needs'];
   readonly decide: (
     state: S['state'],

@@ -13,7 +13,7 @@ export const attach = (state: LobbyState, sessions: readonly SessionRef[]): void
   for (const session of sessions) state.sessions.set(session.sessionId, session);
 };
 
-/** Replaces a member; a new one comes last. */
+/** Replaces a member; a new member is added last. */
 export const enter = (state: LobbyState, member: LobbyMember): void => {
   state.members.set(member.user.id, member);
 };
@@ -31,7 +31,7 @@ export const aboutMember = (state: LobbyState, member: LobbyMember) => ({
   application_id: state.lobby.application_id,
 });
 
-/** Tells the others whether a member is connected, when these sessions were the first or the last ones. */
+/** Notifies the other members when these sessions were the member's first or last ones. */
 export function connectionTold(
   state: LobbyState,
   userId: UserId,

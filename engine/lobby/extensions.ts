@@ -33,7 +33,7 @@ export type LobbyExtensionObject = LobbyObject & {
 
 type ExtensionCommands = {
   getBeyond: { input: object; value: LobbyExtensionObject };
-  /** For the application's server, for the host, and for who made the lobby while it has no host. */
+  /** For the application's server, the host, and the creator of the lobby while it has no host. */
   setSettings: { input: { readonly change: SettingsChange }; value: LobbyExtensionObject };
   /** Enters the caller without a secret. */
   enterLobby: {
@@ -67,7 +67,7 @@ function refusedCaller(state: LobbyState, by: By): Refusal | null {
   return isKnown ? null : refusal('MISSING_ACCESS');
 }
 
-/** Who steers a lobby: its application's server, its host, or while there is none the member who came first. */
+/** Who controls a lobby: its application's server, its host, or, without a host, the member who joined first. */
 function refusedWithoutRules(state: LobbyState, by: By): Refusal | null {
   const no = refusedCaller(state, by);
   if (no || by.bot || by.system) return no;
@@ -211,7 +211,7 @@ export const extensions: LobbyTopic<
   },
 };
 
-/** What time and those who come and go do to host and ready check. */
+/** How time, joining and leaving change the host and the ready check. */
 export const extensionSettling = (state: LobbyState, nowMs: number): LobbyOutcomeFact[] => [
   ...hostFacts(state, nowMs),
   ...readyFacts(state, nowMs),

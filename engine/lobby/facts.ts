@@ -27,7 +27,7 @@ export type LobbyFacts = {
     readonly expiresMs: number;
   };
   lobbyUpdated: { readonly lobby: Lobby };
-  /** Since when it is idle has changed, which is nobody's dispatch. */
+  /** The start of its idle time changed; no client is notified. */
   lobbySettled: { readonly lobby: Lobby };
   lobbyDeleted: { readonly lobby: Lobby; readonly memberIds: readonly UserId[] };
   /** `sessions`: those the user has open in the application; they are not stored. */
@@ -73,12 +73,12 @@ export type LobbyFacts = {
   };
   /** The session asks where its call is once more. */
   lobbyVoiceRepeated: { readonly userId: UserId };
-  /** Something was said in the linked channel, or changed there. */
+  /** A message was created or changed in the linked channel. */
   lobbyChannelMessage: { readonly guildId: GuildId; readonly news: ChannelMessageNews };
 };
 export type LobbyFact = FactOf<LobbyFacts>;
 
-/** A message of a linked channel, as its own dispatch tells it. */
+/** A message of a linked channel, as in its own dispatch. */
 export type ChannelMessageNews =
   | { readonly kind: 'created' | 'updated'; readonly message: ChannelMessage }
   | { readonly kind: 'deleted'; readonly messageId: string };

@@ -9,9 +9,9 @@ function connectedIds({ sessions }: LobbyState): ReadonlySet<string> {
 }
 
 /**
- * Who is host from now on: whoever is, while connected, and for the time of grace without; then the member who has
- * been in the lobby longest and is connected. While nobody is connected it stays with who had it. The same lobby, with
- * the same members connected, always elects the same host.
+ * Elects the host: the current host while connected and during the grace period; then the connected member who joined
+ * first. Without connected members the host does not change. The same lobby with the same connected members always
+ * elects the same host.
  */
 export function electedHost(state: LobbyState, nowMs: number): UserId | null {
   const { lobby, members, hostAwayMs } = state;
@@ -26,7 +26,7 @@ export function electedHost(state: LobbyState, nowMs: number): UserId | null {
   return isMember ? hostId : null;
 }
 
-/** When the host's grace is over, Unix milliseconds; null while it is not running, or nobody else is there. */
+/** When the host's grace period ends, Unix milliseconds; null while it does not run or no other member is connected. */
 export function hostDueMs({ lobby, sessions, hostAwayMs }: LobbyState): number | null {
   const { host_grace_seconds: graceSec } = settingsOf(lobby);
   if (graceSec === null || hostAwayMs === null || sessions.size === 0) return null;

@@ -16,7 +16,7 @@ type LinkCommands = {
   unlinkLobby: { input: { readonly channelId: ChannelId }; value: LobbyObject };
   /** The linked channel has changed. For the server itself. */
   linkedChannelChanged: { input: { readonly channel: GuildChannel }; value: null };
-  /** Whether an invite to the linked channel may be made, for whom; answers where. */
+  /** Checks whether an invite to the linked channel may be created for a user; the value is the channel. */
   authorizeInvite: {
     input: { readonly userId: UserId };
     value: { readonly guildId: GuildId; readonly channelId: ChannelId };

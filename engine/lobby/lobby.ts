@@ -11,7 +11,7 @@ export interface Lobby extends LobbyFields {
   readonly application_id: ApplicationId;
   /** Made by a client with a secret: clients may join and leave it, and it cannot be linked. */
   readonly by_secret: boolean;
-  /** Unix milliseconds since which nobody has been connected; null while somebody is, or it is linked. */
+  /** Unix milliseconds since which no member is connected; null while one is, or while the lobby is linked. */
   readonly idle_since_ms: number | null;
   readonly linked: LobbyLink | null;
   /** What it has beyond the platform's; absent: nothing. */
@@ -20,10 +20,10 @@ export interface Lobby extends LobbyFields {
   readonly host_id?: UserId | null;
 }
 
-/** The channel that shows what is said in a lobby, and the other way round. */
+/** The channel that mirrors the messages of a lobby, and the reverse. */
 export interface LobbyLink {
   readonly guild_id: GuildId;
-  /** As the guild last told it. */
+  /** As the guild last sent it. */
   readonly channel: GuildChannel;
   readonly linked_by: UserId;
   readonly linked_at: string;
@@ -83,7 +83,7 @@ export interface LobbySettings {
   readonly max_members: number | null;
   /** Only the application's server adds members. */
   readonly locked: boolean;
-  /** Keyed hash, hexadecimal. Asked of who joins without the secret. */
+  /** Keyed hash, hexadecimal. Required from users who join without the secret. */
   readonly password_hash: string | null;
   /** Only these may join; null: everyone. */
   readonly invited: readonly UserId[] | null;
@@ -93,13 +93,13 @@ export interface LobbySettings {
   readonly game: string | null;
 }
 
-/** Asks everyone who is connected whether they are ready. One at a time in a lobby. */
+/** A poll of the connected members on whether they are ready. A lobby has one at a time. */
 export interface ReadyCheck {
   readonly id: string;
   readonly started_by: UserId;
   /** Unix milliseconds. */
   readonly ends_ms: number;
-  /** Of who was asked; null: no answer yet. */
+  /** By the user who was asked; null without an answer so far. */
   readonly answers: ReadonlyMap<UserId, boolean | null>;
   readonly status: 'open' | 'passed' | 'declined' | 'timed_out' | 'cancelled';
 }
@@ -126,7 +126,7 @@ export interface LobbyState {
   readonly members: Map<UserId, LobbyMember>;
   /** Window on messages. `null`: known not to exist. */
   readonly messages: Map<MessageId, LobbyMessage | null>;
-  /** Open sessions of members in the lobby's application, by session id. They keep it alive and hear of it. */
+  /** Open sessions of members in the lobby's application, by session id. They keep it alive and receive its dispatches. */
   readonly sessions: Map<string, SessionRef>;
   readonly voiceStates: Map<UserId, LobbyVoiceState>;
   /** Unix milliseconds since which the host has had no session here; null while it has one. */

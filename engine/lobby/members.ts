@@ -29,7 +29,7 @@ export interface Person {
   readonly full: boolean;
 }
 
-/** What is to become of one member. Absent: stays as it is; null: taken away. */
+/** A change of one member. An absent field stays; null removes it. */
 export interface MemberDraft {
   readonly metadata?: Metadata | null;
   readonly flags?: number | null;
@@ -54,7 +54,7 @@ type MemberCommands = {
   deleteLobby: { input: object; value: null };
   /** Adds the user, or changes the member. */
   setMember: { input: { readonly person: Person; readonly draft: MemberDraft }; value: LobbyMemberObject };
-  /** The same for many, with who goes. Who does not fit in is left out, and answered for by not being there. */
+  /** Changes many members and removes others. Users beyond the capacity are left out of the lobby and the reply. */
   setMembers: {
     input: {
       readonly entries: readonly {
@@ -67,9 +67,9 @@ type MemberCommands = {
   };
   removeMember: { input: { readonly userId: UserId }; value: null };
   leaveLobby: { input: object; value: null };
-  /** Two accounts have become one: what `from` is here, `to` is from now on. For the server itself. */
+  /** Two accounts were merged: `to` takes over the membership of `from`. For the server itself. */
   mergeMember: { input: { readonly from: UserId; readonly to: Person }; value: null };
-  /** An account is parted: `to` becomes what `from` is here, and `from` stays. For the server itself. */
+  /** An account was split: `to` gets a copy of the membership of `from`, which stays. For the server itself. */
   copyMember: { input: { readonly from: UserId; readonly to: Person }; value: null };
 };
 
@@ -147,7 +147,7 @@ function removal(state: LobbyState, userId: UserId): LobbyOutcomeFact[] {
 
 const roomIn = ({ lobby, members }: LobbyState): number => capacityOf(lobby) - members.size;
 
-/** What a REST answer shows must hold the facts it tells of; they are applied only after the decision. */
+/** A REST reply must show the result of its facts, although they are applied after the decision. */
 export function shownWith(
   state: LobbyState,
   lobby: Lobby,
@@ -201,7 +201,7 @@ function replacing(
 ): LobbyOutcomeFact[] {
   const named = new Set(members.map(({ person }) => person.user.id));
   const facts = [...state.members.keys()].flatMap((id) => (named.has(id) ? [] : removal(state, id)));
-  // The others are gone; of those who are named, all who are in stay.
+  // Members that are not named are removed; named members stay.
   let room = capacityOf(state.lobby) - [...state.members.keys()].filter((id) => named.has(id)).length;
   for (const { person, draft } of lastOfEach(members)) {
     const entered = upsert(state, person, draft, room, env);
@@ -212,7 +212,7 @@ function replacing(
   return facts;
 }
 
-/** Who is named more than once becomes what is said last. */
+/** The last entry of a user who is named more than once counts. */
 const lastOfEach = <Entry extends { readonly person: Person }>(entries: readonly Entry[]): Iterable<Entry> =>
   new Map(entries.map((entry) => [entry.person.user.id, entry])).values();
 
@@ -286,7 +286,7 @@ export const members: LobbyTopic<
     removeMember: { decide: (state, { userId }, _by) => accepted(null, removal(state, userId)) },
     leaveLobby: {
       decide: (state, _input, by) => {
-        // Who was put into a lobby by the application's server is taken out by it.
+        // Members whom the application's server added are removed by the server.
         if (!by.bot && !state.lobby.by_secret && !settingsOf(state.lobby).listed)
           return refused(refusal('MISSING_PERMISSIONS'));
         return accepted(null, removal(state, by.userId));

@@ -28,9 +28,9 @@ type MessageCommands = {
     input: { readonly draft: LobbyMessageDraft } & Wanting;
     value: LobbyMessageObject;
   };
-  /** Whether the caller may read what was said. */
+  /** Checks whether the caller may read the messages. */
   authorizeHistory: { input: object; value: null };
-  /** What the application's own moderation says of a message; replaces what it said before. */
+  /** The verdict of the application's own moderation on a message; replaces the previous one. */
   setModeration: {
     input: { readonly messageId: MessageId; readonly metadata: Metadata };
     value: null;
@@ -99,7 +99,7 @@ function createMessage(
   ]);
 }
 
-/** The events of what is said in the linked channel. A forwarded message has had its event in the lobby. */
+/** The webhook events of messages in the linked channel. A forwarded message already had its event in the lobby. */
 function channelEvents(
   state: LobbyState,
   news: ChannelMessageNews,

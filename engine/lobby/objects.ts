@@ -34,7 +34,7 @@ export const memberObject = (member: LobbyMember): LobbyMemberObject => ({
   ...named(member),
 });
 
-/** A member as the gateway shows it: whole user, and whether a session of the application is there. */
+/** A member as the gateway shows it: the whole user, and whether a session of the application is open. */
 export const gatewayMember = (state: LobbyState, member: LobbyMember) => ({
   user: member.user,
   metadata: member.metadata,
@@ -43,7 +43,7 @@ export const gatewayMember = (state: LobbyState, member: LobbyMember) => ({
   ...named(member),
 });
 
-/** `bot`: for the application itself, which alone hears where its events go. */
+/** `bot`: for the application itself, which alone sees the URL of its events. */
 export function lobbyObject({ lobby, members }: LobbyState, bot: boolean): LobbyObject {
   const { id, application_id, linked } = lobby;
   return {
@@ -84,7 +84,7 @@ export function messageObject(message: LobbyMessage, metadata: Metadata | null =
   return { ...shown, lobby_id: message.channel_id, ...(metadata ? { metadata } : {}) };
 }
 
-/** A message as LOBBY_MESSAGE_CREATE tells it: with the kind of place that it stands in. */
+/** A message as LOBBY_MESSAGE_CREATE sends it: with the type of its channel. */
 export const toldMessage = (message: LobbyMessage, metadata: Metadata | null = null): LobbyMessageObject => ({
   ...messageObject(message, metadata),
   channel_type: GAME_CHANNEL.LOBBY,

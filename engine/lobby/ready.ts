@@ -13,7 +13,7 @@ export const readyObject = (lobbyId: string, { id, started_by, ends_ms, answers,
 
 export type ReadyCheckObject = ReturnType<typeof readyObject>;
 
-/** Where a check stands once who has left is not waited for any more; the very same when nothing has changed. */
+/** The check without the members who left; the same object when nothing changed. */
 function settledCheck(check: ReadyCheck, { members }: LobbyState, nowMs: number): ReadyCheck {
   if (check.status !== 'open') return check;
   const left = [...check.answers.keys()].some((id) => !members.has(id));

@@ -9,7 +9,7 @@ import { gatewayLobby } from './objects.ts';
 import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 import { leavingVoice } from './voice.ts';
 
-/** Commands of the server itself: who is connected, and how long the lobby lives without. */
+/** Commands of the server itself: connected sessions, and the end of lobbies without one. */
 type SessionCommands = {
   /** Answers the lobby as READY shows it; null when the user is not a member. */
   attachSessions: {
@@ -25,7 +25,7 @@ type SessionCommands = {
   changeUser: { input: { readonly user: APIUser }; value: null };
   /** Writes down since when the lobby is idle, when that has changed. */
   settle: { input: object; value: null };
-  /** Its time is over, as far as the store has told. Answers whether it ended with this. */
+  /** Ends the lobby if its idle time is over. The store may know an older state. The value says whether it ended. */
   expire: { input: object; value: boolean };
 };
 
@@ -56,7 +56,7 @@ export const sessions: LobbyTopic<
           const all = [...state.sessions, ...fresh.map((session) => [session.sessionId, session] as const)];
           return gatewayLobby({ ...state, sessions: new Map(all) });
         };
-        // Whoever announces needs no answer, which would be as large as the lobby.
+        // An announcing caller needs no reply, which would be as large as the lobby.
         const value = announce ? null : shown();
         if (fresh.length === 0) return accepted(value);
         return accepted(value, [{ type: 'lobbySessionsAttached', userId, sessions: fresh, announce }]);
@@ -84,7 +84,7 @@ export const sessions: LobbyTopic<
     expire: {
       server: true,
       decide: (state, _input, _by, env) => {
-        // The store may have heard of the lobby before it was loaded, and somebody may have come since.
+        // The store's state may be older: a member may have connected since it was read.
         const settlement = settling(state, env);
         const atMs = idleAtMs(state.lobby);
         if (settlement.length > 0 || atMs === null || atMs > env.nowMs) return accepted(false, settlement);

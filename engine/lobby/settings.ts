@@ -24,7 +24,7 @@ export function withSettings(lobby: Lobby, change: SettingsChange): Lobby {
   const settings = { ...before, ...change };
   const same = keysOf(before).every((key) => before[key] === settings[key]);
   if (same) return lobby;
-  // Without a host nobody is remembered as one.
+  // A lobby without the host setting keeps no host.
   return {
     ...lobby,
     settings,
@@ -35,7 +35,7 @@ export function withSettings(lobby: Lobby, change: SettingsChange): Lobby {
 /** Members that fit in all in all. */
 export const capacityOf = (lobby: Lobby): number => settingsOf(lobby).max_members ?? LIMITS.lobby_members_max;
 
-/** `passwordHash` undefined: who joins has shown the secret, which is more than a password. */
+/** `passwordHash` undefined: the user joins by the secret, which is worth more than the password. */
 export function joinRefusal(
   { lobby, members }: LobbyState,
   userId: UserId,

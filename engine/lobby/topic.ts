@@ -12,7 +12,7 @@ import type { LobbyMember, LobbyState } from './lobby.ts';
 /** A lobby's own facts, and the events that its application wants to be sent with them. */
 export type LobbyOutcomeFact = LobbyFact | WebhookEventFact;
 
-/** A dispatch and the sessions it is for, of which the DISPATCH table takes out those that may not hear it. */
+/** A dispatch and its sessions; the DISPATCH table removes those that may not receive it. */
 export interface LobbyDispatch {
   readonly t: DispatchName;
   readonly d: object;
