@@ -17,9 +17,9 @@ type BanCommands = {
   /** Asked before the list is read from the store. */
   authorizeBanRead: { input: object; value: null };
   getBan: { input: { readonly userId: UserId }; value: Ban };
-  /** Bans a member, or a user who is none. Banning again changes nothing and is no error. */
+  /** Bans a user, member or not. A second ban changes nothing and is no error. */
   banUser: { input: { readonly userId: UserId }; value: null };
-  /** At most `LIMITS.bulk_ban_users_max` users; each stands or falls alone, and none at all is a refusal. */
+  /** At most `LIMITS.bulk_ban_users_max` users. Each succeeds or fails on its own; refused when none succeeds. */
   banUsers: {
     input: { readonly userIds: readonly UserId[] };
     value: { readonly banned: readonly UserId[]; readonly failed: readonly UserId[] };

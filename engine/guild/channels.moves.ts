@@ -13,7 +13,7 @@ import { sectionOf } from './channels.shapes.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 
-/** Where a channel is to go. Positions are taken as they are; of equal ones the older channel stands first. */
+/** The target of a channel's move. Positions are stored as given; equal ones are ordered by age, oldest first. */
 export interface ChannelMove {
   readonly id: ChannelId;
   readonly position?: number | null;
@@ -125,7 +125,7 @@ function moved(
   return accepted({ ...channel, parent_id: parentId, position, permission_overwrites: [...overwrites] });
 }
 
-/** In a channel or category; in the guild when there is none. */
+/** In a channel or category; in the guild without one. */
 function manages(guild: Guild, by: By, channel: GuildChannel | undefined, nowMs: number): boolean {
   const bits = channel ? bitsIn(guild, by, channel, nowMs) : bitsOf(guild, by, nowMs);
   return (bits & P.MANAGE_CHANNELS) !== 0n;

@@ -10,7 +10,7 @@ import { type AuditDraft, type AuditFact, auditEntry, changesOf } from './auditi
 import { bitsIn, bitsOf } from './caller.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 
-/** An overwrite as a request states it; absent bits are none, an absent type is told from the id. */
+/** An overwrite as a request states it; absent bits mean none, and an absent type is derived from the id. */
 export interface OverwriteDraft {
   readonly id: string;
   readonly type?: number | null;

@@ -151,7 +151,7 @@ export function shapedFields(
   return accepted(fieldsOf(type, (before ?? {}) as Fields, stated));
 }
 
-/** The fields of a new channel of which only the name is told. */
+/** The fields of a new channel of which only the name is given. */
 export const newFields = (type: number, name: string): Fields => fieldsOf(type, {}, { name });
 
 function fieldsOf(type: number, was: Fields, stated: Fields): Fields {

@@ -34,7 +34,7 @@ import { voiceEnds } from './voice.states.ts';
 export type { ChannelDraft, ChannelMove, OverwriteDraft };
 
 type ChannelCommands = {
-  /** `withLinking`: with what tells which of them a lobby can be linked to. */
+  /** `withLinking` adds which of them a lobby can be linked to. */
   listChannels: { input: { readonly withLinking?: boolean }; value: GuildChannel[] };
   getChannel: { input: { readonly channelId: ChannelId }; value: GuildChannel };
   createChannel: { input: { readonly draft: ChannelDraft & { readonly name: string } }; value: GuildChannel };
@@ -51,7 +51,7 @@ type ChannelCommands = {
   deleteOverwrite: { input: { readonly channelId: ChannelId; readonly overwriteId: string }; value: null };
 };
 
-/** Fields of a channel that the audit log tells apart; overwrites have entries of their own. */
+/** Fields of a channel that the audit log lists; overwrites have entries of their own. */
 const AUDITED = [
   'name',
   'type',
@@ -128,7 +128,7 @@ function firstOverwrites(
   return no ? refused(no) : read;
 }
 
-/** Channels are managed by who may do so in their category, or in the guild where there is none. */
+/** Managing a channel requires the permission in its category, or in the guild for a channel without one. */
 function managesRefusal(guild: Guild, by: By, parentId: ChannelId | null, nowMs: number): Refusal | null {
   const parent = parentId ? guild.channels.get(parentId) : undefined;
   const bits = parent ? bitsIn(guild, by, parent, nowMs) : bitsOf(guild, by, nowMs);
@@ -334,7 +334,7 @@ function applyChannelDeleted(guild: Guild, fact: ChannelFacts['channelDeleted'])
   touchAudiences(guild);
 }
 
-/** Those who come to see the channel get it made, those who lose it get it deleted, the rest an update. */
+/** Sessions that gain sight of the channel receive CHANNEL_CREATE, those that lose it CHANNEL_DELETE, the others an update. */
 function updateDispatches(guild: Guild, channel: GuildChannel, before: Sight | null): Dispatch[] {
   const update = (to: Dispatch['to']): Dispatch => ({ t: 'CHANNEL_UPDATE', d: channel, to });
   const changes = visibilityChanges(guild, before);
@@ -360,7 +360,7 @@ export const channels: GuildTopic<ChannelCommands, keyof ChannelFacts> = {
     deleteChannel: { decide: deleteChannel },
     moveChannels: { decide: moveChannels },
     setOverwrite: {
-      // Whether it is a member's is told from the roles; an unknown id needs one look into the members.
+      // An id that is no role may be a member's, which needs one lookup.
       needs: ({ overwrite: { id } }, guild) =>
         guild.roles.has(id as never) ? {} : { members: [id as By['userId']] },
       decide: setOverwrite,

@@ -9,18 +9,18 @@ import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
 
-/** How the owner of a user says it among shards, where what is said may be overtaken; absent in a process that is alone. */
+/** Order among shards, where updates may overtake each other; absent in a standalone process. */
 export interface Word {
-  /** Ascending for each user, over changes of owner too: what was said before counts no more. */
+  /** Ascending for each user, also over changes of owner; an update with a lower number is dropped. */
   readonly n?: number;
-  /** It was said to an earlier owner of the guild: this one has not heard of it, and its clients may not have either. */
+  /** Repeats an update that an earlier owner of the guild received: this owner and its clients may not have it. */
   readonly again?: boolean;
 }
 
 /** Numbers of users who are offline that a guild remembers beyond its online ones: late words are seconds late. */
 const NUMBERS_MAX = 4096;
 
-/** Commands whose facts are never stored: they are lost with the process, and nobody minds. */
+/** Commands whose facts are never stored: they end with the process. */
 type EphemeralCommands = {
   startTyping: { input: { readonly channelId: ChannelId }; value: null };
   /** The merged presence of all the user's sessions; `null`: offline. Nothing happens when it is as before. */

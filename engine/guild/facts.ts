@@ -136,10 +136,10 @@ export type EphemeralFacts = {
   typingStarted: { readonly channelId: ChannelId; readonly userId: UserId; readonly atMs: number };
   /** `presence` null: went offline. */
   presenceChanged: { readonly userId: UserId; readonly presence: GatewayPresenceUpdate | null };
-  /** The number of what was said last of the user's presence. */
+  /** The number of the latest update of the user's presence. */
   presenceHeard: { readonly userId: UserId; readonly n: number };
   voiceStateChanged: { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
-  /** The user asked for what is so already: to be told where to connect once more. */
+  /** The user asked for the state that holds already: the voice server is sent again. */
   voiceStateRepeated: { readonly userId: UserId };
 };
 

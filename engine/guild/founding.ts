@@ -17,7 +17,7 @@ import { newMember } from './members.joining.ts';
 
 interface NewChannel {
   readonly name: string;
-  /** A category's number stands for all that follow it, up to the next category. */
+  /** A category's number applies to all channels behind it, up to the next category. */
   readonly type: number;
 }
 
@@ -32,7 +32,7 @@ export type GuildChoice = Pick<
   | 'afk_timeout'
 >;
 
-/** What a guild starts with unless told otherwise: one place to write and one to talk. */
+/** The default channels of a new guild: one for text and one for voice. */
 const FIRST_CHANNELS: readonly NewChannel[] = [
   { name: 'Text Channels', type: CHANNEL.GUILD_CATEGORY },
   { name: 'general', type: CHANNEL.GUILD_TEXT },

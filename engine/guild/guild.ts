@@ -39,7 +39,7 @@ export interface Guild {
   readonly users: Map<UserId, APIUser | null>;
   /** Presence of the users that are online here; absent is offline. */
   readonly presences: Map<UserId, GatewayPresenceUpdate>;
-  /** Among shards: the number of what was said last of a user's presence; the longest ago first. */
+  /** Among shards: the number of the latest presence update of a user; least recently updated first. */
   readonly presenceNumbers: Map<UserId, number>;
   readonly voiceStates: Map<UserId, GatewayVoiceState>;
   /** What voice channels have only while they live; absent is nothing. Never on the channel object. */
@@ -56,7 +56,7 @@ export interface Guild {
   readonly pins: Map<ChannelId, ReadonlyMap<MessageId, number>>;
   /** Window on who has reacted, as `Reacted` has it. */
   readonly reacted: Map<string, boolean>;
-  /** It is deleted: it answers nothing any more, and who is to be told of that is read from it. */
+  /** The guild is deleted: it answers no command, and only the audience of GUILD_DELETE is read from it. */
   gone: boolean;
   /** Recent nonces for `enforce_nonce`: `author:nonce` to message; bounded by count and age. */
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
@@ -67,7 +67,7 @@ export interface Guild {
 /** Ephemeral data of a voice channel. */
 export interface LiveVoiceChannel {
   readonly status: string | null;
-  /** Unix milliseconds at which the first of its members joined; null: nobody is in it. */
+  /** Unix milliseconds at which the first of its members joined; null for an empty call. */
   readonly startedMs: number | null;
 }
 

@@ -69,7 +69,7 @@ type InfoCommands = {
   myGuild: { input: { readonly withCounts: boolean }; value: MyGuild };
   previewGuild: { input: object; value: APIGuildPreview };
   updateGuild: { input: { readonly draft: GuildDraft }; value: APIGuild };
-  /** For the operator: whoever calls it has read all members before. */
+  /** For the operator; the caller has read all members before. */
   deleteGuild: { input: { readonly memberIds: readonly UserId[] }; value: null };
 };
 
@@ -294,7 +294,7 @@ export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
   facts: {
     guildCreated: {
       apply: applyGuildCreated,
-      // Sessions learn of a guild by subscribing to it; at its founding nobody has yet.
+      // Sessions receive a guild when they subscribe; a new guild has no subscribers.
       dispatches: () => [],
     },
     guildUpdated: noting({

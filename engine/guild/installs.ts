@@ -108,7 +108,7 @@ function newRole(
   return { ...blank, name, permissions: granted, managed: true, tags: { bot_id: botId } };
 }
 
-/** Applications that come into a guild. */
+/** Applications that are added to a guild. */
 export const installs: GuildTopic<InstallCommands, keyof Record<never, object>> = {
   commands: {
     installBot: {

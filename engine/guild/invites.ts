@@ -32,7 +32,7 @@ export interface CreateInvite {
   readonly reuse: string | null;
   /** Invites the guild has; read from the store, so the bound is met to within what happens at the same time. */
   readonly inviteCount: number;
-  /** Codes of invites whose time is over, as far as the store has told: they are cleared away with this command. */
+  /** Codes of expired invites as the store knows them; this command removes them. */
   readonly expired: readonly string[];
 }
 
@@ -128,7 +128,7 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
       apply: (guild, { invite }) => {
         guild.invites.set(invite.code, invite);
       },
-      // How often an invite was used is nobody's dispatch.
+      // No dispatch carries the number of uses.
       dispatches: () => [],
     },
     inviteDeleted: {

@@ -11,7 +11,7 @@ const READING_AND_WRITING = P.VIEW_CHANNEL | P.SEND_MESSAGES;
 /** What a channel says besides to a game that looks for one to link its lobby to. */
 interface Linkable {
   readonly is_linkable: boolean;
-  /** Whether everyone in the guild reads and writes there, so that a lobby shows nobody what was not for them. */
+  /** Whether every member may read and write there, so that a linked lobby reveals nothing to its members. */
   readonly is_viewable_and_writeable_by_all_members: boolean;
 }
 

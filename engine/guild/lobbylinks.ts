@@ -38,7 +38,7 @@ type LobbyLinkCommands = {
     input: { readonly channelId: ChannelId; readonly lobbyId: ChannelId | null };
     value: GuildChannel;
   };
-  /** What a member of the linked lobby has said there. For the server itself. */
+  /** A message that a member of the linked lobby wrote there. For the server itself. */
   writeFromLobby: {
     input: {
       readonly channelId: ChannelId;
@@ -128,7 +128,7 @@ export const lobbyLinks: GuildTopic<LobbyLinkCommands, never> = {
   facts: {},
 };
 
-/** What a lobby is to hear of the channel that it is linked to. */
+/** Changes of a linked channel that its lobby must receive. */
 export interface LinkNews {
   readonly lobbyId: ChannelId;
   readonly applicationId: ApplicationId;

@@ -3,7 +3,7 @@ import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { Member } from './guild.ts';
 
-/** What one GUILD_MEMBERS_CHUNK, an answer or a part of the answer to a Request Guild Members (op 8), tells. */
+/** One GUILD_MEMBERS_CHUNK: the reply to a Request Guild Members (op 8), or a part of it. */
 interface FoundMembers {
   readonly guildId: GuildId;
   readonly members: readonly Member[];

@@ -69,7 +69,7 @@ const targets = (input: { readonly userId: UserId }): Needs => ({ members: [inpu
 export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
   commands: {
     getMember: {
-      // A user who is no member is unknown in one of two ways, and only the users' table can tell which.
+      // The table of users decides between an unknown member and an unknown user.
       needs: ({ userId }, guild) => (guild.members.get(userId) ? {} : { members: [userId], users: [userId] }),
       decide: (guild, { userId }) => {
         const member = guild.members.get(userId);
@@ -234,7 +234,7 @@ function addMember(
     env.nowMs,
   );
   const facts = joinFacts(guild, member, env);
-  // The operator is no user, so for what they do the log has nobody to name.
+  // The operator is no user, so the audit log has no user to name.
   if (user.bot && !by.system) {
     facts.push(auditEntry(env, by, { actionType: AUDIT.BOT_ADD, targetId: input.userId }));
   }

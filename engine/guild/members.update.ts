@@ -125,7 +125,7 @@ const roles: Step = (draft, change) => {
   return set(draft, { roles: wanted });
 };
 
-/** Why a caller may not give or take a role: it must exist, be meant for hands, and stand below their own highest. */
+/** Why a caller may not give or take a role: it must exist, not be managed, and be below the caller's highest role. */
 export function roleRefusal(guild: Guild, by: By, roleId: RoleId): Refusal | null {
   const role = guild.roles.get(roleId);
   if (!role) return refusal('UNKNOWN_ROLE');

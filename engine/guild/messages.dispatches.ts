@@ -8,7 +8,7 @@ type MessageDispatches = {
   readonly [N in keyof MessageFacts]: (guild: Guild, fact: MessageFacts[N]) => readonly Dispatch[];
 };
 
-/** A member without the user it stands beside. */
+/** A member without its user, which the payload names beside it. */
 function partOf({ user: _user, ...member }: Member): Omit<Member, 'user'> {
   return member;
 }
@@ -47,7 +47,7 @@ function pinsUpdated(guild: Guild, channelId: ChannelId, lastPinMs: number | nul
   return { t: 'CHANNEL_PINS_UPDATE', d, to: { kind: 'channel', channelId } };
 }
 
-/** The message as it now stands, when the window has it. */
+/** The current message, if the window holds it. */
 function restated(guild: Guild, messageId: StoredMessage['id']): readonly Dispatch[] {
   const message = guild.messages.get(messageId);
   return message ? [updated(guild, message)] : [];

@@ -22,7 +22,7 @@ interface GuildScope extends Scope {
   readonly channel: GuildChannel;
 }
 
-/** @returns 10003, 40058 and 50008 for channels that have no messages; 10013 for a caller nobody knows. */
+/** @returns 10003, 40058 and 50008 for channels that have no messages; 10013 for an unknown caller. */
 export function scopeIn(guild: Guild, channelId: ChannelId, by: By, env: Env): Reply<GuildScope> {
   const channel = guild.channels.get(channelId);
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));

@@ -37,7 +37,7 @@ const needsMessage = ({ channelId, messageId }: Omit<EmojiInput, 'emoji'>): Need
   messages: [{ channelId, id: messageId }],
 });
 
-/** What the channel sees; whoever adds a reaction is shown as a member. */
+/** The dispatch to the channel; the user who adds a reaction is shown as a member. */
 function shown(guild: Guild, fact: ReactionFact): readonly Dispatch[] {
   const { t, d } = reactionPayload(fact, guild.id);
   const member = fact.type === 'reactionAdded' ? guild.members.get(fact.userId) : null;

@@ -51,7 +51,7 @@ type RoleCommands = {
   deleteRole: { input: { readonly roleId: RoleId }; value: null };
 };
 
-/** Fields of a role that the audit log tells apart. */
+/** Fields of a role that the audit log lists. */
 const AUDITED = [
   'name',
   'permissions',
@@ -74,7 +74,7 @@ const ladderOf = (guild: Guild): APIRole[] =>
 /** All roles from the lowest, @everyone, to the highest. */
 export const rolesByRank = (guild: Guild): APIRole[] => [...guild.roles.values()].sort(compareRoles);
 
-/** The facts that give every role of a ladder the position it stands at. */
+/** The facts that give every role of the order its position. */
 const renumbered = (ladder: readonly APIRole[]): GuildFact[] =>
   ladder.flatMap((role, i) =>
     role.position === i + 1 ? [] : [{ type: 'roleUpdated' as const, role: { ...role, position: i + 1 } }],
@@ -259,7 +259,7 @@ function deleteRole(
 ): Outcome<null, GuildFact> {
   const role = guild.roles.get(roleId);
   if (!role) return refused(refusal('UNKNOWN_ROLE'));
-  // A managed role goes with the integration it stands for.
+  // A managed role is deleted with its integration.
   if (role.managed || roleId === everyoneRoleOf(guild.id)) return refused(refusal('INVALID_ROLE'));
   if (!mayEditRole(guild, by, role)) return refused(refusal('MISSING_PERMISSIONS'));
   return accepted(null, [

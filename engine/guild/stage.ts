@@ -12,7 +12,7 @@ import type { GuildFact, StageFacts } from './facts.ts';
 import type { Guild, StageInstance } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
 
-/** 1: listed for everyone, which is retired and only kept as it was said; 2: for the guild. */
+/** 1: public, which is retired and only stored; 2: for the guild. */
 type StagePrivacy = 1 | 2;
 
 type StageCommands = {

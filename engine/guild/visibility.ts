@@ -5,7 +5,7 @@ import type { Dispatch } from '../kernel/dispatch.ts';
 import { channelPermissions } from '../permissions/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 
-/** What a fact can change for whom; absent means "any". Narrow it: the cost is users times channels. */
+/** The channels and users whose sight a fact can change; absent means any. Narrow it: the cost is users times channels. */
 interface Reach {
   readonly userIds?: Iterable<UserId>;
   readonly channelIds?: Iterable<ChannelId>;

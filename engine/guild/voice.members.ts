@@ -40,7 +40,7 @@ export function seatOf(guild: Guild, userId: UserId, nowMs: number): VoiceMember
 export type VoiceChange =
   | { readonly type: 'seated'; readonly voiceMember: VoiceMember }
   | { readonly type: 'unseated'; readonly userId: UserId }
-  /** The channel is gone, and with it the seats in it: nobody is unseated one by one. */
+  /** The channel was deleted with its voice members; they are not removed one by one. */
   | { readonly type: 'ended'; readonly channelId: ChannelId };
 
 /** Facts that may change what seats say: one user's, or anyone's. All others do not. */
@@ -103,7 +103,7 @@ export function voiceChanges(
   return [...[...ended].map((channelId) => ({ type: 'ended', channelId }) as const), ...changes];
 }
 
-/** When the next time-out of someone in voice ends, Unix milliseconds; null: nobody in voice is in one. */
+/** When the next time-out of a member in voice ends, Unix milliseconds; null without one. */
 export function nextTimeoutEndMs(guild: Guild, nowMs: number): number | null {
   let earliest = Number.POSITIVE_INFINITY;
   for (const userId of guild.voiceStates.keys()) {

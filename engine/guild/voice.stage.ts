@@ -37,7 +37,7 @@ export function changeOnStage(guild: Guild, wish: StageWish, by: By, env: Env): 
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
   const held = bitsIn(guild, by, channel, env.nowMs);
   const own = by.userId === wish.userId;
-  // Whoever cannot see the channel is not told that someone is in it.
+  // A caller who cannot see the channel does not learn that someone is in it.
   if (!own && (held & P.VIEW_CHANNEL) === 0n) return refused(refusal('UNKNOWN_VOICE_STATE'));
   if (channel.type !== CHANNEL.GUILD_STAGE_VOICE) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
   if (channel.id !== state.channel_id) return refused(refusal('UNKNOWN_VOICE_STATE'));

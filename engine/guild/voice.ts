@@ -38,7 +38,7 @@ type VoiceCommands = {
   };
   /** For the calls: the user has been silent in a channel for long. Does nothing when it has left that channel. */
   moveToAfk: { input: { readonly userId: UserId; readonly channelId: ChannelId }; value: null };
-  /** For streams: whether the user shows one there. Does nothing when the user has left, or is there with another session. */
+  /** For streams: whether the user streams. Does nothing when the user has left or is connected by another session. */
   showStreaming: {
     input: {
       readonly userId: UserId;
@@ -68,7 +68,7 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
         if (!channel) return refused(refusal('UNKNOWN_VOICE_STATE'));
         const held = bitsIn(guild, by, channel, env.nowMs);
         const own = by.userId === userId;
-        // Whoever cannot see the channel is not told that someone is in it.
+        // A caller who cannot see the channel does not learn that someone is in it.
         if (!own && (held & P.VIEW_CHANNEL) === 0n) return refused(refusal('UNKNOWN_VOICE_STATE'));
         if (!own && (held & P.CONNECT) === 0n) return refused(refusal('MISSING_PERMISSIONS'));
         return accepted(current(guild, state));
@@ -80,7 +80,7 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
       decide: (guild, { userId, sessionId, channelId }, by) => {
         if (!by.system) return refused(refusal('MISSING_PERMISSIONS'));
         const state = guild.voiceStates.get(userId);
-        // Whoever has moved on meanwhile is another call's business.
+        // A user who has moved meanwhile belongs to another call.
         if (state?.session_id !== sessionId || state.channel_id !== channelId) return accepted(null);
         return accepted(null, [changed(leftVoice(state, guild.members.get(userId)))]);
       },
@@ -167,7 +167,7 @@ function setVoiceState(
   }
   const channel = guild.channels.get(wish.channelId);
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
-  // Who is there already may mute and unmute whatever has become of its right to enter.
+  // A connected user may mute and unmute even after losing the permission to connect.
   if (before?.channel_id !== channel.id || before.session_id !== wish.sessionId) {
     const held = channelPermissions(guild, userId, channel, env.nowMs);
     const no = voiceRefusal(guild, channel, held, userId);

@@ -69,7 +69,7 @@ function playSound(
   if (state?.channel_id !== channelId) return refused(refusal('UNKNOWN_VOICE_STATE'));
   const { deaf, self_deaf, mute, suppress } = state;
   if (deaf || self_deaf || mute || suppress) return refused(refusal('CANNOT_SEND_VOICE_EFFECT'));
-  // Guilds have no sounds of their own here, so whatever is said to come from one is not known.
+  // Guilds have no sounds of their own here, so a sound of a guild is unknown.
   const sound = sourceGuildId === null ? defaultSound(soundId) : undefined;
   if (!sound) return refused(refusal('UNKNOWN_SOUND'));
   return accepted(null, [{ type: 'soundPlayed', channelId, userId: by.userId, sound }]);

@@ -24,9 +24,9 @@ const REGION = 'local';
 
 /** A call in a private channel, from the first who joins to the last who leaves. Lost with the process. */
 export interface PrivateCall {
-  /** The message that tells of it in the channel. */
+  /** The message of the call in the channel. */
   readonly messageId: MessageId;
-  /** Who is rung, and until when (Unix milliseconds). Nobody in the call is among them. */
+  /** The users who are rung, and until when (Unix milliseconds). Users in the call are not among them. */
   readonly ringing: readonly UserId[];
   readonly ringUntilMs: number;
   /** Everyone who has been in it, in the order of their first joining. */
@@ -42,7 +42,7 @@ interface Callable {
   readonly messages: ReadonlyMap<MessageId, StoredMessage | null>;
   /** Both sides of every relationship between the users; null: to be read. */
   relations: readonly StoredRelation[] | null;
-  /** Null: nobody calls. */
+  /** Null without a call. */
   call: PrivateCall | null;
 }
 
@@ -102,7 +102,7 @@ type MessageUpdated = FactOf<Pick<MessageFacts, 'messageUpdated'>>;
 type CallOutcomeFact = CallFact | FactOf<Pick<MessageFacts, 'messageCreated' | 'messageUpdated'>>;
 type Input<K extends keyof CallCommands> = CallCommands[K]['input'];
 
-/** Bots do not take part in calls, and are told nothing of them. */
+/** Bots do not take part in calls and receive no dispatches of them. */
 const people = ({ recipients }: Callable): UserId[] =>
   [...recipients].flatMap(([id, user]) => (user.bot ? [] : [id]));
 
@@ -235,7 +235,7 @@ const voiceStateBody = (voiceState: GatewayVoiceState): object => ({
   ...voiceState,
 });
 
-/** A call that ends changes the message that told of it. */
+/** The end of a call changes the message of the call. */
 const needsCall = (_input: object, { channel, call }: Callable): Needs =>
   call ? { messages: [{ channelId: channel.id, id: call.messageId }] } : {};
 
@@ -326,7 +326,7 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
   },
 };
 
-/** CALL_CREATE for a session that begins while a call is on; null when there is none. */
+/** CALL_CREATE for a session that begins during a call; null without a call. */
 export function callCreate(owner: Callable): object | null {
   const { call } = owner;
   return (
@@ -340,7 +340,7 @@ export const callDelete = (owner: Callable, unavailable = false): object => ({
   ...(unavailable ? { unavailable } : {}),
 });
 
-/** Who is told of a call. */
+/** The recipients of a call's dispatches. */
 export const callAudience = people;
 
 /** Where a voice state of a private call puts its user; null: nowhere any more. */

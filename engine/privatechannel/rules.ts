@@ -76,7 +76,7 @@ export const privateState = (
 /** Commands of a guild's channel that a private channel knows too, under the same names and with the same inputs. */
 type OwnCommands = Pick<MessageCommands, 'authorizeHistory' | 'pinMessage' | 'unpinMessage'> & {
   readonly [K in 'createMessage' | 'updateMessage' | 'deleteMessage']: {
-    /** `game`: the application through which it is done; it may hear of it. */
+    /** `game`: the application through which it is done, which may receive an event. */
     input: MessageCommands[K]['input'] & {
       readonly game?: GameApplication;
       /** Both users have a session of the application that acts for the caller. */
@@ -111,7 +111,7 @@ interface PrivateShape {
 }
 
 interface PrivateEnv extends Env {
-  /** What the database says of the two users; null or absent: nobody has asked, as `reachOf` did not. */
+  /** The relation of the two users in the database; null or absent when it was not loaded. */
   readonly acquaintance?: Acquaintance | null;
 }
 
@@ -234,7 +234,7 @@ const needsMessage = ({ channelId, messageId }: MessageInput): Needs => ({
   messages: [{ channelId, id: messageId }],
 });
 
-/** What goes on in a channel between two users: a guild's rules of messages, without roles, audit or slow mode. */
+/** A channel between two users: a guild's rules of messages, without roles, audit or slow mode. */
 const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
   commands: {
     getChannel: { asks: 'nothing', decide: shown },
@@ -307,7 +307,7 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
         }),
     },
     addReaction: {
-      // Whoever names a message or an emoji that is not there is told so, whatever the two are to each other.
+      // An unknown message or emoji is reported as such, whatever the relation of the two users is.
       asks: (state, input) => (namesTarget(state, input as ReactionInput) ? 'reacting' : 'nothing'),
       needs: (input, state, by) => needsReaction(state, input, by.userId),
       decide: (state, input, by, env) =>

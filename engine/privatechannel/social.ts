@@ -37,11 +37,11 @@ export type GameApplication = Pick<
   'id' | 'event_webhooks_status' | 'event_webhooks_url' | 'event_webhooks_types'
 >;
 
-/** Commands of the server itself; nobody else may. */
+/** Commands of the server itself. */
 type SocialChannelCommands = {
   /** A relationship between the two has changed and is durable: it is read again before anything is decided on it. */
   forgetRelations: { input: object; value: null };
-  /** Ends a call between two of whom one blocks the other by now. */
+  /** Ends a call between two users, one of whom has blocked the other. */
   applyBlock: { input: object; value: null };
   /** Says what the application's moderation thinks of a message that it carried; an empty map: nothing. */
   moderateMessage: {
@@ -151,7 +151,7 @@ export const social: Topic<SocialShape, SocialChannelCommands, keyof SocialChann
   },
 };
 
-/** The facts of a message with those that tell its application, if it wants to know. */
+/** The facts of a message, with the webhook events of its application if it subscribes to them. */
 export function toldToGame<Value, Fact extends { readonly type: string }>(
   { channel, recipients }: SocialChannel,
   game: GameApplication | undefined,

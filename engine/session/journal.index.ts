@@ -9,7 +9,7 @@ export interface SessionContent extends SessionManner {
   readonly cursors: readonly (readonly [ownerId: string, n: number, lags: 0 | 1])[];
 }
 
-/** Where a dispatch stands in the journal. */
+/** The position of a dispatch in the journal. */
 interface RecordPosition {
   readonly segment: number;
   /** In bytes from the start of the segment. */
@@ -57,7 +57,7 @@ export class JournalIndex {
     return this.#bySession.size;
   }
 
-  /** When the last batch was written, Unix milliseconds; 0 when there is none. */
+  /** When the last batch was written, Unix milliseconds; 0 without a batch. */
   get lastMs(): number {
     return this.#lastMs;
   }
@@ -99,7 +99,7 @@ export class JournalIndex {
     }
   }
 
-  /** What is undamaged and yet makes no sense was written by another version: it tells nothing of anyone. */
+  /** An undamaged batch that cannot be read was written by another version; it is ignored. */
   #applyAll(entries: readonly JournalEntry[], segment: number, atMs: number, content: Buffer): void {
     try {
       for (const entry of entries) this.#apply(entry, segment, atMs, content);
@@ -170,7 +170,7 @@ export class JournalIndex {
     const session = this.#byHandle.get(handle);
     if (!session) return;
     this.#byHandle.delete(handle);
-    // A session that left and came back is there under another handle.
+    // A session that left and returned has another handle.
     const { sessionId } = session.identity;
     if (this.#bySession.get(sessionId) === session) this.#bySession.delete(sessionId);
     this.#cursors.ended(handle);

@@ -12,7 +12,7 @@ import type { Cursor } from './cursors.ts';
 export const ENTRY = {
   /** For its sessions, in this order. */
   dispatch: 1,
-  /** All of a session, with its last number. Stands where the session begins, and once in each segment. */
+  /** All of a session, with its last number. Written when the session begins, and once in each segment. */
   session: 2,
   /** Part of what `session` says has changed. */
   changed: 3,
@@ -38,7 +38,7 @@ const HIGH = 2 ** 32;
 export interface JournalEntry {
   readonly kind: EntryKind;
   readonly handles: Int32Array;
-  /** Where its content stands, in bytes from the start of what was read. */
+  /** Offset of its content in bytes from the start of the input. */
   readonly at: number;
   readonly bytes: number;
 }
@@ -53,7 +53,7 @@ type BatchRead =
       readonly entries: readonly JournalEntry[];
       readonly endWord: number;
     }
-  /** What was said is damaged, but not to whom. */
+  /** The dispatch is damaged; its recipients are not. */
   | {
       readonly kind: 'damaged';
       readonly number: number;
@@ -117,7 +117,7 @@ export class BatchWriter {
     return this.#size * 4 + this.#bytes;
   }
 
-  /** Begins the entry of a dispatch; `add` says for whom it is. @param json `d`. */
+  /** Begins the entry of a dispatch; `add` names its recipients. @param json `d`. */
   dispatch(t: string, json: string, origin: Origin | null): void {
     const from = this.#bytes;
     const ownerId = origin?.ownerId ?? '';
@@ -261,7 +261,7 @@ function isBatch(words: Int32Array, at: number): boolean {
   return sumOfLists(words, at, listWords) === words[at + 7];
 }
 
-/** Whether a batch begins here that has no end: more was to come. */
+/** Whether a batch begins here whose end is missing. */
 function isBeginning(words: Int32Array, at: number): boolean {
   if (words[at] !== MAGIC) return false;
   return at + HEADER_WORDS > words.length || at + HEADER_WORDS + (words[at + 2] as number) > words.length;

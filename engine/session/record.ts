@@ -31,9 +31,9 @@ export interface PlainIdentity {
 
 /** What of it does. */
 export interface SessionManner {
-  /** What the client has said last; null: nothing. */
+  /** The last presence that the client sent; null without one. */
   readonly presence: GatewayPresenceUpdateData | null;
-  /** Whether its application hears when its user asks to be linked. */
+  /** Whether its application receives requests to link its user. */
   readonly wantsAuthorizeRequests: boolean;
 }
 

@@ -15,7 +15,7 @@ export type Missed =
   | { readonly kind: 'missed'; readonly firstSeq: number; readonly bodies: readonly DispatchBody[] }
   /** The client claims to have seen what was never sent. */
   | { readonly kind: 'seqUnknown' }
-  /** What comes after it has been evicted. */
+  /** The dispatches after it were evicted. */
   | { readonly kind: 'seqTooOld' };
 
 type Slots = (DispatchBody | undefined)[];
@@ -63,7 +63,7 @@ export class ReplayBuffer {
   push(body: DispatchBody): number {
     this.#lastSeq += 1;
     if (this.#limits.framesMax === 0) return this.#lastSeq;
-    // Two at most, so that the cost of a push is constant and the aged still go faster than the new come.
+    // At most two, so that a push has constant cost and eviction is still faster than arrival.
     this.#dropAged(body.bornMs, 2);
     if (this.#count === this.#limits.framesMax) this.#dropOldest();
     if (body.weightBytes > 0) this.#makeRoom(body.weightBytes);
