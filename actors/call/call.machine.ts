@@ -13,9 +13,9 @@ export interface CallShellEffects {
 export interface CallEvent {
   readonly type: /** A member has identified on the voice gateway. */
     | 'connect'
-    /** Nobody is connected any more, though some may come back. */
+    /** No member is connected; some may reconnect. */
     | 'empty'
-    /** Nobody has a seat any more, or the channel is gone. */
+    /** The last member left, or the channel was deleted. */
     | 'end';
 }
 

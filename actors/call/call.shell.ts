@@ -28,7 +28,7 @@ export interface CallHost extends Pick<CallSessionHost, 'ring' | 'resumeWindowMs
   nowMs(): number;
   /** A voice session has ended while its user keeps the seat. `expired`: nobody came back to it in time. */
   absent(participant: Participant, expired: boolean): void;
-  /** The user must connect anew, with another ticket. */
+  /** The user must connect again, with another ticket. */
   renew(participant: Participant): void;
   /** The media of the call are gone for good. */
   lost(call: Call): void;

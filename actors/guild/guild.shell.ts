@@ -38,28 +38,28 @@ import { type GuildVoiceListener, GuildVoiceMembers } from './guild.voicemembers
 
 interface GuildPorts extends AggregatePorts, GuildReads, Signing {
   readonly guilds: GuildReads['guilds'] & Pick<GuildStore, 'load'>;
-  /** Members without a session, and messages, that a guild keeps at hand. */
+  /** Members without a session, and messages, that a guild keeps in memory. */
   readonly windows: { readonly members: number; readonly messages: number };
   /** For the ends of time-outs. */
   readonly wheel: Wheel;
-  /** Told of what is durable, or over. */
+  /** Receives durable changes, and the end of the guild. */
   readonly listener: GuildListener;
 }
 
 export interface GuildListener extends GuildVoiceListener {
   memberJoined(guildId: GuildId, userId: string): void;
   memberLeft(guildId: GuildId, userId: string): void;
-  /** What earlier owners of the guild have done of late, and may not have told the owners of the users; the last of each. */
+  /** Recent membership changes by earlier owners that the owners of the users may have missed; the latest of each user. */
   membersMoved?(guildId: GuildId, changes: ReadonlyMap<string, 'joined' | 'left'>): void;
   /** The guild's actor ended with these subscribed: to them it is unavailable until it is back. */
   guildLost(guildId: GuildId, subscribers: readonly Recipient[]): void;
   /** The guild goes on with another owner; its subscribers, but for who is just arriving, have its stream up to `n`. */
   guildReleased?(guildId: GuildId, n: number): void;
-  /** Another object stands for the session that this one was; it has the guild's stream up to `n`. */
+  /** Another object represents the session now; it has the guild's stream up to `n`. */
   subscriberReplaced?(guildId: GuildId, session: Recipient, n: number): void;
-  /** How these users appear is to be told anew: no session of theirs hears the guild. */
+  /** The presences of these users must be sent again: none of their sessions is subscribed to the guild. */
   republishPresences?(guildId: GuildId, userIds: readonly UserId[]): void;
-  /** Something that the lobby of a linked channel is to hear. */
+  /** A change that the lobby of a linked channel must receive. */
   linked(news: LinkNews): void;
 }
 
@@ -83,9 +83,9 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   readonly #ports: GuildPorts;
   readonly #reader = new WindowReader();
   readonly #voiceMembers: GuildVoiceMembers;
-  /** Sessions that are subscribed, and have not been told yet what comes before. */
+  /** Subscribed sessions that have not received the earlier dispatches yet. */
   readonly #arriving = new Set<Recipient>();
-  /** Sessions of who was put out, which hear of it when it is durable; null: there were none yet. */
+  /** Sessions of removed members, which are notified when the removal is durable; null before the first. */
   #leaving: Map<GuildFact, readonly Recipient[]> | null = null;
   /** Writes voice states down for the next owner; null while the process is alone. */
   readonly #voice: VoiceSnapshotWriter | null;
@@ -161,7 +161,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     });
   }
 
-  /** The session by this name that hears the guild; null: there is none. */
+  /** The subscribed session of this id; null without one. */
   subscriber(sessionId: string): Recipient | null {
     return this.state?.subscribers.get(sessionId) ?? null;
   }
@@ -199,7 +199,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       this.#strandedCheck = this.#ports.wheel.add(() => this.#lookForStranded(guild), RETURN_MS);
   }
 
-  /** A message that is sent again under its nonce is not written again, whoever has written it. */
+  /** A message that is sent again under its nonce is not stored again, also when another owner stored it. */
   protected override recall(guild: Guild, records: readonly CommandRecord[]): void {
     for (const { atMs, reply } of records) {
       const { ok, value } = (reply ?? {}) as Partial<Extract<Reply<Partial<Written> | null>, { ok: true }>>;
@@ -221,14 +221,14 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
    */
   #settleIn(guild: Guild): void {
     if (guild.voiceStates.size === 0) {
-      // What stands there would be wrong for whoever came next.
+      // The snapshot would be wrong for the next owner.
       this.#dropping = this.ownership?.dropSnapshot(this.id).catch(this.ownership.onFault) ?? null;
       return;
     }
     this.#voice?.changed();
   }
 
-  /** Whoever is not connected to its call is told once more how: that it was told, nobody knows. */
+  /** Sends the voice server again to members who are not connected: whether they received it is unknown. */
   #returned(guild: Guild, sessions: readonly Recipient[]): (() => void) | null {
     if (guild.voiceStates.size === 0) return null;
     const facts = sessions.flatMap(({ userId, sessionId }) =>
@@ -291,7 +291,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     this.#leaving.set(fact, sessions);
   }
 
-  /** Those who are still being told what they have missed are told with it. */
+  /** Sessions that still receive missed dispatches are included. */
   protected override announce(guild: Guild, n: number): void {
     for (const subscriber of guild.subscribers.values() as Iterable<Entering['subscriber']>)
       if (!this.#arriving.has(subscriber)) subscriber.following?.(this.id, n);
@@ -347,7 +347,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     };
   }
 
-  /** Nobody hears that the guild is unavailable: all are off it before its actor ends. */
+  /** No session is told that the guild is unavailable: all are unsubscribed before the actor ends. */
   #over(memberIds: readonly UserId[]): void {
     for (const userId of new Set([...memberIds, ...(this.state?.sessionCounts.keys() ?? [])])) {
       if (this.state) dismiss(this.state, userId);
@@ -371,7 +371,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       this.#ports.listener.guildReleased?.(this.id, this.shown);
       return;
     }
-    // Who was put out without it being durable is a member still.
+    // A removal that is not durable leaves the user a member.
     const leaving = [...(this.#leaving?.values() ?? [])].flat();
     const subscribers = [...new Set([...guild.subscribers.values(), ...leaving])];
     if (subscribers.length > 0) this.#ports.listener.guildLost(this.id, subscribers);

@@ -13,7 +13,7 @@ import { type DispatchStream, endOfEpoch, epochOf } from '../runtime/stream.ts';
 
 /** A session that may end while it is being subscribed. */
 export interface Subscribing extends Recipient {
-  /** True from the moment it has ended: then nobody would take it off the guild again. */
+  /** True once the session has ended: no one would unsubscribe it any more. */
   readonly over?: boolean;
   /** Told where streams are numbered: it has this aggregate's up to `n`, and hears from here on what comes beyond. */
   following?(ownerId: string, n: number): void;
@@ -45,14 +45,14 @@ interface Ports {
   readonly arriving: Set<Recipient>;
   /** Sessions are subscribed that may be those of members in voice; what it answers says where those are. */
   returned(guild: Guild, sessions: readonly Recipient[]): (() => void) | null;
-  /** Another object stands for the session now, which has the stream up to `n`. */
+  /** Another object represents the session now; it has the stream up to `n`. */
   displaced(session: Recipient, n: number): void;
   /** One outcome for each, in order. */
   done(outcomes: readonly Subscribed[]): void;
   fault(error: Error): void;
 }
 
-/** What sessions that arrive are to be told before anything else. */
+/** The first dispatches to new subscribers. */
 interface SubscriptionDispatch {
   readonly t: string;
   readonly d: object;
@@ -74,7 +74,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const stream = ports.stream();
       const outcomes = entering.map((each) => outcomeOf(guild, each, stream));
       const arrived = entering.filter((_, at) => outcomes[at] === 'member');
-      // Who is subscribed has missed nothing, or is about to be told.
+      // A subscribed session has missed nothing, or its missed dispatches are under way.
       const away = arrived.filter(
         ({ subscriber }) => guild.subscribers.get(subscriber.sessionId) !== subscriber,
       );
@@ -105,7 +105,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         // The next owner is asked for the same: what these have is what they came with.
         if (stream && (fault || ports.over()))
           return ports.fault(fault ?? new NotServed('The guild has changed hands.'));
-        // After a loss all subscribers, these among them, hear that the guild is gone and later that it is back.
+        // After a loss all subscribers receive GUILD_DELETE and later GUILD_CREATE.
         if (!fault) tell(told, ports);
         if (stream)
           for (const { subscriber, caughtUp } of arrived) {
@@ -154,7 +154,7 @@ function outcomeOf(guild: Guild, { subscriber, after }: Entering, stream: Dispat
   return stream && after !== null && after < stream.floor ? 'tooOld' : 'member';
 }
 
-/** Another object that stands for the same session, and may do so rightly: two homes may name it at one time. */
+/** Another object of the same session. Two shards may name one session at the same time. */
 function sessionsNamed(guild: Guild, { sessionId }: Recipient): Recipient[] {
   const before: Subscribing | undefined = guild.subscribers.get(sessionId);
   return before && !before.over ? [before] : [];
@@ -193,7 +193,7 @@ function isStale({ subscriber, after }: Entering, stream: DispatchStream, isReck
   );
 }
 
-/** To be told before the guild is shown anew: clients take it for what they have already, unless it was away. */
+/** Sent before GUILD_CREATE is repeated: clients ignore a guild that they hold, unless it was unavailable. */
 function unavailable(
   guild: Guild,
   astray: readonly Entering[],
@@ -237,7 +237,7 @@ function missed(
   const dispatches = stream.since(first);
   if (dispatches === 'tooOld') return [];
   const view = visibleTo(guild, afters.keys());
-  // Whoever was put out of it is a member again, and shown it anew.
+  // A removed member who rejoined receives the guild again.
   const heard = dispatches.filter(({ t }) => t !== 'GUILD_DELETE');
   return heard.flatMap(({ t, d: whole, to: audience, n }) =>
     recipients(view, { t, d: whole, to: audience } as Dispatch, nowMs).flatMap(({ d, to: all }) => {
@@ -264,7 +264,7 @@ export function dismiss(guild: Guild, userId: UserId): readonly Recipient[] {
 
 /** Takes a session off a guild's dispatches; the member leaves the resident ones with the last session. */
 export function unsubscribe(guild: Guild, subscriber: Recipient): void {
-  // Another object may stand for the session by now: it has come over from another home.
+  // Another object may represent the session by now: it has moved from another shard.
   if (guild.subscribers.get(subscriber.sessionId) !== subscriber) return;
   guild.subscribers.delete(subscriber.sessionId);
   const userId = subscriber.userId;

@@ -12,7 +12,7 @@ import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
-/** Told where the members of a guild are in voice, once that is durable. Never throws. */
+/** Receives where the members of a guild are in voice, once that is durable. Never throws. */
 export interface GuildVoiceListener {
   /** A seat is new, or something in it changed. */
   voiceJoined(guildId: GuildId, voiceMember: VoiceMember): void;
@@ -29,7 +29,7 @@ interface GuildVoiceMembersPorts {
   readonly settle: () => void;
 }
 
-/** The seats of one guild's members: compared after each command, told in the order of the commands. */
+/** The voice members of one guild: compared after each command, reported in the order of the commands. */
 export class GuildVoiceMembers {
   readonly #ports: GuildVoiceMembersPorts;
   /** As the facts applied so far leave them; some of those may not be durable yet. */
@@ -42,7 +42,7 @@ export class GuildVoiceMembers {
     this.#ports = ports;
   }
 
-  /** Compares; what it answers tells the difference and is to be called when the facts are durable. */
+  /** Compares, and returns a function that reports the differences; call it when the facts are durable. */
   after(guild: Guild, facts: readonly GuildFact[], nowMs: number): (() => void) | null {
     const reached = membersReached(facts);
     if (reached !== 'everyone' && reached.size === 0) return null;

@@ -87,7 +87,7 @@ export class Guilds {
     return this.#registry.peek(guildId) !== undefined;
   }
 
-  /** The session by this name among those that hear the guild here; null: there is none, or the guild is not at hand. */
+  /** The subscribed session of this id on this shard; null without one, or when the guild is not resident. */
   subscriber(guildId: GuildId, sessionId: string): Recipient | null {
     return this.#registry.peek(guildId)?.subscriber(sessionId) ?? null;
   }

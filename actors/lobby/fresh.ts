@@ -3,7 +3,7 @@ import { present } from '../../protocol/present.ts';
 
 const KEPT_MAX = 10_000;
 
-/** Lobbies that were made just now, empty as they are: whoever enters first need not read them back. */
+/** Newly created, empty lobbies: the first command need not read them from the store. */
 export class FreshLobbies {
   readonly #kept = new Map<string, Lobby>();
 

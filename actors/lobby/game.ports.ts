@@ -29,7 +29,7 @@ export interface GameLobby<State> {
    * @throws TypeError for what is no JSON.
    */
   broadcast(type: string, data: unknown): void;
-  /** Tells one member. @returns whether they are connected. */
+  /** Sends to one member. @returns whether the member is connected. */
   send(userId: string, type: string, data: unknown): boolean;
   /** Resolves once it is durable; rejects with an error that says why not. */
   setMetadata(metadata: Metadata | null): Promise<void>;

@@ -8,7 +8,7 @@ import type { GamePorts } from './games.ts';
 /** What a game may reach of its lobby. */
 export interface GameTable {
   readonly state: LobbyState;
-  /** Tells all sessions, or those of one user; answers how many there were. */
+  /** Sends to all sessions, or those of one user; returns how many. */
   tell(type: string, data: unknown, from: string | null, userId: string | null): number;
   setMetadata(metadata: Metadata | null): Promise<void>;
   kick(userId: UserId): Promise<void>;

@@ -12,7 +12,7 @@ export interface GamePorts {
   readonly nowMs: () => number;
   /** At least 0, below 1. */
   readonly random: () => number;
-  /** Hears of what a handler threw. */
+  /** Receives what a handler threw. */
   readonly onFault: (error: unknown, lobbyId: string) => void;
 }
 
@@ -20,7 +20,7 @@ export interface GamePorts {
 export class Games {
   readonly ports: GamePorts;
   readonly #handlers = new Map<string, LobbyHandlers<unknown>>();
-  /** Hears of a new name: lobbies that wait for it begin. */
+  /** Called for a new name: lobbies that wait for the game begin it. */
   onDefined: (name: string) => void = () => {};
 
   constructor(ports: GamePorts) {

@@ -45,7 +45,7 @@ interface LobbyPorts extends AggregatePorts {
   readonly lobbies: Pick<LobbyStore, 'load' | 'message'>;
   readonly fresh: FreshLobbies;
   readonly messageWindowMax: number;
-  /** Hears where members are in voice. */
+  /** Receives where members are in voice. */
   readonly voiceListener: () => VoiceListener;
   readonly listener: LobbyListener;
   readonly wheel: Wheel;
@@ -56,13 +56,13 @@ interface LobbyPorts extends AggregatePorts {
   readonly route: Notifier['route'];
 }
 
-/** Told of what is durable, or over. */
+/** Receives durable changes, and the end of the lobby. */
 export interface LobbyListener {
   /** A user is a member now: the sessions it has open belong to the lobby. */
   memberJoined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): void;
   /** These sessions have nothing to do with it any more. */
   left(lobbyId: ChannelId, sessions: Iterable<SessionRef>): void;
-  /** Something was said; `link` null: the lobby is not linked. */
+  /** A message was created; `link` is null for a lobby that is not linked. */
   said(lobbyId: ChannelId, link: LobbyLink | null, message: LobbyMessage): void;
   /** Ends at this time unless somebody comes, Unix milliseconds. */
   idle(atMs: number): void;
@@ -71,9 +71,9 @@ export interface LobbyListener {
   lost(lobbyId: ChannelId, sessions: readonly SessionRef[]): void;
 }
 
-/** After a lobby was read, who is connected is told anew: until then it may be any of its members. */
+/** For this long after loading, any member may have sessions that have not attached again. */
 const NEW_MS = 60_000;
-/** Members who are written down with what they are told; more are told, and may miss it when this shard dies. */
+/** Most members that a dispatch is recorded for. Beyond it a dispatch is sent only, and lost when this shard crashes. */
 const DIRECT_MAX = 256;
 
 /** Runs the effects of one lobby. */
@@ -81,7 +81,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   readonly #ports: LobbyPorts;
   /** Who has missed something has it looked up: here only the last number counts. */
   protected override readonly keptMax = 1;
-  /** Until when members of whom no session is known may have one, Unix milliseconds. */
+  /** Until this time members without a known session may have one, Unix milliseconds. */
   #newUntilMs = 0;
   readonly #reader = new WindowReader();
   readonly #send: Send<LobbyState>;
@@ -153,7 +153,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     return { ok: true, value: null };
   }
 
-  /** One body, whoever it is for. */
+  /** One body for all recipients. */
   #tell(state: LobbyState, type: string, data: unknown, from: string | null, userId: string | null): number {
     const t = 'GUILDHALL_LOBBY_MESSAGE';
     const d = { lobby_id: this.id, user_id: from, type, data };
@@ -231,7 +231,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     return [(isNumbered && this.#toMembers(state, dispatch, to, nowMs)) || { t, d, to }];
   }
 
-  /** Tells members by their names, so that who hears of it does so whatever becomes of this shard; null: they are too many. */
+  /** Sends to members by user id, so that they receive it even if this shard crashes; null for too many members. */
   #toMembers(
     state: LobbyState,
     { t, d }: LobbyDispatch,
@@ -239,7 +239,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     nowMs: number,
   ): OutgoingDispatch | null {
     const userIds = new Set(to.map(({ userId }) => userId));
-    // One who comes or goes is told so alone.
+    // A member who joins or leaves is the only recipient.
     const isForAll = t !== 'LOBBY_CREATE' && !(t === 'LOBBY_DELETE' && !state.gone);
     if (isForAll && nowMs < this.#newUntilMs) {
       const known = new Set([...state.sessions.values()].map(({ userId }) => userId));
@@ -294,7 +294,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     this.#ports.listener.said(this.id, this.state?.lobby.linked ?? null, message);
   }
 
-  /** Who is in the call is followed as soon as it is told; since when nobody is here, as soon as it is so. */
+  /** Changes of the call are reported with their dispatches; the start of idle time at once. */
   protected override afterwards(
     state: LobbyState,
     facts: readonly LobbyOutcomeFact[],
@@ -362,7 +362,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     return (sessions.size > 0 || this.#playing) && !gone;
   }
 
-  /** A game lives as long as its lobby: nothing else knows how it stands. */
+  /** A game keeps its lobby resident: its state exists only in memory. */
   get #playing(): boolean {
     return this.#game !== null && !this.#game.over;
   }

@@ -64,18 +64,18 @@ export abstract class AggregateShell<
   readonly #ports: AggregatePorts;
   readonly #send: Send<State>;
   readonly #open = new OpenWork<State>();
-  /** Called once when no work is open; null while nobody wants to know. */
+  /** Called once when no work is open; null without a waiter. */
   #settled: (() => void) | null = null;
-  /** Dispatches of the facts that are being applied; empty while nobody listens. */
+  /** Dispatches of the facts that are being applied; empty without a listener. */
   readonly #tapped: { readonly t: string; readonly d: object }[] = [];
   protected readonly ownership: AggregateOwnership | null;
   /** Under which the state was read, and alone may be written. */
   protected fence: Fence | null = null;
   protected stream: DispatchStream | null = null;
-  /** Dispatches that are kept at hand, at most. */
+  /** Most dispatches kept in memory. */
   protected readonly keptMax: number = Number.POSITIVE_INFINITY;
   protected keys: CommandKeys | null = null;
-  // What the last owner told and no record holds.
+  // Dispatches of the last owner that no record holds.
   protected unrecorded: readonly StreamDispatch[] = [];
   /** Numbered dispatches of the facts that are being applied. */
   readonly #lastDelivered: RecordedDispatch[] = [];
@@ -124,12 +124,12 @@ export abstract class AggregateShell<
     return null;
   }
 
-  /** Everyone who hears the stream has it up to `n`: what is older may be forgotten. */
+  /** All subscribers have the stream up to `n`: older dispatches may be evicted. */
   protected announce(_state: State, _n: number): void {}
 
   /** True while passivation would lose something beyond open commands. */
   protected abstract occupied(state: State): boolean;
-  /** The actor is over: what hung on it must be told, unless it goes on with another owner (`moved`). */
+  /** The actor has ended: its dependents must be notified, unless another owner takes over (`moved`). */
   protected abstract ended(state: State, moved: boolean): void;
 
   /** Writes down for the next owner what no table holds; called when no work is open. */
@@ -184,7 +184,7 @@ export abstract class AggregateShell<
     return state;
   }
 
-  /** Called with what earlier owners have told and answered of late: some of it may be state that no table holds. */
+  /** Called with the recent dispatches and replies of earlier owners: some of it may be state that no table holds. */
   protected recall(_state: State, _records: readonly CommandRecord[]): void {}
 
   adopt(state: State): void {
@@ -327,7 +327,7 @@ export abstract class AggregateShell<
     this.#send({ type: 'deleted' });
   }
 
-  /** Shows a dispatch to the embedding program, once, whoever receives it; it hears when the fact is durable. */
+  /** Passes a dispatch to the embedding program, once, when the fact is durable. */
   protected tap(t: string, d: object): void {
     const { tap } = this.#ports;
     if (tap.listening) this.#tapped.push({ t, d });
@@ -427,7 +427,7 @@ export abstract class AggregateShell<
     this.announce(state, n);
   }
 
-  /** An answer that stores nothing may still tell of what is not durable yet, so it waits, and fails, with that. */
+  /** A reply without facts may show state that is not durable yet, so it waits, and fails, with that state. */
   #behindCommits(work: Work<State>, visible: () => void): void {
     if (!this.commits.waits) {
       visible();
@@ -465,7 +465,7 @@ export abstract class AggregateShell<
     settled();
   }
 
-  /** `moved`: it goes on with another owner, so what hangs on it is not told of its end. */
+  /** `moved`: another owner takes over, so dependents are not notified of an end. */
   #end(error: Error, moved: boolean): void {
     const { state } = this;
     this.state = null;

@@ -10,7 +10,7 @@ export interface AggregateOwnership {
   fenceOf(id: string): Fence | null;
   /** Whether what is held may be changed now: the lease may be over at any moment, and another owner decide. */
   decides(id: string): boolean;
-  /** What earlier owners have told and answered of late, ascending, and whether there was more than is at hand. */
+  /** Recent dispatches and replies of earlier owners, ascending, and whether there were more than these. */
   records(id: string): Promise<{ readonly records: readonly CommandRecord[]; readonly cut: boolean }>;
   /** Writes down what no table holds. @throws StaleEpoch, StorageFault */
   saveSnapshot(snapshot: {
@@ -26,6 +26,6 @@ export interface AggregateOwnership {
   readonly loadQueue: LoadQueue;
   readonly stream: StreamBounds;
   readonly keys: CommandKeyBounds;
-  /** Told of what nobody waits for. */
+  /** Receives faults of work that no caller awaits. */
   readonly onFault: (error: unknown) => void;
 }

@@ -1,11 +1,11 @@
 export interface CacheBounds {
-  /** Keys whose values are kept at hand. */
+  /** Most keys in the cache. */
   readonly kept_max: number;
   /** Reads at one time; beyond it a look-up faults. */
   readonly reads_max: number;
 }
 
-/** Reads in a row that changes may overtake before the caller is told to come back. */
+/** Reads in a row that changes may overtake before the caller is asked to retry. */
 const ATTEMPTS_MAX = 8;
 
 interface PendingRead<Value> {
@@ -28,7 +28,7 @@ export interface Cache<Key, Value> {
   readonly usage: CacheUsage;
   /** @throws Error when the read fails or too many are under way. */
   lookUp(key: Key): Promise<Value>;
-  /** The same, read anew unless that was done a moment ago: for what another shard may have changed just now. */
+  /** The same, read again unless that happened a moment ago: for values that another shard may have changed. */
   refresh(key: Key): Promise<Value>;
   /** Drops what is known of a key, and what is being read. To be called after each change. */
   forget(key: Key): void;
@@ -36,7 +36,7 @@ export interface Cache<Key, Value> {
   forgetAll(which: (key: Key) => boolean): void;
 }
 
-/** How old what is at hand must be to be read again: guesses at tokens must not cost a read each. */
+/** Minimum age of a value before it is read again: guesses at tokens must not cost a read each. */
 const REFRESH_AFTER_MS = 250;
 
 export function createCache<Key, Value>(

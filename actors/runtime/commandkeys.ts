@@ -71,7 +71,7 @@ export class CommandKeys {
     for (const { answer } of waiting ?? []) answer(reply as Reply<never>);
   }
 
-  /** It was not done, or whether it was is not known here: it is taken up anew when it is sent again. */
+  /** The command was not run, or its fate is unknown here: it is run when it is sent again. */
   fail(key: string, error: Error): void {
     const entry = this.#entries.get(key);
     if (!entry || entry.reply) return;
@@ -90,7 +90,7 @@ export class CommandKeys {
       if (reply && !recorded) yield { key, reply, atMs };
   }
 
-  /** The actor is over: nobody waits any longer. */
+  /** The actor has ended: rejects all waiters. */
   end(error: Error): void {
     for (const key of [...this.#entries.keys()]) this.fail(key, error);
   }

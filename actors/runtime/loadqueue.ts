@@ -13,7 +13,7 @@ export interface Load<T> {
   readonly result: Promise<T>;
   /** Somebody waits for an answer: it goes to the line of those, if there is room. */
   prioritize(): void;
-  /** Nobody wants it any more: it is not begun. One that is under way goes on to its end. */
+  /** Cancels a load that has not begun; one in progress continues. */
   cancel(): void;
 }
 

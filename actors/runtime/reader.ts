@@ -1,6 +1,6 @@
 /** A read of one window: which keys are absent, and how to fetch and keep them. */
 export interface WindowRead {
-  /** Tells the windows of one aggregate apart. */
+  /** Names one of the aggregate's windows. */
   readonly kind: string;
   readonly keys: readonly string[];
   fetch(keys: readonly string[]): Promise<void>;
@@ -13,7 +13,7 @@ export interface WindowRead {
 export class WindowReader {
   readonly #underWay = new Map<string, Promise<void>>();
 
-  /** Null when there is nothing to read; else resolves when all of it is there. */
+  /** Null when nothing must be read; otherwise resolves when all rows are in the windows. */
   read(reads: Iterable<WindowRead>): Promise<void> | null {
     const waits: Promise<void>[] = [];
     for (const read of reads) {

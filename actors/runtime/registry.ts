@@ -134,7 +134,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     late.cancel();
   }
 
-  /** Ends those that are another shard's at once. Nobody hears of it: they go on there. */
+  /** Ends actors that another shard owns now, at once and without notifications: they continue there. */
   abandon(moves: (id: string) => boolean): void {
     for (const cell of this.#cellsOf(moves)) tell(cell, { type: 'abandon' });
   }
@@ -188,7 +188,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
   }
 }
 
-/** What an actor waited for (a read, a commit) may end after it: nobody has a use for it then. */
+/** A read or commit may end after its actor; its result is ignored. */
 function tell<State, Shell>({ actor }: Cell<State, Shell>, event: ResidentEvent<State>): void {
   if (actor.getSnapshot().status === 'active') actor.send(event);
 }

@@ -17,7 +17,7 @@ export interface Work<State> {
 
 /** Why an actor is over. */
 export type End =
-  /** `missing`: there is no such aggregate. `gone`: not any more. `moved`: it goes on with another owner. */
+  /** `missing`: no such aggregate exists. `gone`: it was deleted. `moved`: another owner takes over. */
   | { readonly why: 'missing' | 'gone' | 'idle' | 'closed' | 'moved' }
   /** `failed`: the database did not read or write. `stale`: another owner has the right to write. */
   | { readonly why: 'failed' | 'stale'; readonly fault: Error };
@@ -32,7 +32,7 @@ export interface ResidentShell<State> {
   settle(): void;
   /** Writes down for the next owner what no table holds; answers with `written`. */
   handOver(): void;
-  /** What a caller hears when there is no such aggregate, and when too many wait for it. */
+  /** The refusals for a missing aggregate and for a full backlog. */
   readonly refusals: { readonly missing: Refusal; readonly full: Refusal };
   /** The actor is over: let go of everything. */
   release(end: End): void;
@@ -55,7 +55,7 @@ export type ResidentEvent<State> =
   | { readonly type: 'commitFailed'; readonly fault: Error }
   /** A commit was refused, as another owner has the right to write. */
   | { readonly type: 'fenced'; readonly fault: Error }
-  /** Nobody has used it for a while. */
+  /** No command has used it for the idle time. */
   | { readonly type: 'idle' }
   /** What it owned is deleted. */
   | { readonly type: 'deleted' }

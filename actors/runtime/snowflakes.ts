@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts';
 
 const SEQUENCE_MAX = 4095;
 
-/** Makes ids; also says how far it is, and can be told to go on behind what others have made. */
+/** Makes ids; reports its last time, and can be raised above the ids of others. */
 export interface SnowflakeSource {
   (): FreshId;
   /** The Unix time in milliseconds that the last id bears; that of the first instant when there was none. */

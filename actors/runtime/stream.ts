@@ -14,7 +14,7 @@ export interface StreamBounds {
   readonly numbers: { high: number };
 }
 
-/** A dispatch of a stream, with when it was told, Unix milliseconds. */
+/** A dispatch of a stream, and when it was sent, Unix milliseconds. */
 export interface StreamDispatch extends RecordedDispatch {
   readonly atMs: number;
 }
@@ -81,7 +81,7 @@ export class DispatchStream {
     return this.#last;
   }
 
-  /** Everything beyond this number is at hand. */
+  /** All dispatches above this number are in memory. */
   get floor(): number {
     return this.#floor;
   }
@@ -101,7 +101,7 @@ export class DispatchStream {
     return this.#kept.length - this.#head;
   }
 
-  /** The next number, for what is told to nobody. */
+  /** The next number, for a dispatch without recipients. */
   next(): number {
     this.#last += 1;
     const { numbers } = this.#bounds;
@@ -109,7 +109,7 @@ export class DispatchStream {
     return this.#last;
   }
 
-  /** Numbers a dispatch and keeps it; to be called in the order in which dispatches are told. */
+  /** Numbers a dispatch and keeps it; call it in sending order. */
   add(dispatch: Omit<RecordedDispatch, 'n'>, atMs: number): StreamDispatch {
     const told = { ...dispatch, n: this.next(), atMs };
     this.#keep(told);
@@ -131,7 +131,7 @@ export class DispatchStream {
     this.#evict(Number.NEGATIVE_INFINITY);
   }
 
-  /** What came after this number, in order, or that some of it is not at hand any more. */
+  /** The dispatches after this number, in order, or that some of them were evicted. */
   since(n: number): readonly StreamDispatch[] | 'tooOld' {
     if (n < this.#floor) return 'tooOld';
     let low = this.#head;

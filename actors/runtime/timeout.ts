@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** @throws when the job takes longer than `timeoutMs`; it goes on, but nobody minds what comes of it. */
+/** @throws when the job takes longer than `timeoutMs`; the job continues, and its result is ignored. */
 export function withTimeout<T>(
   job: Promise<T>,
   timeoutMs: number,

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from './clock.ts';
 
-/** A clock that moves only when told to. Deferred work runs at the next `settle` or `advance`. */
+/** A clock that only moves by `advance`. Deferred work runs at the next `settle` or `advance`. */
 export class VirtualClock implements Clock {
   #nowMs: number;
   #monotonicMs = 0;
