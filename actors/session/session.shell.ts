@@ -18,6 +18,12 @@ import { bodyOf, plainOf } from './record.ts';
 import type { SessionRequest } from './requests.ts';
 import { type SessionEvent, type SessionShell, sessionMachine } from './session.machine.ts';
 
+/** A close code for the client, and why. */
+interface Close {
+  readonly code: number;
+  readonly reason: string;
+}
+
 /** State shared by all sessions; one object, to keep each session small. */
 export interface SessionHost {
   readonly supervisor: Supervisor;
@@ -64,6 +70,11 @@ const CONCEAL_BOT_AFTER_MS = 800;
  */
 const EARLY_MAX = 1024;
 
+const RESUMED_ELSEWHERE: Close = {
+  code: CLOSE.UNKNOWN_ERROR.code,
+  reason: 'The session was resumed elsewhere.',
+};
+
 /**
  * One gateway session: numbers its dispatches, keeps them for RESUME and writes them to its connection, if any.
  * `deliver` is the hot path: an addition, a slot of the replay buffer and a call of the sink; it never passes through
@@ -75,9 +86,6 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   readonly intents: number;
   readonly shard: Shard;
   readonly largeThreshold: number;
-  over = false;
-  /** The session moved to another shard: its end here causes no notifications. */
-  isTransferred = false;
   /** The client's latest presence; null before it sent one. */
   presence: GatewayPresenceUpdateData | null = null;
   /** Whether the application receives requests to link the session's user. */
@@ -86,12 +94,15 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   readonly #host: SessionHost;
   readonly #replay: ReplayBuffer;
   readonly #actor: ActorRefFrom<typeof sessionMachine>;
+  /** The connection; null without one. */
   #sink: FrameSink | null;
-  /** The next sequence number to replay to the sink; 0 when the sink is up to date. */
-  #behind = 0;
+  /** The connection, while it receives new dispatches directly. */
+  #live: FrameSink | null = null;
+  /** The next sequence number to replay to the connection. */
+  #next = 1;
   #window: Timer | null = null;
   #concealment: Timer | null = null;
-  /** Dispatches that wait for the end of the greeting; null after `greeted`. */
+  /** Dispatches that wait for the end of the greeting; null after `greeted` and `restore`. */
   #early: DispatchBody[] | null = [];
 
   /** @param sink Null for a session restored from another shard: it waits to be attached. */
@@ -106,7 +117,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     this.#sink = sink;
     this.#replay = new ReplayBuffer(host.replay);
     this.#actor = createActor(sessionMachine, { input: this, parent: host.supervisor });
-    this.#actor.subscribe({ error: (error) => this.#crashed(error) });
+    this.#actor.subscribe({ complete: () => this.#release(), error: (error) => this.#crashed(error) });
     this.#actor.start();
   }
 
@@ -134,6 +145,20 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     return this.#replay.lastSeq;
   }
 
+  get over(): boolean {
+    return this.#actor.getSnapshot().status !== 'active';
+  }
+
+  /** Whether the session is continued elsewhere: its end here causes no notifications. */
+  get transferred(): boolean {
+    return this.#actor.getSnapshot().value === 'transferred';
+  }
+
+  /** True until READY and what must follow it were sent; until then the session cannot move to another shard. */
+  get greeting(): boolean {
+    return this.#early !== null;
+  }
+
   deliver(body: DispatchBody): void {
     if (this.over) return;
     if (this.#early) this.#hold(body, this.#early);
@@ -143,7 +168,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   #push(body: DispatchBody): void {
     const seq = this.#replay.push(body);
     this.#host.journal?.delivered(body, this.handle);
-    if (this.#behind === 0) this.#sink?.dispatch(body, seq);
+    this.#live?.dispatch(body, seq);
   }
 
   /** Delivers a dispatch to this session alone. */
@@ -151,12 +176,18 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     this.deliver(new DispatchBody(t, d, this.#host.nowMs()));
   }
 
-  /** Sends READY, and other dispatches that must precede those already delivered. Only before `greeted`. */
+  /** Sends READY. Dispatches wait on, until `greeted`. */
+  open(ready: object): void {
+    this.#send({ type: 'open' });
+    this.greet('READY', ready);
+  }
+
+  /** Sends a dispatch that must precede those already delivered. Only between `open` and `greeted`. */
   greet(t: DispatchName, d: unknown): void {
     if (!this.over) this.#push(new DispatchBody(t, d, this.#host.nowMs()));
   }
 
-  /** Ends the greeting: sends the dispatches that arrived before READY, and later ones directly. Called once. */
+  /** Ends the greeting: sends the dispatches that arrived in the meantime, and later ones directly. Called once. */
   greeted(): void {
     const early = this.#early ?? [];
     this.#early = null;
@@ -171,7 +202,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     const nowMs = this.#host.nowMs();
     this.#replay.begin(seq - missed.length);
     for (const frame of missed) this.#replay.push(bodyOf(frame, nowMs));
-    this.#send({ type: 'detach' });
+    this.#send({ type: 'restore' });
   }
 
   /** What another shard needs to continue the session, except for missed dispatches and cursors. */
@@ -181,19 +212,10 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     return { identity, manner: { presence, wantsAuthorizeRequests }, seq };
   }
 
-  /** Ends the session here, because another shard continues it. Closes its connection, if any. */
-  transferOut(): void {
-    this.isTransferred = true;
-    this.dismiss();
-    this.#send({ type: 'end' });
-  }
-
-  /**
-   * True until the client has received READY and what must follow it; until then the session cannot move to another
-   * shard.
-   */
-  get greeting(): boolean {
-    return this.#early !== null;
+  /** Ends the session here, because another shard or the next run continues it. Closes its connection, if any. */
+  transferOut(close: Close = RESUMED_ELSEWHERE): void {
+    this.#hangUp(close);
+    this.#send({ type: 'transfer' });
   }
 
   following(ownerId: string, n: number): void {
@@ -231,10 +253,8 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   }
 
   /** Ends the session; its connection is closed with this code. */
-  end(close: { readonly code: number; readonly reason: string }): void {
-    const sink = this.#sink;
-    this.#sink = null;
-    sink?.close(close.code, close.reason);
+  end(close: Close): void {
+    this.#hangUp(close);
     this.#send({ type: 'end' });
   }
 
@@ -248,17 +268,26 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   }
 
   dismiss(): void {
-    const sink = this.#sink;
-    this.#sink = null;
-    sink?.close(CLOSE.UNKNOWN_ERROR.code, 'The session was resumed elsewhere.');
+    this.#hangUp(RESUMED_ELSEWHERE);
   }
 
   adopt(sink: FrameSink, seq: number): void {
     this.#sink = sink;
-    this.#behind = seq + 1;
+    this.#next = seq + 1;
     // RESUMED is numbered after the missed dispatches, and before those that arrive during the replay.
     this.tell('RESUMED', {});
-    this.#replayTo(sink);
+  }
+
+  replay(): void {
+    if (this.#sink) this.#replayTo(this.#sink);
+  }
+
+  flow(): void {
+    this.#live = this.#sink;
+  }
+
+  pause(): void {
+    this.#live = null;
   }
 
   startWindow(): void {
@@ -288,28 +317,21 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     this.#host.reveal(this);
   }
 
-  release(): void {
-    if (this.over) return;
-    this.over = true;
-    this.#sink = null;
-    this.#host.ended(this);
-  }
-
   /** Replays in rounds, as fast as the connection accepts them; new dispatches only join the buffer in the meantime. */
   #replayTo(sink: FrameSink): void {
     if (sink !== this.#sink) return;
-    for (let round = 0; round < REPLAY_ROUND && this.#behind <= this.#replay.lastSeq; round += 1) {
-      const body = this.#replay.get(this.#behind);
+    for (let round = 0; round < REPLAY_ROUND && this.#next <= this.#replay.lastSeq; round += 1) {
+      const body = this.#replay.get(this.#next);
       // New dispatches evict old ones faster than the connection accepts them: it can never catch up.
       if (!body) {
         this.end(CLOSE.SESSION_TIMED_OUT);
         return;
       }
-      sink.dispatch(body, this.#behind);
-      this.#behind += 1;
+      sink.dispatch(body, this.#next);
+      this.#next += 1;
       if (body.weightBytes > 0) break;
     }
-    if (this.#behind > this.#replay.lastSeq) this.#behind = 0;
+    if (this.#next > this.#replay.lastSeq) this.#send({ type: 'caughtUp' });
     else sink.whenWritable(() => this.#replayTo(sink));
   }
 
@@ -328,11 +350,27 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     if (!this.over) this.#actor.send(event);
   }
 
-  #crashed(error: unknown): void {
+  #hangUp({ code, reason }: Close): void {
     const sink = this.#sink;
+    this.#sink = null;
+    this.#live = null;
+    sink?.close(code, reason);
+  }
+
+  #release(): void {
+    this.#sink = null;
+    this.#live = null;
+    try {
+      this.#host.ended(this);
+    } catch (error) {
+      this.#host.crashed(this, error);
+    }
+  }
+
+  #crashed(error: unknown): void {
     this.stopWindow();
-    this.release();
-    sink?.close(CLOSE.UNKNOWN_ERROR.code, CLOSE.UNKNOWN_ERROR.reason);
+    this.#hangUp(CLOSE.UNKNOWN_ERROR);
+    this.#release();
     this.#host.crashed(this, error);
   }
 }

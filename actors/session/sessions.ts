@@ -67,8 +67,6 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   readonly #memberLists = new MemberListRequests();
   #trimming: Timer | null = null;
   #handles = 0;
-  /** The server is closing: sessions with a durable journal can be resumed elsewhere. */
-  #closing = false;
 
   constructor(deps: SessionDeps) {
     const { settings } = deps;
@@ -265,16 +263,14 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     }
   }
 
-  /**
-   * Ends every session, connected or not. With a durable journal they can be resumed elsewhere, so the backend treats
-   * them as transferred.
-   */
+  /** Ends every session, connected or not. With a durable journal they are transferred: they can be resumed elsewhere. */
   close(): void {
     this.#trimming?.cancel();
     this.#trimming = null;
-    this.#closing = true;
     this.journal?.close();
-    for (const session of [...this.#sessions.values()]) session.end(CLOSE.UNKNOWN_ERROR);
+    for (const session of [...this.#sessions.values()])
+      if (this.journal?.outlives) session.transferOut(CLOSE.UNKNOWN_ERROR);
+      else session.end(CLOSE.UNKNOWN_ERROR);
   }
 
   /**
@@ -407,8 +403,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   }
 
   #farewell(session: GatewaySessionActor): void {
-    if (session.isTransferred || (this.#closing && this.journal?.outlives))
-      this.#deps.backend.transferred(session);
+    if (session.transferred) this.#deps.backend.transferred(session);
     else this.#deps.backend.ended(session);
   }
 
@@ -424,7 +419,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
       lobbies: inReady ? opening.lobbies : null,
     };
     const sessionId = session.id;
-    session.greet('READY', readyPayload({ ...opening, acting, version, shard, resumeUrl, sessionId }));
+    session.open(readyPayload({ ...opening, acting, version, shard, resumeUrl, sessionId }));
     // Applications show what their users play only on request, with op 3.
     this.#present(session, (authorization ? null : presence) ?? ONLINE);
     const follow = !inReady && directRecipients([session], 'LOBBY_CREATE').length > 0;

@@ -65,7 +65,7 @@ function ourSession(index: number): Recipient {
     new CountingSink(),
     HOST,
   );
-  session.greet('READY', {});
+  session.open({});
   session.greeted();
   return session;
 }

@@ -8,38 +8,95 @@ import {
 } from '../../../actors/session/session.machine.ts';
 import { FakeSink } from './harness.ts';
 
-type State = 'connected' | 'detached.shown' | 'detached.concealed' | 'ended';
+type State =
+  | 'opening'
+  | 'connected.replaying'
+  | 'connected.live'
+  | 'detached.shown'
+  | 'detached.concealed'
+  | 'transferred'
+  | 'ended';
 type Row = { readonly [E in SessionEvent['type']]: readonly [State, ...(keyof SessionShell)[]] };
+
+const over = (state: State): Row => ({
+  open: [state],
+  restore: [state],
+  attach: [state],
+  caughtUp: [state],
+  detach: [state],
+  conceal: [state],
+  expire: [state],
+  transfer: [state],
+  end: [state],
+});
 
 /** From each state, by each event: the state after it, and the effects on the way. */
 const TRANSITIONS: { readonly [S in State]: Row } = {
-  connected: {
-    attach: ['connected', 'dismiss', 'adopt'],
+  opening: {
+    open: ['connected.live', 'flow'],
+    restore: ['detached.shown', 'startWindow'],
+    attach: ['opening'],
+    caughtUp: ['opening'],
+    detach: ['ended'],
+    conceal: ['opening'],
+    expire: ['opening'],
+    transfer: ['transferred'],
+    end: ['ended'],
+  },
+  'connected.replaying': {
+    open: ['connected.replaying'],
+    restore: ['connected.replaying'],
+    attach: ['connected.replaying', 'dismiss', 'adopt', 'replay'],
+    caughtUp: ['connected.live', 'flow'],
     detach: ['detached.shown', 'startWindow'],
-    conceal: ['connected'],
-    expire: ['connected'],
-    end: ['ended', 'release'],
+    conceal: ['connected.replaying'],
+    expire: ['connected.replaying'],
+    transfer: ['transferred'],
+    end: ['ended'],
+  },
+  'connected.live': {
+    open: ['connected.live'],
+    restore: ['connected.live'],
+    attach: ['connected.replaying', 'pause', 'dismiss', 'adopt', 'replay'],
+    caughtUp: ['connected.live'],
+    detach: ['detached.shown', 'pause', 'startWindow'],
+    conceal: ['connected.live'],
+    expire: ['connected.live'],
+    transfer: ['transferred', 'pause'],
+    end: ['ended', 'pause'],
   },
   'detached.shown': {
-    attach: ['connected', 'stopWindow', 'adopt'],
+    open: ['detached.shown'],
+    restore: ['detached.shown'],
+    attach: ['connected.replaying', 'stopWindow', 'adopt', 'replay'],
+    caughtUp: ['detached.shown'],
     detach: ['detached.shown'],
     conceal: ['detached.concealed', 'conceal'],
-    expire: ['ended', 'stopWindow', 'release'],
-    end: ['ended', 'stopWindow', 'release'],
+    expire: ['ended', 'stopWindow'],
+    transfer: ['transferred', 'stopWindow'],
+    end: ['ended', 'stopWindow'],
   },
   'detached.concealed': {
-    attach: ['connected', 'stopWindow', 'adopt', 'reveal'],
+    open: ['detached.concealed'],
+    restore: ['detached.concealed'],
+    attach: ['connected.replaying', 'stopWindow', 'adopt', 'reveal', 'replay'],
+    caughtUp: ['detached.concealed'],
     detach: ['detached.concealed'],
     conceal: ['detached.concealed'],
-    expire: ['ended', 'stopWindow', 'release'],
-    end: ['ended', 'stopWindow', 'release'],
+    expire: ['ended', 'stopWindow'],
+    transfer: ['transferred', 'stopWindow'],
+    end: ['ended', 'stopWindow'],
   },
-  ended: { attach: ['ended'], detach: ['ended'], conceal: ['ended'], expire: ['ended'], end: ['ended'] },
+  transferred: over('transferred'),
+  ended: over('ended'),
 };
 const PATHS: { readonly [S in State]: readonly SessionEvent['type'][] } = {
-  connected: [],
-  'detached.shown': ['detach'],
-  'detached.concealed': ['detach', 'conceal'],
+  opening: [],
+  'connected.replaying': ['restore', 'attach'],
+  'connected.live': ['open'],
+  'detached.shown': ['restore'],
+  'detached.concealed': ['restore', 'conceal'],
+  transferred: ['transfer'],
   ended: ['end'],
 };
 
@@ -73,6 +130,6 @@ describe('the session machine', () => {
       return names.length === 0 ? [name] : names.map((each) => `${name}.${each}`);
     });
     expect(states.sort()).toEqual(Object.keys(TRANSITIONS).sort());
-    expect([...new Set(sessionMachine.events)].sort()).toEqual(Object.keys(TRANSITIONS.connected).sort());
+    expect([...new Set(sessionMachine.events)].sort()).toEqual(Object.keys(TRANSITIONS.opening).sort());
   });
 });
