@@ -86,6 +86,10 @@ export class Call implements CallShellEffects, CallSessionHost {
     return this.#host.wheel;
   }
 
+  get supervisor() {
+    return this.#host.supervisor;
+  }
+
   get sessions(): ReadonlyMap<string, CallSession> {
     return this.#sessions;
   }
@@ -185,7 +189,7 @@ export class Call implements CallShellEffects, CallSessionHost {
       nowMs: () => this.#host.nowMs(),
       described: (userId) => {
         const session = this.#sessions.get(userId);
-        return session?.described ? session : null;
+        return session?.lifecycle.described ? session : null;
       },
       // While everyone is in one epoch, what is not encrypted is not forwarded.
       phase: (phase) => room.setEncryptedOnly(e2eeRequired || phase === 'secure'),
@@ -241,15 +245,15 @@ export class Call implements CallShellEffects, CallSessionHost {
   }
 
   daveReceived(session: CallSession, op: number, payload: Uint8Array): void {
-    if (session.described) this.#dave?.received(session.userId, op, payload);
+    if (session.lifecycle.described) this.#dave?.received(session.userId, op, payload);
   }
 
   daveReady(session: CallSession, transitionId: number): void {
-    if (session.described) this.#dave?.ready(session.userId, transitionId);
+    if (session.lifecycle.described) this.#dave?.ready(session.userId, transitionId);
   }
 
   daveInvalid(session: CallSession, transitionId: number): void {
-    if (session.described) this.#dave?.invalid(session.userId, transitionId);
+    if (session.lifecycle.described) this.#dave?.invalid(session.userId, transitionId);
   }
 
   left(session: CallSession, expired: boolean): void {
@@ -259,7 +263,7 @@ export class Call implements CallShellEffects, CallSessionHost {
     this.#bySsrc.delete(session.ssrc);
     this.#room?.leave(session.ssrc);
     this.#tell(VOICE_OP.CLIENT_DISCONNECT, { user_id: userId }, session);
-    if (session.described) this.#dave?.leave(userId);
+    this.#dave?.leave(userId);
     if (this.#sessions.size === 0) this.#send('empty');
     else {
       this.#applyAudiences(session);
@@ -270,6 +274,10 @@ export class Call implements CallShellEffects, CallSessionHost {
     if (participant?.session !== session) return;
     participant.session = null;
     this.#host.absent(participant, expired);
+  }
+
+  onFault(error: unknown): void {
+    this.#host.onFault(error, this.callId);
   }
 
   #noteCodecs(session: CallSession, codecs: readonly VoiceCodec[]): void {
@@ -308,19 +316,18 @@ export class Call implements CallShellEffects, CallSessionHost {
   }
 
   #describe(session: CallSession, transport: Transport): void {
-    session.transport = transport.kind;
-    session.connected = false;
     const codec = videoCodec(session.member.codecs, this.#sharedCodecs());
     session.toldCodec = codec;
     const describe = (daveVersion: number) => {
       const { mediaSessionId } = session;
+      session.transport = transport.kind;
+      session.lifecycle.send('describe');
       session.send(
         VOICE_OP.SESSION_DESCRIPTION,
         descriptionPayload(transport, { daveVersion, videoCodec: codec, mediaSessionId }),
       );
-      session.described = true;
     };
-    if (session.described) describe(Math.min(this.#dave?.version ?? 0, session.maxDaveVersion));
+    if (session.lifecycle.described) describe(Math.min(this.#dave?.version ?? 0, session.maxDaveVersion));
     else this.#dave?.join(session, describe);
     this.#tellCodecs();
     this.#tellWants();
@@ -339,15 +346,15 @@ export class Call implements CallShellEffects, CallSessionHost {
     if (!session) return;
     const participant = this.places.get(session.userId);
     if (event.type === 'connected') {
-      session.connected = true;
       session.attempts = 0;
+      session.lifecycle.send('reach');
     } else if (event.type === 'speaking') {
       const { speech } = session.member;
       session.member = { ...session.member, speech: { ...speech, heard: event.speaking } };
       participant?.spoke(this.#host.nowMs());
       this.#tellSpeaking(session);
     } else if (event.type === 'unreachable') {
-      session.connected = false;
+      session.lifecycle.send('lose');
       // A peer connection does not come back by itself; a UDP client is reached again with its next packet.
       if (session.transport === 'webrtc') session.cut(VOICE_CLOSE.WEBRTC_CRASHED);
     } else if (participant) {
@@ -420,7 +427,7 @@ export class Call implements CallShellEffects, CallSessionHost {
     const shared = this.#sharedCodecs();
     for (const session of this.#sessions.values()) {
       const codec = videoCodec(session.member.codecs, shared);
-      if (!session.described || codec === session.toldCodec) continue;
+      if (!session.lifecycle.described || codec === session.toldCodec) continue;
       session.toldCodec = codec;
       const { mediaSessionId } = session;
       session.send(VOICE_OP.SESSION_UPDATE, {

@@ -414,7 +414,7 @@ function viewOf(call: Call, nowMs: number): CallView {
       ssrc: session?.ssrc ?? null,
       transport: session?.transport ?? 'none',
       attached: session?.attached ?? false,
-      connected: session?.connected ?? false,
+      connected: session?.lifecycle.connected ?? false,
       silenced: voiceMember.silenced,
       deafened: voiceMember.deafened,
       speaking: (session?.toldSpeaking ?? 0) !== 0,

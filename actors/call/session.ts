@@ -4,15 +4,17 @@ import { type SinkWants, wantsAtFirst } from '../../engine/call/video.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import type { MediaMember } from '../../media/plane.ts';
 import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
-import type { Timer } from '../runtime/clock.ts';
+import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import type { SelectProtocol, VideoUpdate, VoiceCodec, VoiceSession, VoiceSink } from './ports.ts';
+import { VoiceSessionLifecycle } from './voicesession.shell.ts';
 
 /** What a voice session asks of its call. */
 export interface CallSessionHost {
   readonly ring: RingLimits;
   readonly resumeWindowMs: number;
   readonly wheel: Wheel;
+  readonly supervisor: Supervisor;
   selected(session: CallSession, select: SelectProtocol): void;
   spoke(session: CallSession, flags: number, ssrc: number): void;
   filmed(session: CallSession, update: VideoUpdate): void;
@@ -23,6 +25,8 @@ export interface CallSessionHost {
   daveInvalid(session: CallSession, transitionId: number): void;
   /** The session has ended. `expired`: nobody came back to it in time. */
   left(session: CallSession, expired: boolean): void;
+  /** A bug. */
+  onFault(error: unknown): void;
 }
 
 export interface Close {
@@ -55,11 +59,7 @@ export class CallSession implements VoiceSession {
   readonly maxDaveVersion: number;
   readonly mediaSessionId: string;
   member: CallMember;
-  /** Its Session Description has been sent: from then on it takes part in DAVE. */
-  described = false;
   transport: 'none' | 'udp' | 'webrtc' = 'none';
-  /** Media is coming through. */
-  connected = false;
   /** Transports chosen so far. */
   selections = 0;
   /** Those since media last came through. */
@@ -72,12 +72,11 @@ export class CallSession implements VoiceSession {
   toldWants = '';
   toldCodec = '';
   toldGate = '';
-  over = false;
   readonly #host: CallSessionHost;
+  readonly lifecycle: VoiceSessionLifecycle;
   readonly #ring: FrameRing;
   #version: number;
   #sink: VoiceSink | null;
-  #window: Timer | null = null;
 
   constructor(start: SessionStart, sink: VoiceSink, host: CallSessionHost) {
     const { voiceMember, media, audience } = start;
@@ -98,6 +97,14 @@ export class CallSession implements VoiceSession {
     this.#version = start.version;
     this.#ring = new FrameRing(this.buffered ? host.ring : KEEP_NOTHING);
     this.#sink = sink;
+    this.lifecycle = new VoiceSessionLifecycle(host, (expired) => {
+      this.#sink = null;
+      host.left(this, expired);
+    });
+  }
+
+  get over(): boolean {
+    return this.lifecycle.over;
   }
 
   get ssrc(): number {
@@ -116,10 +123,6 @@ export class CallSession implements VoiceSession {
 
   get attached(): boolean {
     return this.#sink !== null;
-  }
-
-  get keptFrames(): number {
-    return this.#ring.size;
   }
 
   /** Sends a frame that is kept until it is acknowledged. `weightBytes`: about how long `d` is. */
@@ -154,10 +157,9 @@ export class CallSession implements VoiceSession {
   resume(sink: VoiceSink, version: number, missed: readonly NumberedFrame[]): void {
     const { code, reason } = VOICE_CLOSE.SESSION_TIMEOUT;
     this.#sink?.close(code, reason);
-    this.#window?.cancel();
-    this.#window = null;
     this.#sink = sink;
     this.#version = version;
+    this.lifecycle.send('attach');
     this.sendOnce(VOICE_OP.RESUMED, null);
     for (const { seq, frame } of missed)
       if (frame.kind === 'json') sink.send(frame.op, frame.d, seq);
@@ -165,30 +167,23 @@ export class CallSession implements VoiceSession {
   }
 
   /** Closes the connection; the session waits for another. */
-  cut({ code, reason }: Close): void {
-    const sink = this.#sink;
-    if (!sink) return;
-    this.#sink = null;
-    this.#wait();
-    sink.close(code, reason);
+  cut(close: Close): void {
+    if (this.#sink === null) return;
+    this.#hangUp(close);
+    this.lifecycle.send('detach');
   }
 
   /** Ends the session, with its connection if it has one. */
-  end(close: Close | null, expired = false): void {
+  end(close: Close): void {
     if (this.over) return;
-    this.over = true;
-    this.#window?.cancel();
-    const sink = this.#sink;
-    this.#sink = null;
-    if (close) sink?.close(close.code, close.reason);
-    this.#host.left(this, expired);
+    this.#hangUp(close);
+    this.lifecycle.send('end');
   }
 
   detach(sink: VoiceSink, resumable: boolean): void {
     if (sink !== this.#sink) return;
     this.#sink = null;
-    if (resumable) this.#wait();
-    else this.end(null);
+    this.lifecycle.send(resumable ? 'detach' : 'end');
   }
 
   selectProtocol(select: SelectProtocol): void {
@@ -227,8 +222,10 @@ export class CallSession implements VoiceSession {
     this.#ring.acknowledge(seq);
   }
 
-  #wait(): void {
-    this.#window = this.#host.wheel.add(() => this.end(null, true), this.#host.resumeWindowMs);
+  #hangUp({ code, reason }: Close): void {
+    const sink = this.#sink;
+    this.#sink = null;
+    sink?.close(code, reason);
   }
 }
 

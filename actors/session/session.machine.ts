@@ -1,8 +1,8 @@
 import { setup } from 'xstate';
 import type { FrameSink } from './ports.ts';
 
-/** The effects of a session's lifecycle. What a session lets go of when it is over is the shell's. */
-export interface SessionShell {
+/** What a session's lifecycle does with its connection. */
+export interface SessionFeedEffects {
   /** Closes the connection that another one replaces. */
   dismiss(): void;
   /** Takes over a connection whose client has received the dispatches up to `seq`. */
@@ -12,6 +12,11 @@ export interface SessionShell {
   /** New dispatches go straight to the connection, until `pause`. */
   flow(): void;
   pause(): void;
+}
+
+/** The effects of a session's lifecycle. What a session lets go of when it is over is the shell's. */
+export interface SessionShell {
+  readonly feed: SessionFeedEffects;
   /** Starts the timers of a session without a connection: `conceal` for bots, and `expire`. */
   startWindow(): void;
   stopWindow(): void;
@@ -50,13 +55,13 @@ const ENDS = { transfer: '#session.transferred', end: '#session.ended' } as cons
 export const sessionMachine = setup({
   types: {} as { input: SessionShell; context: { readonly shell: SessionShell }; events: SessionEvent },
   actions: {
-    dismiss: ({ context }) => context.shell.dismiss(),
+    dismiss: ({ context }) => context.shell.feed.dismiss(),
     adopt: ({ context, event }) => {
-      if (event.type === 'attach') context.shell.adopt(event.sink, event.seq);
+      if (event.type === 'attach') context.shell.feed.adopt(event.sink, event.seq);
     },
-    replay: ({ context }) => context.shell.replay(),
-    flow: ({ context }) => context.shell.flow(),
-    pause: ({ context }) => context.shell.pause(),
+    replay: ({ context }) => context.shell.feed.replay(),
+    flow: ({ context }) => context.shell.feed.flow(),
+    pause: ({ context }) => context.shell.feed.pause(),
     startWindow: ({ context }) => context.shell.startWindow(),
     stopWindow: ({ context }) => context.shell.stopWindow(),
     conceal: ({ context }) => context.shell.conceal(),
@@ -90,7 +95,9 @@ export const sessionMachine = setup({
       initial: 'shown',
       states: {
         shown: { on: { conceal: { target: 'concealed', actions: 'conceal' } } },
-        concealed: { on: { attach: { target: '#session.connected.replaying', actions: ['adopt', 'reveal'] } } },
+        concealed: {
+          on: { attach: { target: '#session.connected.replaying', actions: ['adopt', 'reveal'] } },
+        },
       },
     },
     transferred: { type: 'final' },

@@ -179,7 +179,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     const unscoped = principal.authorization && judgeScopes(principal.authorization);
     if (unscoped) return closed(unscoped);
     // No await from here to the attachment: a dispatch in between would be missed.
-    const missed = session.missedSince(resume.seq);
+    const missed = session.feed.missedSince(resume.seq);
     if (missed.kind === 'missed') {
       session.renew(principal);
       this.journal?.opened(session);
@@ -197,8 +197,8 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   transferOut({ sessionId, principal, seq }: SessionClaim): TakeResult | { readonly kind: 'busy' } {
     const session = this.#sessions.get(sessionId);
     if (!session || !isSamePrincipal(session.principal, principal)) return { kind: 'unknown' };
-    if (session.greeting || this.#migrations?.has(sessionId)) return { kind: 'busy' };
-    const found = session.missedSince(seq);
+    if (session.feed.greeting || this.#migrations?.has(sessionId)) return { kind: 'busy' };
+    const found = session.feed.missedSince(seq);
     if (found.kind !== 'missed') {
       session.end(CLOSE.SESSION_TIMED_OUT);
       return found;
@@ -424,7 +424,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     this.#present(session, (authorization ? null : presence) ?? ONLINE);
     const follow = !inReady && directRecipients([session], 'LOBBY_CREATE').length > 0;
     const following = follow ? opening.lobbies : [];
-    if (following.length === 0) session.greeted();
+    if (following.length === 0) session.feed.greeted();
     return following;
   }
 
@@ -437,7 +437,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
       await session.writable();
       session.greet('LOBBY_CREATE', lobby);
     }
-    if (lobbies.length > 0) session.greeted();
+    if (lobbies.length > 0) session.feed.greeted();
     for (const guildId of guildIds) {
       await session.writable();
       if (session.over) break;
@@ -456,7 +456,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     this.#trimming ??= this.wheel.add(() => {
       this.#trimming = null;
       const nowMs = this.nowMs();
-      for (const session of this.#sessions.values()) session.trim(nowMs);
+      for (const session of this.#sessions.values()) session.feed.trim(nowMs);
       if (this.#sessions.size > 0) this.#trimLater();
     }, TRIM_MS);
   }

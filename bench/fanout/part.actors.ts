@@ -66,7 +66,7 @@ function ourSession(index: number): Recipient {
     HOST,
   );
   session.open({});
-  session.greeted();
+  session.feed.greeted();
   return session;
 }
 

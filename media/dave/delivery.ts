@@ -17,7 +17,7 @@ export interface DaveDelivery {
    * out the effects after op 4 and op 11: clients refuse earlier messages, and Adds of users not announced by op 11.
    */
   join(userId: string, maxVersion: number, nowMs: number): readonly DaveEffect[];
-  /** Removes a member. Call it also for a member whose connection was closed by a `close` effect. */
+  /** Removes a user who may be a member. Call it also for a member whose connection was closed by a `close` effect. */
   leave(userId: string, nowMs: number): readonly DaveEffect[];
   /** Handles the payload of a binary frame of op 26 or 28, without its opcode byte. The payload is untrusted. */
   received(userId: string, op: number, payload: Uint8Array, nowMs: number): readonly DaveEffect[];

@@ -14,7 +14,7 @@ const FIELDS: Counts = {
   'actors CallSession': 21,
   'actors Calls': 18,
   'actors DirectoryOwnership': 28,
-  'actors GatewaySessionActor': 18,
+  'actors GatewaySessionActor': 13,
   'actors GatewaySessions': 17,
   'actors Journal': 15,
   'actors OwnerRouter': 16,

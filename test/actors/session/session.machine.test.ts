@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { initialTransition, transition } from 'xstate';
 import {
   type SessionEvent,
+  type SessionFeedEffects,
   type SessionShell,
   sessionMachine,
 } from '../../../actors/session/session.machine.ts';
@@ -16,7 +17,12 @@ type State =
   | 'detached.concealed'
   | 'transferred'
   | 'ended';
-type Row = { readonly [E in SessionEvent['type']]: readonly [State, ...(keyof SessionShell)[]] };
+type Row = {
+  readonly [E in SessionEvent['type']]: readonly [
+    State,
+    ...(keyof SessionShell | keyof SessionFeedEffects)[],
+  ];
+};
 
 const over = (state: State): Row => ({
   open: [state],

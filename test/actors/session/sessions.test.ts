@@ -408,8 +408,8 @@ describe('a session', () => {
     const { session } = await open(arranged);
     session.deliver(dispatchOf('a'));
     arranged.clock.advance(300_000);
-    expect(session.missedSince(0)).toEqual({ kind: 'seqTooOld' });
-    expect(session.missedSince(5)).toMatchObject({ kind: 'missed', bodies: [] });
+    expect(session.feed.missedSince(0)).toEqual({ kind: 'seqTooOld' });
+    expect(session.feed.missedSince(5)).toMatchObject({ kind: 'missed', bodies: [] });
   });
 
   it('ends alone and is reported when its actor has a bug', async () => {

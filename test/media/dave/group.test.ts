@@ -55,6 +55,16 @@ describe('a call', () => {
     expect(call.counted('transition', 'ready')).toBe(1);
   });
 
+  test('does not change when a user leaves who never was a member', () => {
+    const call = new DaveyCall();
+    call.join(user(1));
+    call.join(user(2));
+    call.rest();
+    expect(call.delivery.leave(user(3), call.nowMs)).toEqual([]);
+    expect(call.delivery.epoch).toBe(1n);
+    expectWhole(call);
+  });
+
   test.each([1, 2, 3, 4])('stays one group of two and more while they come and go (seed %i)', (seed) => {
     run(2, seed, 8);
   });
