@@ -1,3 +1,4 @@
+import { messageOf } from '../protocol/thrown.ts';
 import { Gate } from '../sdk/call/gate.ts';
 import type { CallAudio, MediaFigures } from '../sdk/call/media.ts';
 import { VoiceSession } from '../sdk/call/voicesession.ts';
@@ -109,7 +110,7 @@ export class Call {
       await this.audio.useInput(deviceId);
       this.#inputComplaint = null;
     } catch (error) {
-      this.#inputComplaint = (error as Error).message;
+      this.#inputComplaint = messageOf(error);
     }
     this.#complain();
   }

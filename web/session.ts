@@ -1,5 +1,6 @@
 import { INTENTS } from '../protocol/intents.ts';
 import { OP } from '../protocol/opcodes.ts';
+import { messageOf } from '../protocol/thrown.ts';
 import { createBrowserAudio } from '../sdk/call/browser/audio.ts';
 import type { CallAudio } from '../sdk/call/media.ts';
 import { GatewayLink } from '../sdk/voice/gatewaylink.ts';
@@ -167,7 +168,7 @@ export class Session {
         if (this.store.value.place?.channelId === place.channelId) this.#call(audio, place, token);
       },
       (error: unknown) => {
-        this.#refused((error as Error).message);
+        this.#refused(messageOf(error));
         this.#seat(place.guildId, null, false, false);
       },
     );

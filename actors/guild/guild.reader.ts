@@ -1,6 +1,6 @@
 import type { Guild, Member } from '../../engine/guild/guild.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
-import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, MessageId, RoleId } from '../../protocol/ids.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
@@ -31,20 +31,15 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
     });
   if (wanted.members.length > 0)
     yield read('member', wanted.members, async (keys) =>
-      keep(
-        members,
-        keys,
-        withLiveRoles(guild, await stores.guilds.members(id, keys as UserId[])),
-        ({ user }) => user.id,
-      ),
+      keep(members, keys, withLiveRoles(guild, await stores.guilds.members(id, keys)), ({ user }) => user.id),
     );
   if (wanted.bans.length > 0)
     yield read('ban', wanted.bans, async (keys) =>
-      keep(bans, keys, await stores.guilds.bansOf(id, keys as UserId[]), ({ user }) => user.id),
+      keep(bans, keys, await stores.guilds.bansOf(id, keys), ({ user }) => user.id),
     );
   if (wanted.users.length > 0)
     yield read('user', wanted.users, async (keys) =>
-      keep(users, keys, await stores.users.get(keys as UserId[]), (user) => user.id),
+      keep(users, keys, await stores.users.get(keys), (user) => user.id),
     );
   if (wanted.invites.length > 0)
     yield read('invite', wanted.invites, async (keys) =>
@@ -81,7 +76,11 @@ function knownMembers({ members }: Guild): number {
   return count;
 }
 
-const read = (kind: string, keys: readonly string[], fetch: WindowRead['fetch']): WindowRead => ({
+const read = <K extends string>(
+  kind: string,
+  keys: readonly K[],
+  fetch: WindowRead<K>['fetch'],
+): WindowRead<K> => ({
   kind,
   keys,
   fetch,

@@ -47,10 +47,10 @@ interface GuildPorts extends AggregatePorts, GuildReads, Signing {
 }
 
 export interface GuildListener extends GuildVoiceListener {
-  memberJoined(guildId: GuildId, userId: string): void;
-  memberLeft(guildId: GuildId, userId: string): void;
+  memberJoined(guildId: GuildId, userId: UserId): void;
+  memberLeft(guildId: GuildId, userId: UserId): void;
   /** Recent membership changes by earlier owners that the owners of the users may have missed; the latest of each user. */
-  membersMoved?(guildId: GuildId, changes: ReadonlyMap<string, 'joined' | 'left'>): void;
+  membersMoved?(guildId: GuildId, changes: ReadonlyMap<UserId, 'joined' | 'left'>): void;
   /** The guild's actor ended with these subscribed: to them it is unavailable until it is back. */
   guildLost(guildId: GuildId, subscribers: readonly Recipient[]): void;
   /** The guild goes on with another owner; its subscribers, but for who is just arriving, have its stream up to `n`. */
@@ -206,11 +206,11 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       if (!ok || !value?.message || (value.nonce ?? null) === null) continue;
       guild.nonces.set(`${value.message.author.id}:${value.nonce}`, { message: value.message, atMs });
     }
-    const moved = new Map<string, 'joined' | 'left'>();
+    const moved = new Map<UserId, 'joined' | 'left'>();
     for (const { dispatches } of records)
       for (const { t, d } of dispatches) {
         const how = MOVES[t];
-        if (how) moved.set((d as { readonly user: { readonly id: string } }).user.id, how);
+        if (how) moved.set((d as { readonly user: { readonly id: UserId } }).user.id, how);
       }
     if (moved.size > 0) this.#ports.listener.membersMoved?.(this.id, moved);
   }
@@ -298,7 +298,9 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected number(guild: Guild, commit: number): void {
-    for (const window of windowsOf(guild)) window.nextCommit = commit;
+    const { members, messages, bans, invites, users } = guild;
+    for (const window of [members, messages, bans, invites, users])
+      if (window instanceof Window) window.nextCommit = commit;
     numberMessageWindows(guild, commit);
   }
 
@@ -306,16 +308,18 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     const { members: membersMax, messages: messagesMax } = this.#ports.windows;
     const { settled } = this.commits;
     const { sessionCounts, voiceStates } = guild;
-    const [members, messages, ...rest] = windowsOf(guild);
-    // Who is in voice has a session here, but for the moment between its end and the leaving.
-    members.trim(
-      membersMax,
-      settled,
-      sessionCounts.size,
-      (key) => sessionCounts.has(key as never) || voiceStates.has(key as never),
-    );
-    messages.trim(messagesMax, settled, 0, () => false);
-    for (const window of rest) window.trim(membersMax, settled, 0, () => false);
+    const { members, messages, bans, invites, users } = guild;
+    // A member in voice has a session here, except between the end of the session and leaving voice.
+    if (members instanceof Window)
+      members.trim(
+        membersMax,
+        settled,
+        sessionCounts.size,
+        (key) => sessionCounts.has(key) || voiceStates.has(key),
+      );
+    if (messages instanceof Window) messages.trim(messagesMax, settled, 0, () => false);
+    for (const window of [bans, invites, users])
+      if (window instanceof Window) window.trim(membersMax, settled, 0, () => false);
     trimMessageWindows(guild, settled);
   }
 
@@ -380,18 +384,11 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 
 const ignore = (): void => undefined;
 
-type AnyWindow = Window<string, unknown>;
-
-/** Members, messages, and the rest; all of them are `Window`s because `guildOf` made them so. */
-function windowsOf(guild: Guild): [AnyWindow, AnyWindow, ...AnyWindow[]] {
-  return [guild.members, guild.messages, guild.bans, guild.invites, guild.users] as never;
-}
-
 function guildOf(snapshot: GuildSnapshot): Guild {
   return {
     id: snapshot.info.id,
     info: snapshot.info,
-    roles: new Map(snapshot.roles.map((role) => [role.id as never, role])),
+    roles: new Map(snapshot.roles.map((role) => [role.id, role])),
     channels: new Map(snapshot.channels.map((channel) => [channel.id, channel])),
     members: new Window(),
     memberCount: snapshot.memberCount,

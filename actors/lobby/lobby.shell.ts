@@ -210,8 +210,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   protected read(state: LobbyState, needs: Needs): Promise<void> | null {
     const keys = (needs.messages ?? []).map(({ id }) => id).filter((id) => !state.messages.has(id));
     if (keys.length === 0) return null;
-    const fetch = async (ids: readonly string[]) => {
-      const rows = await Promise.all(ids.map((id) => this.#ports.lobbies.message(this.id, id as MessageId)));
+    const fetch = async (ids: readonly MessageId[]) => {
+      const rows = await Promise.all(ids.map((id) => this.#ports.lobbies.message(this.id, id)));
       const found = rows.filter((row) => row !== null);
       keep(state.messages, ids, found, ({ id }) => id);
     };
@@ -255,11 +255,12 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   }
 
   protected number(state: LobbyState, commit: number): void {
-    windowOf(state).nextCommit = commit;
+    if (state.messages instanceof Window) state.messages.nextCommit = commit;
   }
 
   protected trim(state: LobbyState): void {
-    windowOf(state).trim(this.#ports.messageWindowMax, this.commits.settled, 0, () => false);
+    if (state.messages instanceof Window)
+      state.messages.trim(this.#ports.messageWindowMax, this.commits.settled, 0, () => false);
   }
 
   protected follow(facts: readonly LobbyOutcomeFact[]): void {
@@ -380,6 +381,3 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
 }
 
 const ignore = (): void => undefined;
-
-/** `fetch` made it one. */
-const windowOf = (state: LobbyState) => state.messages as unknown as Window<string, unknown>;

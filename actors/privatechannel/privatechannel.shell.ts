@@ -20,7 +20,7 @@ import {
   reachOf,
 } from '../../engine/privatechannel/rules.ts';
 import type { Acquaintance } from '../../engine/social/reach.ts';
-import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
@@ -212,7 +212,7 @@ export class PrivateChannelShell extends AggregateShell<
   #messagesRead(state: PrivateChannelState, needs: PrivateNeeds): WindowRead[] {
     const absent = needs.messages?.filter(({ id }) => !state.messages.has(id)) ?? [];
     if (absent.length === 0) return [];
-    const fetch = async (keys: readonly string[]) => {
+    const fetch = async (keys: readonly MessageId[]) => {
       const fresh = absent.filter(({ id }) => keys.includes(id));
       keep(state.messages, keys, await this.#ports.messages.get(this.id, fresh), ({ id }) => id);
     };
@@ -259,12 +259,13 @@ export class PrivateChannelShell extends AggregateShell<
   }
 
   protected number(state: PrivateChannelState, commit: number): void {
-    windowOf(state).nextCommit = commit;
+    if (state.messages instanceof Window) state.messages.nextCommit = commit;
     numberMessageWindows(state, commit);
   }
 
   protected trim(state: PrivateChannelState): void {
-    windowOf(state).trim(this.#ports.messageWindowMax, this.commits.settled, 0, () => false);
+    if (state.messages instanceof Window)
+      state.messages.trim(this.#ports.messageWindowMax, this.commits.settled, 0, () => false);
     trimMessageWindows(state, this.commits.settled);
   }
 
@@ -342,6 +343,3 @@ const callOf = (kept: object | null): PrivateCall | null => {
 };
 
 const ignore = (): void => undefined;
-
-/** `fetch` made it one. */
-const windowOf = (state: PrivateChannelState) => state.messages as unknown as Window<string, unknown>;

@@ -1,9 +1,9 @@
 /** A read of one window: which keys are absent, and how to fetch and keep them. */
-export interface WindowRead {
+export interface WindowRead<K extends string = string> {
   /** Names one of the aggregate's windows. */
   readonly kind: string;
-  readonly keys: readonly string[];
-  fetch(keys: readonly string[]): Promise<void>;
+  readonly keys: readonly K[];
+  fetch(keys: readonly K[]): Promise<void>;
 }
 
 /**
@@ -40,10 +40,10 @@ export class WindowReader {
 /** Enters rows, and the knowledge that a key has none; what a command has entered meanwhile stays. */
 export function keep<K extends string, Row>(
   window: Map<K, Row | null>,
-  keys: readonly string[],
+  keys: readonly K[],
   rows: readonly Row[],
   keyOf: (row: Row) => K,
 ): void {
   for (const row of rows) if (!window.has(keyOf(row))) window.set(keyOf(row), row);
-  for (const key of keys) if (!window.has(key as K)) window.set(key as K, null);
+  for (const key of keys) if (!window.has(key)) window.set(key, null);
 }

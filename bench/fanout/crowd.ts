@@ -80,7 +80,7 @@ class Crowd {
   }
 
   #count(index: number, payloadBytes: number): void {
-    const message = this.#counts[index] as number;
+    const message = this.#counts[index] ?? 0;
     this.#counts[index] = message + 1;
     this.#payloadBytes += payloadBytes;
     const reached = (this.#reached[message] ?? 0) + 1;

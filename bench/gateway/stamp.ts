@@ -33,7 +33,7 @@ export function findStamp(payload: Buffer, mark: Buffer): Stamp | null {
 function numberAt(payload: Buffer, from: number): number {
   let value = 0;
   for (let at = from; at <= from + NUMBER_DIGITS_MAX && at < payload.length; at += 1) {
-    const byte = payload[at] as number;
+    const byte = payload[at] ?? 0;
     if (byte === DIGITS_END) return at === from ? -1 : value;
     const digit = byte - ZERO;
     if (digit < 0 || digit > 9) return -1;

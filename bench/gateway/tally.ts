@@ -15,7 +15,7 @@ export class Tally {
   see(index: number): boolean {
     if (index < 0 || index >= this.#total) return false;
     const bit = 1 << (index & 7);
-    const byte = this.#seen[index >> 3] as number;
+    const byte = this.#seen[index >> 3] ?? 0;
     if ((byte & bit) !== 0) {
       this.duplicated += 1;
       return false;
@@ -26,7 +26,7 @@ export class Tally {
   }
 
   has(index: number): boolean {
-    return ((this.#seen[index >> 3] as number) & (1 << (index & 7))) !== 0;
+    return ((this.#seen[index >> 3] ?? 0) & (1 << (index & 7))) !== 0;
   }
 }
 

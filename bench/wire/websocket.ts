@@ -75,11 +75,11 @@ export class FrameParser {
     let at = from;
     const header = this.#header;
     while (at < chunk.length) {
-      header[this.#headerBytes] = chunk[at] as number;
+      header[this.#headerBytes] = chunk[at] ?? 0;
       this.#headerBytes += 1;
       at += 1;
       if (this.#headerBytes === 2) {
-        const short = (header[1] as number) & 0x7f;
+        const short = (header[1] ?? 0) & 0x7f;
         this.#headerNeeded = short === 126 ? 4 : short === 127 ? HEADER_BYTES_MAX : 2;
       }
       if (this.#headerBytes === this.#headerNeeded) {
@@ -94,8 +94,8 @@ export class FrameParser {
 
   #beginFrame(): void {
     const header = this.#header;
-    const first = header[0] as number;
-    const second = header[1] as number;
+    const first = header[0] ?? 0;
+    const second = header[1] ?? 0;
     this.#fin = (first & 0x80) !== 0;
     this.#opcode = first & 0x0f;
     const short = second & 0x7f;
@@ -176,7 +176,7 @@ export function clientFrame(opcode: number, payload: Uint8Array, mask: Uint8Arra
   frame.set(mask, 2 + extended);
   const at = 6 + extended;
   for (let index = 0; index < length; index += 1)
-    frame[at + index] = (payload[index] as number) ^ (mask[index & 3] as number);
+    frame[at + index] = (payload[index] ?? 0) ^ (mask[index & 3] ?? 0);
   return frame;
 }
 

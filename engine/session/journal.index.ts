@@ -135,7 +135,7 @@ export class JournalIndex {
     const { origin } = readHead(content.subarray(place.at, place.at + place.bytes));
     const laggards = origin && this.#cursors.told(origin.ownerId, origin.n);
     for (let index = 0; index < handles.length; index += 1) {
-      const session = this.#byHandle.get(handles[index] as number);
+      const session = this.#byHandle.get(handles[index] ?? 0);
       if (!session || session.seq === UNKNOWN) continue;
       session.seq += 1;
       session.positions.push(place);

@@ -85,13 +85,13 @@ export function checksum(words: Int32Array, from: number, to: number, seed: numb
   let odd = ~seed;
   let at = from;
   for (; at + 1 < to; at += 2) {
-    const one = even ^ (words[at] as number);
+    const one = even ^ (words[at] ?? 0);
     even = (Math.imul((one << 13) | (one >>> 19), 0x9e37_79b1) + 0x7f4a_7c15) | 0;
-    const two = odd ^ (words[at + 1] as number);
+    const two = odd ^ (words[at + 1] ?? 0);
     odd = (Math.imul((two << 15) | (two >>> 17), 0x85eb_ca6b) + 0x27d4_eb2f) | 0;
   }
   if (at < to) {
-    const last = even ^ (words[at] as number);
+    const last = even ^ (words[at] ?? 0);
     even = (Math.imul((last << 13) | (last >>> 19), 0x9e37_79b1) + 0x7f4a_7c15) | 0;
   }
   return Math.imul(even ^ ((odd << 7) | (odd >>> 25)), 0xc2b2_ae35) | 0;
@@ -194,7 +194,7 @@ export class BatchWriter {
     const count = this.#size - from;
     words[this.#entry + 2] = count;
     if (count === this.#listSize && count > 1 && this.#isRepeated(from, count)) {
-      words[this.#entry] = (words[this.#entry] as number) | SAME;
+      words[this.#entry] = (words[this.#entry] ?? 0) | SAME;
       this.#size = from;
     } else {
       this.#list = from;
@@ -242,29 +242,28 @@ export function wordsOf(bytes: Uint8Array): Int32Array {
 export function readBatch(words: Int32Array, at: number): BatchRead {
   const entries = isBatch(words, at) ? readLists(words, at) : null;
   if (!entries) return { kind: 'lost', nextWord: nextBatch(words, at + 1), torn: isBeginning(words, at) };
-  const number = words[at + 1] as number;
-  const contentAt = at + HEADER_WORDS + (words[at + 2] as number);
-  const endWord = contentAt + round(words[at + 3] as number);
+  const number = words[at + 1] ?? 0;
+  const contentAt = at + HEADER_WORDS + (words[at + 2] ?? 0);
+  const endWord = contentAt + round(words[at + 3] ?? 0);
   if (endWord > words.length) return { kind: 'lost', nextWord: nextBatch(words, at + 1), torn: true };
   if (checksum(words, contentAt, endWord, number) !== words[at + 6])
     return { kind: 'damaged', number, entries, endWord };
-  const atMs = (words[at + 5] as number) * HIGH + ((words[at + 4] as number) >>> 0);
+  const atMs = (words[at + 5] ?? 0) * HIGH + ((words[at + 4] ?? 0) >>> 0);
   return { kind: 'whole', number, atMs, entries, endWord };
 }
 
 /** Whether header and lists of a batch stand here, undamaged. */
 function isBatch(words: Int32Array, at: number): boolean {
   if (words[at] !== MAGIC || at + HEADER_WORDS > words.length) return false;
-  const listWords = words[at + 2] as number;
-  if (listWords < 0 || (words[at + 3] as number) < 0 || at + HEADER_WORDS + listWords > words.length)
-    return false;
+  const listWords = words[at + 2] ?? 0;
+  if (listWords < 0 || (words[at + 3] ?? 0) < 0 || at + HEADER_WORDS + listWords > words.length) return false;
   return sumOfLists(words, at, listWords) === words[at + 7];
 }
 
 /** Whether a batch begins here whose end is missing. */
 function isBeginning(words: Int32Array, at: number): boolean {
   if (words[at] !== MAGIC) return false;
-  return at + HEADER_WORDS > words.length || at + HEADER_WORDS + (words[at + 2] as number) > words.length;
+  return at + HEADER_WORDS > words.length || at + HEADER_WORDS + (words[at + 2] ?? 0) > words.length;
 }
 
 function nextBatch(words: Int32Array, from: number): number | null {
@@ -278,8 +277,8 @@ const KINDS: ReadonlySet<number> = new Set(Object.values(ENTRY));
 /** Null: the lists do not say what lists say, though their checksum is right. */
 function readLists(words: Int32Array, batchAt: number): JournalEntry[] | null {
   const entries: JournalEntry[] = [];
-  const endWord = batchAt + HEADER_WORDS + (words[batchAt + 2] as number);
-  const contentBytes = words[batchAt + 3] as number;
+  const endWord = batchAt + HEADER_WORDS + (words[batchAt + 2] ?? 0);
+  const contentBytes = words[batchAt + 3] ?? 0;
   let handles = words.subarray(0, 0);
   let contentAt = 0;
   for (let at = batchAt + HEADER_WORDS; at < endWord; ) {

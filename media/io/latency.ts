@@ -8,8 +8,8 @@ export class LatencyBuckets {
 
   record(us: number): void {
     let bucket = 0;
-    while (bucket < LATENCY_BOUNDS_US.length && us > (LATENCY_BOUNDS_US[bucket] as number)) bucket += 1;
-    this.counts[bucket] = (this.counts[bucket] as number) + 1;
+    while (bucket < LATENCY_BOUNDS_US.length && us > (LATENCY_BOUNDS_US[bucket] ?? 0)) bucket += 1;
+    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
     this.sumUs += us;
   }
 }

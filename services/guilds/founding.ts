@@ -23,7 +23,7 @@ interface FoundingPorts {
   readonly guildsOwnedMax: number;
   commit(ownerId: string, facts: Commit['facts']): Promise<void>;
   /** Subscribes the sessions of a user to a guild that was made here. */
-  memberJoined(guildId: GuildId, userId: string): void;
+  memberJoined(guildId: GuildId, userId: UserId): void;
 }
 
 export interface GuildFounding {

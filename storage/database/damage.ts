@@ -31,7 +31,7 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
 /** CRC-32C (Castagnoli), the checksum that PostgreSQL uses in these files. */
 function crc32c(bytes: Uint8Array): number {
   let crc = 0xffffffff;
-  for (const byte of bytes) crc = (TABLE[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8);
+  for (const byte of bytes) crc = (TABLE[(crc ^ byte) & 0xff] ?? 0) ^ (crc >>> 8);
   return (crc ^ 0xffffffff) >>> 0;
 }
 

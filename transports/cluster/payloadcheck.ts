@@ -53,11 +53,11 @@ export function checkPayload(bytes: Buffer): void {
   let at = 0;
   open[0] = 1;
   while (depth > 0 || open[0] > 0) {
-    if ((open[depth] as number) === 0) {
+    if ((open[depth] ?? 0) === 0) {
       depth -= 1;
       continue;
     }
-    open[depth] = (open[depth] as number) - 1;
+    open[depth] = (open[depth] ?? 0) - 1;
     const token = bytes[at] ?? missing();
     at += 1;
     const size = LENGTHS[token];

@@ -1,6 +1,6 @@
 import type { ApiOptions, ApiParams, Engine } from '../../embedding.ts';
 import { ApiError } from '../../protocol/apierror.ts';
-import { isSnowflake, type UserId } from '../../protocol/ids.ts';
+import { isUserId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { Caller } from './operation.ts';
@@ -19,13 +19,13 @@ export function embeddedCalls(ports: EmbeddedPorts): Engine['api'] {
 
   async function callerOf(userId: string | null): Promise<Caller | null> {
     if (userId === null) return null;
-    if (!isSnowflake(userId)) throw new RangeError(`Expected a user id (a snowflake), got "${userId}".`);
-    const [user] = await ports.storage.users.get([userId as UserId]);
+    if (!isUserId(userId)) throw new RangeError(`Expected a user id (a snowflake), got "${userId}".`);
+    const [user] = await ports.storage.users.get([userId]);
     if (!user) throw new RangeError(`Unknown user: ${userId}.`);
-    const application = user.bot ? await ports.storage.applications.byBot(userId as UserId) : null;
+    const application = user.bot ? await ports.storage.applications.byBot(userId) : null;
     return {
       kind: user.bot ? 'bot' : 'user',
-      userId: userId as UserId,
+      userId,
       applicationId: application?.id ?? null,
       applicationFlags: application?.flags ?? 0,
       authorization: null,

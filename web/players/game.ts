@@ -1,3 +1,4 @@
+import { messageOf } from '../../protocol/thrown.ts';
 import {
   AuthorizationTokenType,
   type Call,
@@ -81,7 +82,7 @@ export class Game {
       const { accessToken } = await this.client.getToken(applicationId, code, verifier, redirectUri);
       await this.enter(accessToken);
     } catch (error) {
-      this.#out((error as Error).message);
+      this.#out(messageOf(error));
     }
   }
 
@@ -95,7 +96,7 @@ export class Game {
       this.show(this.client.getLobbyIds()[0] ?? null);
     } catch (error) {
       this.client.disconnect();
-      this.#out((error as Error).message);
+      this.#out(messageOf(error));
     }
   }
 
@@ -176,7 +177,7 @@ export class Game {
     try {
       await act();
     } catch (error) {
-      this.store.set({ complaint: (error as Error).message });
+      this.store.set({ complaint: messageOf(error) });
     }
   }
 

@@ -159,7 +159,7 @@ export class LocalSessions implements SessionFrames {
     }
     const isNews = stream && this.#subscriptions.noteDispatch(stream, n, body);
     for (let index = 0; index < handles.length; index += 1) {
-      const local = peer.sessions.get(handles[index] as number);
+      const local = peer.sessions.get(handles[index] ?? 0);
       if (local && (!isNews || isNews(local))) local.session.deliver(body);
     }
   }

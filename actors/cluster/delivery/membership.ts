@@ -2,7 +2,7 @@ import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import { guildsOfShard } from '../../../engine/session/identify.ts';
 import { NotServed } from '../../../protocol/faults.ts';
-import type { GuildId } from '../../../protocol/ids.ts';
+import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
 import type { VoiceListener } from '../../call/ports.ts';
 import type { GuildListener } from '../../guild/guild.shell.ts';
@@ -60,7 +60,7 @@ function membershipUpdates(
   const { ownership } = cluster;
 
   /** Runs on the owner of the user, which knows the user's sessions. */
-  function joined(guildId: GuildId, userId: string): void {
+  function joined(guildId: GuildId, userId: UserId): void {
     const { users, publishPresence, onFault, clusterSessions } = ports();
     users.joined(userId, guildId, !ownership.standalone, (sessions) => {
       // Sessions of an application that acts for a user receive no guild dispatches.
@@ -73,13 +73,13 @@ function membershipUpdates(
     });
   }
 
-  const left = (guildId: GuildId, userId: string): void => ports().users.left(userId, guildId);
+  const left = (guildId: GuildId, userId: UserId): void => ports().users.left(userId, guildId);
   if (ownership.standalone) return { memberJoined: joined, memberLeft: left };
 
   const { router } = cluster;
-  const sync = new StateSync<'joined' | 'left'>({
+  const sync = new StateSync<'joined' | 'left', UserId, GuildId>({
     ...{ ownership, router, clock, wheel, method: 'users.setMemberships' },
-    apply: (userId, guildId, how) => (how === 'joined' ? joined : left)(guildId as GuildId, userId),
+    apply: (userId, guildId, how) => (how === 'joined' ? joined : left)(guildId, userId),
     // After the guild changes owners, the next owner sends the updates that were not acknowledged.
     isOurs: (guildId) => ownership.ownerOf(guildId)?.instance === ownership.self?.instance,
     onFault: (fault, userId) => ports().onFault(fault, userId),

@@ -11,7 +11,7 @@ import { StateSync } from '../routing/statesync.ts';
 
 /** Publishes a user's presence (null: offline) to guilds. Called by the owner of the user. */
 export type PublishPresence = (
-  userId: string,
+  userId: UserId,
   guildIds: readonly GuildId[],
   presence: Presence | null,
 ) => void;
@@ -30,9 +30,9 @@ interface PresencePorts {
 export interface Presences {
   readonly publish: PublishPresence;
   /** Asks the owners of these users to publish their presences to a guild of this shard again. */
-  readonly republish: (guildId: GuildId, userIds: Iterable<string>) => void;
+  readonly republish: (guildId: GuildId, userIds: Iterable<UserId>) => void;
   /** A session of the user no longer subscribes to the guild, which this shard owns. */
-  readonly noSubscribers: (guildId: GuildId, userId: string) => void;
+  readonly noSubscribers: (guildId: GuildId, userId: UserId) => void;
 }
 
 /** Upper bound on users in one tick when all presences are republished. */
@@ -54,7 +54,7 @@ export function createPresences(ports: PresencePorts): Presences {
   const publish: PublishPresence = (userId, guildIds, presence) => {
     for (const guildId of guildIds)
       guilds
-        .call(guildId, 'setPresence', { userId: userId as UserId, presence }, SYSTEM)
+        .call(guildId, 'setPresence', { userId, presence }, SYSTEM)
         .catch((fault) => onFault(fault, guildId));
   };
   return {
@@ -81,11 +81,11 @@ interface WentOffline {
 function clusterPresences(ports: PresencePorts): Presences {
   const { guilds, clock, wheel, cluster, onFault } = ports;
   const { ownership } = cluster;
-  const updates = new StateSync<PresenceUpdate>({
+  const updates = new StateSync<PresenceUpdate, GuildId, UserId>({
     ...{ ownership, router: cluster.router, clock, wheel, method: 'guilds.setPresences', onFault },
     apply(guildId, userId, [presence, n, again]) {
       guilds
-        .call(guildId as GuildId, 'setPresence', { userId: userId as UserId, presence, n, again }, SYSTEM)
+        .call(guildId, 'setPresence', { userId, presence, n, again }, SYSTEM)
         .catch((fault) => onFault(fault, guildId));
     },
   });
@@ -98,8 +98,8 @@ function clusterPresences(ports: PresencePorts): Presences {
     count += 1;
     return (ownership.ownerOf(userId)?.epoch ?? 0) * PER_EPOCH + count;
   };
-  const online = new Set<string>();
-  const offline = new Map<string, WentOffline>();
+  const online = new Set<UserId>();
+  const offline = new Map<UserId, WentOffline>();
 
   const publish: PublishPresence = (userId, guildIds, presence) => {
     const n = next(userId);
@@ -155,14 +155,17 @@ function republishingAll({ users, clock }: PresencePorts, publish: PublishPresen
 }
 
 /** Republishes users of this shard to guilds whose owners request it. */
-function republishingOnRequest(ports: PresencePorts, publish: PublishPresence): StateSync<null> {
+function republishingOnRequest(
+  ports: PresencePorts,
+  publish: PublishPresence,
+): StateSync<null, UserId, GuildId> {
   const { users, clock, wheel, cluster, onFault } = ports;
   const { ownership, router } = cluster;
-  return new StateSync<null>({
+  return new StateSync<null, UserId, GuildId>({
     ...{ ownership, router, clock, wheel, method: 'users.repeatPresences', onFault },
     apply(userId, guildId) {
       const tell = () => {
-        if (ownership.owns(userId)) publish(userId, [guildId as GuildId], users.presenceOf(userId));
+        if (ownership.owns(userId)) publish(userId, [guildId], users.presenceOf(userId));
       };
       // A user that moved from another shard may arrive before the sessions.
       if (users.sessions(userId).length > 0) tell();
@@ -187,7 +190,7 @@ function recheckingUnsubscribed(
     );
     if (!('refusal' in shown)) republish(guildId, shown);
   }
-  return (guildId: GuildId, userId: string): void => {
+  return (guildId: GuildId, userId: UserId): void => {
     if (left.size === 0)
       wheel.after(() => {
         const due = left;
@@ -195,7 +198,7 @@ function recheckingUnsubscribed(
         for (const [id, userIds] of due) look(id, userIds).catch((fault) => onFault(fault, id));
       }, SESSION_WAIT_MS);
     const userIds = left.get(guildId);
-    if (userIds) userIds.add(userId as UserId);
-    else left.set(guildId, new Set([userId as UserId]));
+    if (userIds) userIds.add(userId);
+    else left.set(guildId, new Set([userId]));
   };
 }

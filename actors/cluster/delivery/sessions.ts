@@ -4,7 +4,7 @@ import { isDirect } from '../../../engine/fanout/direct.ts';
 import type { Cursor } from '../../../engine/session/cursors.ts';
 import { guildsOfShard } from '../../../engine/session/identify.ts';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
-import type { GuildId } from '../../../protocol/ids.ts';
+import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
 import type { Entering } from '../../guild/guild.subscription.ts';
 import type { Guilds } from '../../guild/guilds.ts';
@@ -39,7 +39,7 @@ interface ClusterSessionPorts {
   /** The stream of a guild is interrupted for this shard's sessions, until each of them receives `following`. */
   readonly streamInterrupted: (guildId: string) => void;
   /** A session no longer subscribes to a guild that this shard owns. */
-  readonly noSubscribers: (guildId: GuildId, userId: string) => void;
+  readonly noSubscribers: (guildId: GuildId, userId: UserId) => void;
   /** Dispatches from another shard may be missing. */
   readonly dispatchesMissed: () => void;
   readonly onFault: (error: unknown, id: string) => void;
@@ -53,7 +53,7 @@ export interface ClusterSessions {
   /** The actor of a guild ended. It delivered everything up to `n`; another shard continues the stream. */
   guildReleased(guildId: GuildId, n: number): void;
   /** The user left a guild that this shard owns. */
-  memberRemoved(guildId: GuildId, userId: string): void;
+  memberRemoved(guildId: GuildId, userId: UserId): void;
   /** The actor of a guild ended, and these sessions received GUILD_DELETE as unavailable. */
   guildUnavailable(guildId: GuildId, sessions: readonly LiveSession[]): void;
   /**

@@ -4,18 +4,21 @@ import type { Clock, Timer } from '../../runtime/clock.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 
 /** The latest state of several items for the owner of `ownerId`. */
-type Update<Item> = readonly [ownerId: string, items: readonly (readonly [about: string, item: Item])[]];
+type Update<Item, OwnerId, About> = readonly [
+  ownerId: OwnerId,
+  items: readonly (readonly [about: About, item: Item])[],
+];
 
-interface StateSyncPorts<Item> {
+interface StateSyncPorts<Item, OwnerId, About> {
   readonly ownership: Ownership;
   readonly router: Pick<Router, 'askShard' | 'serve'>;
   readonly clock: Pick<Clock, 'defer'>;
   readonly wheel: Wheel;
   readonly method: 'guilds.setPresences' | 'users.setMemberships' | 'users.repeatPresences';
   /** Applies an item on the owner of the id. It must be idempotent: an item may arrive twice. */
-  readonly apply: (ownerId: string, about: string, item: Item) => void;
+  readonly apply: (ownerId: OwnerId, about: About, item: Item) => void;
   /** Whether this shard is still the source of the item; absent: always. */
-  readonly isOurs?: (about: string) => boolean;
+  readonly isOurs?: (about: About) => boolean;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
@@ -34,11 +37,11 @@ const UNOWNED = '';
  * states are not repeated to the next owner of the id: the source of the states sends them again after an ownership
  * change.
  */
-export class StateSync<Item> {
-  readonly #ports: StateSyncPorts<Item>;
-  readonly #pending = new Map<string, Map<string, Item>>();
+export class StateSync<Item, OwnerId extends string, About extends string> {
+  readonly #ports: StateSyncPorts<Item, OwnerId, About>;
+  readonly #pending = new Map<OwnerId, Map<About, Item>>();
   /** Ids with pending items, by owner shard. */
-  #byShard = new Map<string, Set<string>>();
+  #byShard = new Map<string, Set<OwnerId>>();
   /** Shards with a request in flight, and shards that recently refused an item. */
   readonly #inFlight = new Set<string>();
   readonly #backingOff = new Set<string>();
@@ -47,10 +50,10 @@ export class StateSync<Item> {
   #retryMs: number = RETRY_MS.first;
   #flushing = false;
 
-  constructor(ports: StateSyncPorts<Item>) {
+  constructor(ports: StateSyncPorts<Item, OwnerId, About>) {
     this.#ports = ports;
     const { ownership, router, method, apply } = ports;
-    router.serve(method, ([updates]: [readonly Update<Item>[]]): string[] => {
+    router.serve(method, ([updates]: [readonly Update<Item, OwnerId, About>[]]): string[] => {
       const refused: string[] = [];
       for (const [ownerId, items] of updates)
         if (!ownership.owns(ownerId)) refused.push(ownerId);
@@ -68,7 +71,7 @@ export class StateSync<Item> {
     return this.#size;
   }
 
-  put(ownerId: string, about: string, item: Item): void {
+  put(ownerId: OwnerId, about: About, item: Item): void {
     const known = this.#pending.get(ownerId);
     if (this.#ports.ownership.owns(ownerId)) {
       if (known) this.#forget(ownerId, known, about);
@@ -90,7 +93,7 @@ export class StateSync<Item> {
     this.#flushLater();
   }
 
-  #forget(ownerId: string, items: Map<string, Item>, about: string): void {
+  #forget(ownerId: OwnerId, items: Map<About, Item>, about: About): void {
     if (!items.delete(about)) return;
     this.#size -= 1;
     if (items.size > 0) return;
@@ -98,7 +101,7 @@ export class StateSync<Item> {
     for (const ids of this.#byShard.values()) ids.delete(ownerId);
   }
 
-  #group(ownerId: string): void {
+  #group(ownerId: OwnerId): void {
     const shardId = this.#ports.ownership.ownerOf(ownerId)?.shardId ?? UNOWNED;
     const ids = this.#byShard.get(shardId);
     if (ids) ids.add(ownerId);
@@ -141,7 +144,7 @@ export class StateSync<Item> {
   }
 
   /** Applies the items of ids that this shard now owns. */
-  #applyHere(ids: ReadonlySet<string>): void {
+  #applyHere(ids: ReadonlySet<OwnerId>): void {
     const { ownership, apply } = this.#ports;
     for (const ownerId of [...ids]) {
       const items = this.#pending.get(ownerId);
@@ -154,7 +157,7 @@ export class StateSync<Item> {
     if (ids.size > 0) this.#backOff(ownership.self?.id ?? UNOWNED);
   }
 
-  async #send(shardId: string, ids: Set<string>): Promise<void> {
+  async #send(shardId: string, ids: Set<OwnerId>): Promise<void> {
     const { router, method } = this.#ports;
     const updates = this.#nextUpdates(ids);
     if (updates.length === 0) return;
@@ -181,8 +184,8 @@ export class StateSync<Item> {
     if (this.#size > 0) this.#flushLater();
   }
 
-  #nextUpdates(ids: Iterable<string>): Update<Item>[] {
-    const updates: Update<Item>[] = [];
+  #nextUpdates(ids: Iterable<OwnerId>): Update<Item, OwnerId, About>[] {
+    const updates: Update<Item, OwnerId, About>[] = [];
     let room = BATCH_MAX;
     for (const ownerId of [...ids]) {
       const items = this.#pendingOf(ownerId).slice(0, room);
@@ -195,7 +198,7 @@ export class StateSync<Item> {
   }
 
   /** Drops items of which this shard is no longer the source. */
-  #pendingOf(ownerId: string): (readonly [about: string, item: Item])[] {
+  #pendingOf(ownerId: OwnerId): (readonly [about: About, item: Item])[] {
     const { isOurs } = this.#ports;
     const items = this.#pending.get(ownerId);
     if (!items) return [];

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../protocol/thrown.ts';
 import { ErrorType } from '../../enums.ts';
 import { ClientError } from '../../result.ts';
 import { decibels } from '../gate.ts';
@@ -225,7 +226,7 @@ class BrowserAudio implements CallAudio {
   /** Changes the processing of the open microphone; a failure becomes a complaint. */
   #reopen(): void {
     this.#openMicrophone(this.inputDevice, this.#processing).catch((error: unknown) => {
-      const { message } = error as Error;
+      const message = messageOf(error);
       for (const media of this.#medias.values()) media.complain('microphone', message);
     });
   }

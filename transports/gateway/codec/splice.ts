@@ -76,7 +76,7 @@ function writeAdler32(of: Uint8Array, into: Uint8Array, intoAt: number): void {
   for (let at = 0; at < of.length; ) {
     const runEnd = Math.min(of.length, at + ADLER_RUN_BYTES);
     for (; at < runEnd; at += 1) {
-      a += of[at] as number;
+      a += of[at] ?? 0;
       b += a;
     }
     a %= ADLER_MODULUS;

@@ -40,10 +40,9 @@ const RLE_BLOCK = 1;
 function blocksOf(frame: Uint8Array): Uint8Array {
   const blocks = frame.slice(HEADER.length);
   for (let at = 0, last = false; !last; ) {
-    const head =
-      (blocks[at] as number) | ((blocks[at + 1] as number) << 8) | ((blocks[at + 2] as number) << 16);
+    const head = (blocks[at] ?? 0) | ((blocks[at + 1] ?? 0) << 8) | ((blocks[at + 2] ?? 0) << 16);
     last = (head & LAST_BLOCK) !== 0;
-    blocks[at] = (blocks[at] as number) & ~LAST_BLOCK;
+    blocks[at] = (blocks[at] ?? 0) & ~LAST_BLOCK;
     at += 3 + (((head >> 1) & 3) === RLE_BLOCK ? 1 : head >> 3);
   }
   return blocks;

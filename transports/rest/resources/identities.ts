@@ -6,7 +6,7 @@ import {
   PROVIDER_TYPES,
   type ProviderType,
 } from '../../../protocol/identities.ts';
-import { type ApplicationId, isSnowflake, type UserId } from '../../../protocol/ids.ts';
+import { type ApplicationId, isSnowflake, isUserId, type UserId } from '../../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import type { IdentityProfile } from '../../../services/players/ports.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -196,14 +196,14 @@ async function about(
 ): Promise<Reply<{ readonly applicationId: ApplicationId; readonly userId: UserId }>> {
   const userId = user === '@me' ? caller.userId : (user ?? '0');
   if (!isSnowflake(application)) return { ok: false, refusal: notSnowflake('application', application) };
-  if (!isSnowflake(userId)) return { ok: false, refusal: notSnowflake('user', userId) };
+  if (!isUserId(userId)) return { ok: false, refusal: notSnowflake('user', userId) };
   const applicationId = application as ApplicationId;
   const isOwn = caller.kind === 'user' && userId === caller.userId;
   const isTheirs =
     caller.applicationId !== null && (await provisional.related(caller.applicationId, applicationId));
   const may = caller.kind === 'bot' ? isTheirs : isOwn && (caller.authorization === null || isTheirs);
   if (!may) return { ok: false, refusal: refusal('MISSING_ACCESS') };
-  return { ok: true, value: { applicationId, userId: userId as UserId } };
+  return { ok: true, value: { applicationId, userId } };
 }
 
 const notSnowflake = (field: string, value: string): Refusal =>

@@ -42,7 +42,7 @@ function arrange() {
   }) as Router['askShard'];
   const faults: unknown[] = [];
   const due = new Set(['x', 'y']);
-  const post = new StateSync<number>({
+  const post = new StateSync<number, string, string>({
     ...{ ownership, router: { askShard, serve: () => undefined }, clock, wheel: new TimerWheel(clock) },
     ...{ method: 'guilds.setPresences', apply: note, isOurs: (about) => due.has(about) },
     onFault: (fault) => faults.push(fault),
