@@ -3,7 +3,9 @@
  *
  * 192 bears the name that sources disagree on; only the number is on the wire.
  *
- * @source the platform's "Audit Log" page; 171 to 180 and 200 to 213 from its OpenAPI and client observation
+ * @source https://docs.discord.com/developers/resources/audit-log#audit-log-entry-object-audit-log-events; 171 to 180
+ * and 200 to 213 from https://github.com/discord/discord-api-spec/blob/main/specs/openapi.json, `AuditLogActionTypes`,
+ * and https://docs.discord.food/resources/audit-log#audit-log-action-type
  */
 export const AUDIT = {
   GUILD_UPDATE: 1,

@@ -1,7 +1,7 @@
 /**
  * Channel types, and the sets of them that rules speak of.
  *
- * @source the platform's "Channel" page
+ * @source https://docs.discord.com/developers/resources/channel#channel-object-channel-types
  */
 export const CHANNEL = {
   GUILD_TEXT: 0,
@@ -19,7 +19,11 @@ export const CHANNEL = {
   GUILD_MEDIA: 16,
 } as const satisfies Record<string, number>;
 
-/** Places that only games know. @source the Social SDK's `ChannelType` */
+/**
+ * Places that only games know.
+ *
+ * @source https://discord.com/developers/docs/social-sdk/namespacediscordpp.html, `ChannelType`
+ */
 export const GAME_CHANNEL = { LOBBY: 17, EPHEMERAL_DM: 18 } as const;
 
 export type ChannelTypeName = keyof typeof CHANNEL;
@@ -47,7 +51,7 @@ export const CONVERTIBLE = TEXT_LIKE;
 /**
  * Message types.
  *
- * @source the platform's "Message" page
+ * @source https://docs.discord.com/developers/resources/message#message-object-message-types
  */
 export const MESSAGE = {
   DEFAULT: 0,

@@ -21,7 +21,7 @@ const close = (code: number, reason: string, reconnect: boolean, resumable: bool
  * The platform publishes which codes forbid to reconnect, and says of 4003, 4007 and 4009 that a new session must be
  * started; the others keep the session.
  *
- * @source the platform's "Opcodes and Status Codes" page, "Gateway Close Event Codes"
+ * @source https://docs.discord.com/developers/topics/opcodes-and-status-codes#gateway-gateway-close-event-codes
  */
 export const CLOSE = {
   UNKNOWN_ERROR: close(4000, 'Unknown error.', true, true),

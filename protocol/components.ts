@@ -4,7 +4,8 @@ import { LIMITS } from './limits.ts';
  * Every kind of component: its keys, their bounds, and the kinds it may contain. Messages and modals are read against
  * the same table; `only` marks a key that just one of them has.
  *
- * @source the platform's component reference; where it is silent, the request schemas of its public OpenAPI document
+ * @source https://docs.discord.com/developers/components/reference; where it is silent, the schemas of requests in
+ * https://github.com/discord/discord-api-spec/blob/main/specs/openapi.json
  */
 export const COMPONENT = {
   ACTION_ROW: 1,

@@ -3,7 +3,11 @@
  * date are served: the setting `permission_split_date` names the day whose rules apply, otherwise it is today.
  */
 const CONTRACT_DATES = {
-  /** 2025-07-15: applications no longer create guilds. @source the platform's change log, "POST /guilds" */
+  /**
+   * 2025-07-15: applications no longer create guilds.
+   *
+   * @source https://docs.discord.com/developers/change-log#deprecating-guild-creation-by-apps
+   */
   applications_create_no_guilds: 1_752_537_600_000,
 } as const satisfies Readonly<Record<string, number>>;
 

@@ -33,7 +33,7 @@ const BANS = { at: 'guild', anyOf: P.BAN_MEMBERS | P.VIEW_AUDIT_LOG } as const;
  * Every dispatch of the gateway, one row each. Who is in the audience at all (a guild, a channel, some users) comes
  * with the dispatch itself; `engine/fanout/audience.ts` joins the two.
  *
- * @source the platform's "Gateway Events" page
+ * @source https://docs.discord.com/developers/events/gateway-events#receive-events
  */
 export const DISPATCH = {
   READY: { intent: null, scope: 'any' },

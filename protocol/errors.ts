@@ -12,7 +12,8 @@ const row = (status: number, code: number, message: string): ErrorRow => ({ stat
  * Every error the platform's clients know, by name: the only place where a code meets its HTTP status and text.
  * The platform publishes codes and meanings; the status is the one clients see, or follows the code's class.
  *
- * @source the platform's "Opcodes and Status Codes" page, and its published type package for the set of codes
+ * @source https://docs.discord.com/developers/topics/opcodes-and-status-codes#json-json-error-codes;
+ * https://github.com/discordjs/discord-api-types/blob/main/rest/common.ts for the set of codes
  */
 export const ERRORS = {
   // General answers without a code of their own.

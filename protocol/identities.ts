@@ -2,8 +2,10 @@ import { keysOf } from './present.ts';
 /**
  * Who a player is at other providers: the words of the wire.
  *
- * @source the published interface, `ApplicationIdentityProviderAuthType`; the platform's "Application Identity Profile"
- * types name the fields of an identity and leave the provider types open: these are ours
+ * @source https://github.com/discord/discord-api-spec/blob/main/specs/openapi.json,
+ * `ApplicationIdentityProviderAuthType`;
+ * https://github.com/discordjs/discord-api-types/blob/main/payloads/v10/applicationIdentityProfile.ts names the fields
+ * of an identity and leaves the provider types open: these are ours
  */
 export const PROVIDER_TYPES = [
   'OIDC',
@@ -39,7 +41,11 @@ export const IDENTITY_LIMITS = {
   name_characters_max: 32,
 } as const;
 
-/** In `public_flags` and `flags` of a provisional account. @source the user documentation of the platform, "User Flags" */
+/**
+ * In `public_flags` and `flags` of a provisional account.
+ *
+ * @source https://docs.discord.food/resources/user#user-flags
+ */
 export const PROVISIONAL_ACCOUNT_FLAG = 1 << 23;
 
 /** An identity as the wire shows it; `provider_id` is left out when there is none. */

@@ -2,7 +2,7 @@
  * Branded snowflake ids. On the wire an id is a decimal string of 15 to 21 digits; inside it stays one,
  * so no id ever passes through a lossy number.
  *
- * @source the platform's reference page, "Snowflakes"
+ * @source https://docs.discord.com/developers/reference#snowflakes
  */
 declare const brand: unique symbol;
 type Id<Name extends string> = string & { readonly [brand]: Name };

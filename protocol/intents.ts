@@ -2,7 +2,8 @@
  * Gateway intents: what a bot's session asks to hear. From the 27th bit on they are of OAuth2 sessions only; 17 to
  * 19, 22, 23 and 26 are of users. Which dispatch hangs on which intent stands in `DISPATCH`.
  *
- * @source the platform's "Gateway" page, "Gateway Intents"
+ * @source https://docs.discord.com/developers/events/gateway#list-of-intents and
+ * https://docs.discord.food/gateway/using-gateway#list-of-intents
  */
 export const INTENTS = {
   GUILDS: 1 << 0,

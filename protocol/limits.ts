@@ -2,7 +2,8 @@
  * Every bound of the wire, once. Keys are the facts' own: subject first, then the unit and `_max`, `_min` or
  * `_default`. Lengths of text are in UTF-16 code units as clients count them unless the key says bytes.
  *
- * @source the platform's documentation of each resource; bounds marked "ours" are this server's
+ * @source https://docs.discord.com/developers/reference and the page of each resource beside it; bounds marked "ours"
+ * are this server's
  */
 export const LIMITS = {
   // Messages.

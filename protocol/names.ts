@@ -1,6 +1,14 @@
-/** A flag of a region: a black flag, tags, and the tag that ends them. @source UTS #51, "Emoji Tag Sequences" */
+/**
+ * A flag of a region: a black flag, tags, and the tag that ends them.
+ *
+ * @source https://www.unicode.org/reports/tr51/, "Emoji Tag Sequences"
+ */
 const REGION_FLAG = /\u{1f3f4}[\u{e0020}-\u{e007e}]{1,30}\u{e007f}/gu;
-/** A selector that changes how the character before it is drawn. @source UTS #51, "Presentation Style"; UTS #37 */
+/**
+ * A selector that changes how the character before it is drawn.
+ *
+ * @source https://www.unicode.org/reports/tr51/, "Presentation Style", and https://www.unicode.org/reports/tr37/
+ */
 const SELECTED = /[\p{Emoji}\p{M}][\ufe0e\ufe0f]|\p{Script=Han}(?:[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}])/gu;
 const SHAPING = /[\p{L}\p{M}\p{Extended_Pictographic}]|\p{Emoji_Modifier}/u;
 
@@ -16,7 +24,9 @@ const HIDDEN = /[\p{Cc}\p{Cs}\u2028\u2029\ufff9-\ufffb]|(?![\u200c\u200d])\p{Def
  * shapes the characters around it is none of them: a joiner in an emoji or between letters that are not ASCII, a selector
  * after an emoji. Cost: linear.
  *
- * @source UAX #9, "Directional Formatting Characters"; UTS #39, section 3.1; UTS #46, "CONTEXTJ"; CVE-2021-42574
+ * @source https://www.unicode.org/reports/tr9/, "Directional Formatting Characters";
+ * https://www.unicode.org/reports/tr39/, section 3.1; https://www.unicode.org/reports/tr46/, "CONTEXTJ";
+ * https://www.cve.org/CVERecord?id=CVE-2021-42574
  */
 export function hasHiddenCharacters(name: string): boolean {
   const rest = name.replace(REGION_FLAG, '\u{1f3f4}').replace(SELECTED, (drawn) => [...drawn][0]!);
@@ -44,7 +54,8 @@ const HIDDEN_OR_SHAPING = new RegExp(`${HIDDEN.source}|[\\u200c\\u200d]`, 'gu');
  * The name of a file as it may be shown: without hidden characters, which could make `exe.png` of `gnp.exe`, on one
  * line. Files come with any name, so these are dropped, not refused. A name without them stays as it is.
  *
- * @source CVE-2021-42574; UAX #9, "Directional Formatting Characters"
+ * @source https://www.cve.org/CVERecord?id=CVE-2021-42574; https://www.unicode.org/reports/tr9/,
+ * "Directional Formatting Characters"
  */
 export function visibleName(name: string): string {
   if (!hasHiddenCharacters(name)) return name;
@@ -56,7 +67,11 @@ export function visibleName(name: string): string {
 
 const DIRECTION_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/gu;
 
-/** A text without what changes the order in which its characters are shown. @source UAX #9, section 2 */
+/**
+ * A text without what changes the order in which its characters are shown.
+ *
+ * @source https://www.unicode.org/reports/tr9/, section 2
+ */
 export const withoutDirectionControls = (text: string): string => text.replace(DIRECTION_CONTROLS, '');
 
 /** Drawn as nothing, though Unicode counts them as visible: blanks of braille, of notation and of hieroglyphs. */

@@ -9,10 +9,20 @@ export const oauthRefusal = (error: OAuthErrorName, description: string): Refusa
   oauthError: error,
 });
 
-/** The one thing said of a refresh token that does not count, whatever the cause. @source the platform's SDK guide */
+/**
+ * The one thing said of a refresh token that does not count, whatever the cause.
+ *
+ * @source https://docs.discord.com/developers/discord-social-sdk/development-guides/account-linking-with-discord,
+ * "When Refresh Fails"
+ */
 export const BAD_REFRESH_TOKEN = oauthRefusal('invalid_grant', 'Invalid "refresh_token" in request');
 
-/** Parameters of an authorization URL. @source the platform's "OAuth2" page; RFC 7636; OpenID Connect Core */
+/**
+ * Parameters of an authorization URL.
+ *
+ * @source https://docs.discord.com/developers/topics/oauth2#authorization-code-grant; RFC 7636;
+ * https://openid.net/specs/openid-connect-core-1_0.html
+ */
 export const AUTHORIZE_PARAMETERS = [
   'client_id',
   'response_type',

@@ -1,7 +1,8 @@
 /**
  * Shapes of the wire whose ids say what they name. `discord-api-types` knows every id as a string.
  *
- * @source the platform's reference pages, "Users", "Permissions" and "Voice"
+ * @source https://docs.discord.com/developers/resources/user, https://docs.discord.com/developers/topics/permissions
+ * and https://docs.discord.com/developers/resources/voice
  */
 import type * as wire from 'discord-api-types/v10';
 import type { ChannelId, GuildId, RoleId, UserId } from './ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Gateway opcodes.
  *
- * @source the platform's "Opcodes and Status Codes" page
+ * @source https://docs.discord.com/developers/topics/opcodes-and-status-codes#gateway-gateway-opcodes
  */
 export const OP = {
   DISPATCH: 0,

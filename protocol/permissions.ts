@@ -1,7 +1,7 @@
 /**
  * Permission bits. On the wire a set of them is a decimal string; inside it is a bigint. Bit 47 is unassigned.
  *
- * @source the platform's "Permissions" page
+ * @source https://docs.discord.com/developers/topics/permissions#permissions-bitwise-permission-flags
  */
 export const P = {
   CREATE_INSTANT_INVITE: 1n << 0n,

@@ -2,7 +2,8 @@
  * OAuth2 scopes: what each one says on the consent page, and what it brings along. Scopes that the platform grants to
  * partners only are granted to applications that the operator has approved for them.
  *
- * @source the platform's "OAuth2" page; expansions of the SDK's scopes from the user documentation of the same
+ * @source https://docs.discord.com/developers/topics/oauth2#shared-resources-oauth2-scopes;
+ * https://docs.discord.food/topics/oauth2#umbrella-oauth2-scopes for what the scopes of the SDK bring along
  */
 export interface ScopeRow {
   /** What the application may do with it, as the consent page says it. */

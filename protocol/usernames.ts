@@ -8,7 +8,7 @@ const IGNORED = /\p{Default_Ignorable_Code_Point}/gu;
 /**
  * What a text looks like: two texts with one skeleton are confusable.
  *
- * @source UTS #39, section 4, "Confusable Detection"
+ * @source https://www.unicode.org/reports/tr39/, section 4, "Confusable Detection"
  */
 export function skeleton(text: string): string {
   const decomposed = text.normalize('NFD').replace(IGNORED, '');
@@ -53,7 +53,8 @@ const SPACES = /\s+/g;
  * Brings a text to the form of a key. A dot above a dotted letter is dropped, as it is not seen. Capitals may have become
  * letters with another look: `M` is an `m` now, and that looks like `rn`.
  *
- * @source UTS #39, section 5.4, "Optional Detection": U+0307 after a soft-dotted character
+ * @source https://www.unicode.org/reports/tr39/, section 5.4, "Optional Detection": U+0307 after a soft-dotted
+ * character
  */
 function keyOf(text: string): string {
   const plain = folded(text).normalize('NFD').replace(IGNORED, '');
@@ -117,7 +118,12 @@ export function usernameKeys(username: string): readonly string[] {
   return [...new Set(keys)].filter((key) => key !== '');
 }
 
-/** Names nobody may take: they would speak for the server. @source the platform's list, "Usernames and Nicknames" */
+/**
+ * Names nobody may take: they would speak for the server.
+ *
+ * @source https://docs.discord.com/developers/resources/user#usernames-and-nicknames; `everyone` and `here`, the others
+ * are ours
+ */
 const RESERVED: ReadonlySet<string> = new Set(
   ['everyone', 'here', 'system', 'admin', 'administrator', 'moderator', 'guildhall'].flatMap(usernameKeys),
 );

@@ -1,7 +1,8 @@
 /**
  * Opcodes of the voice gateway. 25 to 30 are binary frames, all others JSON.
  *
- * @source the platform's "Opcodes and Status Codes" page, "Voice"; the DAVE protocol document 1.1.4 for 21 to 31
+ * @source https://docs.discord.com/developers/topics/opcodes-and-status-codes#voice-voice-opcodes;
+ * https://daveprotocol.com, version 1.1.4, for 21 to 31
  */
 export const VOICE_OP = {
   IDENTIFY: 0,
@@ -57,7 +58,7 @@ const close = (code: number, reason: string, resumable: boolean): VoiceCloseRow 
 /**
  * Close codes of the voice gateway.
  *
- * @source the platform's "Opcodes and Status Codes" page, "Voice Close Event Codes"
+ * @source https://docs.discord.com/developers/topics/opcodes-and-status-codes#voice-voice-close-event-codes
  */
 export const VOICE_CLOSE = {
   UNKNOWN_OPCODE: close(4001, 'Unknown opcode.', true),

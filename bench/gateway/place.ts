@@ -105,7 +105,7 @@ interface SendPace {
  * How many messages per second the server lets a bot create in a channel. Only the answer to a message reports that, so one
  * message is sent, which is not counted.
  *
- * @source the platform's documentation, "Rate Limits": X-RateLimit-Limit and X-RateLimit-Reset-After
+ * @source https://docs.discord.com/developers/topics/rate-limits#header-format
  */
 export async function allowedSends(api: URL, token: string, channelId: string): Promise<SendPace> {
   let status = 0;

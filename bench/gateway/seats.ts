@@ -37,7 +37,8 @@ const TIMESTAMP_BITS = 22n;
  * Shards that all receive the same guild, each of another start bucket. A bot may be divided into any number of shards,
  * and a guild is on shard `(id >> 22) % count`; so for each bucket there is a count that puts the guild there.
  *
- * @source the platform's gateway documentation, "Sharding" and "Max Concurrency"
+ * @source https://docs.discord.com/developers/events/gateway#sharding and
+ * https://docs.discord.com/developers/events/gateway#sharding-max-concurrency
  */
 export function shardsOfGuild(
   guildId: string | null,

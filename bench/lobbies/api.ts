@@ -85,7 +85,7 @@ export class Api {
   }
 }
 
-/** @source the platform's documentation, "Rate Limits" */
+/** @source https://docs.discord.com/developers/topics/rate-limits#header-format */
 function limitsOf(headers: http.IncomingHttpHeaders): Pick<Answer, 'limit' | 'retryAfterMs'> {
   const of = (name: string): number => Number(headers[name] ?? Number.NaN);
   const [limit, remaining] = [of('x-ratelimit-limit'), of('x-ratelimit-remaining')];

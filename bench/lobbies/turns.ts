@@ -1,6 +1,10 @@
 import type { Answer } from './api.ts';
 
-/** Requests of one bot per second, below the limit. @source the platform's documentation, "Global Rate Limit": 50 */
+/**
+ * Requests of one bot per second, below the limit.
+ *
+ * @source https://docs.discord.com/developers/topics/rate-limits#global-rate-limit; it is 50
+ */
 export const GLOBAL_PER_SECOND = 45;
 const RETRIES_MAX = 10;
 /** A longer limit is reported instead of waited for. */
@@ -16,7 +20,8 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
  * Serializes requests that share a rate limit by the limits in their answers. The first request is sent alone; if its answer
  * reports no limit, later requests do not wait. After a 429 a request is repeated at the time given, a bounded number of times.
  *
- * @source the platform's documentation, "Rate Limits": X-RateLimit-Remaining, X-RateLimit-Reset-After, Retry-After
+ * @source https://docs.discord.com/developers/topics/rate-limits#header-format and
+ * https://docs.discord.com/developers/topics/rate-limits#exceeding-a-rate-limit
  */
 export class Turns {
   /** Number of repeated requests after a 429. */

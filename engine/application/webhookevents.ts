@@ -3,7 +3,11 @@ import type { Env } from '../kernel/outcome.ts';
 import type { FactOf } from '../kernel/topic.ts';
 import type { Application } from '../user/facts.ts';
 
-/** An event that waits to be sent to an application's URL. @source the platform's "Webhook Events" page */
+/**
+ * An event that waits to be sent to an application's URL.
+ *
+ * @source https://docs.discord.com/developers/events/webhook-events
+ */
 export interface WebhookEvent {
   /** Snowflake; also the order of sending. */
   readonly id: string;

@@ -36,7 +36,7 @@ export const seqSteps = (from: number, to: number): number => (to - from + SEQ_C
  * The last frames of one voice session, JSON and binary in one order, for op 7, and the source of their numbers.
  * Bounded by count and by bytes; what the client acknowledges is dropped too.
  *
- * @source the platform's "Voice Connections" page, "Buffered Resume"
+ * @source https://docs.discord.com/developers/topics/voice-connections#buffered-resume
  */
 export class FrameRing {
   readonly #limits: RingLimits;

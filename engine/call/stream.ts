@@ -22,7 +22,11 @@ export interface GoLiveStream extends StreamPlace {
   paused: boolean;
 }
 
-/** Why somebody is not, or no longer, in a stream. @source the user documentation's "Stream Delete" */
+/**
+ * Why somebody is not, or no longer, in a stream.
+ *
+ * @source https://docs.discord.food/gateway/gateway-events#stream-delete
+ */
 export type StreamEnd =
   | 'user_requested'
   | 'stream_ended'
@@ -36,7 +40,11 @@ export const streamKey = ({ guildId, channelId, ownerId }: StreamPlace): string 
 /** The server by whose name a user's seat in the voice channel is known. */
 export const serverOf = ({ guildId, channelId }: StreamPlace): string => guildId ?? channelId;
 
-/** The DAVE group of a stream's call. @source the user documentation: the server's id less one */
+/**
+ * The DAVE group of a stream's call.
+ *
+ * @source https://docs.discord.food/topics/voice-connections#stream-media-connections; the server's id less one
+ */
 const streamGroup = (rtcServerId: string): ChannelId => String(BigInt(rtcServerId) - 1n) as ChannelId;
 
 /** Whether the seat of a user's session is in the stream's channel: from elsewhere nobody streams or watches. */

@@ -31,7 +31,7 @@ const NO_FLAGS = 0 as UnfurledMediaItemFlags;
  * address stays as it is: this server does not fetch it, so its type and size are unknown.
  *
  * @returns Ids of the uploads that are shown.
- * @source the platform's component reference, "Unfurled Media Item"
+ * @source https://docs.discord.com/developers/components/reference#unfurled-media-item
  */
 export function resolveMedia(
   form: Form,

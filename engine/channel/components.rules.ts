@@ -36,7 +36,9 @@ const INTERACTIVE_KEYS = { needs: 'custom_id', excludes: ['url', 'sku_id'] } as 
  * A button shows a label or an emoji. A label is trimmed before it is judged; a zero-width space is one, which bots send
  * for buttons that look empty.
  *
- * @source answers of the platform, in discordjs/discord.js#5675 and Rapptz/discord.py#7305; the latter's tic_tac_toe.py
+ * @source https://github.com/discordjs/discord.js/issues/5675 and https://github.com/Rapptz/discord.py/issues/7305,
+ * where the platform's answers are quoted;
+ * https://github.com/Rapptz/discord.py/blob/master/examples/views/tic_tac_toe.py
  */
 function labelled(form: Form, path: FieldPath, { label, emoji }: Json): void {
   const isShown = emoji !== undefined || (typeof label === 'string' && label.trim() !== '');
@@ -76,7 +78,11 @@ const bounds: Rule = (form, path, { min_values, max_values = 1 }) => {
     );
 };
 
-/** There are as many options as may be chosen. @source answers of the platform, in Rapptz/discord.py#6984 */
+/**
+ * There are as many options as may be chosen.
+ *
+ * @source https://github.com/Rapptz/discord.py/issues/6984; an answer of the platform
+ */
 const enough = (form: Form, path: FieldPath, { options, max_values: most = 1 }: Json, max: number): void => {
   if (!Array.isArray(options) || options.length >= (most as number)) return;
   form.add(

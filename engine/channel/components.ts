@@ -28,7 +28,7 @@ export interface BuiltComponents {
  * media that they show.
  *
  * @returns A 50035 that names every wrong field, or the components as clients read them.
- * @source the platform's component reference
+ * @source https://docs.discord.com/developers/components/reference
  */
 export function buildComponents(
   raw: readonly unknown[],

@@ -48,7 +48,7 @@ interface Build {
  * resolved, embeds that show nothing are dropped, and of several with one url only the first stays.
  *
  * @returns A 50035 that names every wrong field, or the embeds.
- * @source the platform's message page, "Embed Limits"
+ * @source https://docs.discord.com/developers/resources/message#embed-object-embed-limits
  */
 export function buildEmbeds(
   drafts: readonly EmbedDraft[],

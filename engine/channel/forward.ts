@@ -12,7 +12,7 @@ const NO_FLAGS = 0 as MessageFlags;
  * Whether the caller may read what people wrote in a message of a guild: everyone but a bot without the message
  * content intent, which still reads its own messages and those that mention it.
  *
- * @source the platform's gateway page, "Message Content Intent"
+ * @source https://docs.discord.com/developers/events/gateway#message-content-intent
  */
 function readsContent(by: By, message: StoredMessage): boolean {
   if (!by.bot || (grantedIntents(by.applicationFlags) & INTENTS.MESSAGE_CONTENT) !== 0) return true;

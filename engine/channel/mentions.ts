@@ -24,7 +24,7 @@ const EVERYONE = /@(?:everyone|here)/;
  * Finds the mentions of a text, at most 100 users and 100 roles. Code spans mention nobody. O(length) but for unclosed code marks, which are
  * quadratic in a text that is bounded to 2000 characters.
  *
- * @source the platform's reference page, "Message Formatting"
+ * @source https://docs.discord.com/developers/reference#message-formatting
  */
 export function namedIn(content: string): Named {
   if (!content.includes('@')) return NOBODY;

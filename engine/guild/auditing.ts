@@ -43,7 +43,7 @@ const HASHED: ReadonlySet<string> = new Set(['icon', 'splash', 'discovery_splash
  * The wire's list of changes between two versions of one object, in the order of `keys`; null stands for "not there",
  * as before a creation and after a deletion. Fields equal by value do not appear; null and absent count as unset.
  *
- * @source the platform's audit log page, "Audit Log Change Object"
+ * @source https://docs.discord.com/developers/resources/audit-log#audit-log-change-object
  */
 export function changesOf<T extends object>(
   before: T | null,

@@ -81,7 +81,8 @@ export function changedBits(before: readonly APIOverwrite[], after: readonly API
  * allow, so both count. MANAGE_ROLES itself is for administrators alone: whoever could give it to themselves would
  * then hold every other bit here.
  *
- * @source the platform's channel page, "Edit Channel Permissions", and its guild page, "Create Guild Channel"
+ * @source https://docs.discord.com/developers/resources/channel#edit-channel-permissions and
+ * https://docs.discord.com/developers/resources/guild#create-guild-channel
  */
 export function overwritesRefusal(
   guild: Guild,

@@ -49,7 +49,7 @@ type GuildWithCounts = APIGuild & {
   readonly approximate_presence_count?: number;
 };
 
-/** @source the platform's user page, "Get Current User Guilds" */
+/** @source https://docs.discord.com/developers/resources/user#get-current-user-guilds */
 export interface MyGuild {
   readonly id: string;
   readonly name: string;

@@ -251,7 +251,11 @@ function acceptInvite(
   ]);
 }
 
-/** What the audit log keeps of an invite. @source the platform's audit log page, keys of actions 40 to 42 */
+/**
+ * What the audit log keeps of an invite.
+ *
+ * @source https://docs.discord.com/developers/resources/audit-log#audit-log-entry-object-audit-log-events; 40 to 42
+ */
 function auditedFields(invite: Invite): [key: string, value: unknown][] {
   const { code, channel_id, uses, max_uses, max_age, temporary, inviter } = invite;
   const inviterId = inviter ? { inviter_id: inviter.id } : {};

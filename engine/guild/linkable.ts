@@ -18,7 +18,8 @@ interface Linkable {
 /**
  * Whether the channel can be linked by someone who holds `bits` there.
  *
- * @source the platform's "Linked Channels" guide; the user documentation's channel object
+ * @source https://docs.discord.com/developers/discord-social-sdk/development-guides/linked-channels,
+ * "Channel Requirements"; https://docs.discord.food/resources/channel#channel-object
  */
 export function linkable(guild: Guild, channel: GuildChannel, bits: bigint): Linkable {
   const isOpen = channel.type === CHANNEL.GUILD_TEXT && !('nsfw' in channel && channel.nsfw);

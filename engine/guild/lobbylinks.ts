@@ -13,7 +13,11 @@ import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
 
-/** What a channel says of the lobby it is linked to. @source the user documentation's channel object */
+/**
+ * What a channel says of the lobby it is linked to.
+ *
+ * @source https://docs.discord.food/resources/channel#linked-lobby-object
+ */
 export interface LinkedLobby {
   readonly application_id: ApplicationId;
   readonly lobby_id: ChannelId;

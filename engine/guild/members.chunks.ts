@@ -32,7 +32,7 @@ export const chunkCountOf = (memberCount: number): number =>
 /**
  * Chunk `index` of `count`, with the presences of its own members.
  *
- * @source the platform's gateway events page, "Guild Members Chunk"
+ * @source https://docs.discord.com/developers/events/gateway-events#guild-members-chunk
  */
 export function membersChunk(found: FoundMembers, index = 0, count = 1): MembersChunk {
   const { guildId, members, notFound, presences, nonce } = found;

@@ -17,7 +17,7 @@ function partOf({ user: _user, ...member }: Member): Omit<Member, 'user'> {
  * A message as the gateway sends it: the wire's object, and what a client needs to show it in the guild without
  * asking.
  *
- * @source the platform's gateway events page, "Message Create Extra Fields"
+ * @source https://docs.discord.com/developers/events/gateway-events#message-create-message-create-extra-fields
  */
 function guildMessage(guild: Guild, message: StoredMessage, referenced: StoredMessage | null | undefined) {
   const member = guild.members.get(message.author.id);
@@ -37,7 +37,7 @@ function guildMessage(guild: Guild, message: StoredMessage, referenced: StoredMe
 }
 
 function updated(guild: Guild, message: StoredMessage): Dispatch {
-  // An edit never speaks aloud. @source the platform's gateway events page, "Message Update"
+  // An edit never speaks aloud. @source https://docs.discord.com/developers/events/gateway-events#message-update
   const d = { ...guildMessage(guild, message, referencedOf(guild, message)), tts: false };
   return { t: 'MESSAGE_UPDATE', d, to: { kind: 'channel', channelId: message.channel_id } };
 }

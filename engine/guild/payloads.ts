@@ -33,7 +33,8 @@ export function guildObject(guild: Guild): APIGuild {
  *
  * @param largeThreshold From IDENTIFY, 50 to 250 members.
  * @param nowMs Unix milliseconds.
- * @source the platform's gateway pages, "Guild Create" and "Guild Members"
+ * @source https://docs.discord.com/developers/events/gateway-events#guild-create and
+ * https://docs.discord.com/developers/events/gateway-events#request-guild-members
  */
 export function guildCreatePayload(
   guild: Guild,

@@ -64,7 +64,11 @@ const AUDITED = [
   'position',
 ] as const;
 
-/** The only tones a role with a tertiary colour may have. @source the platform's role object, "Role Colors" */
+/**
+ * The only tones a role with a tertiary colour may have.
+ *
+ * @source https://docs.discord.com/developers/topics/permissions#role-object-role-colors-object
+ */
 const HOLOGRAPHIC = { primary_color: 11127295, secondary_color: 16759788, tertiary_color: 16761760 };
 
 /** Roles from the lowest to the highest, @everyone left out: the order that `position` numbers from 1. */

@@ -27,7 +27,8 @@ export interface StageWish {
  * to raise it takes REQUEST_TO_SPEAK, and to bring somebody up, or move another at all, MUTE_MEMBERS. Who is brought
  * up by another is thereby invited, unless it is a bot: the time says since when.
  *
- * @source the platform's "Voice" page, "Modify Current User Voice State" and "Modify User Voice State"
+ * @source https://docs.discord.com/developers/resources/voice#modify-current-user-voice-state and
+ * https://docs.discord.com/developers/resources/voice#modify-user-voice-state
  */
 export function changeOnStage(guild: Guild, wish: StageWish, by: By, env: Env): Outcome<null, GuildFact> {
   const state = guild.voiceStates.get(wish.userId);

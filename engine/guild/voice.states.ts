@@ -87,7 +87,7 @@ export function voiceEnds(guild: Guild, channelId?: ChannelId): GuildFact[] {
 const isStage = (channel: GuildChannel): boolean => channel.type === CHANNEL.GUILD_STAGE_VOICE;
 
 const STAGE_MODERATOR = P.MANAGE_CHANNELS | P.MUTE_MEMBERS | P.MOVE_MEMBERS;
-/** @source the platform's "Stage Instance" page */
+/** @source https://docs.discord.com/developers/resources/stage-instance#definitions */
 const moderatesStage = (permissions: bigint): boolean => (permissions & STAGE_MODERATOR) === STAGE_MODERATOR;
 
 /**

@@ -32,7 +32,7 @@ const forNobody = fieldFor('nobody');
  * The fields of a lobby that its application may set, one row each. Their schemas in requests are in
  * `transports/rest/resources/lobbies.ts`; the store keeps a lobby whole.
  *
- * @source the platform's documentation of the Lobby resource, "Lobby Object"
+ * @source https://docs.discord.com/developers/resources/lobby#lobby-object
  */
 const LOBBY_FIELDS = {
   metadata: forEveryone<Metadata | null>({

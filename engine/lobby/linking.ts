@@ -40,7 +40,8 @@ export const linking: LobbyTopic<LinkCommands, 'lobbyLinked' | 'lobbyUnlinked'> 
         if (isRefusal(member)) return refused(member);
         if ((member.flags & LOBBY_MEMBER_FLAGS.CAN_LINK_LOBBY) === 0)
           return refused(refusal('MISSING_PERMISSIONS'));
-        // @source the platform's guide: lobbies that clients made with a secret are not eligible
+        // @source https://docs.discord.com/developers/discord-social-sdk/development-guides/linked-channels,
+        // "Lobby Requirements"
         if (linking && state.lobby.by_secret) return refused(refusal('MISSING_PERMISSIONS'));
         return accepted(state.lobby.linked);
       },

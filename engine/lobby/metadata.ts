@@ -15,7 +15,9 @@ interface MetadataBounds {
 /**
  * Of lobbies, their members and messages.
  *
- * @source the schema for the counts and lengths; the platform's lobby page for the total, which is the tighter one
+ * @source https://github.com/discord/discord-api-spec/blob/main/specs/openapi.json, `LobbyMemberRequest`, for the
+ * counts and lengths; https://docs.discord.com/developers/resources/lobby#lobby-object for the total, which is the
+ * tighter one
  */
 export const METADATA: MetadataBounds = {
   keysMax: 25,

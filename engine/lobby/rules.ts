@@ -15,7 +15,7 @@ const events: LobbyTopic<Record<never, never>, 'webhookEventQueued'> = {
   facts: { webhookEventQueued: { apply: () => {}, dispatches: () => [] } },
 };
 
-/** The lobby. @source the user documentation's lobby events */
+/** The lobby. @source https://docs.discord.food/gateway/gateway-events#gateway-lobby-object and the events after it */
 export const lobbyRules = aggregate<LobbyShape>()({
   name: 'lobby',
   missing: refusal('UNKNOWN_LOBBY'),

@@ -17,7 +17,9 @@ export const CHAINS_PER_GRANT_MAX = 25;
 const GRANTS_PER_USER_MAX = 1_000;
 /** Used refresh tokens that a chain remembers; an older one is simply unknown. */
 const SPENT_HASHES_MAX = 32;
-/** @source the platform's "OAuth2" page: seven days */
+/**
+ * @source https://docs.discord.com/developers/topics/oauth2#authorization-code-grant-access-token-response; seven days
+ */
 export const TOKEN_LIFE_SEC = 604_800;
 export const CODE_LIFE_MS = 600_000;
 /** Codes of one user and application that wait for their exchange, or are remembered after it. */

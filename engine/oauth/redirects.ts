@@ -1,4 +1,9 @@
-/** Characters of a redirect URI. @source the published interface's bound for URLs */
+/**
+ * Characters of a redirect URI.
+ *
+ * @source https://github.com/discord/discord-api-spec/blob/main/specs/openapi.json, `ApplicationFormPartial`; the bound
+ * of its URLs
+ */
 const REDIRECT_CHARACTERS_MAX = 2_048;
 
 /** Printable ASCII without what begins a fragment, breaks a header, or is read differently by different parsers. */

@@ -77,7 +77,7 @@ function installScopes({ install_params }: Application): { scope: string; permis
 /**
  * Reads an authorization request. Client and redirect come first: while they are in doubt, nothing is redirected.
  *
- * @source RFC 6749, sections 4.1.1 to 4.2.2; the platform's "OAuth2" page
+ * @source RFC 6749, sections 4.1.1 to 4.2.2; https://docs.discord.com/developers/topics/oauth2
  */
 export function readRequest(query: AuthorizeQuery, application: Application | null): ReadRequest {
   if (!application) return refused(refusal('UNKNOWN_APPLICATION'));

@@ -6,7 +6,7 @@ import type { Application } from '../user/facts.ts';
 /** Characters of a scope list: each of them once fits. */
 const SCOPE_CHARACTERS_MAX = 2_048;
 
-/** Scopes that mean nothing without another one. @source the platform's "OAuth2" page */
+/** Scopes that mean nothing without another one. @source https://docs.discord.food/topics/oauth2#oauth2-scopes */
 const NEEDS: Partial<Record<Scope, Scope>> = { email: 'identify', 'gateway.connect': 'identify' };
 
 /** They put something into a guild or channel, so nobody agrees to them once and for all. */

@@ -18,7 +18,7 @@ import { channelById } from './channelbyid.ts';
  *
  * @param nowMs Unix milliseconds; a time-out that lies behind it no longer counts.
  * @returns Every bit for the owner, whose membership needs no window; 0n for a user who is not a resident member.
- * @source the platform's "Permissions" page
+ * @source https://docs.discord.com/developers/topics/permissions
  */
 export function guildPermissions(guild: Guild, userId: UserId, nowMs: number): bigint {
   const standing = standingPermissions(guild, userId);

@@ -21,7 +21,7 @@ const GOLDEN = 0x9e3779b9;
  * Draws depend on the id alone and are kept while a shard is in the view: 8 bytes a partition.
  *
  * @returns By partition the id of its shard; null when there is none. Draining shards get nothing, unless all drain.
- * @source "Weighted rendezvous hashing", Schindelhauer and Schomaker (2005)
+ * @source https://doi.org/10.1145/1073970.1074008; Schindelhauer and Schomaker, "Weighted Distributed Hash Tables"
  */
 export function rendezvous(partitions: number): (shards: readonly Placed[]) => readonly (string | null)[] {
   let drawn = new Map<string, Float64Array>();

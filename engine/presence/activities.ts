@@ -15,7 +15,7 @@ const PLATFORMS_MAX = 10;
 const PLATFORMS = ['desktop', 'xbox', 'samsung', 'ios', 'android', 'embedded', 'ps4', 'ps5'];
 const PUBLIC = 1;
 
-/** Bits of `flags`. @source the platform's "Activity Flags" */
+/** Bits of `flags`. @source https://docs.discord.com/developers/events/gateway-events#activity-object-activity-flags */
 const FLAG = { JOIN: 1 << 1, SPECTATE: 1 << 2 } as const;
 const FLAGS_SETTABLE = (1 << 9) - 1;
 
@@ -50,7 +50,9 @@ interface Activities {
  * @param sent  Anything at all; the frame bounds its size (`LIMITS.gateway_payload_bytes_max`).
  * @param nowMs Unix milliseconds, for `created_at`.
  * @returns At most `LIMITS.activities_per_presence_max`.
- * @source the platform's gateway events page, "Activity Object" and "Update Presence"; bounds of the Social SDK's
+ * @source https://docs.discord.com/developers/events/gateway-events#activity-object and
+ * https://docs.discord.com/developers/events/gateway-events#update-presence;
+ * https://discord.com/developers/docs/social-sdk/classdiscordpp_1_1Activity.html for the bounds
  */
 export function readActivities(
   sent: unknown,

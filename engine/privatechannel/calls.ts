@@ -239,7 +239,7 @@ const voiceStateBody = (voiceState: GatewayVoiceState): object => ({
 const needsCall = (_input: object, { channel, call }: Callable): Needs =>
   call ? { messages: [{ channelId: channel.id, id: call.messageId }] } : {};
 
-/** Calls in private channels. @source the user documentation's "Call Create", "Call Update" and "Call Delete" */
+/** Calls in private channels. @source https://docs.discord.food/gateway/gateway-events#calls */
 export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
   commands: {
     setCallState: {

@@ -330,7 +330,7 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
       apply: (state, { channel }) => {
         state.channel = channel;
       },
-      // @source the platform's changes of v8
+      // @source https://docs.discord.com/developers/change-log#api-and-gateway-v8
       dispatches: (state) => channelShown(state, 'CHANNEL_CREATE'),
     },
     messageCreated: {

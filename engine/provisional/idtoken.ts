@@ -4,7 +4,13 @@ import { refusal } from '../../protocol/refusal.ts';
 import type { Reply } from '../kernel/outcome.ts';
 import { displayName } from './names.ts';
 
-/** Signatures that are taken: asymmetric ones only. @source the platform's rules for ID tokens */
+/**
+ * Signatures that are taken: asymmetric ones only.
+ *
+ * @source
+ * https://docs.discord.com/developers/discord-social-sdk/development-guides/provisional-accounts/identity-providers,
+ * "Supported Signing Algorithms"
+ */
 export const SIGNING_ALGORITHMS = [
   'RS256',
   'RS384',

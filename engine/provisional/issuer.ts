@@ -3,7 +3,13 @@ import { SIGNING_ALGORITHMS, type SigningAlgorithm } from './idtoken.ts';
 
 /** Longest URL of an issuer or of its keys. */
 const URL_CHARACTERS_MAX = 2048;
-/** Names that never lead to the public. @source the platform's "OIDC issuer" rules; RFC 6761, RFC 6762 */
+/**
+ * Names that never lead to the public.
+ *
+ * @source
+ * https://docs.discord.com/developers/discord-social-sdk/development-guides/provisional-accounts/identity-providers,
+ * "Issuer URL Requirements"; RFC 6761, RFC 6762
+ */
 const PRIVATE_TOP_LABELS = new Set(['local', 'arpa', 'internal', 'localhost']);
 const PRINTABLE = /^[\x21-\x7e]+$/;
 const IPV4 = /^\d+(\.\d+){3}$/;
@@ -26,7 +32,9 @@ function hostProblem(host: string): string | null {
  * Why a text may not be an issuer; null when it may.
  *
  * @param isPrivate The operator has allowed this origin although it is not public: its host is not asked about.
- * @source the platform's rules for OIDC issuers
+ * @source
+ * https://docs.discord.com/developers/discord-social-sdk/development-guides/provisional-accounts/identity-providers,
+ * "Issuer URL Requirements"
  */
 export function issuerProblem(text: string, isPrivate: boolean): string | null {
   const url = parsed(text);

@@ -9,7 +9,11 @@ export interface Profile {
   readonly data: ProfileData | null;
 }
 
-/** Figures of a player. @source the platform's "Application Identity Profile" types */
+/**
+ * Figures of a player.
+ *
+ * @source https://github.com/discordjs/discord-api-types/blob/main/payloads/v10/applicationIdentityProfile.ts
+ */
 interface ProfileData {
   readonly primary?: Readonly<Record<string, unknown>>;
   readonly dynamic?: readonly object[];

@@ -1,7 +1,11 @@
 import { WindowTable } from './table.ts';
 import type { Rule } from './window.ts';
 
-/** Calls answered 401, 403 or 429 that an address may make. @source the platform's "Invalid Request Limit" */
+/**
+ * Calls answered 401, 403 or 429 that an address may make.
+ *
+ * @source https://docs.discord.com/developers/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans
+ */
 export const INVALID_CALLS: Rule = { limit: 10_000, windowMs: 600_000 };
 
 /** Watches addresses that keep calling in vain. Answers of the `shared` scope must not be counted. */

@@ -15,7 +15,8 @@ const isVital = (op: number): boolean => op === OP.HEARTBEAT || op === OP.IDENTI
  * How much one connection may still send: 120 payloads in 60 s, of which 5 presence updates in 20 s. Fixed windows,
  * each opened by the first payload after the one before it.
  *
- * @source the platform's gateway documentation, "Rate Limiting"
+ * @source https://docs.discord.com/developers/events/gateway#rate-limiting and
+ * https://docs.discord.com/developers/events/gateway-events#activity-object
  */
 export class Allowance {
   #windowEndsMs = 0;

@@ -21,7 +21,9 @@ interface Identifying {
  * `intents` is what the client sent, null when it sent none: people need not, bots and applications that act for people
  * must. The latter hear nothing of guilds, so that they have nothing to shard.
  *
- * @source the platform's gateway documentation, "Identify", "Sharding" and "Privileged Intents"
+ * @source https://docs.discord.com/developers/events/gateway-events#identify,
+ * https://docs.discord.com/developers/events/gateway#sharding and
+ * https://docs.discord.com/developers/events/gateway#privileged-intents
  */
 export function judgeIdentify(
   asked: { readonly intents: number | null; readonly shard: Shard },
@@ -39,7 +41,11 @@ export function judgeIdentify(
   return null;
 }
 
-/** What a token must be granted for a session on the gateway. @source the user documentation's "Using Gateway" */
+/**
+ * What a token must be granted for a session on the gateway.
+ *
+ * @source https://docs.discord.food/gateway/using-gateway#oauth2-and-the-gateway
+ */
 export function judgeScopes({ scopes }: Authorization): CloseReason | null {
   const lacking = !scopes.has('identify')
     ? 'identify'
@@ -50,7 +56,11 @@ export function judgeScopes({ scopes }: Authorization): CloseReason | null {
   return { ...CLOSE.AUTHENTICATION_FAILED, reason: `The token was not granted the scope "${lacking}".` };
 }
 
-/** Shard that a guild's dispatches go to. @source the platform's gateway documentation, "Sharding" */
+/**
+ * Shard that a guild's dispatches go to.
+ *
+ * @source https://docs.discord.com/developers/events/gateway#sharding-sharding-formula
+ */
 export function shardOf(guildId: string, count: number): number {
   return count === 1 ? 0 : Number((BigInt(guildId) >> 22n) % BigInt(count));
 }

@@ -17,7 +17,7 @@ const SWEEP_FROM = 1024;
 /**
  * The whole member list of a guild may be asked for once in 30 s by one bot, over all its sessions.
  *
- * @source the platform's gateway documentation, "Request Guild Members"
+ * @source https://docs.discord.com/developers/change-log#introducing-rate-limit-when-requesting-all-guild-members
  */
 export class MemberListRequests {
   readonly #freeAtMs = new Map<string, number>();

@@ -54,7 +54,8 @@ const DAVE_VERSION_MIN = 1;
  * `d` of READY. Guilds are announced as unavailable and follow one by one. The empty lists are of user accounts;
  * some stock libraries walk them without looking.
  *
- * @source the platform's gateway documentation, "Ready"; for OAuth2 tokens the user documentation of the same event
+ * @source https://docs.discord.com/developers/events/gateway-events#ready; for OAuth2 tokens
+ * https://docs.discord.food/gateway/gateway-events#ready
  */
 export function readyPayload(facts: ReadyFacts): object {
   const { circle, acting } = facts;

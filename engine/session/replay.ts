@@ -30,7 +30,7 @@ const FIRST_CAPACITY = 8;
  * Bounded by count, by age and by weight; whichever is hit first evicts, oldest first. Bodies are shared with other
  * sessions, never copied. Storage grows by doubling with use and is let go by `trim` when nothing is left.
  *
- * @source the platform's gateway documentation, "Resuming"
+ * @source https://docs.discord.com/developers/events/gateway#resuming
  */
 export class ReplayBuffer {
   readonly #limits: ReplayLimits;

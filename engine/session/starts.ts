@@ -30,7 +30,8 @@ const SWEEP_FROM = 1024;
  * How often the sessions of one bot may start: one per bucket in 5 s, and so many a day. Resuming is not starting.
  * Holds one small record per bot that identified in the last 24 hours.
  *
- * @source the platform's gateway documentation, "Session Start Limit Object" and "Max Concurrency"
+ * @source https://docs.discord.com/developers/events/gateway#session-start-limit-object and
+ * https://docs.discord.com/developers/events/gateway#sharding-max-concurrency
  */
 export class SessionStarts {
   readonly #limits: StartLimits;

@@ -6,7 +6,7 @@ import type { FactOf } from '../kernel/topic.ts';
 /**
  * What someone is to someone else. The wire has a few more that are never stored.
  *
- * @source the user documentation's "Relationship Type"
+ * @source https://docs.discord.food/resources/relationships#relationship-type
  */
 export const RELATION = { FRIEND: 1, BLOCKED: 2, INCOMING: 3, OUTGOING: 4 } as const;
 export type RelationType = (typeof RELATION)[keyof typeof RELATION];

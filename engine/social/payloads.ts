@@ -5,7 +5,11 @@ import { isoTimestamp } from '../channel/text.ts';
 import type { Presence } from '../presence/merge.ts';
 import { RELATION, type Relation, type RelationChanged, type StoredRelation } from './facts.ts';
 
-/** A relationship as its owner sees it. @source the user documentation's "Relationship Structure" */
+/**
+ * A relationship as its owner sees it.
+ *
+ * @source https://docs.discord.food/resources/relationships#relationship-structure
+ */
 export function relationshipObject(peer: APIUser, relation: Relation): object {
   return {
     id: peer.id,

@@ -118,7 +118,7 @@ function betweenPersonAndBot({ to, replied }: Between, known: Acquaintance): Ref
 /**
  * A game writes for a person to players of the same game, and goes on where a guild is shared and something was written.
  *
- * @source the user documentation's "Create User Message"
+ * @source https://docs.discord.food/resources/message#create-dm-message
  */
 function inGame({ replied, begun }: Between, { together }: Through, known: Acquaintance): Refusal | null {
   if (!isOpen(known) && !replied) return NOT_REACHED;

@@ -9,7 +9,11 @@ import {
   type StoredRelation,
 } from './facts.ts';
 
-/** Most relations of a kind that one user has. @source the user documentation; the bounds of requests are ours */
+/**
+ * Most relations of a kind that one user has.
+ *
+ * @source https://docs.discord.food/resources/relationships; the bounds of requests are ours
+ */
 export const RELATIONS_MAX: Readonly<Record<RelationType, number>> = {
   [RELATION.FRIEND]: 1_000,
   [RELATION.BLOCKED]: 5_000,

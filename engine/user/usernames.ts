@@ -3,7 +3,10 @@ import { isReservedUsername } from '../../protocol/usernames.ts';
 
 export const USERNAME_CHARACTERS_MAX = 32;
 
-/** @source the platform's rules of unique usernames: lower case, digits, `_` and single dots */
+/**
+ * @source https://docs.discord.food/resources/user#unique-usernames and
+ * https://docs.discord.food/resources/user#usernames-and-nicknames
+ */
 const USERNAME = /^[a-z0-9_.]{2,32}$/;
 
 const USERNAME_RESERVED = invalidField(['username'], 'USERNAME_RESERVED', 'This name is reserved.');

@@ -11,7 +11,7 @@ import { present } from '../../protocol/present.ts';
  * kept, so that carries fall into the holes and are masked away. No table is read at a secret index and no branch depends on
  * a secret, so the time taken reveals nothing about the key.
  *
- * @source NIST SP 800-38D, sections 6.3 and 6.4
+ * @source https://csrc.nist.gov/pubs/sp/800/38/d/final; NIST SP 800-38D, sections 6.3 and 6.4
  */
 
 type Code = readonly number[];

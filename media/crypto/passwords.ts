@@ -27,7 +27,12 @@ interface PasswordCost {
   readonly memoryBytes: number;
 }
 
-/** About 0.1 s of one core. @source libsodium's `INTERACTIVE` limits; above OWASP's minimum of 19 MiB */
+/**
+ * About 0.1 s of one core.
+ *
+ * @source https://doc.libsodium.org/password_hashing/default_phf; the `INTERACTIVE` limits, above the minimum of 19 MiB
+ * in https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html
+ */
 const COST: PasswordCost = { passes: 2, memoryBytes: 64 << 20 };
 /** Concurrent hashes: two of the four pool threads, which file reads and DNS look-ups use too. */
 const RUNNING_MAX = 2;

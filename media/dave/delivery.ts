@@ -3,7 +3,7 @@
  * which members are ready for a transition. It holds no key that decrypts a frame, only the external sender's signing key
  * and what members publish. Sans-IO and synchronous: every input returns the effects to carry out.
  *
- * @source the DAVE protocol document 1.1.4
+ * @source https://daveprotocol.com; version 1.1.4
  */
 export interface DaveDelivery {
   /** Protocol version that clients in the call use now (sent in op 4); 0 means not encrypted. */

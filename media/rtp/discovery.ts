@@ -2,7 +2,8 @@
  * The datagrams of clients that are not RTP: IP discovery and keepalives. A response is never longer than its request, so
  * that a forged source address amplifies nothing.
  *
- * @source the platform's "Voice Connections" page, "IP Discovery"; @discordjs/voice for the bare keepalive
+ * @source https://docs.discord.com/developers/topics/voice-connections#ip-discovery;
+ * https://github.com/discordjs/discord.js, @discordjs/voice, for the bare keepalive
  */
 export const DISCOVERY_BYTES = 74;
 export const KEEPALIVE_BYTES = 8;

@@ -3,7 +3,8 @@
  * and from the few frame bytes that DAVE leaves clear (VP8: the first 10, H264 and H265: NAL headers).
  *
  * @returns null if the codec is unknown.
- * @source RFC 7741 (VP8), RFC 6184 (H264), RFC 7798 (H265), RFC 9628 (VP9), the AV1 RTP specification 1.0
+ * @source RFC 7741 (VP8), RFC 6184 (H264), RFC 7798 (H265), RFC 9628 (VP9),
+ * https://aomediacodec.github.io/av1-rtp-spec/ (AV1)
  */
 export function beginsKeyframe(codec: string, bytes: Buffer, start: number, end: number): boolean | null {
   if (start >= end) return false;

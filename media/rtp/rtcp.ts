@@ -1,6 +1,9 @@
 import { RTP_VERSION } from './packet.ts';
 
-/** @source RFC 3550, 6; RFC 4585, 6; RFC 5104, 4.3.1; draft-alvestrand-rmcat-remb-03 for REMB */
+/**
+ * @source RFC 3550, 6; RFC 4585, 6; RFC 5104, 4.3.1; https://datatracker.ietf.org/doc/draft-alvestrand-rmcat-remb/03/
+ * for REMB
+ */
 export const RTCP = { SR: 200, RR: 201, SDES: 202, BYE: 203, APP: 204, RTPFB: 205, PSFB: 206 } as const;
 export const FEEDBACK = { NACK: 1, PLI: 1, FIR: 4, APPLICATION: 15 } as const;
 

@@ -11,7 +11,9 @@ import {
   type UserRecord,
 } from './store.ts';
 
-/** @source user documentation of the platform: users without an account of their own carry this flag. */
+/**
+ * @source https://docs.discord.food/resources/user#user-flags; users without an account of their own carry this flag
+ */
 const PROVISIONAL_FLAG = 1 << 23;
 
 /** @returns whether the user changed; partial objects change only the fields they contain. */

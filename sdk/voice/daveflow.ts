@@ -60,7 +60,7 @@ const FAILURES_MAX = 36;
  * A member's handling of ops 21 to 31 and of media frames. The delivery service decides the order; the member
  * follows, answers, and asks to be added again when it cannot follow.
  *
- * @source the DAVE protocol document 1.1.4, https://daveprotocol.com
+ * @source https://daveprotocol.com; version 1.1.4
  */
 export class DaveFlow {
   readonly #options: DaveFlowOptions;

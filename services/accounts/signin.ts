@@ -15,7 +15,7 @@ const NOBODY = '0' as UserId;
 
 const leaf = (message: string) => ({ _errors: [{ code: 'INVALID_LOGIN', message }] });
 const WRONG = 'Login or password is invalid.';
-/** @source the user documentation of the platform, "Login" */
+/** @source https://docs.discord.food/authentication#login; an error of the form, whose code the page does not name */
 const INVALID_LOGIN: Refusal = {
   ...refusal('INVALID_FORM_BODY'),
   errors: { login: leaf(WRONG), password: leaf(WRONG) },

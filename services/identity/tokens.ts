@@ -6,7 +6,8 @@ import { Secret } from './secret.ts';
  * A token has three base64url segments: the user's id, the time of issue, and 256 random bits. Two client libraries read
  * the id from the first segment; only the last one is secret.
  *
- * @source the platform's reference page, "Authentication"; segment lengths as clients check them
+ * @source https://docs.discord.com/developers/reference#authentication; the lengths of the segments as clients check
+ * them
  */
 const TOKEN = /^([\w-]{2,28})\.[\w-]{6}\.[\w-]{43}$/;
 const TOKEN_CHARACTERS_MAX = 80;

@@ -45,7 +45,10 @@ export interface DeviceFlow extends Devices {
   ): Promise<Reply<TokenAnswer>>;
 }
 
-/** @source the platform's guide to signing in on consoles */
+/**
+ * @source https://docs.discord.com/developers/discord-social-sdk/development-guides/account-linking-on-consoles,
+ * "Example Response"
+ */
 export const DEVICE_LIFE_SEC = 300;
 export const POLL_INTERVAL_SEC = 5;
 /** Seconds that each early poll adds to the interval. @source RFC 8628, section 3.5 */

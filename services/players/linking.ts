@@ -36,7 +36,13 @@ interface LinkingPorts {
   nowMs(): number;
 }
 
-/** One of the accounts is being merged. @source the platform's page on account linking: 423 without a code */
+/**
+ * One of the accounts is being merged.
+ *
+ * @source
+ * https://docs.discord.com/developers/discord-social-sdk/development-guides/provisional-accounts/merging-accounts,
+ * "Merge Request Failures"; 423 without a code
+ */
 const LOCKED: Refusal = { status: 423, code: 0, message: 'The account is being merged, try again' };
 
 /** Codes for a provider that the application has not configured; all other refusals mean an invalid proof. */

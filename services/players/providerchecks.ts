@@ -14,7 +14,8 @@ const STEAM_API = 'https://partner.steam-api.com';
 /**
  * Verifies a session ticket at the provider and looks up the player's display name.
  *
- * @source the provider's Web API, `ISteamUserAuth/AuthenticateUserTicket` and `ISteamUser/GetPlayerSummaries`
+ * @source https://partner.steamgames.com/doc/webapi/ISteamUserAuth, `AuthenticateUserTicket`;
+ * https://partner.steamgames.com/doc/webapi/ISteamUser, `GetPlayerSummaries`
  */
 export async function verifySteamTicket(
   outgoing: Outgoing,
@@ -48,7 +49,7 @@ const EPIC_API = 'https://api.epicgames.dev/epic';
 /**
  * Verifies an access token at the provider and looks up the player's display name.
  *
- * @source the provider's Web API, "Token info" and "Accounts"
+ * @source https://dev.epicgames.com/docs/web-api-ref/authentication, "Token info" and "Accounts"
  */
 export async function verifyEpicAccessToken(
   outgoing: Outgoing,

@@ -31,7 +31,7 @@ const SDK_SCOPES: readonly Scope[] = ['sdk.social_layer', 'sdk.social_layer_pres
  * Applications of one publisher. Users authorize the parent; its children get tokens that depend on the parent's, and
  * share the parent's identities.
  *
- * @source the platform's pages on publisher-level account linking
+ * @source https://docs.discord.com/developers/discord-social-sdk/development-guides/publisher-level-account-linking
  */
 export class Publishers {
   readonly #ports: PublisherPorts;

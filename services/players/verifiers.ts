@@ -26,7 +26,8 @@ export type ForeignAuthType = Exclude<ExternalAuthType, 'DISCORD_BOT_ISSUED_ACCE
 /**
  * Providers with one issuer for all games. Their name claim is the account's name.
  *
- * @source the providers' own pages on ID tokens: Epic "Web APIs", Unity "Player authentication", Apple "Verifying a user"
+ * @source https://dev.epicgames.com/docs/web-api-ref/authentication, https://services.docs.unity.com/docs/client-auth/
+ * and https://developer.apple.com/documentation/signinwithapple/verifying-a-user
  */
 const FIXED_SIGNERS = {
   epic: {

@@ -69,7 +69,7 @@ async function relationsOf(
   return { ...opened, profiles };
 }
 
-/** @source the user documentation's "User Application Profile Structure" */
+/** @source https://docs.discord.food/gateway/gateway-events#user-application-profile-structure */
 const profileObject = ({ username, metadata, data, identity }: IdentityProfile) => ({
   username,
   metadata,

@@ -21,7 +21,12 @@ import {
 } from './messagerules.ts';
 import type { DirectDraft, DirectMessages, Person } from './ports.ts';
 
-/** How far back messages are listed. @source the platform's Social SDK guide */
+/**
+ * How far back messages are listed.
+ *
+ * @source https://docs.discord.com/developers/discord-social-sdk/development-guides/sending-direct-messages,
+ * "Retrieving Messages from a Specific Conversation"
+ */
 const HISTORY_MS = 72 * 3_600_000;
 
 /** Messages between two users, addressed by user id instead of channel id. */

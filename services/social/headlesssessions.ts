@@ -21,7 +21,11 @@ interface HeadlessSessionPorts {
   readonly presenceChanged: (userId: UserId, presence: Presence | null) => void;
 }
 
-/** Lifetime of activities without renewal. @source the user documentation's "Create Headless Session" */
+/**
+ * Lifetime of activities without renewal.
+ *
+ * @source https://docs.discord.food/resources/presence#create-headless-session
+ */
 const HEADLESS_MS = 20 * 60_000;
 /** Most headless sessions of a shard; further ones are refused. Our bound. */
 const HEADLESS_MAX = 50_000;

@@ -1,6 +1,6 @@
 import type { UserId } from '../../protocol/ids.ts';
 
-/** How long an invite can be accepted. @source the Social SDK's header */
+/** How long an invite can be accepted. @source https://docs.discord.food/resources/message#message-activity-object */
 export const INVITE_MS = 6 * 3_600_000;
 /** Most invites of ephemeral messages; the oldest is evicted. Our bound. */
 const UNSTORED_INVITES_MAX = 10_000;

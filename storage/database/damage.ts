@@ -5,7 +5,7 @@ import { join } from 'node:path';
  * Finds the damaged files of an embedded database. PGlite reports only that it "failed to initialize", so after a failure
  * this module checks names, sizes, magic numbers and checksums.
  *
- * @source PostgreSQL's sources: pg_control.h, relmapper.c, xlog_internal.h, slru.h, bufpage.h
+ * @source https://github.com/postgres/postgres; pg_control.h, relmapper.c, xlog_internal.h, slru.h, bufpage.h
  */
 
 const PAGE_BYTES = 8192;

@@ -63,7 +63,11 @@ describe('names', () => {
     fc.assert(fc.property(fc.array(letter), (letters) => !hasHiddenCharacters(letters.join(''))));
   });
 
-  /** Each is drawn as nothing, or as space. @source UAX #44, "Default_Ignorable_Code_Point"; the code charts */
+  /**
+   * Each is drawn as nothing, or as space.
+   *
+   * @source https://www.unicode.org/reports/tr44/, "Default_Ignorable_Code_Point"; https://www.unicode.org/charts/
+   */
   const BLANK = [
     ...[
       '\u2800',

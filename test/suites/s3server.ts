@@ -13,7 +13,7 @@ const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(b
 /**
  * The signature that a request must carry, worked out from the request as it arrived.
  *
- * @source Amazon S3's API reference, "Authenticating Requests: Using the Authorization Header (Signature Version 4)"
+ * @source https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-auth-using-authorization-header.html
  */
 function authorizationOf(request: IncomingMessage, signedHeaders: string): string {
   const date = String(request.headers['x-amz-date']);

@@ -30,7 +30,9 @@ export function leavesOf(refusal: Refusal): string[] {
 
 /**
  * Where a tree of errors has not the published shape: each level is either a list of errors under `_errors`, alone, or
- * the trees of what is within. @source the published file, `ErrorDetails`
+ * the trees of what is within.
+ *
+ * @source https://github.com/discord/discord-api-spec/blob/main/specs/openapi.json, `ErrorDetails`
  */
 export function misshapen(tree: unknown, path = ''): string[] {
   if (typeof tree !== 'object' || tree === null || Array.isArray(tree)) return [`${path}: no object`];

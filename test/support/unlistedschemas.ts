@@ -35,7 +35,7 @@ const secondFactor = object({
   ...{ user_id: id, mfa: is(true), totp: is(true), backup: flag, sms: is(false), ticket: text },
 });
 
-/** @source RFC 6749, section 5.1; OpenID Connect Core, section 3.1.3.3 */
+/** @source RFC 6749, section 5.1; https://openid.net/specs/openid-connect-core-1_0.html, section 3.1.3.3 */
 const tokens = object(
   { token_type: is('Bearer'), access_token: text, expires_in: count, scope: text },
   { refresh_token: text, id_token: text, guild: ref('GuildResponse') },
@@ -54,7 +54,7 @@ const consent = object(
   { guild_id: id, guilds: list({ type: 'object' }) },
 );
 
-/** @source the user documentation's "Relationship Structure" */
+/** @source https://docs.discord.food/resources/relationships#relationship-structure */
 const relationship = object({
   ...{ id, type: count, user: ref('UserResponse'), nickname: nullable(text), since: time },
   ...{ is_spam_request: flag, stranger_request: flag, user_ignored: flag },
@@ -65,7 +65,7 @@ const gameRelationship = object({
   ...{ dm_access_type: count, user_id: id },
 });
 
-/** @source the platform's "Application Identity Profile" types */
+/** @source https://github.com/discordjs/discord-api-types/blob/main/payloads/v10/applicationIdentityProfile.ts */
 const identity = object(
   { user_id: id, provider_type: text, provider_issued_user_id: text },
   { provider_id: text },
@@ -96,7 +96,7 @@ const ticket = object({
   ...{ created_at: time, expires_at: time, lobby_id: nullable(id) },
   status: is('waiting', 'matched', 'timed_out', 'cancelled', 'failed'),
 });
-/** @source the platform's gateway documentation, "Activity Object" */
+/** @source https://docs.discord.com/developers/events/gateway-events#activity-object */
 const activity: Schema = {
   type: 'object',
   properties: { name: text, type: is(0, 1, 2, 3, 4, 5), created_at: count },

@@ -16,7 +16,7 @@ const NONE: ReadonlySet<string> = new Set();
 /**
  * The knots of a graph: groups of two nodes and more in which each node reaches every other one; sorted.
  *
- * @source R. Tarjan, "Depth-First Search and Linear Graph Algorithms", 1972
+ * @source https://doi.org/10.1137/0201010; R. Tarjan, "Depth-First Search and Linear Graph Algorithms", 1972
  */
 export function knotsOf(graph: Graph): string[][] {
   const knots: string[][] = [];

@@ -67,7 +67,11 @@ function packed(value: unknown): Buffer {
   return headed(packet, HEAD_BYTES_MAX);
 }
 
-/** Options of `pack`: reset the buffer; reserve room in front. @source msgpackr's pack.js */
+/**
+ * Options of `pack`: reset the buffer; reserve room in front.
+ *
+ * @source https://github.com/kriszyp/msgpackr/blob/master/pack.js
+ */
 const RESET = 1024;
 const RESERVE = 2048;
 /** msgpackr starts a new buffer when fewer bytes than this are left of one. */

@@ -43,7 +43,7 @@ const PLAIN = { execute: async (run: (context: never) => unknown) => run({} as n
  * The directory of shards on many machines, in etcd. Members, owners and worker numbers are keys under one lease per shard,
  * written by transactions. Every request has a deadline.
  *
- * @source etcd's API reference, v3.4; a lease's time starts when etcd receives the renewal
+ * @source https://etcd.io/docs/v3.4/dev-guide/api_reference_v3/; a lease's time starts when etcd receives the renewal
  */
 export const etcdDirectory = (settings: EtcdSettings, deps: EtcdDeps): Directory =>
   new EtcdDirectory(settings, deps);

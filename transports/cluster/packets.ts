@@ -11,7 +11,11 @@ export class DecodeFault extends Error {
   override readonly name = 'DecodeFault';
 }
 
-/** Field 1 of the message `Packet`, whose wire type is "length-delimited". @source protocol/cluster.proto */
+/**
+ * Field 1 of the message `Packet`, whose wire type is "length-delimited".
+ *
+ * @source https://protobuf.dev/programming-guides/encoding/; the field is in protocol/cluster.proto
+ */
 const PAYLOAD_TAG = 0x0a;
 
 /**

@@ -225,7 +225,11 @@ export class Exchange {
 /** The error for a request whose body did not end in time. The platform has no code for it. */
 export const REQUEST_TIMEOUT: Refusal = { status: 408, code: 0, message: '408: Request Timeout' };
 
-/** The error for a request that is larger than the server reads. @source the platform's error code 40005 */
+/**
+ * The error for a request that is larger than the server reads.
+ *
+ * @source https://docs.discord.com/developers/topics/opcodes-and-status-codes#json-json-error-codes; 40005
+ */
 export const TOO_LARGE = refusal('PAYLOAD_TOO_LARGE');
 
 /** The peer's address; behind a trusted proxy the last entry of `forwardedFor`, which that proxy wrote. */

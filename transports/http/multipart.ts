@@ -4,7 +4,12 @@ import type { Upload } from '../rest/operation.ts';
 import { invalidForm } from '../rest/validate.ts';
 import { readJson } from './json.ts';
 
-/** Most files of one request. @source the platform's limit on attachments of a message */
+/**
+ * Most files of one request.
+ *
+ * @source https://github.com/discord/discord-api-spec/blob/main/specs/openapi.json, `MessageCreateRequest`; the bound
+ * of `attachments`
+ */
 const FILES_MAX = 10;
 const FIELDS_MAX = 32;
 const HEADER_BYTES_MAX = 8 << 10;

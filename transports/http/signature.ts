@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** How long a signed URL is valid. @source the platform's reference page, "Signed Attachment CDN URLs" */
+/** How long a signed URL is valid. @source https://docs.discord.com/developers/reference#signed-attachment-cdn-urls */
 const LIFETIME_SEC = 24 * 60 * 60;
 
 /** Signs attachment URLs with `ex` (expiry), `is` (issue; both hexadecimal Unix seconds) and `hm` (HMAC-SHA256). */

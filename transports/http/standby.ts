@@ -48,7 +48,7 @@ const RETRY_MS = 100;
  * port is chosen.
  *
  * @throws Error when the address cannot be bound.
- * @source Linux, `compute_score` of net/ipv4/inet_hashtables.c
+ * @source https://github.com/torvalds/linux/blob/master/net/ipv4/inet_hashtables.c, `compute_score`
  */
 export async function openStandby(options: StandbyOptions): Promise<Standby> {
   const { host, port } = options;

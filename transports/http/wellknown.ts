@@ -6,7 +6,8 @@ import type { Installer } from './server.ts';
  * The OpenID Connect discovery document, which clients read to sign users in with this server.
  *
  * @param publicUrl Base URL of this server for clients, without a trailing slash: the issuer.
- * @source OpenID Connect Discovery 1.0, section 3; RFC 8414, section 2; RFC 8628, section 4
+ * @source https://openid.net/specs/openid-connect-discovery-1_0.html, section 3; RFC 8414, section 2; RFC 8628,
+ * section 4
  */
 export const discoveryDocument = (publicUrl: string): object => ({
   issuer: publicUrl,

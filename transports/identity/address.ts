@@ -1,6 +1,10 @@
 import { BlockList, isIP } from 'node:net';
 
-/** IPv4 networks that are not the public Internet. @source IANA's special-purpose address registry; RFC 6890, RFC 5771 */
+/**
+ * IPv4 networks that are not the public Internet.
+ *
+ * @source https://www.iana.org/assignments/iana-ipv4-special-registry; RFC 6890, RFC 5771
+ */
 const SPECIAL_IPV4 = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],

@@ -26,7 +26,7 @@ export interface CookieJar {
  * The cookies of this server. Over https their names have the `__Host-` prefix, so that no other host, no narrower path and
  * no plain http can set them.
  *
- * @source RFC 6265bis, 4.1.3.2, "The __Host- Prefix"
+ * @source https://datatracker.ietf.org/doc/draft-ietf-httpbis-rfc6265bis/, 4.1.3.2, "The __Host- Prefix"
  */
 export function cookieJar(secure: boolean): CookieJar {
   const prefix = secure ? '__Host-' : '';

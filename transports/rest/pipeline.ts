@@ -128,7 +128,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
   };
 }
 
-/** @source the platform's reference page, "Audit Log Reason" */
+/** @source https://docs.discord.com/developers/resources/audit-log#audit-log-entry-object */
 const REASON_LENGTH_MAX = 512;
 const LONG_REASON = invalidField(['reason'], 'BASE_TYPE_MAX_LENGTH', 'Must be 512 or fewer in length.');
 

@@ -20,7 +20,11 @@ import { nameProblem } from '../../protocol/names.ts';
  */
 export type Form = 'snowflake' | 'permissions' | 'timestamp' | 'image' | 'name' | 'url';
 
-/** Bytes of a decoded image in a data URI. @source the platform's upload limit for avatars and icons */
+/**
+ * Bytes of a decoded image in a data URI.
+ *
+ * @source https://docs.discord.com/developers/reference#uploading-files; its bound for any file
+ */
 export const IMAGE_BYTES_MAX = 10 * 1024 * 1024;
 
 // Matches only the start: a pattern over megabytes of base64 would overflow the matcher's stack. `image.ts` checks the bytes.

@@ -78,8 +78,8 @@ export function writeAudio(cipher: TransportCipher, { seq, timestamp, ssrc, payl
  * extension are clear; the rest is encrypted.
  *
  * @returns null when the packet is something else, or not authentic.
- * @source RFC 3550, sections 5.1 and 5.3.1; the platform's documentation "Voice Connections", "Transport
- *   Encryption"
+ * @source RFC 3550, sections 5.1 and 5.3.1;
+ * https://docs.discord.com/developers/topics/voice-connections#transport-encryption-modes
  */
 export function readAudio(cipher: TransportCipher, packet: Buffer): AudioPacket | null {
   if (packet.length < HEADER_BYTES) return null;
@@ -103,7 +103,11 @@ export function readAudio(cipher: TransportCipher, packet: Buffer): AudioPacket 
 
 const DISCOVERY = { bytes: 74, request: 1, reply: 2, addressAt: 8, portAt: 72 } as const;
 
-/** Builds the IP discovery request. @source the platform's documentation "Voice Connections", "IP Discovery" */
+/**
+ * Builds the IP discovery request.
+ *
+ * @source https://docs.discord.com/developers/topics/voice-connections#ip-discovery
+ */
 export function writeDiscovery(ssrc: number): Buffer {
   const packet = Buffer.alloc(DISCOVERY.bytes);
   packet.writeUInt16BE(DISCOVERY.request, 0);

@@ -7,7 +7,11 @@ import { openPostgres } from '../../../storage/database/postgres.ts';
 let server: Server | undefined;
 afterEach(() => server?.close());
 
-/** A server that answers every start-up message with an error. @source PostgreSQL's manual, "Message Formats" */
+/**
+ * A server that answers every start-up message with an error.
+ *
+ * @source https://www.postgresql.org/docs/current/protocol-message-formats.html
+ */
 async function refusing(code: string, message: string): Promise<string> {
   const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`);
   const head = Buffer.alloc(5);

@@ -3,7 +3,8 @@
  * only atoms accepted as values are `nil`, `null`, `undefined`, `true` and `false`. Integers that a double cannot hold
  * exactly become bigints, as `protocol/json.ts` does for JSON.
  *
- * @source https://www.erlang.org/doc/apps/erts/erl_ext_dist; the platform's gateway documentation, "ETF/JSON"
+ * @source https://www.erlang.org/doc/apps/erts/erl_ext_dist;
+ * https://docs.discord.com/developers/events/gateway#using-etf-encoding
  */
 export class EtfError extends Error {}
 

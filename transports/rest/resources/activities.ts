@@ -14,7 +14,7 @@ const ACTIVITY = '/users/:user_id/sessions/:session/activities/:application_id';
 /**
  * Users' activities and requests to join them. The platform's public OpenAPI does not list these routes.
  *
- * @source the user documentation's "Presence"
+ * @source https://docs.discord.food/resources/presence
  */
 export const activities = resource({
   get_activity_metadata: op({

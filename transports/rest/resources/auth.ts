@@ -31,7 +31,9 @@ async function signedIn({ accounts }: Services, userId: UserId): Promise<Answer>
 
 /**
  * Sign-up and sign-in for programs: returns a token, as the platform's own clients use, for a login and a password. No
- * cookie is set or read. @source the user documentation of the platform, "Authentication"
+ * cookie is set or read.
+ *
+ * @source https://docs.discord.food/authentication
  */
 export const auth = resource({
   register: op({

@@ -12,7 +12,8 @@ const Ringing = Obj({
 /**
  * Ringing in calls of private channels. Only user clients use these routes; the platform's OpenAPI does not list them.
  *
- * @source the user documentation's "Ring Channel Recipients" and "Stop Ringing Channel Recipients"
+ * @source https://docs.discord.food/resources/channel#ring-channel-recipients and
+ * https://docs.discord.food/resources/channel#stop-ringing-channel-recipients
  */
 export const calls = resource({
   ring_call: op({

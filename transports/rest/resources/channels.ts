@@ -165,7 +165,8 @@ export const channels = resource({
     auth: 'any',
     scope: 'guilds.channels.read',
     bucket: LAYOUT,
-    // For games that choose a channel to link a lobby to. @source the user documentation's "Get Guild Channels"
+    // For games that choose a channel to link a lobby to.
+    // @source https://docs.discord.food/resources/channel#list-guild-channels
     query: Obj({ with_can_link_lobby: Optional(Bool()) }),
     status: 200,
     handle: async ({ params, query, authority }, { guilds }) => {

@@ -24,7 +24,12 @@ import { activities } from './activities.ts';
 const READ = { per: null, limit: 20, windowMs: 10_000, group: 'user messages' } as const;
 const WRITE = { per: null, limit: 10, windowMs: 10_000, group: 'user message changes' } as const;
 
-/** Limits of unapproved applications. @source the platform's "Communication Features" guide */
+/**
+ * Limits of unapproved applications.
+ *
+ * @source
+ * https://docs.discord.com/developers/discord-social-sdk/core-concepts/communication-features#development-rate-limits
+ */
 const DEVELOPMENT = { limit: 100, windowMs: 7_200_000 } as const;
 const SEND: Bucket = { ...WRITE, group: 'user messages sent', development: DEVELOPMENT };
 
@@ -91,7 +96,8 @@ export const directMessages = resource({
  * Direct messages addressed by user id, and moderation metadata. The platform's OpenAPI does not list these
  * routes.
  *
- * @source the user documentation's "Message", the platform's Social SDK guide
+ * @source https://docs.discord.food/resources/message#create-dm-message and
+ * https://docs.discord.com/developers/discord-social-sdk/development-guides/sending-direct-messages
  */
 export const directMessagesUnlisted = resource({
   list_user_messages: op({

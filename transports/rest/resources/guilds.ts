@@ -27,7 +27,10 @@ import {
 } from '../schema.ts';
 import type { Services } from '../services.ts';
 
-/** @source the platform's reference page, "Locales", and its OpenAPI */
+/**
+ * @source https://docs.discord.com/developers/reference#locales;
+ * https://github.com/discord/discord-api-spec/blob/main/specs/openapi.json, `AvailableLocalesEnum`
+ */
 const LOCALES = [
   'ar',
   'bg',

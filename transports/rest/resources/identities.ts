@@ -23,7 +23,7 @@ const Media = () => Obj({ url: Str(1, 2048) });
 const Text = () => Optional(Str(0, 1024));
 const Figure = () => Optional(Num(0, Number.MAX_SAFE_INTEGER));
 
-/** @source the platform's "Application Identity Profile" types */
+/** @source https://github.com/discordjs/discord-api-types/blob/main/payloads/v10/applicationIdentityProfile.ts */
 const Primary = Obj({
   season: Text(),
   rank_name: Text(),

@@ -26,7 +26,11 @@ import {
 } from '../schema.ts';
 
 const TWO_HOURS_MS = 7_200_000;
-/** Limits of unapproved applications. @source the platform's lobby page, "Rate limits" */
+/**
+ * Limits of unapproved applications.
+ *
+ * @source https://docs.discord.com/developers/resources/lobby#development-rate-limits
+ */
 const DEVELOPMENT = { limit: 100, windowMs: TWO_HOURS_MS };
 const DEVELOPMENT_LINKS = { limit: 20, windowMs: TWO_HOURS_MS };
 

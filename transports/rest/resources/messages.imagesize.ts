@@ -58,7 +58,11 @@ function sizeOfWebp(view: DataView): ImageSize | null {
 const uint24 = (view: DataView, at: number): number =>
   view.getUint8(at) | (view.getUint8(at + 1) << 8) | (view.getUint8(at + 2) << 16);
 
-/** Reads the segments up to the frame header (SOF). @source ITU-T T.81, B.1 and B.2 */
+/**
+ * Reads the segments up to the frame header (SOF).
+ *
+ * @source https://www.w3.org/Graphics/JPEG/itu-t81.pdf; ITU-T T.81, B.1 and B.2
+ */
 function sizeOfJpeg(view: DataView): ImageSize | null {
   if (view.byteLength < 4 || view.getUint16(0) !== 0xffd8) return null;
   let at = 2;

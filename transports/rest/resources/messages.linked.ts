@@ -8,7 +8,7 @@ import type { Services } from '../services.ts';
  * Why a user may not write in a channel that is linked to a lobby: the lobby may require that authors have authorized its
  * application. Null when writing is allowed. Bots cannot authorize applications and are exempt.
  *
- * @source the user documentation's lobby flag REQUIRE_APPLICATION_AUTHORIZATION
+ * @source https://docs.discord.food/resources/lobby#lobby-flags
  */
 export async function linkRefusal(
   {

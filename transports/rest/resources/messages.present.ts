@@ -107,7 +107,7 @@ function withoutContent<M extends Pick<StoredMessage, 'poll' | 'message_snapshot
   return { ...rest, content: '', embeds: [], attachments: [], components: [] };
 }
 
-/** @source the platform's gateway page, "Message Content Intent": it holds for HTTP too */
+/** @source https://docs.discord.com/developers/events/gateway#message-content-intent; it holds for HTTP too */
 function mayRead({ caller, guildId }: Viewing, message: StoredMessage): boolean {
   if (caller.kind !== 'bot' || guildId === null) return true;
   if ((grantedIntents(caller.applicationFlags) & INTENTS.MESSAGE_CONTENT) !== 0) return true;

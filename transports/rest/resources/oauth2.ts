@@ -116,7 +116,7 @@ async function shownApplication(application: Application, { read }: Services): P
   return publicApplicationBody(application, bot ?? null);
 }
 
-/** Content of the consent page. @source the user documentation of the platform, "Get OAuth2 Authorization" */
+/** Content of the consent page. @source https://docs.discord.food/topics/oauth2#preview-oauth2-authorization */
 async function consentBody({ request, agreed, guilds }: Consent, services: Services): Promise<object> {
   const { application, scopes, redirectUri, integrationType, permissions, guildId } = request;
   return {

@@ -154,6 +154,6 @@ const ofGame = resource({
 /**
  * Friends, friend requests and blocks, of the platform and of one game. The platform's OpenAPI does not list these routes.
  *
- * @source the user documentation's "Relationships"
+ * @source https://docs.discord.food/resources/relationships
  */
 export const relationships = resource({ ...platform, ...ofGame });

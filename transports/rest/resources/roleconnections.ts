@@ -38,7 +38,12 @@ const KEY = /^[a-z0-9_]+$/;
 const INTEGER = /^-?\d{1,15}$/;
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:?\d{2})?)?$/;
 
-/** Whether text has the format of a value, by metadata type. @source the platform's "Application Role Connection Metadata" */
+/**
+ * Whether text has the format of a value, by metadata type.
+ *
+ * @source https://docs.discord.com/developers/resources/application-role-connection-metadata,
+ * "Application Role Connection Metadata Type"
+ */
 const isValue: Readonly<Record<number, (value: string) => boolean>> = {
   1: (value) => INTEGER.test(value),
   2: (value) => INTEGER.test(value),

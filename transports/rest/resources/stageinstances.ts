@@ -5,7 +5,11 @@ import { answer } from '../answer.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import { Bool, Choice, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
-/** Permissions of a stage moderator. @source the platform's "Stage Instance" page */
+/**
+ * Permissions of a stage moderator.
+ *
+ * @source https://docs.discord.com/developers/resources/stage-instance#definitions
+ */
 const MODERATE = P.MANAGE_CHANNELS | P.MUTE_MEMBERS | P.MOVE_MEMBERS;
 const GUILD_ONLY = 2;
 

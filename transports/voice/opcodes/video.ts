@@ -24,7 +24,10 @@ const Video = Type.Object({
 });
 
 const FULL_QUALITY = 100;
-/** @source the platform's voice pages: a retransmission uses the next SSRC unless the client names another */
+/**
+ * @source https://docs.discord.food/topics/voice-connections#stream-structure; the next SSRC unless the client names
+ * another
+ */
 const rtxOf = (ssrc: number): number => (ssrc === 0 ? 0 : (ssrc + 1) >>> 0);
 
 /** Copies only known fields, because the stream is shown to the other members. */
