@@ -8,6 +8,7 @@ import { cycleRules } from './tidy/cycles.ts';
 import { deadRules } from './tidy/deadexports.ts';
 import { importRules, roomOf } from './tidy/imports.ts';
 import { moduleStateRules } from './tidy/modulestate.ts';
+import { sourceRules } from './tidy/sources.ts';
 import { titleRules } from './tidy/titles.ts';
 
 const LINES_MAX = 500;
@@ -42,6 +43,7 @@ castRules(own);
 classRules(own);
 composeRules(own);
 titleRules(tests);
+sourceRules(sources);
 
 /** Globals that bring time, chance or the outside world into a rule. */
 const IMPURE = new Set([
