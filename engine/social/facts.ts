@@ -4,41 +4,43 @@ import type { APIUser } from '../../protocol/objects.ts';
 import type { FactOf } from '../kernel/topic.ts';
 
 /**
- * What someone is to someone else. The wire has a few more that are never stored.
+ * Type of a relationship, from its owner to the peer. The wire has more types; they are never stored.
  *
  * @source https://docs.discord.food/resources/relationships#relationship-type
  */
 export const RELATION = { FRIEND: 1, BLOCKED: 2, INCOMING: 3, OUTGOING: 4 } as const;
 export type RelationType = (typeof RELATION)[keyof typeof RELATION];
 
-/** One side of a relationship: what the peer is to its owner. */
+/** One side of a relationship: from its owner to the peer. */
 export interface Relation {
   readonly type: RelationType;
-  /** Unix milliseconds since when. */
+  /** Unix milliseconds of its start. */
   readonly sinceMs: number;
-  /** What the owner calls the peer. */
+  /** The owner's name for the peer; null without one. */
   readonly nickname: string | null;
-  /** The application in which it began; null: none. */
+  /** The application in which the relationship began; null outside applications. */
   readonly originApplicationId: ApplicationId | null;
 }
 
-/** A relation with whose it is. Those of an application count in its games only; null: of the platform. */
+/**
+ * A relation with its owner. With an application id it counts in that application only; null counts on the platform.
+ */
 export interface StoredRelation extends Relation {
   readonly userId: UserId;
   readonly peerId: UserId;
   readonly applicationId: ApplicationId | null;
 }
 
-/** What a user links of an account elsewhere to an application, for roles that ask for it. */
+/** A user's account on another platform, linked to an application for role requirements. */
 export interface RoleConnection {
   readonly platform_name: string;
   readonly platform_username: string | null;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** A value that roles may ask for, in the wire's shape. */
+/** A value that role requirements may compare, in the wire's shape. */
 export interface RoleConnectionMetadata {
-  /** 1 to 8: how values compare, and so what they look like. */
+  /** 1 to 8: the comparison, which also decides the form of the value. */
   readonly type: number;
   readonly key: string;
   readonly name: string;
@@ -47,25 +49,25 @@ export interface RoleConnectionMetadata {
   readonly description_localizations?: Readonly<Record<string, string>> | null;
 }
 
-/** What people choose for themselves. Null: as the server has it. */
+/** Settings that users choose for themselves. Null keeps the server's default. */
 export interface UserSettings {
   readonly directMessagesFrom: ContactPolicy | null;
 }
 
-/** Facts of relationships between people, and of what they tell applications of themselves. */
+/** Facts of relationships, user settings and role connections. */
 export type SocialFacts = {
-  /** One side has changed; null: there is none any more. Both sides of a change are in one commit. */
+  /** One side has changed; a null relation is removed. Both sides of a change are in one commit. */
   relationChanged: {
     readonly userId: UserId;
     readonly peerId: UserId;
     readonly applicationId: ApplicationId | null;
     readonly relation: Relation | null;
   };
-  /** Everything that people were to each other in one game. */
+  /** Deletes every relation of one application. */
   gameRelationsForgotten: { readonly applicationId: ApplicationId };
-  /** Of a private channel, when two accounts have become one. */
+  /** For a private channel, after two accounts were merged. */
   recipientReplaced: { readonly channelId: ChannelId; readonly from: UserId; readonly user: APIUser };
-  /** Of a private channel: the user has written to the peer for the first time. */
+  /** For a private channel: the user has written to the peer for the first time. */
   firstWritten: { readonly channelId: ChannelId; readonly userId: UserId; readonly peerId: UserId };
   userSettingsChanged: { readonly userId: UserId; readonly settings: UserSettings };
   roleConnectionChanged: {

@@ -24,7 +24,7 @@ export function relationshipObject(peer: APIUser, relation: Relation): object {
   };
 }
 
-/** A relationship in one game. What `dm_access_type` may say is not published; 0 says nothing. */
+/** A relationship in one game. The values of `dm_access_type` are not published; 0 stands for unknown. */
 export function gameRelationshipObject(
   userId: UserId,
   applicationId: ApplicationId,
@@ -42,7 +42,7 @@ export function gameRelationshipObject(
   };
 }
 
-/** How a friend appears, where there is no guild. Null: offline. */
+/** A friend's presence outside guilds; offline for null. */
 export const presenceObject = (userId: UserId, presence: Presence | null): object => ({
   user: { id: userId },
   status: presence?.status ?? 'offline',
@@ -56,12 +56,12 @@ export interface SideDispatch {
 }
 
 /**
- * What the sessions of one side hear of a change.
+ * The dispatches of a change for the sessions of one user.
  *
- * @param before What stood there.
- * @param peer   The other one; null when the account is gone, and with it everything but the removal.
- * @returns `own` for sessions of people themselves; `friends` for applications, which hear of friends alone; `game` for
- *          the sessions of the application that the relation is of.
+ * @param before The relation before the change.
+ * @param peer The other user; null for a deleted account, where only a removal is sent.
+ * @returns `own` for the user's own clients; `friends` for applications, which receive changes of friendships only;
+ *   `game` for the sessions of the relation's application.
  */
 export function relationTold(
   { userId, peerId, applicationId, relation }: RelationChanged,

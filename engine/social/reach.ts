@@ -7,67 +7,67 @@ import { RELATION, type StoredRelation } from './facts.ts';
 import { hasBlocked } from './relationships.ts';
 
 /**
- * What a command needs of the two users of a private channel:
- * - `nothing`: it reads, withdraws or ends something of the caller's own;
- * - `writing`: the other one receives something that the caller has made;
- * - `reacting`: the same, with the platform's own refusal for reactions;
- * - `staying`: it continues what was allowed when it began, so only a block ends it;
- * - `ringing`: it demands attention, which is for friends.
+ * The access to the peer that a command of a private channel needs:
+ * - `nothing`: the command reads, withdraws or ends something of the caller's own;
+ * - `writing`: the peer receives something that the caller has made;
+ * - `reacting`: like `writing`, with the platform's own refusal for reactions;
+ * - `staying`: the command continues what was allowed when it began, so only a block ends it;
+ * - `ringing`: the command demands attention, which only friends may do.
  */
 export type Asks = 'nothing' | 'writing' | 'reacting' | 'staying' | 'ringing';
 
-/** The column of a private channel's commands that says what each needs of the two users. */
+/** The column of a private channel's commands that names the access each needs. */
 export interface AsksColumn<State> {
   readonly asks: Asks | ((state: State, input: object, by: By) => Asks);
 }
 
-/** The two users and what their private channel's owner knows of them. */
+/** The two users and the state that their private channel's owner holds of them. */
 export interface Between {
   readonly from: Pick<APIUser, 'id' | 'bot'>;
   readonly to: Pick<APIUser, 'id' | 'bot'>;
-  /** Both sides of every relationship between the two; null: not read yet. */
+  /** Both sides of every relationship between the two; null until read. */
   readonly relations: readonly StoredRelation[] | null;
   /** `to` has written to `from` before. */
   readonly replied: boolean;
-  /** Either has written before. */
+  /** At least one of the two has written before. */
   readonly begun: boolean;
 }
 
-/** Through which application a person acts. */
+/** The application through which a user acts. */
 export interface Through {
-  /** Null: the person themselves. */
+  /** Null for the user's own client. */
   readonly applicationId: ApplicationId | null;
   /** Both users have a session of that application now. */
   readonly together: boolean;
 }
 
-/** What the database says of two users who need not know each other. */
+/** Facts from the database about two users who may be strangers. */
 export interface Acquaintance {
-  /** Of the one who is to be reached: the own choice, or the server's default. */
+  /** Contact policy of `to`: the user's choice, or the server's default. */
   readonly policy: ContactPolicy;
   readonly sharesGuild: boolean;
   /** One of the two is a bot and the other has installed its application. */
   readonly isInstalled: boolean;
 }
 
-/** `policy` null: the user has not chosen, so the server's default counts. */
+/** A null `policy` becomes the server's default. */
 export const withDefaultPolicy = (
   found: Omit<Acquaintance, 'policy'> & { readonly policy: ContactPolicy | null },
   contactPolicy: ContactPolicy,
 ): Acquaintance => ({ ...found, policy: found.policy ?? contactPolicy });
 
-/** What must be read before the rule can decide. */
+/** Rows that must be read before the rule can decide. */
 export type Unread = 'relations' | 'acquaintance';
 
 const allowed = null;
 const NOT_REACHED = refusal('CANNOT_SEND_TO_THIS_USER');
 const STRANGER = refusal('NO_MUTUAL_GUILDS');
 
-/** Either of the two blocks the other. */
+/** True when at least one of the two blocks the other. */
 export const isBlocked = (relations: readonly StoredRelation[]): boolean =>
   relations.some(({ userId }) => hasBlocked(relations, userId));
 
-/** Friends of the platform, or of this application. */
+/** Friends on the platform, or in this application. */
 export const areFriends = (
   relations: readonly StoredRelation[],
   userId: string,
@@ -81,9 +81,9 @@ export const areFriends = (
   );
 
 /**
- * The one rule of who reaches whom in private: every command of a private channel passes it at the channel's owner.
+ * The one rule for private contact: every command of a private channel passes it at the channel's owner.
  *
- * @returns Null: allowed. A refusal: not. `relations` or `acquaintance`: to be read first.
+ * @returns Null when allowed, else a refusal; `relations` or `acquaintance` when these must be read first.
  */
 export function mayReach(
   asks: Asks,
@@ -108,7 +108,7 @@ export function mayReach(
 
 const isOpen = ({ policy }: Acquaintance): boolean => policy === 'everyone' || policy === 'shared_guild';
 
-/** Bots have no friends: they need a guild in common with the person, or to be installed by the person. */
+/** Bots have no friends: they need a guild shared with the person, or an installation by the person. */
 function betweenPersonAndBot({ to, replied }: Between, known: Acquaintance): Refusal | null {
   const { sharesGuild, isInstalled, policy } = known;
   if (!sharesGuild && !isInstalled && !(to.bot && policy === 'everyone')) return STRANGER;
@@ -116,7 +116,8 @@ function betweenPersonAndBot({ to, replied }: Between, known: Acquaintance): Ref
 }
 
 /**
- * A game writes for a person to players of the same game, and goes on where a guild is shared and something was written.
+ * A game may write for a user to players of the same game, and may continue a conversation between users who share a
+ * guild.
  *
  * @source https://docs.discord.food/resources/message#create-dm-message
  */

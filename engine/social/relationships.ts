@@ -21,27 +21,27 @@ export const RELATIONS_MAX: Readonly<Record<RelationType, number>> = {
   [RELATION.OUTGOING]: 1_000,
 };
 
-/** How many relations of each kind a user has, of the platform or of one application. */
+/** Relations of each kind that a user has, on the platform or in one application. */
 export type RelationCounts = Readonly<Partial<Record<RelationType, number>>>;
 
-/** All that there is between two people, as a rule for one of them needs it. */
+/** Everything between two users that a rule for one of them reads. */
 interface Bond {
   readonly userId: UserId;
   readonly peerId: UserId;
-  /** Every relation between them, of both sides and of all kinds. */
+  /** Every relation between the two, of both sides and of all kinds. */
   readonly relations: readonly StoredRelation[];
 }
 
-/** A bond with what it would add to. */
+/** A bond with the counts that a new relation must fit into. */
 export interface CountedBond extends Bond {
-  /** The kind it is about: of the platform (null) or of one application. */
+  /** The kind of the relation: null for the platform, else one application. */
   readonly applicationId: ApplicationId | null;
   readonly counts: { readonly own: RelationCounts; readonly peer: RelationCounts };
 }
 
 type Verdict = Outcome<null, RelationChanged>;
 
-/** What one of the two is to the other; null: nothing. */
+/** The relation from `userId` to the peer; null without one. */
 export const relationOf = (
   relations: readonly StoredRelation[],
   userId: UserId,
@@ -49,13 +49,13 @@ export const relationOf = (
 ): StoredRelation | null =>
   relations.find((one) => one.userId === userId && one.applicationId === applicationId) ?? null;
 
-/** Whether `userId` has blocked the other. Blocks are of the platform, whatever the application. */
+/** Whether `userId` has blocked the other. A block applies on the platform and in every application. */
 export const hasBlocked = (relations: readonly StoredRelation[], userId: UserId): boolean =>
   relationOf(relations, userId, null)?.type === RELATION.BLOCKED;
 
 /**
- * Asks for friendship, or accepts it where the other has asked. Asking twice, and asking a friend, changes nothing.
- * Whoever was blocked is told what is told of someone who does not exist.
+ * Asks for friendship, or accepts the peer's request. A repeated request, or one to a friend, changes nothing. A
+ * blocked user gets the same refusal as for an account that does not exist.
  */
 export function requestFriendship(bond: CountedBond, env: Pick<Env, 'nowMs'>): Verdict {
   const { userId, peerId, applicationId, relations, counts } = bond;
@@ -75,7 +75,7 @@ export function requestFriendship(bond: CountedBond, env: Pick<Env, 'nowMs'>): V
   ]);
 }
 
-/** Blocks, which ends whatever else there was, in every game too. What the other has blocked stays blocked. */
+/** Blocks the peer, which ends every other relation, in every game too. The peer's own block stays. */
 export function blockPeer(bond: CountedBond, env: Pick<Env, 'nowMs'>): Verdict {
   const { userId, peerId, relations, counts } = bond;
   if (userId === peerId) return refused(refusal('INVALID_RECIPIENTS'));
@@ -92,8 +92,8 @@ export function blockPeer(bond: CountedBond, env: Pick<Env, 'nowMs'>): Verdict {
 }
 
 /**
- * Ends what there is: a friendship, a request of either, or one's own block. A block of the other stays. Where there
- * is nothing, nothing happens.
+ * Ends a friendship, a request of either user, or the caller's own block. The peer's block stays. Without a relation
+ * nothing changes.
  */
 export function removeRelation(bond: Bond & Pick<CountedBond, 'applicationId'>): Verdict {
   const { userId, peerId, relations, applicationId } = bond;
@@ -107,7 +107,7 @@ export function removeRelation(bond: Bond & Pick<CountedBond, 'applicationId'>):
   ]);
 }
 
-/** Names a friend; null takes the name away. */
+/** Sets the nickname of a friend; null removes it. */
 export function nameFriend(bond: Bond, nickname: string | null): Verdict {
   const own = relationOf(bond.relations, bond.userId, null);
   if (own?.type !== RELATION.FRIEND) return refused(refusal('UNKNOWN_USER'));
@@ -115,23 +115,23 @@ export function nameFriend(bond: Bond, nickname: string | null): Verdict {
   return accepted(null, [changed(bond, null, { ...partsOf(own), nickname })]);
 }
 
-/** Somebody's relations to one peer become somebody else's. */
+/** Moves one user's relations with a peer to another user. */
 interface TakeOver {
   readonly from: UserId;
   readonly to: UserId;
   readonly peerId: UserId;
-  /** At least every relation between the peer and either of them. */
+  /** At least every relation between the peer and `from` or `to`. */
   readonly relations: readonly StoredRelation[];
-  /** Which of `from`'s, and of the peer's towards `from`, are taken over. */
+  /** Selects the relations to take over, `from`'s own and the peer's towards `from`. */
   takes(relation: StoredRelation): boolean;
-  /** True when `from` keeps them all the same. */
+  /** True when `from` keeps its relations too. */
   readonly copies: boolean;
 }
 
 /**
- * What changes when `to` takes over what there was between `from` and a peer. Where both had something the two are
- * joined: a block of either ends the rest, two who had asked each other are friends. Bounds are not asked: nobody
- * loses a friend by it. Taking over twice changes nothing more.
+ * The changes when `to` takes over the relations between `from` and a peer. Where `to` has relations with the peer too,
+ * they are merged: a block on either side ends the rest, and requests in both directions become a friendship. Bounds
+ * are not checked, so that nobody loses a friend. Repeating it changes nothing more.
  */
 export function takeOverRelations(move: TakeOver): RelationChanged[] {
   const { from, to, peerId, relations } = move;
@@ -159,7 +159,7 @@ export function takeOverRelations(move: TakeOver): RelationChanged[] {
   return facts;
 }
 
-/** What two people are to each other of one kind, when each has been several things to the other. */
+/** Merges relations of one kind when each user has several towards the other. */
 function joined(
   own: readonly StoredRelation[],
   peer: readonly StoredRelation[],

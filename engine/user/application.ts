@@ -1,7 +1,7 @@
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { Application } from './facts.ts';
 
-/** A new application with a bot, as nobody has changed it yet. */
+/** A new application with a bot and default settings. */
 export function newApplication(
   id: ApplicationId,
   botId: UserId,

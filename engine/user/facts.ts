@@ -12,7 +12,7 @@ export type UserFacts = {
 };
 export type UserFact = FactOf<UserFacts>;
 
-/** A credential as it is kept: never the secret itself. */
+/** A credential as it is stored: never the secret itself. */
 export interface StoredToken {
   /** Snowflake; also the creation time. */
   readonly id: string;
@@ -22,7 +22,7 @@ export interface StoredToken {
   readonly hash: string;
 }
 
-/** An application in the wire's shape, without its bot user (that is in `users`). */
+/** An application in the wire's shape, without its bot user, which is in `users`. */
 export interface Application {
   readonly id: ApplicationId;
   readonly bot_id: UserId | null;
@@ -48,18 +48,21 @@ export interface Application {
   readonly event_webhooks_types: readonly string[];
   readonly max_participants: number | null;
   readonly explicit_content_filter: number;
-  /** What its operator has decided about its OAuth2 client; never on the wire. Absent: nothing out of the ordinary. */
+  /** The operator's settings of its OAuth2 client; never on the wire. Absent for the defaults. */
   readonly oauth2?: ClientSettings;
 }
 
 interface ClientSettings {
-  /** It runs in people's hands (a game, an app) and can keep no secret: it may do without one where PKCE protects it. */
+  /**
+   * A game or an app on people's devices, which can keep no secret: it may omit the client secret where PKCE protects
+   * it.
+   */
   readonly publicClient: boolean;
-  /** Scopes for partners that it may ask for. */
+  /** Scopes for partners that it may request. */
   readonly approvedScopes: readonly Scope[];
 }
 
-/** The signing key and client secret's hash stay beside the object and never leave storage's owner. */
+/** The signing key and the client secret's hash are stored beside the object and never leave storage's owner. */
 export type ApplicationFacts = {
   applicationCreated: {
     readonly application: Application;
@@ -72,7 +75,7 @@ export type ApplicationFacts = {
 };
 export type ApplicationFact = FactOf<ApplicationFacts>;
 
-/** A direct-message channel; the aggregate that owns its messages. */
+/** A direct-message channel: the aggregate that owns its messages. */
 export interface PrivateChannel {
   readonly id: ChannelId;
   readonly type: 1;
@@ -80,7 +83,7 @@ export interface PrivateChannel {
   readonly recipientIds: readonly [UserId, UserId];
   readonly last_message_id: string | null;
   readonly last_pin_ms: number | null;
-  /** Those of the two who have written here, so that the other may answer. Absent: neither. */
+  /** Recipients who have written here, so that the other may answer. Absent while neither has. */
   readonly writtenBy?: readonly UserId[];
 }
 

@@ -11,7 +11,7 @@ import type { FactOf, Topic } from '../kernel/topic.ts';
 import type { UserFacts } from './facts.ts';
 import { USERNAME_CHARACTERS_MAX, usernameObjection, usernameOf } from './usernames.ts';
 
-/** What the owner of an account may change. Absent keys stay. */
+/** Changes that the owner of an account may make. Absent keys stay. */
 export interface UserChange {
   readonly username?: string;
   readonly global_name?: string | null;
@@ -44,12 +44,18 @@ export function newUser(input: {
 }
 
 const NAME_RUN = /\s+/g;
-/** Refused in names of bots: what would break mentions and imitate code blocks, and U+FFFD, which replaces broken text. */
+/**
+ * Refused in names of bots: characters that break mentions or imitate code blocks, and U+FFFD, which replaces broken
+ * text.
+ */
 const FORBIDDEN = ['@', '#', ':', '```', '\ufffd'];
 
 const GLOBAL_NAME_CHARACTERS_MAX = 32;
 
-/** Why a name cannot be taken as it was given, or null; no name at all is in order. `field` is where it stood. */
+/**
+ * Why a name cannot be stored as it was given; null when it can. An absent name is valid. `field` is the key of the
+ * request.
+ */
 export function nameObjection(name: string | null | undefined, field: string): Refusal | null {
   const problem = name == null ? null : nameProblem(name);
   return problem && invalidField([field], problem.code, problem.message);
@@ -62,8 +68,8 @@ function globalNameObjection(name: string | null | undefined): Refusal | null {
 }
 
 /**
- * The username of a person after asking for `given`. An account that is older than the rule keeps its name when it asks
- * for that name again.
+ * The username that a person gets after asking for `given`. An account older than the rule keeps its name when it asks
+ * for the same name again.
  */
 function personName(user: APIUser, given: string): Refusal | string {
   const username = usernameOf(given);
@@ -72,7 +78,7 @@ function personName(user: APIUser, given: string): Refusal | string {
   return username === usernameOf(user.username) ? user.username : objection;
 }
 
-/** The username of a bot after asking for `given`: any script, capitals and single spaces. */
+/** The username that a bot gets after asking for `given`: any script, capitals and single spaces. */
 function botName(given: string): Refusal | string {
   const username = given.replace(NAME_RUN, ' ').trim();
   const length = [...username].length;
@@ -101,7 +107,7 @@ function updateUser({ user }: UserAccount, change: UserChange): Outcome<APIUser,
   return accepted(next, same ? [] : [{ type: 'userUpdated', user: next }]);
 }
 
-/** The user's account, as far as rules go: sessions and presences are the actor's. */
+/** The user's account as the rules see it; sessions and presences belong to the actor. */
 interface UserAccount {
   user: APIUser;
 }

@@ -16,10 +16,10 @@ export const USERNAME_TAKEN = invalidField(
   'This name is taken. Try another.',
 );
 
-/** A person's username as it is stored. Call `usernameObjection` with it. */
+/** A person's username as it is stored. Check it with `usernameObjection`. */
 export const usernameOf = (given: string): string => given.trim().toLowerCase();
 
-/** Why a person cannot have this username, or null. Bots follow the rule of `updateUser` instead. */
+/** Why a person cannot have this username; null when allowed. Bots follow the rule of `updateUser` instead. */
 export function usernameObjection(username: string): Refusal | null {
   const wrong = (code: string, message: string) => invalidField(['username'], code, message);
   if (username.length < 2 || username.length > USERNAME_CHARACTERS_MAX)
