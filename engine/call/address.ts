@@ -1,4 +1,4 @@
-/** An IP address in one spelling: IPv4 also when it is written as IPv6, IPv6 as short as it gets. */
+/** An IP address in canonical spelling: IPv4-mapped IPv6 becomes IPv4, IPv6 is compressed. */
 function spelt(address: string): string {
   const ip = address.replace(/^::ffff:(?=[0-9.]+$)/i, '');
   if (!ip.includes(':') || ip.length > 45) return ip;

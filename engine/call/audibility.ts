@@ -1,4 +1,4 @@
-/** What the owner of the channel says a user may do in the call; see `Seat`. */
+/** The user's rights in the call as the owner of the channel states them; see `VoiceMember`. */
 export interface Rights {
   readonly silenced: boolean;
   readonly deafened: boolean;
@@ -6,14 +6,14 @@ export interface Rights {
   readonly mayPrioritize: boolean;
 }
 
-/** A user's part in who hears whom, which is worked out of everyone's by `hears` of `media/sfu/room.ts`. */
+/** One user's input to audibility; `hears` of `media/sfu/room.ts` combines those of all users. */
 interface Gate {
   readonly speaks: boolean;
   readonly streams: boolean;
   readonly hears: boolean;
 }
 
-/** What mute, deafen, stage suppression and permissions, all of them in the user's rights, come to. */
+/** The result of mute, deafen, stage suppression and permissions, all of which are in the user's rights. */
 export const gateOf = (rights: Rights): Gate => ({
   speaks: !rights.silenced,
   streams: rights.mayStream,

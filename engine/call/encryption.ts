@@ -1,17 +1,17 @@
 import { VOICE_OP } from '../../protocol/voice.ts';
 
-/** How far the encryption between the members of a call is. */
+/** State of the encryption between the members of a call. */
 export type DavePhase =
-  /** Members speak without it. */
+  /** Media is not end-to-end encrypted. */
   | 'plain'
-  /** There is no group yet, or it is made anew. */
+  /** The group does not exist yet, or is created again. */
   | 'negotiating'
   /** A change of epoch or version is announced and not executed. */
   | 'transitioning'
-  /** Everyone is in one epoch. */
+  /** All members are in one epoch. */
   | 'secure';
 
-/** The phase, of what the delivery service knows and of whether a transition is open. */
+/** The phase, from the delivery service's state and whether a transition is open. */
 export function davePhase(
   { version, epoch }: { readonly version: number; readonly epoch: bigint | null },
   transitioning: boolean,
@@ -27,8 +27,8 @@ const numberIn = (d: unknown, key: string): number | null => {
 };
 
 /**
- * The transition that a frame of the delivery service opens or, negative, closes; 0: none. Transition 0 executes at once
- * and is never open.
+ * The transition that a frame of the delivery service opens or executes; null for neither. Transition 0 executes at
+ * once and is never open.
  */
 export function transitionOpened(
   frame: { readonly op: number } & ({ readonly d: object } | { readonly payload: Uint8Array }),

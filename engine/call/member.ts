@@ -2,12 +2,12 @@ import { type Speech, speakingFlags } from './speaking.ts';
 import { type Codec, type Layer, primarySsrc, type SinkWants } from './video.ts';
 import type { VoiceMember } from './voicemember.ts';
 
-/** Op 12 as a member sent it, without what is not its own. */
+/** Op 12 as a member sent it, without SSRCs that are not the member's own. */
 export interface Video {
   readonly audioSsrc: number;
-  /** 0: none. */
+  /** 0 without video. */
   readonly videoSsrc: number;
-  /** The wire's objects, with the SSRCs that were allotted. */
+  /** The wire's objects, with the allotted SSRCs. */
   readonly streams: readonly MemberStream[];
 }
 
@@ -21,33 +21,33 @@ interface MemberStream {
 
 export const NO_VIDEO: Video = { audioSsrc: 0, videoSsrc: 0, streams: [] };
 
-/** One member of a call: what the pure rules of the call look at. Replaced in parts, never edited. */
+/** One member of a call as the pure rules of the call see it. Replaced in parts, never mutated. */
 export interface CallMember {
   readonly voiceMember: VoiceMember;
   readonly ssrc: number;
   readonly layers: readonly Layer[];
   readonly speech: Speech;
   readonly video: Video;
-  /** As op 1 or op 14 named them; empty: none named. */
+  /** As op 1 or op 14 named them; empty when neither did. */
   readonly codecs: readonly Codec[];
   readonly wants: SinkWants;
   readonly audience: ReadonlySet<string> | null;
 }
 
-/** Op 5 as the others see the member. */
+/** Op 5 as sent to the others. */
 export const speakingPayload = (member: CallMember) => ({
   speaking: speakingFlags(member.speech, member.voiceMember),
   ssrc: member.ssrc,
   user_id: member.voiceMember.userId,
 });
 
-/** The video that the others are shown: none while the member may not stream. */
+/** The video shown to the others; no video while the member may not stream. */
 export const shownVideo = ({ voiceMember, video }: CallMember): Video =>
   voiceMember.mayStream ? video : NO_VIDEO;
 
 export const showsVideo = (member: CallMember): boolean => shownVideo(member).videoSsrc !== 0;
 
-/** Op 12 as the others see the member. */
+/** Op 12 as sent to the others. */
 export const videoPayload = (member: CallMember) => {
   const { videoSsrc, streams } = shownVideo(member);
   return {
@@ -59,8 +59,9 @@ export const videoPayload = (member: CallMember) => {
 };
 
 /**
- * A client's op 12 in the SSRCs that were allotted to it. Browsers send with SSRCs of their own, so a stream is known by
- * its rid first; what fits no layer is left out, and nobody can send in another's name.
+ * A client's op 12 with the SSRCs that were allotted to it. Browsers send with SSRCs of their own, so a stream is
+ * matched by its rid first. Streams that match no layer are left out, so a client cannot send under another member's
+ * SSRC.
  */
 export function ownVideo<S extends { readonly rid: string; readonly ssrc: number; readonly active: boolean }>(
   member: Pick<CallMember, 'ssrc' | 'layers'>,

@@ -1,7 +1,7 @@
 import { TRANSPORT_MODES, type TransportMode } from '../../protocol/voice.ts';
 import type { Layer } from './video.ts';
 
-/** Op 2. `streams` only for a client that offered some. */
+/** Op 2. `streams` only for a client that offered streams. */
 export const readyPayload = (
   ssrc: number,
   address: { readonly ip: string; readonly port: number },

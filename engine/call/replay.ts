@@ -1,12 +1,12 @@
-/** Bounds of a ring; one object shared by all voice sessions. */
+/** Bounds of a ring; all voice sessions share one object. */
 export interface RingLimits {
-  /** Frames kept, at most 32,767 so that numbers never meet themselves; 0 keeps none. */
+  /** Frames kept; 0 keeps none. At most 32,767, so that a number is never reused while its frame is kept. */
   readonly framesMax: number;
-  /** Sum of `weightBytes` beyond which the oldest are dropped; the newest stays, however large. */
+  /** Bound of the sum of `weightBytes`: the oldest frames are dropped beyond it. The newest frame is always kept. */
   readonly bytesMax: number;
 }
 
-/** What a voice session was sent, without its number. */
+/** A frame sent to a voice session, without its number. */
 export type Frame =
   | { readonly kind: 'json'; readonly op: number; readonly d: unknown; readonly weightBytes: number }
   | {
@@ -22,19 +22,19 @@ export interface NumberedFrame {
 }
 
 /**
- * How many numbers there are: 1 to 65,535, then 1 again. Binary frames give a number sixteen bits, and the published
- * client takes a 0 in JSON for none.
+ * Size of the number cycle: 1 to 65,535, then 1 again. Binary frames have 16 bits for the number, and the published
+ * client reads a 0 in JSON as no number.
  */
 export const SEQ_CYCLE = 65_535;
 
 export const nextSeq = (seq: number): number => (seq % SEQ_CYCLE) + 1;
 
-/** How often `nextSeq` leads from one number to the other; 0 to 65,534. */
+/** Steps of `nextSeq` from one number to the other; 0 to 65,534. */
 export const seqSteps = (from: number, to: number): number => (to - from + SEQ_CYCLE) % SEQ_CYCLE;
 
 /**
- * The last frames of one voice session, JSON and binary in one order, for op 7, and the source of their numbers.
- * Bounded by count and by bytes; what the client acknowledges is dropped too.
+ * The last frames of one voice session, JSON and binary in one order, for op 7; it also assigns their numbers. Bounded
+ * by count and by bytes; acknowledged frames are dropped too.
  *
  * @source https://docs.discord.com/developers/topics/voice-connections#buffered-resume
  */
@@ -45,9 +45,9 @@ export class FrameRing {
   #head = 0;
   #weightBytes = 0;
   #lastSeq = 0;
-  /** The numbers have begun again at least once. */
+  /** The numbers have restarted at least once. */
   #wrapped = false;
-  /** Every frame so far is still here. */
+  /** No frame was dropped yet. */
   #whole = true;
 
   constructor(limits: RingLimits) {
@@ -74,9 +74,9 @@ export class FrameRing {
   }
 
   /**
-   * Lists what a client missed, oldest first; null when that cannot be told any more.
+   * Lists the frames that a client missed, oldest first; null when some of them are no longer kept.
    *
-   * @param seq Last number the client saw; 0 and less: none. Any number, as it comes from the client.
+   * @param seq Last number the client received, unchecked; 0 or less for none.
    */
   since(seq: number): NumberedFrame[] | null {
     const missed = this.#missedBy(seq);
@@ -89,7 +89,7 @@ export class FrameRing {
     });
   }
 
-  /** The client has seen everything up to `seq`; a number that cannot be is passed over. */
+  /** The client has received everything up to `seq`; an impossible number is ignored. */
   acknowledge(seq: number): void {
     const missed = seq <= 0 ? null : this.#missedBy(seq);
     if (missed !== null) while (this.size > missed) this.#dropOldest();

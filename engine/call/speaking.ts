@@ -3,17 +3,17 @@ import type { Rights } from './audibility.ts';
 
 const KNOWN = SPEAKING.MICROPHONE | SPEAKING.SOUNDSHARE | SPEAKING.PRIORITY;
 
-/** What is known of one member's speaking. */
+/** Speaking state of one member. */
 export interface Speech {
   /** Flags of the client's last op 5; null before the first. */
   readonly claimed: number | null;
-  /** Audio is coming in. */
+  /** Audio arrives from the member. */
   readonly heard: boolean;
 }
 
 /**
- * The flags that the others are told. Who is silenced speaks not, whatever the client says; who sends audio without
- * ever having said so uses the microphone; and priority needs its permission.
+ * The flags that the others receive. A silenced member never speaks, whatever the client claims; a member who sends
+ * audio before its first op 5 counts as using the microphone; priority requires its permission.
  */
 export function speakingFlags(speech: Speech, rights: Rights): number {
   if (rights.silenced) return 0;

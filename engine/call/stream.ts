@@ -2,22 +2,24 @@ import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { VoiceMember } from './voicemember.ts';
 
-/** Where a stream belongs: to somebody in a voice channel of a guild, or in the call of a private channel. */
+/** The place of a stream: a user's in a voice channel of a guild, or in the call of a private channel. */
 export interface StreamPlace {
   readonly guildId: GuildId | null;
   readonly channelId: ChannelId;
   readonly ownerId: UserId;
 }
 
-/** A Go Live stream: a call of its own, beside the one its owner is in. Lost with the process, as all calls are. */
+/**
+ * A Go Live stream: a call of its own beside its owner's call. Never stored: it ends with the process, as all calls do.
+ */
 export interface GoLiveStream extends StreamPlace {
-  /** By which clients name it. */
+  /** The key by which clients name it. */
   readonly key: string;
-  /** What Identify calls `server_id`; names the call. */
+  /** `server_id` of Identify; names the call. */
   readonly rtcServerId: string;
   /** The owner's gateway session. */
   readonly sessionId: string;
-  /** The owner's and the viewers' seats in the call of the stream, by user. */
+  /** Voice members of the stream's call, the owner and the viewers, by user. */
   readonly voiceMembers: Map<UserId, VoiceMember>;
   paused: boolean;
 }
@@ -37,7 +39,7 @@ export type StreamEnd =
 export const streamKey = ({ guildId, channelId, ownerId }: StreamPlace): string =>
   guildId === null ? `call:${channelId}:${ownerId}` : `guild:${guildId}:${channelId}:${ownerId}`;
 
-/** The server by whose name a user's seat in the voice channel is known. */
+/** The id under which a user's voice member of the channel is stored. */
 export const serverOf = ({ guildId, channelId }: StreamPlace): string => guildId ?? channelId;
 
 /**
@@ -47,14 +49,14 @@ export const serverOf = ({ guildId, channelId }: StreamPlace): string => guildId
  */
 const streamGroup = (rtcServerId: string): ChannelId => String(BigInt(rtcServerId) - 1n) as ChannelId;
 
-/** Whether the seat of a user's session is in the stream's channel: from elsewhere nobody streams or watches. */
+/** Whether the user's session is in the stream's channel, which streaming and watching require. */
 const isThere = (
   { channelId }: StreamPlace,
   voiceMember: VoiceMember | null,
   sessionId: string,
 ): voiceMember is VoiceMember => voiceMember?.callId === channelId && voiceMember.sessionId === sessionId;
 
-/** Why a session may not stream there, or null; `seat` is its user's on that server. */
+/** Why a session may not stream there; null when it may. `voiceMember` is the user's on that server. */
 export function streamRefusal(
   place: StreamPlace,
   voiceMember: VoiceMember | null,
@@ -64,7 +66,7 @@ export function streamRefusal(
   return voiceMember.mayStream ? null : 'unauthorized';
 }
 
-/** Why a session may not watch, or null. */
+/** Why a session may not watch; null when it may. */
 export function watchRefusal(
   stream: GoLiveStream,
   voiceMember: VoiceMember | null,
@@ -77,8 +79,8 @@ export function watchRefusal(
 }
 
 /**
- * The seat in a stream that follows from a seat in its voice channel. Its owner sends pictures and their sound, which is
- * not the microphone that mute is about; viewers only see and hear.
+ * The voice member of a stream, derived from the user's voice member in the channel. The owner sends video with its
+ * sound, which the microphone's mute does not affect; viewers only receive.
  */
 export function streamVoiceMember(
   { ownerId, rtcServerId }: GoLiveStream,
@@ -97,7 +99,7 @@ export function streamVoiceMember(
   };
 }
 
-/** Why somebody in a stream must leave it, now that their seat in the voice channel is this one; null: not at all. */
+/** Why a user must leave a stream after a change of their voice member in the channel; null when they may stay. */
 export function leaveReason(stream: GoLiveStream, voiceMember: VoiceMember): StreamEnd | null {
   const sessionId = stream.voiceMembers.get(voiceMember.userId)?.sessionId ?? '';
   if (voiceMember.userId === stream.ownerId) return streamRefusal(stream, voiceMember, sessionId);
@@ -122,7 +124,7 @@ export const streamCreate = (stream: GoLiveStream, region: string) => ({
   rtc_channel_id: streamGroup(stream.rtcServerId),
 });
 
-/** STREAM_SERVER_UPDATE. Without an endpoint clients wait for another. */
+/** STREAM_SERVER_UPDATE. Without an endpoint, clients wait for the next one. */
 export const streamServerUpdate = (
   { key, guildId }: GoLiveStream,
   token: string,
@@ -134,5 +136,5 @@ export const streamServerUpdate = (
   endpoint,
 });
 
-/** STREAM_DELETE; the key may be one that the client made up. */
+/** STREAM_DELETE; the key may be one that a client invented. */
 export const streamDelete = (key: string, reason: StreamEnd) => ({ stream_key: key, reason });

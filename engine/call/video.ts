@@ -13,13 +13,13 @@ export interface Layer {
 export interface Codec {
   readonly name: string;
   readonly type: 'audio' | 'video';
-  /** Lower is liked better. */
+  /** Lower is preferred. */
   readonly priority: number;
   readonly encode: boolean;
   readonly decode: boolean;
 }
 
-/** What a member wants to see: a quality from 0 (not at all) to 100 per primary SSRC, and `any` for all others. */
+/** Qualities that a member wants to receive, from 0 (nothing) to 100, per primary SSRC; `any` for all others. */
 export interface SinkWants {
   readonly any: number;
   readonly bySsrc: ReadonlyMap<number, number>;
@@ -28,13 +28,13 @@ export interface SinkWants {
 export const EVERYTHING: SinkWants = { any: 100, bySsrc: new Map() };
 const NOTHING: SinkWants = { any: 0, bySsrc: new Map() };
 
-/** What a member wants before its first op 15. Who named no video in Identify could do nothing with it. */
+/** The wants of a member before its first op 15. A member without video in Identify wants none. */
 export const wantsAtFirst = (hasVideo: boolean): SinkWants => (hasVideo ? EVERYTHING : NOTHING);
 
 const KNOWN = new Set<string>(VIDEO_CODECS.map(({ name }) => name));
 const FALLBACK = VIDEO_CODECS[0].name;
 
-/** Video codecs that everyone who named codecs can decode. O(members · codecs). */
+/** Video codecs that every member who named codecs can decode. O(members · codecs). */
 export function sharedCodecs(offers: Iterable<readonly Codec[]>): ReadonlySet<string> {
   let shared = new Set(KNOWN);
   for (const codecs of offers) {
@@ -45,7 +45,7 @@ export function sharedCodecs(offers: Iterable<readonly Codec[]>): ReadonlySet<st
   return shared;
 }
 
-/** What a member is to send: its favourite of those that all can decode, else its favourite, else H264. */
+/** The codec a member must send: its preferred one of those that all can decode, else its preferred one, else H264. */
 export function videoCodec(own: readonly Codec[], shared: ReadonlySet<string>): string {
   const able = own
     .filter(({ name, type, encode }) => type === 'video' && encode && KNOWN.has(name))
@@ -53,14 +53,14 @@ export function videoCodec(own: readonly Codec[], shared: ReadonlySet<string>): 
   return (able.find(({ name }) => shared.has(name)) ?? able[0])?.name ?? FALLBACK;
 }
 
-/** The SSRC by which others name a member's video: of its best layer. */
+/** The SSRC by which others name a member's video: that of its best layer. */
 export const primarySsrc = (layers: readonly Layer[]): number =>
   layers.reduce<Layer | null>((best, layer) => (best && best.quality >= layer.quality ? best : layer), null)
     ?.ssrc ?? 0;
 
 /**
- * What a sender is told that the others want (op 15): per layer its quality when someone is to receive it, else 0. Each
- * receiver gets the best layer within what it wants, or the least one there is. O(receivers · layers).
+ * The layers that the others want from a sender (op 15): a layer's quality when someone is to receive it, else 0. Each
+ * receiver gets the best layer within its wanted quality, or the lowest layer. O(receivers · layers).
  */
 export function wantedLayers(
   layers: readonly Layer[],

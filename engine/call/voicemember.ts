@@ -2,19 +2,19 @@ import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { keysOf } from '../../protocol/present.ts';
 
 /**
- * Where a user is in voice, as the owner of the channel (a guild, a private channel, a lobby) says. One per user and
- * server; replaced as a whole whenever something in it changes.
+ * A user's place in voice, as the owner of the channel (a guild, a private channel, a lobby) states it. One per user
+ * and server; replaced as a whole on any change.
  */
 export interface VoiceMember {
-  /** The channel or lobby; of a stream, what `serverId` is: names the call. */
+  /** Names the call: the channel or lobby, or for a stream its `serverId`. */
   readonly callId: ChannelId;
-  /** What Identify calls `channel_id`, and the DAVE group: the same as `callId`, but for a stream's. */
+  /** `channel_id` of Identify, and the DAVE group. Equals `callId`, except for a stream. */
   readonly groupId: ChannelId;
-  /** What Identify calls `server_id`: the guild; outside guilds, and of streams, the same as `callId`. */
+  /** `server_id` of Identify: the guild; outside guilds, and for streams, equal to `callId`. */
   readonly serverId: string;
   readonly guildId: GuildId | null;
   readonly userId: UserId;
-  /** Gateway session that brought the user there. */
+  /** Gateway session that joined. */
   readonly sessionId: string;
   /** Any of: server mute, self mute, suppress, no SPEAK. */
   readonly silenced: boolean;
@@ -22,11 +22,11 @@ export interface VoiceMember {
   readonly deafened: boolean;
   readonly mayStream: boolean;
   readonly mayPrioritize: boolean;
-  /** Move to the guild's AFK channel after this long without speaking; null: never. */
+  /** Move to the guild's AFK channel after this long without speaking; null for never. */
   readonly afkAfterMs: number | null;
 }
 
-/** Whether two seats say the same; then nobody needs to be told. */
+/** Whether two voice members are equal, so that no update is needed. */
 export function sameVoiceMember(a: VoiceMember, b: VoiceMember): boolean {
   return keysOf(a).every((key) => a[key] === b[key]);
 }

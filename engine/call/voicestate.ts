@@ -1,6 +1,6 @@
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 
-/** What a session asks to be in a call. */
+/** A session's request to be in a call. */
 export interface VoiceWish {
   readonly sessionId: string;
   readonly selfMute: boolean;
@@ -8,7 +8,7 @@ export interface VoiceWish {
   readonly selfVideo: boolean;
 }
 
-/** The voice state of somebody in a call outside guilds, where nobody is moderated. */
+/** The voice state of a user in a call outside guilds, which have no moderation. */
 export const ownVoiceState = (channelId: ChannelId, userId: UserId, wish: VoiceWish) => ({
   channel_id: channelId,
   user_id: userId,
@@ -24,7 +24,7 @@ export const ownVoiceState = (channelId: ChannelId, userId: UserId, wish: VoiceW
 
 const OWN = ['session_id', 'self_deaf', 'self_mute', 'self_video'] as const;
 
-/** Whether two states of the same user say the same; then nobody needs to be told. */
+/** Whether two states of the same user are equal, so that no update is needed. */
 export const sameVoiceState = (
   a: Record<(typeof OWN)[number], unknown>,
   b: Record<(typeof OWN)[number], unknown>,

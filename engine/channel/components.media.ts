@@ -21,7 +21,7 @@ export interface Uploads {
   nextId(): FreshId;
 }
 
-/** A media item of the wire; `size` in bytes is known of uploads. */
+/** A media item of the wire; only uploads have a `size`, in bytes. */
 type Media = APIUnfurledMediaItem & { readonly id: string; readonly size?: number };
 
 const NO_FLAGS = 0 as UnfurledMediaItemFlags;
@@ -100,7 +100,7 @@ function uploadOf(url: string, { named, owned }: Uploads): APIAttachment | null 
     const name = url.slice(ATTACHMENT_SCHEME.length);
     return named.find((one) => isNamed(one, name)) ?? null;
   }
-  // Addresses are signed anew each time they are shown.
+  // URLs are signed at every display, so the signature is cut off.
   const bare = url.split(/[?#]/, 1)[0];
   return owned.find((one) => one.url === bare) ?? null;
 }

@@ -16,13 +16,13 @@ import { cleanText, textLength } from './text.ts';
 
 export type Json = Record<string, unknown>;
 
-/** A component that was read: with the keys of its kind, and no others. */
+/** A component that was read, with the known keys of its kind only. */
 export interface FoundComponent {
   readonly component: Json & { readonly type: ComponentKind };
   readonly path: FieldPath;
 }
 
-/** One reading: collects errors, and the components in reading order, each before what it holds. */
+/** State of one reading: the errors, and the components in reading order, parents before children. */
 export interface Reading {
   readonly form: Form;
   readonly place: ComponentPlace;
@@ -39,11 +39,10 @@ const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Reads a list of components against their schemas. Unknown keys and nulls are dropped; ids sent as numbers and
- * numbers sent as text are accepted. Reading stops at the number of components a message may have, which bounds the
- * cost.
+ * Reads a list of components against their schemas. Unknown keys and nulls are dropped; ids sent as numbers and numbers
+ * sent as text are accepted. Reading stops at the number of components a message may have, which bounds the cost.
  *
- * @param kinds Which kinds may stand at this place.
+ * @param kinds Kinds that are allowed here.
  * @returns The components that could be read; use them only if `reading.form` has no errors.
  */
 export function readComponents(
@@ -67,7 +66,7 @@ function readComponent(
   const type = readType(form, path, raw.type, kinds);
   if (type === undefined) return undefined;
   if (found.length >= LIMITS.components_per_message_max) {
-    // The rest is not even looked at.
+    // The remaining components are not read.
     reading.tooMany = true;
     return undefined;
   }
@@ -160,8 +159,8 @@ const asInteger = (raw: unknown): unknown =>
   typeof raw === 'string' && INTEGER_TEXT.test(raw) ? Number(raw) : raw;
 
 /**
- * Text, or a number as its decimal text if that has the digits that were sent. A text far beyond its bound is not cleaned
- * first.
+ * Text, or a number as decimal text if that repeats the digits that were sent. A text far beyond its bound is not
+ * cleaned first.
  */
 function asText(raw: unknown, max: number): string | undefined {
   const text = typeof raw === 'number' && keepsDigits(raw) ? String(raw) : raw;
@@ -234,7 +233,7 @@ function readUrl(
   return read.ok ? read.url : wrong(form, path, read.problem.code, read.problem.message);
 }
 
-/** Only the address: everything else of a media item is the server's to say. */
+/** Reads the URL only: the server fills in everything else of a media item. */
 function readMedia(form: Form, path: FieldPath, raw: unknown): { readonly url: string } | undefined {
   if (!isObject(raw)) return notObject(form, path);
   const at = [...path, 'url'];
@@ -253,7 +252,7 @@ function readMedia(form: Form, path: FieldPath, raw: unknown): { readonly url: s
   return url === undefined ? undefined : { url };
 }
 
-/** A custom emoji by id and name, or a Unicode one by itself. */
+/** A custom emoji by id and name, or a Unicode emoji by name alone. */
 function readEmoji(form: Form, path: FieldPath, raw: unknown): Json | undefined {
   if (!isObject(raw)) return notObject(form, path);
   const at = [...path, 'name'];
@@ -290,7 +289,7 @@ function readList(
     return wrong(form, path, 'BASE_TYPE_BAD_LENGTH', `Must be between ${min} and ${max} in length.`);
   const values = raw.map((one, index) => {
     const at = [...path, index];
-    // A hole in a list is no component, choice or object.
+    // An absent or null entry is an error, as entries are required.
     if (one === undefined || one === null) return form.required(at);
     return readField(reading, at, one, of);
   });
@@ -298,7 +297,7 @@ function readList(
   return values;
 }
 
-/** Reports values that occur twice in a list, of objects the ids. */
+/** Reports values that occur twice in a list; for objects, ids that do. */
 function reportRepeated(form: Form, path: FieldPath, values: readonly unknown[]): void {
   const seen = new Set<unknown>();
   for (const [index, value] of values.entries()) {

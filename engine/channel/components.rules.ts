@@ -9,7 +9,7 @@ export function ruleBroken(reading: Reading, path: FieldPath, component: Json): 
   RULES[component.type as ComponentKind]?.(reading.form, path, component, reading);
 }
 
-/** A row is five buttons wide, and a select takes all of it. */
+/** A row holds five buttons, or one select. */
 const row: Rule = (form, path, { components }) => {
   const inside = listOf(components);
   if (inside.length < 2) return;
@@ -23,7 +23,7 @@ const row: Rule = (form, path, { components }) => {
   );
 };
 
-/** Keys that a style asks for, and those that it excludes. */
+/** Keys that a style requires, and keys that it excludes. */
 const BUTTON_KEYS: Readonly<
   Record<number, { readonly needs: string; readonly excludes: readonly string[] }>
 > = {
@@ -33,8 +33,8 @@ const BUTTON_KEYS: Readonly<
 const INTERACTIVE_KEYS = { needs: 'custom_id', excludes: ['url', 'sku_id'] } as const;
 
 /**
- * A button shows a label or an emoji. A label is trimmed before it is judged; a zero-width space is one, which bots send
- * for buttons that look empty.
+ * A button shows a label or an emoji. A label is trimmed before the check; a zero-width space counts as a label, which
+ * bots send for buttons that look empty.
  *
  * @source https://github.com/discordjs/discord.js/issues/5675 and https://github.com/Rapptz/discord.py/issues/7305,
  * where the platform's answers are quoted;
@@ -68,7 +68,7 @@ const button: Rule = (form, path, component) => {
     form.add([...path, 'sku_id'], 'BUTTON_COMPONENT_INVALID_SKU', 'No active SKU has this id.');
 };
 
-/** `min_values` to `max_values`, as far as they are given or have a default. */
+/** `min_values` must not exceed `max_values`; absent keys count with their defaults. */
 const bounds: Rule = (form, path, { min_values, max_values = 1 }) => {
   if (typeof min_values === 'number' && min_values > (max_values as number))
     form.add(

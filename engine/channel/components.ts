@@ -8,11 +8,11 @@ import { type FoundComponent, type Reading, readComponents } from './components.
 import { assignIds, repeatedIds, ruleBroken } from './components.rules.ts';
 import { Form } from './form.ts';
 
-/** The message that the components belong to. */
+/** The context of the components: their message. */
 interface Surroundings {
-  /** The message is made of components alone (IS_COMPONENTS_V2). */
+  /** The message consists of components only (IS_COMPONENTS_V2). */
   readonly standalone: boolean;
-  /** An application writes it; false: a person. */
+  /** True when an application writes the message, false for a person. */
   readonly byApplication: boolean;
   readonly uploads: Uploads;
 }
@@ -24,8 +24,8 @@ export interface BuiltComponents {
 }
 
 /**
- * Reads the components of a message against the schema of each kind, gives every one of them an id, and resolves the
- * media that they show.
+ * Reads the components of a message against the schema of each kind, gives each component an id, and resolves the media
+ * that they show.
  *
  * @returns A 50035 that names every wrong field, or the components as clients read them.
  * @source https://docs.discord.com/developers/components/reference

@@ -24,24 +24,24 @@ import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
 import { newMessage } from './system.ts';
 import { cleanText, textLength } from './text.ts';
 
-/** Flags a client may set on a new message; the others are the server's, and are ignored. */
+/** Flags a client may set on a new message; other flags are set by the server only and ignored here. */
 const SETTABLE =
   MessageFlags.SuppressEmbeds |
   MessageFlags.SuppressNotifications |
   MessageFlags.IsVoiceMessage |
   MessageFlags.IsComponentsV2;
 
-/** What a message points to. */
+/** The message that a new message replies to or forwards. */
 interface Reference {
   readonly wire: APIMessageReference;
-  /** The message answered. */
+  /** The message replied to. */
   readonly replied: StoredMessage | null;
   readonly snapshot: APIMessageSnapshot | null;
 }
 
 /**
- * Writes a message into a channel. Nothing here looks at the kind of channel or at slow mode: a private channel
- * has neither.
+ * Writes a message into a channel. The kind of channel and slow mode are not checked here, as private channels have
+ * neither.
  */
 export function composeMessage(
   scope: Scope,
@@ -66,7 +66,7 @@ export function composeMessage(
   ]);
 }
 
-/** The message that this one repeats, when the client asked to be kept from saying things twice. */
+/** The earlier message with the same nonce, when the client asked for enforced nonces. */
 export function repeated(scope: Scope, { draft }: CreateInput): Written | null {
   const { nonce = null } = draft;
   if (!draft.enforce_nonce || nonce === null) return null;
@@ -93,14 +93,14 @@ function notPermitted(scope: Scope, { draft, attachments }: CreateInput): Refusa
   return besideComponents(draft) ?? (draft.sticker_ids?.length ? refusal('INVALID_STICKER_SENT') : null);
 }
 
-/** A poll or a sticker has no place in a message of components alone. */
+/** A message of components only cannot have a poll or a sticker. */
 function besideComponents({ flags, poll, sticker_ids }: MessageDraft): Refusal | null {
   if (((flags ?? 0) & MessageFlags.IsComponentsV2) === 0) return null;
   const field = poll ? 'poll' : sticker_ids?.length ? 'sticker_ids' : null;
   return field && notBeside(field).refusal;
 }
 
-/** A voice message is one audio file with its length and waveform, and nothing else. */
+/** A voice message has one audio file with its length and waveform, and nothing else. */
 function badVoice({ draft, attachments }: CreateInput): Refusal | null {
   if (((draft.flags ?? 0) & MessageFlags.IsVoiceMessage) === 0) return null;
   if (draft.content || draft.embeds?.length || draft.components?.length || draft.poll) {
@@ -147,7 +147,7 @@ function resolveReference(scope: Scope, { draft, forward }: CreateInput, by: By)
   return { ok: true, value: { wire, replied, snapshot: null } };
 }
 
-/** A forward is the copy alone. */
+/** A forward has no content of its own beside the copy. */
 function notBesideForward(draft: MessageDraft): Refusal | null {
   const field = (['content', 'embeds', 'components', 'poll'] as const).find((key) => {
     const value = draft[key];
@@ -173,7 +173,7 @@ function build(
   const poll = draft.poll ? buildPoll(draft.poll, env.nowMs) : null;
   if (poll && !poll.ok) return poll;
   const snapshot = reference?.snapshot ?? null;
-  // A file shown by an embed is not listed, but the embed it is in then is not empty.
+  // A file that an embed shows is not listed, but then the embed is not empty.
   const isBare = !poll && !snapshot && !carried?.activity;
   if (isEmpty(content) && isBare) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
   const replied = reference?.replied ?? null;

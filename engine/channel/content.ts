@@ -25,21 +25,21 @@ import { cleanText, isBlank, textLength } from './text.ts';
 export interface Content {
   readonly content: string;
   readonly embeds: readonly APIEmbed[];
-  /** Without those that an embed shows; none in a message of components alone. */
+  /** Without attachments that an embed shows; empty in a message of components only. */
   readonly attachments: readonly APIAttachment[];
   readonly components: APIMessageTopLevelComponent[];
 }
 
 interface BuiltContent {
   readonly content: Content;
-  /** Attachments that only components show; null when the message is not made of components alone. */
+  /** Attachments that only components show; null unless the message consists of components only. */
   readonly unlisted: readonly APIAttachment[] | null;
 }
 
-/** Who writes a message, and what it had before. */
+/** The writer of a message, and the message before an edit. */
 interface Writing {
   readonly byApplication: boolean;
-  /** Files that stay or are new. */
+  /** Files that are kept or new. */
   readonly attachments: readonly APIAttachment[];
   /** The message before an edit; null for a new one. */
   readonly before: StoredMessage | null;
@@ -47,8 +47,8 @@ interface Writing {
 }
 
 /**
- * Checks and normalises what a message shows. Fields that the draft leaves out count as empty, except components: an
- * edit without them keeps those of the message, which were checked when they were written.
+ * Checks and normalises the visible parts of a message. Absent fields of the draft count as empty, except components:
+ * an edit without them keeps the message's components, which were checked when they were written.
  */
 export function buildContent(draft: ContentDraft, flags: number, writing: Writing): Reply<BuiltContent> {
   const { attachments } = writing;
@@ -85,7 +85,7 @@ export function buildContent(draft: ContentDraft, flags: number, writing: Writin
   };
 }
 
-/** Files of the message before the edit that the edit does not name among those that stay. */
+/** Files of the message before the edit that the edit does not keep. */
 const ownedBefore = ({ before, attachments }: Writing): readonly APIAttachment[] =>
   before ? attachmentsOf(before).filter(({ id }) => !attachments.some((one) => one.id === id)) : [];
 
@@ -110,7 +110,7 @@ const reservedFlag = () =>
     'Only applications may send messages made of components (IS_COMPONENTS_V2).',
   );
 
-/** A message of components alone carries none of the older fields. */
+/** A message of components only cannot have the older fields. */
 export const notBeside = (field: string) =>
   ({
     ok: false,
@@ -131,9 +131,10 @@ interface Mentioned {
 }
 
 /**
- * Whom a text reaches: what it names, narrowed by `allowed_mentions`, by what exists, and by what the caller may.
+ * The users and roles that a text notifies: the mentions in it, restricted by `allowed_mentions`, by existence, and by
+ * the caller's permissions.
  *
- * @param replied Author of the message this one answers, when they are to be told; else null.
+ * @param replied Author of the message replied to when the reply notifies them; else null.
  */
 export function mentioned(
   scope: Scope,

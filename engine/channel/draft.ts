@@ -5,7 +5,7 @@ import type { EmbedDraft } from './embeds.ts';
 import type { AllowedMentions } from './mentions.ts';
 import type { PollDraft } from './polls.ts';
 
-/** What both a new message and an edit may say. The wire's own keys; null and absent mean the same when new. */
+/** Keys that a new message and an edit share, named as on the wire. In a new message null and absent mean the same. */
 export interface ContentDraft {
   readonly content?: string | null;
   readonly embeds?: readonly EmbedDraft[] | null;
@@ -14,7 +14,7 @@ export interface ContentDraft {
   readonly allowed_mentions?: AllowedMentions | null;
 }
 
-/** The body of a new message, after its form was checked. */
+/** The body of a new message, after schema validation. */
 export interface MessageDraft extends ContentDraft {
   readonly sticker_ids?: readonly string[] | null;
   readonly poll?: PollDraft | null;
@@ -30,15 +30,15 @@ export interface MessageDraft extends ContentDraft {
   readonly tts?: boolean | null;
 }
 
-/** The source of a forward. It may belong to another aggregate, so the handler has read it, as the caller may. */
+/** The source of a forward. The handler has read it with the caller's permissions; it may be another aggregate's. */
 export interface ForwardSource {
   readonly message: StoredMessage;
-  /** The forward's own copies of its files; the message speaks of these. */
+  /** The forward's own copies of its files; `message` refers to the copies. */
   readonly files?: readonly StoredFile[];
   readonly guildId: GuildId | null;
 }
 
-/** What a message carries that an application sends for its user; the server has put it together. */
+/** Fields that the server adds to a message that an application sends for its user. */
 export type Carried = Partial<
   Pick<StoredMessage, 'application_id' | 'application' | 'activity' | 'metadata'>
 >;
@@ -51,7 +51,7 @@ export interface CreateInput {
   readonly forward: ForwardSource | null;
 }
 
-/** A file of the message as it was that an edit keeps, with what the edit says about it. */
+/** A file that an edit keeps, with the edit's changes to it. */
 export interface KeptAttachment {
   readonly id: string;
   readonly description?: string | null;
@@ -60,18 +60,18 @@ export interface KeptAttachment {
 
 export interface EditInput {
   readonly edit: ContentDraft;
-  /** What stays of the files that are there; null keeps all. */
+  /** Existing files to keep; null keeps all. */
   readonly keep: readonly KeptAttachment[] | null;
   /** New files, already stored. */
   readonly attachments: readonly APIAttachment[];
 }
 
-/** What a create or an edit answers: what the handler needs for the message object of the wire. */
+/** Result of a create or an edit: the input for the message object of the wire. */
 export interface Written {
   readonly ownerId: string;
   readonly guildId: GuildId | null;
   readonly message: StoredMessage;
   readonly nonce: string | number | null;
-  /** The message it answers; null when it answers none or one that is gone, absent when nobody looked. */
+  /** The message replied to; null when it was deleted or the message is no reply, absent when it was not looked up. */
   readonly referenced?: StoredMessage | null;
 }

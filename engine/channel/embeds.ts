@@ -6,7 +6,7 @@ import { isNamed } from './files.ts';
 import { type FieldPath, Form } from './form.ts';
 import { cleanText, isoTimestamp, textLength } from './text.ts';
 
-/** A rich embed as a client sends it. Keys that only unfurled links have (provider, video) are ignored. */
+/** A rich embed as a client sends it. Keys that only unfurled links use (provider, video) are ignored. */
 export interface EmbedDraft {
   readonly title?: string | null;
   readonly description?: string | null;
@@ -35,7 +35,7 @@ interface BuiltEmbeds {
 const SHOWABLE = /\.(?:jpe?g|png|webp|gif)$/i;
 const COLOR_MAX = 0xffffff;
 
-/** One build: collects errors, counts characters, and notes which attachments are shown. */
+/** State of one build: collects errors, counts characters, and notes the attachments shown. */
 interface Build {
   readonly form: Form;
   readonly attachments: readonly APIAttachment[];
@@ -44,8 +44,8 @@ interface Build {
 }
 
 /**
- * Checks and normalises the embeds of a message: text is trimmed and counted, links are checked, attachments are
- * resolved, embeds that show nothing are dropped, and of several with one url only the first stays.
+ * Checks and normalises the embeds of a message: trims and counts text, checks links, resolves attachments, drops
+ * embeds that show nothing, and keeps the first of several embeds with one url.
  *
  * @returns A 50035 that names every wrong field, or the embeds.
  * @source https://docs.discord.com/developers/resources/message#embed-object-embed-limits
@@ -102,7 +102,7 @@ function buildEmbed(build: Build, path: FieldPath, draft: EmbedDraft): APIEmbed 
   return embed;
 }
 
-/** Footer and author: a text, and an icon that is nothing without it. */
+/** Footer and author: a text with an optional icon; without the text the icon is dropped. */
 function addSigned(build: Build, path: FieldPath, draft: EmbedDraft, embed: APIEmbed): void {
   const footerText = text(
     build,
@@ -136,7 +136,7 @@ function fields(build: Build, path: FieldPath, drafts: NonNullable<EmbedDraft['f
   });
 }
 
-/** Trimmed text, counted towards the total; undefined when there is none. */
+/** Trimmed text, counted towards the total; undefined when empty. */
 function text(build: Build, path: FieldPath, raw: string | null | undefined, max: number) {
   if (typeof raw !== 'string') return undefined;
   const trimmed = cleanText(raw).trim();
@@ -171,7 +171,7 @@ interface Media {
 
 const ATTACHMENT_SCHEME = 'attachment://';
 
-/** A web address or one of the message's own attachments. An attachment that is not there is left out. */
+/** A web address or one of the message's own attachments. An unknown attachment is left out. */
 function media(build: Build, path: FieldPath, raw: string | null | undefined): Media | undefined {
   if (!raw?.startsWith(ATTACHMENT_SCHEME)) {
     const url = link(build, path, raw);

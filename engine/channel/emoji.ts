@@ -1,8 +1,8 @@
 /**
- * Emoji in the path of a reaction: a Unicode emoji, or `name:id` of a custom one. There are no custom emojis yet,
- * so that form is never found.
+ * Emoji in the path of a reaction: a Unicode emoji, or `name:id` of a custom one. There are no custom emojis yet, so
+ * the second form is never found.
  */
-const SETS = 'v'; // Given by name: the compiler's target is older than this flag, the runtimes are not.
+const SETS = 'v'; // A variable, because the compiler's target is older than this flag; the runtimes know it.
 const UNICODE_EMOJI = new RegExp('^\\p{RGI_Emoji}$', SETS);
 /** UTF-16 units; the longest recommended sequence has 35. */
 const EMOJI_UNITS_MAX = 64;
@@ -11,8 +11,8 @@ const BASE = /(?![\d#*])\p{Emoji}(?!\p{Emoji_Modifier})/gu;
 const PRESENTED_AS_PICTURE = /^\p{Emoji_Presentation}$/u;
 
 /**
- * The one spelling of a Unicode emoji under which its reactions are counted, or null when `text` is not an emoji.
- * Clients leave out the picture selector (U+FE0F) as they please; it is put back where the emoji standard has it.
+ * The canonical spelling of a Unicode emoji, under which its reactions are counted; null when `text` is not an emoji.
+ * Clients may omit the picture selector (U+FE0F); it is restored where the emoji standard requires it.
  */
 export function emojiKey(text: string): string | null {
   if (text.length === 0 || text.length > EMOJI_UNITS_MAX) return null;

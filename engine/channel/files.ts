@@ -2,12 +2,12 @@ import type { APIAttachment } from 'discord-api-types/v10';
 import { visibleName } from '../../protocol/names.ts';
 import type { StoredFile, StoredMessage } from '../guild/guild.ts';
 
-/** What a new message owns: the files that were stored for it, also those that only an embed shows. */
+/** Files stored for a new message, including files that only an embed shows. */
 export function owning(files: readonly StoredFile[]): { readonly files?: readonly StoredFile[] } {
   return files.length > 0 ? { files: files.map(({ id, filename }) => ({ id, filename })) } : {};
 }
 
-/** Files of a message made of components: it lists no attachments, so their objects are kept here for edits. */
+/** Files of a message of components: it lists no attachments, so their objects are stored here for edits. */
 export function owningUnlisted(attachments: readonly APIAttachment[]): {
   readonly files?: readonly StoredFile[];
 } {
@@ -21,20 +21,20 @@ export function owningUnlisted(attachments: readonly APIAttachment[]): {
   };
 }
 
-/** The attachments of a message: those that it lists, and those that only its components show. */
+/** The attachments of a message: the listed ones, and the ones that only components show. */
 export const attachmentsOf = ({ attachments, files = [] }: StoredMessage): readonly APIAttachment[] => [
   ...attachments,
   ...files.flatMap(({ attachment }) => attachment ?? []),
 ];
 
-/** By its name here, or by the name it was uploaded under when that had to be changed. */
+/** Matches the stored name, or the upload's original name when it had to be changed. */
 export const isNamed = ({ filename, title }: APIAttachment, name: string): boolean =>
   filename === name ||
   (title !== undefined && `${title}${filename.slice(filename.lastIndexOf('.'))}` === visibleName(name));
 
 /**
- * A revised message with those of its files that it still shows: listed, or in an embed, a component or a copy. A
- * link to some other message's file makes it nobody else's.
+ * A revised message with the files that it still shows: listed, or in an embed, a component or a copy. A link to
+ * another message's file does not make the file its own.
  */
 export function owningShown(message: StoredMessage, files: readonly StoredFile[]): StoredMessage {
   if (files.length === 0) return message;

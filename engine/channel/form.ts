@@ -2,15 +2,15 @@ import { type ErrorTree, invalidField, type Refusal, refusal, treeKey } from '..
 
 export type FieldPath = readonly (string | number)[];
 
-/** Errors of one tree reported at most; a request with thousands of wrong fields gets no larger answer. */
+/** Errors reported at most; bounds the reply to a request with thousands of wrong fields. */
 const ERRORS_MAX = 100;
 
-/** Collects wrong fields of a request, so that one 50035 names them all. */
+/** Collects the wrong fields of a request, so that one 50035 names them all. */
 export class Form {
   #tree: ErrorTree | null = null;
   #count = 0;
 
-  /** Names a wrong field. Where parts of a field are wrong these are named, and what was said of the whole is dropped. */
+  /** Reports a wrong field. Errors inside a field replace errors of the field as a whole. */
   add(path: FieldPath, code: string, message: string): void {
     if (this.#count >= ERRORS_MAX) return;
     this.#count += 1;
@@ -24,7 +24,7 @@ export class Form {
     if (Object.keys(parts).length === 0) node._errors = [...said, { code, message }];
   }
 
-  /** Whether something at this path, or below it, was named. */
+  /** Whether this path or a path below it was reported. */
   isWrong(path: FieldPath): boolean {
     let node = this.#tree;
     for (const key of path) node = node && childOf(node, key);

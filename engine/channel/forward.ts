@@ -9,8 +9,8 @@ import type { ForwardSource } from './draft.ts';
 const NO_FLAGS = 0 as MessageFlags;
 
 /**
- * Whether the caller may read what people wrote in a message of a guild: everyone but a bot without the message
- * content intent, which still reads its own messages and those that mention it.
+ * Whether the caller may read the content of a guild's message: everyone but a bot without the message content intent,
+ * which still reads its own messages and messages that mention it.
  *
  * @source https://docs.discord.com/developers/events/gateway#message-content-intent
  */
@@ -28,7 +28,7 @@ export function forwardRefusal(by: By, { message, guildId }: ForwardSource): Ref
   return readable ? null : refusal('CANNOT_FORWARD_UNREADABLE_CONTENT');
 }
 
-/** The copy a forward carries. Forwarding a forward carries the first one's copy on. */
+/** The copy that a forward carries. Forwarding a forward passes on the first one's copy. */
 export function snapshotOf(message: StoredMessage): APIMessageSnapshot {
   const carried = message.message_snapshots?.[0];
   if (carried) return carried;

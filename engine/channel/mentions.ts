@@ -1,7 +1,7 @@
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal } from '../../protocol/refusal.ts';
 
-/** `allowed_mentions` of a request. Absent altogether: everything the text mentions is meant. */
+/** `allowed_mentions` of a request. When absent, everything that the text mentions is notified. */
 export interface AllowedMentions {
   readonly parse?: readonly (string | null)[] | null;
   readonly users?: readonly (string | null)[] | null;
@@ -9,7 +9,7 @@ export interface AllowedMentions {
   readonly replied_user?: boolean | null;
 }
 
-/** What a text names, before anyone asked who may name it. Ids are distinct, in order of appearance. */
+/** Mentions in a text, before any permission check. Ids are distinct, in order of appearance. */
 interface Named {
   readonly userIds: readonly string[];
   readonly roleIds: readonly string[];
@@ -21,8 +21,8 @@ const MENTION = /<@(!|&)?(\d{15,20})>/g;
 const EVERYONE = /@(?:everyone|here)/;
 
 /**
- * Finds the mentions of a text, at most 100 users and 100 roles. Code spans mention nobody. O(length) but for unclosed code marks, which are
- * quadratic in a text that is bounded to 2000 characters.
+ * Finds the mentions of a text, at most 100 users and 100 roles. Mentions in code spans do not count. O(length), except
+ * for unclosed code marks, which are quadratic in a text of at most 2000 characters.
  *
  * @source https://docs.discord.com/developers/reference#message-formatting
  */
@@ -40,7 +40,7 @@ export function namedIn(content: string): Named {
 
 const NOBODY: Named = { userIds: [], roleIds: [], everyone: false };
 
-/** Refuses the combinations that say two things at once: a kind in `parse` and a list of the same kind. */
+/** Refuses contradictions: a kind in `parse` together with a list of the same kind. */
 export function contradictionIn(allowed: AllowedMentions | null | undefined): Refusal | null {
   for (const kind of ['users', 'roles'] as const) {
     if (allowed?.parse?.includes(kind) && allowed[kind]?.length) {
@@ -51,7 +51,7 @@ export function contradictionIn(allowed: AllowedMentions | null | undefined): Re
   return null;
 }
 
-/** What of `named` the author wants to reach; who may be reached is decided elsewhere. */
+/** The part of `named` that the author allows; permissions are checked elsewhere. */
 export function wanted(named: Named, allowed: AllowedMentions | null | undefined): Named {
   if (!allowed) return named;
   const pick = (kind: 'users' | 'roles', ids: readonly string[]): readonly string[] => {

@@ -15,7 +15,7 @@ import type { Written } from './draft.ts';
 import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
 import { systemMessage } from './system.ts';
 
-/** Deletes one message: one's own, or any with MANAGE_MESSAGES. Answers whose it was. */
+/** Deletes one message: the caller's own, or any with MANAGE_MESSAGES. Returns its author. */
 export function removeMessage(
   scope: Scope,
   messageId: MessageId,
@@ -30,10 +30,10 @@ export function removeMessage(
 }
 
 /**
- * Deletes many messages at once. Ids that name no message count towards the bounds and are otherwise ignored;
- * none may be older than two weeks.
+ * Deletes many messages at once. Ids without a message count towards the bounds and are otherwise ignored; no message
+ * may be older than two weeks.
  *
- * @returns How many there were.
+ * @returns The number of deleted messages.
  */
 export function removeMessages(
   scope: Scope,
@@ -56,7 +56,7 @@ export function removeMessages(
   return accepted({ count: found.length }, [{ type: 'messagesBulkDeleted', channelId, messageIds: found }]);
 }
 
-/** Pins a message and says so in the channel. Pinning twice changes nothing. */
+/** Pins a message and writes a system message. Pinning twice changes nothing. */
 export function pinMessage(
   scope: Scope,
   messageId: MessageId,
@@ -82,9 +82,9 @@ export function pinMessage(
 }
 
 /**
- * Unpins a message. Unpinning what is not pinned changes nothing.
+ * Unpins a message. A message that is not pinned stays unchanged.
  *
- * @param lastPinMs The channel's newest pin as it knows it, Unix milliseconds.
+ * @param lastPinMs The channel's newest pin as stored in the channel, Unix milliseconds.
  */
 export function unpinMessage(
   scope: Scope,
@@ -105,14 +105,14 @@ export function unpinMessage(
   return accepted({ authorId, changed: true }, [fact]);
 }
 
-/** When the newest pin but this one was made; null: there is no other. */
+/** Time of the newest pin other than this message; null without one. */
 function newestBut(scope: Scope, messageId: MessageId): number | null {
   let newestMs: number | null = null;
   for (const [id, ms] of scope.pins()) if (id !== messageId && ms > (newestMs ?? -1)) newestMs = ms;
   return newestMs;
 }
 
-/** Publishes a message of an announcement channel. Nobody follows channels yet, so only the flag is set. */
+/** Publishes a message of an announcement channel. Channels cannot be followed yet, so only the flag is set. */
 export function crosspostMessage(
   scope: Scope,
   channelType: ChannelType,

@@ -20,7 +20,7 @@ export interface PollDraft {
 
 const HOUR_MS = 3_600_000;
 
-/** Checks a poll and opens it at `nowMs`. Votes come with a later version; until then it only shows. */
+/** Checks a poll and opens it at `nowMs`. Voting is not supported yet; the poll is only shown. */
 export function buildPoll(draft: PollDraft, nowMs: number): Reply<APIPoll> {
   const form = new Form();
   const read = (path: readonly (string | number)[], raw: string | null | undefined, max: number): string => {

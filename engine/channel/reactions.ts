@@ -8,13 +8,13 @@ import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel
 import { emojiKey } from './emoji.ts';
 import { can, type ReactionFact, type Scope } from './scope.ts';
 
-/** State of the aggregate as far as reactions go. */
+/** State of the aggregate that rules of reactions use. */
 interface Reacted {
   readonly messages: Map<MessageId, StoredMessage | null>;
   /**
-   * Window on reactions: whether a user has reacted, by `message:key:user`. `message:` and `message:key:` note what was
-   * cleared: false for all of whom nothing is noted by name. A name noted later is the truth, so the notes of clearing
-   * must not outlive it: the oldest entries are dropped first.
+   * Window on reactions: whether a user has reacted, by `message:key:user`. The keys `message:` and `message:key:`
+   * record a clearing: false for every user without an entry of their own. An entry of a user made after the clearing
+   * overrides it, so a clearing must not outlive it: the oldest entries are dropped first.
    */
   readonly reacted: Map<string, boolean>;
 }
@@ -22,11 +22,11 @@ interface Reacted {
 interface Target {
   readonly message: StoredMessage;
   readonly key: string;
-  /** How the emoji stands on the message; undefined while nobody reacted with it. */
+  /** Count of the emoji on the message; undefined without reactions. */
   readonly standing: ReactionCount | undefined;
 }
 
-/** The message and the emoji that a path names. @returns 10008 and 10014 for those that are not. */
+/** The message and the emoji that a path names. @returns 10008 or 10014 when unknown. */
 export function reactionTarget(scope: Scope, messageId: MessageId, emoji: string): Reply<Target> {
   const key = emojiKey(emoji);
   if (key === null) return refused(refusal('UNKNOWN_EMOJI'));
@@ -38,7 +38,7 @@ export function reactionTarget(scope: Scope, messageId: MessageId, emoji: string
 /** Names the reactions to a message with one emoji. */
 export interface ReactionInput {
   readonly messageId: MessageId;
-  /** As it stands in the path, percent-decoded. */
+  /** As given in the path, percent-decoded. */
   readonly emoji: string;
 }
 
@@ -51,20 +51,20 @@ interface Reaction {
 
 const nameOf = ({ messageId, key, userId }: Reaction): string => `${messageId}:${key}:${userId}`;
 
-/** Whether the user has reacted so; undefined: it must be read. */
+/** Whether the user has reacted; undefined when the database must be read. */
 export const knownReaction = ({ reacted }: Reacted, one: Reaction): boolean | undefined =>
   reacted.get(nameOf(one)) ?? reacted.get(`${one.messageId}:${one.key}:`) ?? reacted.get(`${one.messageId}:`);
 
-/** Enters what the database says; what was decided since, and may not be durable yet, stays. */
+/** Caches the database's answer. A newer decision, which may not be durable yet, is kept. */
 export function keepReaction(owner: Reacted, one: Reaction, has: boolean): void {
   if (knownReaction(owner, one) === undefined) owner.reacted.set(nameOf(one), has);
 }
 
-/** True when the message is in the window and the emoji is one. */
+/** True when the window holds the message and the emoji is valid. */
 export const namesTarget = ({ messages }: Reacted, { messageId, emoji }: ReactionInput): boolean =>
   Boolean(messages.get(messageId)) && emojiKey(emoji) !== null;
 
-/** The message, and whether the user has reacted when anybody has. */
+/** Loads the message, and whether the caller has reacted, if anyone has. */
 export function needsReaction(
   { messages }: Reacted,
   { channelId, messageId, emoji }: ReactionInput & { readonly channelId: ChannelId },
@@ -108,7 +108,7 @@ export function addReaction(
   ]);
 }
 
-/** Takes back a reaction: one's own, or with MANAGE_MESSAGES anyone's. */
+/** Removes a reaction: the caller's own, or with MANAGE_MESSAGES any user's. */
 export function removeReaction(
   owner: Reacted,
   scope: Scope,
@@ -129,7 +129,7 @@ export function removeReaction(
   ]);
 }
 
-/** Takes all reactions off a message, or all of one emoji. The declaration has asked for MANAGE_MESSAGES. */
+/** Removes all reactions from a message, or all of one emoji. The command's declaration requires MANAGE_MESSAGES. */
 export function clearReactions(scope: Scope, messageId: MessageId): Outcome<null, ReactionFact> {
   const message = scope.messageOf(messageId);
   if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
@@ -148,7 +148,7 @@ export function clearEmoji(scope: Scope, messageId: MessageId, emoji: string): O
   ]);
 }
 
-/** Applies a reaction fact to the window. A message that is not in it has its counts in the database. */
+/** Applies a reaction fact to the window. For a message outside it the database has the counts. */
 export function applyReaction(owner: Reacted, fact: ReactionFact): void {
   remember(owner, fact);
   const message = owner.messages.get(fact.messageId);
@@ -174,7 +174,7 @@ function countsAfter(counts: readonly ReactionCount[], fact: ReactionFact): read
   }
 }
 
-/** Whatever is noted comes to stand behind what was noted before. */
+/** Appends the entry as the newest. */
 function remember({ reacted }: Reacted, fact: ReactionFact): void {
   if (fact.type === 'reactionAdded' || fact.type === 'reactionRemoved') {
     const name = nameOf(fact);

@@ -17,8 +17,8 @@ import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
 import { cleanText, isoTimestamp, textLength } from './text.ts';
 
 /**
- * Edits a message. Its author may change everything it shows; who manages messages may only hide and show embeds.
- * Keys that the edit leaves out stay as they are; an edit that changes nothing is no fact.
+ * Edits a message. The author may change everything shown; a caller with MANAGE_MESSAGES may only hide and show embeds.
+ * Absent keys stay as they are; an edit that changes nothing makes no fact.
  */
 export function reviseMessage(
   scope: Scope,
@@ -50,7 +50,7 @@ const touchesContent = (message: StoredMessage, { edit, keep, attachments }: Edi
   keep !== null ||
   attachments.length > 0;
 
-/** Whether the edit makes a message one of components alone, which then may show nothing else. */
+/** Whether the edit turns the message into one of components only, which may show nothing else. */
 const becomesStandalone = ({ flags: before }: StoredMessage, { flags }: ContentDraft): boolean =>
   ((flags ?? 0) & ~(before ?? 0) & MessageFlags.IsComponentsV2) !== 0;
 
@@ -73,7 +73,7 @@ function notPermitted(scope: Scope, message: StoredMessage, input: EditInput): R
   return can(scope, needed) ? null : refusal('MISSING_PERMISSIONS');
 }
 
-/** Hiding embeds goes both ways; being made of components alone is for good; the rest is not a client's to set. */
+/** Hiding embeds can be undone; components-only is permanent; clients cannot set any other flag. */
 function flagsOf(message: StoredMessage, { flags }: ContentDraft): MessageFlags {
   const before = message.flags ?? 0;
   if (flags === undefined || flags === null) return before as MessageFlags;
@@ -94,7 +94,7 @@ function rewrite(
   if (!kept.ok) return kept;
   const attachments = [...kept.value, ...input.attachments];
   const standalone = (flags & MessageFlags.IsComponentsV2) !== 0;
-  // What the edit leaves out was checked when it was written; it must only not be checked against a new flag.
+  // Parts that the edit leaves out were checked when they were written, and are not checked against a new flag.
   const draft: ContentDraft = {
     content: edit.content === undefined ? message.content : edit.content,
     embeds: edit.embeds ?? [],
@@ -105,7 +105,7 @@ function rewrite(
   if (!built.ok) return built;
   const { unlisted } = built.value;
   const embeds = edit.embeds === undefined ? message.embeds : built.value.content.embeds;
-  // What was said of the text before says nothing of this one.
+  // Moderation metadata belongs to the old text.
   const { moderation_metadata: _of, ...before } = message;
   if (standalone && embeds.length > 0) return notBeside('embeds');
   const content: Content = { ...built.value.content, embeds };
@@ -125,8 +125,8 @@ function rewrite(
 }
 
 /**
- * An edit that leaves the text alone leaves its mentions alone. A user who was mentioned without being named is the
- * author answered; they stay mentioned unless the edit says otherwise.
+ * An edit that keeps the text keeps its mentions. A user who was mentioned without being named is the author of the
+ * message replied to; that mention stays unless the edit removes it.
  */
 function mentionsOf(scope: Scope, message: StoredMessage, edit: ContentDraft, content: string) {
   if (edit.content === undefined && edit.allowed_mentions === undefined) return {};
@@ -136,7 +136,7 @@ function mentionsOf(scope: Scope, message: StoredMessage, edit: ContentDraft, co
   return mentioned(scope, content, edit.allowed_mentions, stays ? answered : null);
 }
 
-/** The files that stay, in the order the edit names them. @returns 50146 for one that was never there. */
+/** The kept files, in the order of the edit. @returns 50146 for an unknown file. */
 function keptFiles(
   files: readonly APIAttachment[],
   keep: readonly KeptAttachment[] | null,

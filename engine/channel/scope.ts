@@ -8,31 +8,31 @@ export type MessageFact = FactOf<MessageFacts>;
 export type ReactionFact = FactOf<ReactionFacts>;
 
 /**
- * A channel as one caller sees it while a command is decided: what the rules of messages need of a guild channel
- * and of a private channel alike.
+ * A channel as one caller sees it during a command: everything that the rules of messages need of a guild channel or a
+ * private channel.
  */
 export interface Scope {
   /** The aggregate that owns the messages: the guild, or the private channel itself. */
   readonly ownerId: string;
   readonly guildId: GuildId | null;
   readonly channelId: ChannelId;
-  /** Who acts. */
+  /** The caller. */
   readonly user: APIUser;
-  /** The caller's bits in this channel; in a private channel what both sides may do. */
+  /** The caller's bits in this channel; in a private channel the bits that both sides have. */
   readonly permissions: bigint;
   /** A user who can be mentioned: a member of the guild or known to the server; a recipient. */
   userOf(id: string): APIUser | null;
   /** True when the role exists and the caller may notify it. */
   mayNotifyRole(id: string): boolean;
-  /** A message of this channel that `needs` had loaded; null when there is none. */
+  /** A message of this channel that `needs` had loaded; null for an unknown message. */
   messageOf(id: MessageId): StoredMessage | null;
   /** When each pinned message of this channel was pinned, Unix milliseconds; `needs` had them loaded. */
   pins(): ReadonlyMap<MessageId, number>;
-  /** The message that the caller sent under this nonce a short while ago. */
+  /** The message that the caller sent under this nonce within the nonce's lifetime. */
   sentUnder(nonce: string): StoredMessage | null;
 }
 
 export const can = (scope: Scope, bits: bigint): boolean => (scope.permissions & bits) === bits;
 
-/** Whose the channel's messages are. */
+/** The owner of the channel's messages. */
 export const whereOf = ({ ownerId, guildId }: Scope) => ({ ownerId, guildId });

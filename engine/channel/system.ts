@@ -6,7 +6,7 @@ import type { Env } from '../kernel/outcome.ts';
 import type { MessageFact } from './scope.ts';
 import { isoTimestamp } from './text.ts';
 
-/** A message as it is before anyone reacts to it or pins it. */
+/** A new message, without reactions and pins. */
 export function newMessage(
   env: Env,
   parts: Pick<StoredMessage, 'channel_id' | 'type' | 'author'> & Partial<StoredMessage>,
@@ -31,7 +31,7 @@ export function newMessage(
   };
 }
 
-/** The fact that the server wrote a message on someone's behalf: a pin, a join. */
+/** The fact of a message that the server wrote for a user: a pin, a join. */
 export function systemMessage(
   env: Env,
   channelId: ChannelId,

@@ -1,6 +1,6 @@
 /**
- * Text as it may enter a message. What the database cannot hold (NUL) is dropped, what JSON cannot carry
- * faithfully (a surrogate without its pair) becomes U+FFFD, so that every later step sees well-formed text.
+ * Cleans text for messages. NUL, which the database cannot store, is dropped; an unpaired surrogate, which JSON cannot
+ * carry faithfully, becomes U+FFFD. Every later step sees well-formed text.
  */
 const UNPAIRED = /\p{Surrogate}/gu;
 const NUL = '\u0000';
@@ -10,7 +10,7 @@ export function cleanText(text: string): string {
   return whole.replace(UNPAIRED, '\ufffd');
 }
 
-/** Cleans every string of a JSON value, keys included. The value's depth is the caller's to bound. */
+/** Cleans every string of a JSON value, keys included. The caller bounds the value's depth. */
 export function cleanJson(value: unknown): unknown {
   if (typeof value === 'string') return cleanText(value);
   if (Array.isArray(value)) return value.map(cleanJson);
@@ -19,7 +19,7 @@ export function cleanJson(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [cleanText(key), cleanJson(inner)]));
 }
 
-/** Length as the platform counts it: in code points. O(1) while the UTF-16 length already fits `enough`. */
+/** Length in code points, as the platform counts it. O(1) while the UTF-16 length is at most `enough`. */
 export function textLength(text: string, enough = 0): number {
   if (text.length <= enough) return text.length;
   let length = 0;
@@ -29,7 +29,7 @@ export function textLength(text: string, enough = 0): number {
 
 const INVISIBLE = /^[\s\p{Default_Ignorable_Code_Point}]*$/u;
 
-/** True for text that shows nothing: whitespace, zero-width characters, fillers. */
+/** True for text without visible characters: whitespace, zero-width characters, fillers. */
 export const isBlank = (text: string): boolean => INVISIBLE.test(text);
 
 /** The platform's timestamps: six digits of fraction and a numeric offset. `ms` is Unix milliseconds. */

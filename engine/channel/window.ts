@@ -4,18 +4,18 @@ import type { StoredMessage } from '../guild/guild.ts';
 import type { Needs } from '../kernel/needs.ts';
 import type { MessageFact } from './scope.ts';
 
-/** State of an aggregate as far as its messages go. */
+/** State of an aggregate that rules of messages use. */
 export interface Messages {
   readonly messages: Map<MessageId, StoredMessage | null>;
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
-  /** Window on the pins of channels: all of a channel or none, with the time of each in Unix milliseconds. */
+  /** Window on the pins of channels: all pins of a channel or none, each with its time in Unix milliseconds. */
   readonly pins: Map<ChannelId, ReadonlyMap<MessageId, number>>;
 }
 
 export const pinsIn = ({ pins }: Messages, channelId: ChannelId): ReadonlyMap<MessageId, number> =>
   pins.get(channelId) ?? new Map();
 
-/** The message, and the pins of its channel when there is something to pin, or (`isPinned`) to unpin. */
+/** Loads the message, and its channel's pins if the command would pin or (`isPinned`) unpin it. */
 export function needsToPin(
   { messages }: Messages,
   { channelId, messageId }: { readonly channelId: ChannelId; readonly messageId: MessageId },
@@ -28,8 +28,9 @@ export function needsToPin(
 }
 
 /**
- * Enters the pins of a channel as the database has them. A deletion that is not durable yet is known to the window on
- * messages alone; a pin that is not durable yet keeps the channel in the window, so that it is not read.
+ * Caches the pins of a channel from the database. A deletion that is not durable yet shows only in the window on
+ * messages, so its pin is removed here; a pin that is not durable yet keeps the channel in the window, so that it is
+ * not read.
  */
 export function keepPins(
   { messages, pins }: Messages,
@@ -40,7 +41,7 @@ export function keepPins(
   pins.set(channelId, new Map([...found].filter(([id]) => messages.get(id) !== null)));
 }
 
-/** What the caller sent under a nonce, while it is remembered. */
+/** The message that the caller sent under a nonce, until the nonce expires. */
 export function sentUnder(
   owner: Messages,
   userId: string,
@@ -51,7 +52,7 @@ export function sentUnder(
   return sent && nowMs - sent.atMs < LIMITS.nonce_ms ? sent.message : null;
 }
 
-/** Keeps the window in step with a fact; what is not in it needs no step. */
+/** Applies a fact to the window; messages outside the window need no change. */
 export function applyMessage(owner: Messages, fact: MessageFact): void {
   const { messages } = owner;
   switch (fact.type) {
@@ -100,7 +101,7 @@ function unpin({ pins }: Messages, channelId: ChannelId, ids: readonly MessageId
   pins.set(channelId, left);
 }
 
-/** Insertion order is age, so what has expired stands at the front. */
+/** Entries are in order of age, so expired ones are at the front. */
 function rememberNonce({ nonces }: Messages, message: StoredMessage, nonce: string | number): void {
   const atMs = Date.parse(message.timestamp);
   const key = `${message.author.id}:${nonce}`;

@@ -7,17 +7,17 @@ import type { ReactionFact } from './scope.ts';
 import { isoTimestamp } from './text.ts';
 import type { Messages } from './window.ts';
 
-/** A message of the wire without what depends on who looks: everyone in an audience gets the same. */
+/** A message of the wire without fields that depend on the reader: the whole audience gets the same. */
 type SharedMessage = Omit<StoredMessage, 'reactions' | 'pinned_ms' | 'files'>;
 
-/** Drops what is the server's own, and the embeds of a message that hides them. */
+/** Drops fields that only the server uses, and the embeds of a message that hides them. */
 export function sharedMessage(message: StoredMessage): SharedMessage {
   const { reactions: _reactions, pinned_ms: _pinnedMs, files: _files, ...shared } = message;
   const hidden = ((message.flags ?? 0) & MessageFlags.SuppressEmbeds) !== 0;
   return hidden && shared.embeds.length > 0 ? { ...shared, embeds: [] } : shared;
 }
 
-/** `referenced_message` of a reply: null says that it is gone, absent that nobody looked. */
+/** `referenced_message` of a reply: null for a deleted message, absent when it was not looked up. */
 export function withReferenced(
   message: StoredMessage,
   referenced: StoredMessage | null | undefined,
@@ -26,7 +26,7 @@ export function withReferenced(
   return { referenced_message: referenced && sharedMessage(referenced) };
 }
 
-/** The message a reply answers, as far as the window knows. */
+/** The message that a reply refers to; undefined when the window does not hold it. */
 export function referencedOf(owner: Messages, message: StoredMessage): StoredMessage | null | undefined {
   const id = message.message_reference?.message_id;
   return id === undefined ? undefined : owner.messages.get(id as MessageId);
@@ -41,14 +41,14 @@ export const deletedPayload = (fact: MessageFacts['messageDeleted'], guildId: Gu
   ...inGuild(guildId),
 });
 
-/** Payload of CHANNEL_PINS_UPDATE. `lastPinMs`: Unix milliseconds of the newest pin that stands. */
+/** Payload of CHANNEL_PINS_UPDATE. `lastPinMs`: Unix milliseconds of the newest remaining pin. */
 export const pinsPayload = (channelId: ChannelId, lastPinMs: number | null, guildId: GuildId | null) => ({
   ...inGuild(guildId),
   channel_id: channelId,
   last_pin_timestamp: lastPinMs === null ? null : isoTimestamp(lastPinMs),
 });
 
-/** Name and payload of what a reaction fact shows. `burst` is the wire's word for a paid kind that is not here. */
+/** Name and payload of a reaction fact's dispatch. `burst` is the wire's word for a paid kind that is not supported. */
 export function reactionPayload(fact: ReactionFact, guildId: GuildId | null): { t: DispatchName; d: object } {
   const where = { channel_id: fact.channelId, message_id: fact.messageId, ...inGuild(guildId) };
   switch (fact.type) {
