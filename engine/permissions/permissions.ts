@@ -14,10 +14,12 @@ import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
 import { channelById } from './channelbyid.ts';
 
 /**
- * What a user may do in the guild as a whole.
+ * A user's permissions in the guild as a whole.
  *
- * @param nowMs Unix milliseconds; a time-out that lies behind it no longer counts.
- * @returns Every bit for the owner, whose membership needs no window; 0n for a user who is not a resident member.
+ * @param nowMs Unix milliseconds; a time-out that ended before does not count.
+ * @returns Every bit for the owner, even when their member row is not loaded; 0n for a user who is not a resident
+ *   member.
+ *
  * @source https://docs.discord.com/developers/topics/permissions
  */
 export function guildPermissions(guild: Guild, userId: UserId, nowMs: number): bigint {
@@ -27,7 +29,7 @@ export function guildPermissions(guild: Guild, userId: UserId, nowMs: number): b
   return standing & restraint(member, nowMs);
 }
 
-/** What a user may do in the guild whatever the time: a time-out and its like do not count. */
+/** A user's permissions in the guild at any time: time-outs and quarantine do not count. */
 export function standingPermissions(guild: Guild, userId: UserId): bigint {
   if (guild.info.owner_id === userId) return ALL_PERMISSIONS;
   const member = guild.members.get(userId);
@@ -37,9 +39,8 @@ export function standingPermissions(guild: Guild, userId: UserId): bigint {
 }
 
 /**
- * What a user may do in one channel: the guild's permissions, the channel's overwrites, and what is implied by
- * lacking a bit. For a thread it is what the parent grants, with the right to send in threads in place of the right
- * to send.
+ * A user's permissions in one channel: the guild's permissions, the channel's overwrites, and the bits that a missing
+ * bit removes. A thread has its parent's permissions, with the right to send in threads in place of the right to send.
  *
  * @param nowMs Unix milliseconds.
  * @returns 0n when the channel is hidden from the user, or the user is not a resident member.
@@ -58,14 +59,14 @@ export function channelPermissions(
   return memberChannelPermissions(guild, member, base, channel) & restraint(member, nowMs);
 }
 
-/** Every channel of the guild the user may see, in the guild's own order; what GUILD_CREATE and channel lists show. */
+/** Every channel that the user may see, in the guild's own order, for GUILD_CREATE and channel lists. */
 export function visibleChannels(guild: Guild, userId: UserId, nowMs: number): GuildChannel[] {
   const channels = [...guild.channels.values()];
   if (isAdministrator(guildPermissions(guild, userId, nowMs))) return channels;
   const member = guild.members.get(userId);
   if (!member) return [];
   const base = basePermissions(guild, member);
-  // Time-out and quarantine leave VIEW_CHANNEL alone, so they need no look here.
+  // Time-out and quarantine keep VIEW_CHANNEL, so they are not checked here.
   return channels.filter(
     (channel) => (memberChannelPermissions(guild, member, base, channel) & P.VIEW_CHANNEL) !== 0n,
   );
@@ -73,7 +74,7 @@ export function visibleChannels(guild: Guild, userId: UserId, nowMs: number): Gu
 
 const isAdministrator = (permissions: bigint): boolean => (permissions & P.ADMINISTRATOR) !== 0n;
 
-/** @everyone's role and every held one together, before time-outs and overwrites. */
+/** The bits of @everyone and all roles of the member, before time-outs and overwrites. */
 function basePermissions(guild: Guild, member: Member): bigint {
   const everyone = guild.roles.get(everyoneRoleOf(guild.id));
   let base = everyone ? BigInt(everyone.permissions) : 0n;
@@ -90,12 +91,12 @@ function memberChannelPermissions(guild: Guild, member: Member, base: bigint, ch
   if (!parent || THREADS.has(parent.type)) return 0n;
   let held = overwritten(guild, member, base, parent);
   held = (held & P.SEND_MESSAGES_IN_THREADS) !== 0n ? held | P.SEND_MESSAGES : held & ~P.SEND_MESSAGES;
-  // Thread members are not kept yet: until then a private thread is its moderators' alone.
+  // Thread members are not stored yet: until then only moderators see a private thread.
   if (channel.type === CHANNEL.PRIVATE_THREAD && (held & P.MANAGE_THREADS) === 0n) return 0n;
   return implied(held, channel.type);
 }
 
-/** @everyone's overwrite, then all roles' together, then the member's own; each denies before it allows. */
+/** Applies @everyone's overwrite, then all roles' together, then the member's own; each denies before it allows. */
 function overwritten(guild: Guild, member: Member, base: bigint, channel: GuildChannel): bigint {
   let held = base;
   let roleDeny = 0n;
@@ -118,34 +119,34 @@ function overwritten(guild: Guild, member: Member, base: bigint, channel: GuildC
   return (held & ~ownDeny) | ownAllow;
 }
 
-/** Takes away the bits that mean nothing without another one. */
+/** Removes bits that have no effect without another bit. */
 function implied(held: bigint, channelType: number): bigint {
   if ((held & P.VIEW_CHANNEL) === 0n) return 0n;
   if (VOICE_LIKE.has(channelType) && (held & P.CONNECT) === 0n) return P.VIEW_CHANNEL;
   return (held & P.SEND_MESSAGES) === 0n ? held & ~SENDING_PERMISSIONS : held;
 }
 
-/** The bits that time-out or quarantine leave to a member who is neither owner nor administrator. */
+/** The bits that a time-out or quarantine leaves to a member who is neither owner nor administrator. */
 function restraint(member: Member, nowMs: number): bigint {
   if (timedOutUntilMs(member) > nowMs) return TIMED_OUT_PERMISSIONS;
   return (member.flags & QUARANTINE_FLAGS) !== 0 ? QUARANTINED_PERMISSIONS : ALL_PERMISSIONS;
 }
 
-/** Unix milliseconds at which the member's time-out ends or ended; 0 when there is none. */
+/** Unix milliseconds at which the member's time-out ends or ended; 0 without one. */
 export function timedOutUntilMs(member: Member): number {
   const until = member.communication_disabled_until;
   return until ? Date.parse(until) : 0;
 }
 
 /**
- * Orders roles by rank: negative when `a` ranks lower. Of two roles in the same position the older one ranks higher;
- * the platform only says that they are sorted by id.
+ * Orders roles by rank: negative when `a` ranks lower. Of two roles with equal position the older one ranks higher; the
+ * platform documents only that they are sorted by id.
  */
 export function compareRoles(a: APIRole, b: APIRole): number {
   return a.position - b.position || compareIds(b.id, a.id);
 }
 
-/** The member's highest-ranking role; @everyone's when no other is held. */
+/** The member's highest-ranking role; @everyone without any other. */
 export function highestRole(guild: Guild, member: Member): APIRole {
   let highest: APIRole | undefined;
   for (const id of member.roles) {
@@ -156,8 +157,8 @@ export function highestRole(guild: Guild, member: Member): APIRole {
 }
 
 /**
- * Whether `actorId` may moderate `targetId`: the owner everyone else, others only members whose highest role ranks
- * lower. Someone who is not a member is outranked by every member.
+ * Whether `actorId` may moderate `targetId`. The owner may moderate everyone else, others only members whose highest
+ * role ranks lower. Every member outranks a user who is not a member.
  */
 export function outranks(guild: Guild, actorId: UserId, targetId: UserId): boolean {
   if (targetId === guild.info.owner_id || actorId === targetId) return false;
@@ -168,7 +169,7 @@ export function outranks(guild: Guild, actorId: UserId, targetId: UserId): boole
   return !target || compareRoles(highestRole(guild, target), highestRole(guild, actor)) < 0;
 }
 
-/** Whether `actorId` may edit, grant or take `role`: the owner any, others only roles below their highest. */
+/** Whether `actorId` may edit, grant or take `role`: the owner any role, others only roles below their highest. */
 export function outranksRole(guild: Guild, actorId: UserId, role: APIRole): boolean {
   if (actorId === guild.info.owner_id) return true;
   const actor = guild.members.get(actorId);
@@ -176,9 +177,9 @@ export function outranksRole(guild: Guild, actorId: UserId, role: APIRole): bool
 }
 
 /**
- * Whether `permissions` hold every bit of `required`.
+ * Whether `permissions` contain every bit of `required`.
  *
- * @param splits Older bits that still stand in for newer ones: `splitsAt` of protocol/permissions.ts.
+ * @param splits Older bits that still count as newer ones: `splitsAt` of protocol/permissions.ts.
  */
 export function holds(permissions: bigint, required: bigint, splits?: Splits): boolean {
   let missing = required & ~permissions;

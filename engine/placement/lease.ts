@@ -1,19 +1,21 @@
-/** Two clocks that run for the time of a lease may differ by this share of it; the worst oscillators are hundreds of times better. */
+/**
+ * Share of a lease's time by which two clocks may drift apart; even the worst oscillators are hundreds of times better.
+ */
 const DRIFT_SHARE = 0.02;
-/** And the timers of the directory may fire early by this much. */
+/** The directory's timers may fire early by this much. */
 const ROUGHNESS_MS = 100;
 
-/** How far before its end a lease is taken for over by who holds it. */
+/** How long before its end the holder treats a lease as expired. */
 export const leaseMarginMs = (ttlMs: number): number => ttlMs * DRIFT_SHARE + ROUGHNESS_MS;
 
 /**
- * Until when nobody else can have what the lease holds, on the clock of its holder. It counts from when the renewal was
- * sent: the directory cannot have begun to count earlier than that.
+ * Until this time no other shard can own the leased partitions, on the holder's clock. It counts from the moment the
+ * renewal was sent, because the directory cannot have started counting earlier.
  *
- * @param sentMs Monotonic milliseconds at which the last renewal that was answered had been sent.
- * @param ttlMs  What the directory granted in its answer.
+ * @param sentMs Monotonic milliseconds at which the last answered renewal was sent.
+ * @param ttlMs Lease time that the directory's answer granted.
  */
 export const safeUntilMs = (sentMs: number, ttlMs: number): number => sentMs + ttlMs - leaseMarginMs(ttlMs);
 
-/** Three renewals may be lost before a lease is. */
+/** Three renewals in a row may be lost without losing the lease. */
 export const renewalEveryMs = (ttlMs: number): number => ttlMs / 4;

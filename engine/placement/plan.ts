@@ -1,27 +1,27 @@
 import type { Placed } from './rendezvous.ts';
 
-/** What a plan asks of the cluster's view. */
+/** The part of the cluster's view that a plan needs. */
 interface PlacementView {
   readonly shards: readonly (Placed & { readonly instance: string })[];
-  /** By partition; null while nobody has claimed it. */
+  /** By partition; null without an owner. */
   readonly owners: readonly ({ readonly instance: string } | null)[];
 }
 
-/** What one shard is to do for everybody to have what is wanted. Ascending. */
+/** Next steps of one shard towards the wanted placement. Partitions in ascending order. */
 interface Plan {
-  /** Free, and to be ours. */
+  /** Wanted here, and without an owner. */
   readonly claim: readonly number[];
-  /** Ours, and to be another's. */
+  /** Owned here, and wanted on another shard. */
   readonly release: readonly number[];
-  /** To be ours, and another's still. */
+  /** Wanted here, and still owned by another shard. */
   readonly awaited: readonly number[];
 }
 
 const NOTHING: Plan = { claim: [], release: [], awaited: [] };
 
 /**
- * What the run `instance` is to do next. Who drains gives all away, also while nobody is there to take it; and a
- * partition is claimed only once it is free, so at no step has one two owners.
+ * The next steps of the run `instance`. A draining shard releases everything, even without a shard to take it. A
+ * partition is claimed only once it is free, so it never has two owners.
  */
 export function planOf(view: PlacementView, wanted: readonly (string | null)[], instance: string): Plan {
   const self = view.shards.find((shard) => shard.instance === instance);

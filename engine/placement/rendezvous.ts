@@ -1,26 +1,26 @@
 import { present } from '../../protocol/present.ts';
 import { hashOf, mixed } from './partition.ts';
 
-/** What placement asks of a shard. */
+/** The properties of a shard that placement needs. */
 export interface Placed {
   readonly id: string;
-  /** Its share, beside the weights of the others. */
+  /** Its share, relative to the weights of the others. */
   readonly weight: number;
   readonly draining: boolean;
 }
 
 const UINT32 = 2 ** 32;
-/** Spreads the numbers of partitions over 32 bits before they meet the hash of a shard. */
+/** Spreads partition numbers over 32 bits before they are combined with a shard's hash. */
 const GOLDEN = 0x9e3779b9;
 
 /**
- * Who is to own which partition: weighted rendezvous hashing. Every shard draws an exponential number per partition,
- * divided by its weight; the least one wins. So what moves when a shard comes or goes is what it wins or had won, and
- * nothing between the others; and every shard finds the same by itself.
+ * Assigns partitions to shards by weighted rendezvous hashing. Every shard draws an exponential number per partition,
+ * divided by its weight; the lowest number wins. When a shard joins or leaves, only the partitions it wins or had won
+ * move, and every shard computes the same result by itself.
  *
- * Draws depend on the id alone and are kept while a shard is in the view: 8 bytes a partition.
+ * Draws depend on the id alone and are cached while a shard is in the view: 8 bytes a partition.
  *
- * @returns By partition the id of its shard; null when there is none. Draining shards get nothing, unless all drain.
+ * @returns By partition the id of its shard; null without shards. Draining shards get nothing, unless all drain.
  * @source https://doi.org/10.1145/1073970.1074008; Schindelhauer and Schomaker, "Weighted Distributed Hash Tables"
  */
 export function rendezvous(partitions: number): (shards: readonly Placed[]) => readonly (string | null)[] {
@@ -33,7 +33,7 @@ export function rendezvous(partitions: number): (shards: readonly Placed[]) => r
     drawn = draws;
     const wanted = new Array<string | null>(partitions).fill(null);
     const least = new Float64Array(partitions).fill(Number.POSITIVE_INFINITY);
-    // In the order of the ids, so that a tie ends alike everywhere.
+    // Sorted by id, so that every shard resolves a tie alike.
     for (const { id, weight } of [...able].sort((a, b) => (a.id < b.id ? -1 : 1))) {
       const own = present(draws.get(id));
       for (let partition = 0; partition < partitions; partition += 1) {
@@ -47,7 +47,7 @@ export function rendezvous(partitions: number): (shards: readonly Placed[]) => r
   };
 }
 
-/** Exponential numbers of mean 1, the same for a shard's id on every machine. */
+/** Exponential numbers of mean 1, equal on every machine for the same shard id. */
 function drawsOf(id: string, partitions: number): Float64Array {
   const seed = hashOf(id);
   const draws = new Float64Array(partitions);

@@ -6,7 +6,7 @@ import { codePoints, flagsIn, idIn, integerIn, link, listOf, recordOf, type Sent
 
 const CUSTOM = 4;
 const STREAMING = 1;
-/** Competing; people's clients also have a status of hanging out. */
+/** Type 5 is competing; only people's clients have type 6, hanging out. */
 const TYPE_MAX = { bot: 5, person: 6 } as const;
 const STREAM_URL = /^https?:\/\/(?:[\w-]+\.)*(?:twitch\.tv|youtube\.com|youtu\.be)\//;
 const STREAM_URL_CHARS_MAX = 2_048;
@@ -19,21 +19,21 @@ const PUBLIC = 1;
 const FLAG = { JOIN: 1 << 1, SPECTATE: 1 << 2 } as const;
 const FLAGS_SETTABLE = (1 << 9) - 1;
 
-/** Whose activities they are, for what others must know to join. */
+/** The origin of activities, which others need to join them. */
 interface ActivitySource {
   readonly sessionId: string;
-  /** The application that acts for the person: it speaks of itself only. Null: the person's own client. */
+  /** The application that acts for the user; it may report only itself. Null for the user's own client. */
   readonly applicationId: ApplicationId | null;
 }
 
-/** What the others are not shown of an activity, and may get by asking. */
+/** Parts of an activity that others do not see, but may request. */
 export interface HiddenActivity {
   readonly applicationId: ApplicationId;
   readonly partyId: string | null;
-  /** Whether friends may join without being invited. */
+  /** Whether friends may join without an invitation. */
   readonly isPublic: boolean;
   readonly secrets: { readonly join: string | null; readonly spectate: string | null };
-  /** Where its buttons lead, in order. */
+  /** The buttons' URLs, in order. */
   readonly buttonUrls: readonly string[];
 }
 
@@ -43,13 +43,13 @@ interface Activities {
 }
 
 /**
- * The activities of a presence, from those a client sent with IDENTIFY or Update Presence. What is malformed is left
- * out rather than refused: the platform does not close a connection for it. Secrets are never among what is shown: a
- * flag says that there is something to join, and the session's id where to ask.
+ * The activities of a presence, as a client sent them with IDENTIFY or Update Presence. Malformed ones are dropped
+ * rather than refused, because the platform does not close a connection for them. The result never contains secrets: a
+ * flag says that the activity can be joined, and the session's id says where to request the secret.
  *
- * @param sent  Anything at all; the frame bounds its size (`LIMITS.gateway_payload_bytes_max`).
+ * @param sent Untrusted and of any type; the frame bounds its size (`LIMITS.gateway_payload_bytes_max`).
  * @param nowMs Unix milliseconds, for `created_at`.
- * @returns At most `LIMITS.activities_per_presence_max`.
+ * @returns At most `LIMITS.activities_per_presence_max` activities.
  * @source https://docs.discord.com/developers/events/gateway-events#activity-object and
  * https://docs.discord.com/developers/events/gateway-events#update-presence;
  * https://discord.com/developers/docs/social-sdk/classdiscordpp_1_1Activity.html for the bounds
@@ -82,7 +82,7 @@ export function readActivities(
   return activities;
 }
 
-/** What bots may set too; null for what is no activity. */
+/** Fields that bots may set too; null for a malformed activity. */
 function baseOf(from: Sent, bot: boolean, nowMs: number, index: number): object | null {
   const { name, type, url, state } = from;
   const isType =
@@ -91,13 +91,13 @@ function baseOf(from: Sent, bot: boolean, nowMs: number, index: number): object 
     type >= 0 &&
     type <= (bot ? TYPE_MAX.bot : TYPE_MAX.person);
   if (typeof name !== 'string' || name.length === 0 || !isType) return null;
-  // A bot's state, and a custom status, may be one character; else it is too short to tell anything.
+  // A bot's state and a custom status may be one character long; any other state needs two.
   const isFree = bot || type === CUSTOM;
   const told = isFree && typeof state === 'string' ? codePoints(state, LIMITS.activity_chars_max) : null;
   const streamUrl = type === STREAMING ? link(url, STREAM_URL_CHARS_MAX) : null;
   const shownState = told ?? textIn(state, 2, LIMITS.activity_chars_max);
   return {
-    // Opaque to clients; it only has to differ between the activities of one user.
+    // Opaque to clients; only distinct among the activities of one user.
     id: type === CUSTOM ? 'custom' : `${nowMs.toString(16)}${index}`,
     name: codePoints(name, LIMITS.activity_chars_max),
     type,
@@ -107,7 +107,7 @@ function baseOf(from: Sent, bot: boolean, nowMs: number, index: number): object 
   };
 }
 
-/** What a person's client, or a game, may say besides. */
+/** Further fields for a person's client or a game. */
 function richFields(from: Sent): object {
   const fields: Record<string, unknown> = {
     details: textIn(from.details, 2, LIMITS.activity_chars_max),
@@ -126,7 +126,7 @@ function richFields(from: Sent): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
 
-/** Flags of what can be asked for, and whom to ask. */
+/** Flags for what can be requested, and the session to ask. */
 function joinable(from: Sent, hidden: HiddenActivity | null, source: ActivitySource | null): object {
   const secrets = hidden?.secrets;
   const own = flagsIn(from.flags, FLAGS_SETTABLE) & ~(FLAG.JOIN | FLAG.SPECTATE);
@@ -135,7 +135,7 @@ function joinable(from: Sent, hidden: HiddenActivity | null, source: ActivitySou
   return { ...(flags !== 0 && { flags }), ...(hidden && source && { session_id: source.sessionId }) };
 }
 
-/** Null where nothing is hidden, or where no application could ask for it. */
+/** The hidden parts; null when nothing is hidden, or without an application that could request it. */
 function hiddenOf(from: Sent, applicationId: ApplicationId | null): HiddenActivity | null {
   if (applicationId === null) return null;
   const secrets = recordOf(from.secrets);
@@ -165,7 +165,7 @@ function assetsOf(sent: unknown): object | null {
     invite_cover_image: textIn(from.invite_cover_image, 1, 300, false),
   };
   for (const size of ['large', 'small']) {
-    // 13 more for what the media proxy puts before.
+    // 13 more characters for the prefix of the media proxy.
     assets[`${size}_image`] = textIn(from[`${size}_image`], 1, 313, false);
     assets[`${size}_text`] = textIn(from[`${size}_text`], 2, LIMITS.activity_chars_max);
     assets[`${size}_url`] = link(from[`${size}_url`], 256);
@@ -207,7 +207,7 @@ function emojiOf(sent: unknown): object | null {
   };
 }
 
-/** Sent as label and address, or as labels alone with the addresses in `metadata`; shown as labels. */
+/** Sent as label and URL, or as labels alone with the URLs in `metadata`; only labels are shown. */
 function labelsOf(sent: unknown): string[] | null {
   if (!Array.isArray(sent)) return null;
   return sent.slice(0, BUTTONS_MAX).flatMap((button) => {

@@ -1,7 +1,7 @@
 import { isSnowflake } from '../../protocol/ids.ts';
 import { readLink } from '../../protocol/links.ts';
 
-/** An object that a client sent, of which nothing is known. */
+/** An object from a client, not yet validated. */
 export type Sent = Readonly<Record<string, unknown>>;
 
 /** The value as an object with keys; null for anything else. */
@@ -10,13 +10,13 @@ export const recordOf = (value: unknown): Sent | null =>
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** The first `max` code points of a text, so that no pair of surrogates is cut in two. */
+/** The first `max` code points of a text; never splits a surrogate pair. */
 export const codePoints = (text: string, max: number): string =>
   text.length <= max ? text : [...text.slice(0, max * 2)].slice(0, max).join('');
 
 /**
- * A text of `min` to `max` code points; null for anything shorter, or no text. What is longer is cut, or is null when
- * it means nothing cut (`cuts` false: keys, secrets).
+ * A text of `min` to `max` code points; null for a shorter value or no text. A longer text is cut, or null with `cuts`
+ * false, for keys and secrets, which are useless when cut.
  */
 export function textIn(value: unknown, min: number, max: number, cuts = true): string | null {
   if (typeof value !== 'string' || value.length < min) return null;
@@ -25,7 +25,7 @@ export function textIn(value: unknown, min: number, max: number, cuts = true): s
   return min < 2 || [...short].length >= min ? short : null;
 }
 
-/** An http(s) URL of at most `max` characters; anything else a click could lead to is dropped. */
+/** An http(s) URL of at most `max` characters; null for any other link. */
 export function link(value: unknown, max: number): string | null {
   const read = typeof value === 'string' ? readLink(value, max) : null;
   return read?.ok ? read.url : null;
@@ -34,12 +34,12 @@ export function link(value: unknown, max: number): string | null {
 export const integerIn = (value: unknown, min: number, max: number): number | null =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max ? value : null;
 
-/** An id as text, or as an integer; beyond 2^53 that is a bigint. Null for anything that is none. */
+/** An id from text or an integer (a bigint beyond 2^53). Null for an invalid id. */
 export function idIn<Id extends string>(value: unknown): Id | null {
   const id = typeof value === 'number' || typeof value === 'bigint' ? String(value) : value;
   return (typeof value !== 'number' || Number.isSafeInteger(value)) && isSnowflake(id) ? (id as Id) : null;
 }
 
-/** The bits of a bit field that may be set; 0 for anything that is none. */
+/** The settable bits of a bit field; 0 for an invalid value. */
 export const flagsIn = (value: unknown, settable: number): number =>
   (integerIn(value, 0, 2 ** 31 - 1) ?? 0) & settable;

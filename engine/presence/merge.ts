@@ -1,22 +1,22 @@
 import type { GatewayActivity } from 'discord-api-types/v10';
 
-/** What a client may say of itself; `invisible` is heard by nobody else. */
+/** A status that a client may set; `invisible` hides the user from everyone else. */
 type SentStatus = 'online' | 'dnd' | 'idle' | 'invisible' | 'offline';
 type ShownStatus = 'online' | 'dnd' | 'idle';
 /** Keys of `client_status`; `embedded` is a game. */
 type Platform = 'desktop' | 'mobile' | 'web' | 'vr' | 'embedded';
 
-/** What one live session says of its user. */
+/** The presence that one live session reports for its user. */
 export interface SessionPresence {
   readonly sessionId: string;
   readonly status: SentStatus;
   readonly platform: Platform;
   readonly activities: readonly GatewayActivity[];
-  /** When it last said something new; any clock, as long as all sessions use the same. */
+  /** Time of the last change, on any clock that all sessions share. */
   readonly changedMs: number;
 }
 
-/** A user as the others see them; who is not seen at all has none. */
+/** A user's presence as others see it; an invisible or offline user has none. */
 export interface Presence {
   readonly status: ShownStatus;
   readonly activities: readonly GatewayActivity[];
@@ -24,8 +24,8 @@ export interface Presence {
 }
 
 /**
- * Lower is shown first. A wish not to be disturbed, made on one device, holds for the person; being at one device
- * outweighs being away from another. The platform publishes no order; this is ours.
+ * Lower wins. "Do not disturb" on one device applies to the user as a whole, and being active on one device outweighs
+ * being idle on another. The platform documents no order; this one is ours.
  */
 const PRECEDENCE: Readonly<Record<ShownStatus, number>> = { dnd: 0, online: 1, idle: 2 };
 
@@ -34,10 +34,10 @@ const isShown = (session: SessionPresence): session is Shown =>
   session.status !== 'invisible' && session.status !== 'offline';
 
 /**
- * One presence out of those of a user's sessions, whatever their order: the status by precedence, per platform and
- * over all; the activities of the session that says most clearly and most recently what the user does.
+ * Merges the presences of a user's sessions, in any order: the status by precedence, per platform and overall, and the
+ * activities of the first session that has any, ordered by status, then by latest change.
  *
- * @returns null when no session shows itself: the user is offline to everyone.
+ * @returns Null when no session is visible: the user is offline to everyone.
  */
 export function mergePresences(sessions: Iterable<SessionPresence>): Presence | null {
   const shown = [...sessions].filter(isShown).sort(bySalience);
@@ -49,7 +49,7 @@ export function mergePresences(sessions: Iterable<SessionPresence>): Presence | 
   return { status: first.status, activities: busy?.activities ?? [], client_status: clientStatus };
 }
 
-/** A total order, so that the outcome does not hang on the order of arrival: the id decides between equals. */
+/** A total order, so that the result does not depend on the order of arrival; the session id breaks ties. */
 const bySalience = (a: Shown, b: Shown): number =>
   PRECEDENCE[a.status] - PRECEDENCE[b.status] ||
   b.changedMs - a.changedMs ||
