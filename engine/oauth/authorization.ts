@@ -1,13 +1,13 @@
 import type { ApplicationId } from '../../protocol/ids.ts';
 import type { Scopes } from '../../protocol/scopes.ts';
 
-/** What a person has let an application do: what an OAuth2 access token stands for. */
+/** The authorization behind an OAuth2 access token: what a user lets an application do. */
 export interface Authorization {
-  /** Of the grant; the same for all tokens that follow each other by refresh. */
+  /** Id of the grant; equal for all tokens of a refresh chain. */
   readonly id: string;
   readonly applicationId: ApplicationId;
-  /** With those that others imply. */
+  /** Including implied scopes. */
   readonly scopes: Scopes;
-  /** When this access token ends, Unix milliseconds. */
+  /** End of this access token, Unix milliseconds. */
   readonly expiresMs: number;
 }

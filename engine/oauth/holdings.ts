@@ -4,28 +4,28 @@ import type { Env } from '../kernel/outcome.ts';
 import type { Chain, Code, Grant, OAuthFact } from './facts.ts';
 import { PLACING } from './scopes.ts';
 
-/** What one person has let applications do, whole: a few rows. */
+/** All grants, tokens and codes of one user: a few rows. */
 export interface Holdings {
   readonly grants: readonly Grant[];
   readonly chains: readonly Chain[];
   readonly codes: readonly Code[];
 }
 
-/** Tokens of one user and application; beyond it the oldest ends. */
+/** Token chains of one user and application; one more ends the oldest. */
 export const CHAINS_PER_GRANT_MAX = 25;
-/** Applications that one person may let act. */
+/** Applications that one user may authorize. */
 const GRANTS_PER_USER_MAX = 1_000;
-/** Used refresh tokens that a chain remembers; an older one is simply unknown. */
+/** Used refresh tokens that a chain remembers; older ones are unknown. */
 const SPENT_HASHES_MAX = 32;
 /**
  * @source https://docs.discord.com/developers/topics/oauth2#authorization-code-grant-access-token-response; seven days
  */
 export const TOKEN_LIFE_SEC = 604_800;
 export const CODE_LIFE_MS = 600_000;
-/** Codes of one user and application that wait for their exchange, or are remembered after it. */
+/** Codes of one user and application, waiting for their exchange or remembered after it. */
 const CODES_PER_GRANT_MAX = 25;
 
-/** Hashes of the tokens that are to count; null: no refresh token. */
+/** Hashes of the new tokens; `refreshHash` is null without a refresh token. */
 interface NewTokens {
   readonly accessHash: string;
   readonly refreshHash: string | null;
@@ -34,11 +34,11 @@ interface NewTokens {
 export const grantOf = (held: Holdings, applicationId: ApplicationId): Grant | null =>
   held.grants.find((grant) => grant.applicationId === applicationId) ?? null;
 
-/** Whether the tokens of a chain can still be used for anything. */
+/** Whether a token of the chain is still valid. */
 const isAlive = (chain: Chain, nowMs: number): boolean =>
   chain.refreshHash !== null || chain.expiresMs > nowMs;
 
-/** What is kept for nothing: tokens and codes that are over. */
+/** Ends expired chains and codes. */
 function swept(held: Holdings, nowMs: number): OAuthFact[] {
   const chains = held.chains.filter((chain) => !isAlive(chain, nowMs));
   const codes = held.codes.filter((code) => code.expiresMs <= nowMs);
@@ -48,15 +48,15 @@ function swept(held: Holdings, nowMs: number): OAuthFact[] {
   ];
 }
 
-/** The oldest of `rows` that leave room for one more. */
+/** The oldest of `rows` that must end to leave room for one more. */
 function oldest<Row extends { readonly id: string }>(rows: readonly Row[], max: number): readonly Row[] {
   const ordered = [...rows].sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
   return ordered.slice(0, Math.max(0, rows.length - max + 1));
 }
 
 /**
- * Widens the grant of an application, or makes it, but for scopes that place something. No facts when nothing changes; null when the person has let too
- * many applications act already.
+ * Creates or widens the grant of an application, leaving out scopes of single placements (`PLACING`). No facts when
+ * nothing changes; null when the user has authorized too many applications.
  */
 export function agree(
   held: Holdings,
@@ -83,7 +83,7 @@ export function agree(
   return { grant, facts: [{ type: 'grantWritten', grant }] };
 }
 
-/** A new chain, and the end of those that it has no room beside. */
+/** Starts a chain and ends the oldest ones beyond the bound. */
 export function begin(
   held: Holdings,
   asked: {
@@ -119,14 +119,14 @@ export function begin(
 
 type Refreshed =
   | { readonly kind: 'refreshed'; readonly chain: Chain; readonly facts: readonly OAuthFact[] }
-  /** It had been used before: whoever holds the newer ones loses them too. */
+  /** The token was used before: its chain ends, which also revokes the newer tokens. */
   | { readonly kind: 'stolen'; readonly chain: Chain; readonly facts: readonly OAuthFact[] }
   | { readonly kind: 'unknown' };
 
 /**
  * Exchanges a refresh token.
  *
- * @param found The chain that its hash belongs to, and whether it is the hash that counts; null for none.
+ * @param found The chain of the token's hash, and whether the token was used before; null for an unknown token.
  */
 export function refresh(
   found: { readonly chain: Chain; readonly spent: boolean } | null,
@@ -134,7 +134,7 @@ export function refresh(
   tokens: NewTokens,
   nowMs: number,
 ): Refreshed {
-  // A token that comes from another application says nothing of its own, who still holds it.
+  // A token presented by another application does not prove theft, so the chain stays valid.
   if (!found || found.chain.applicationId !== applicationId) return { kind: 'unknown' };
   const before = found.chain;
   if (found.spent)
@@ -148,7 +148,7 @@ export function refresh(
   return { kind: 'refreshed', chain, facts: [{ type: 'chainWritten', chain }] };
 }
 
-/** A new code, and the end of those that it has no room beside. */
+/** Issues a code and ends the oldest ones beyond the bound. */
 export function issueCode(
   held: Holdings,
   asked: Omit<Code, 'id' | 'chainId' | 'agreedMs' | 'expiresMs'>,
@@ -169,26 +169,26 @@ export function issueCode(
   ];
 }
 
-/** What a client shows with a code. */
+/** The parameters that a client sends with a code. */
 interface Exchange {
   readonly applicationId: ApplicationId;
   readonly redirectUri: string | null;
-  /** S256 of the verifier; null when none was given. */
+  /** S256 of the verifier; null without a verifier. */
   readonly challenge: string | null;
 }
 
 export type Judged = 'ok' | 'used' | 'unknown' | 'wrongRedirect' | 'wrongVerifier';
 
-/** Whether a code may be exchanged now. It proves nothing to another client than the one it was made for. */
+/** Whether a code may be exchanged now, by the client it was issued to only. */
 export function judgeCode(code: Code | null, shown: Exchange, nowMs: number): Judged {
   if (!code || code.applicationId !== shown.applicationId || code.expiresMs <= nowMs) return 'unknown';
   if (code.chainId !== null) return 'used';
   if (code.redirectUri !== shown.redirectUri) return 'wrongRedirect';
-  // Both directions: a verifier for a code without a challenge means that somebody has taken the challenge away.
+  // Both directions: a verifier for a code without a challenge means that an attacker removed the challenge.
   return code.challenge === shown.challenge ? 'ok' : 'wrongVerifier';
 }
 
-/** Everything of one application ends. Null when it had nothing. */
+/** Revokes everything of one application; null when there is nothing. */
 export function takeBack(held: Holdings, userId: UserId, applicationId: ApplicationId): OAuthFact[] | null {
   const rows = [...held.grants, ...held.chains, ...held.codes];
   if (!rows.some((row) => row.applicationId === applicationId)) return null;

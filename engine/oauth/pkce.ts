@@ -6,8 +6,9 @@ const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 export const isVerifier = (text: string): boolean => VERIFIER.test(text);
 
 /**
- * The challenge of an authorization request: null without one; `wrong` for anything but S256, and for half of the pair.
- * "plain" would show the verifier to whoever sees the request, so it is no protection and is not taken.
+ * The challenge of an authorization request: null without one; `wrong` for any method but S256, and when only one of
+ * the two parameters is present. "plain" shows the verifier to everyone who sees the request, so it protects nothing
+ * and is refused.
  */
 export function challengeOf(challenge: string | null, method: string | null): string | null | 'wrong' {
   if (challenge === null && method === null) return null;

@@ -6,11 +6,14 @@
  */
 const REDIRECT_CHARACTERS_MAX = 2_048;
 
-/** Printable ASCII without what begins a fragment, breaks a header, or is read differently by different parsers. */
+/**
+ * Printable ASCII without characters that begin a fragment, break a header, or are parsed differently by different
+ * parsers.
+ */
 const PLAIN = /^[\x21\x24-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+$/;
 const WEB = /^https?:\/\/(?<authority>[^/?#]+)(?:[/?].*)?$/;
 const CUSTOM = /^(?<scheme>[a-z][a-z0-9+.-]*):\/[^/].*$/;
-/** Schemes that run, read or show something of their own when a browser follows them. */
+/** Schemes that execute, read or show content of their own when a browser follows them. */
 const DANGEROUS = new Set([
   'javascript',
   'data',
@@ -25,8 +28,8 @@ const LOOPBACK = /^http:\/\/(?<host>127\.0\.0\.1|\[::1\])(?::(?<port>\d{1,5}))?(
 const PORT_MAX = 65_535;
 
 /**
- * Whether an application may register this: an absolute http(s) URL without credentials or fragment, or a private-use
- * scheme in the form `scheme:/path`.
+ * Whether an application may register this URI: an absolute http(s) URL without credentials or fragment, or a
+ * private-use scheme in the form `scheme:/path`.
  *
  * @source RFC 6749, section 3.1.2; RFC 8252, section 7
  */
@@ -38,10 +41,10 @@ export function mayRegister(uri: string): boolean {
   return scheme !== undefined && scheme !== 'http' && scheme !== 'https' && !DANGEROUS.has(scheme);
 }
 
-/** One that a program on the device catches: PKCE is what protects its codes there. */
+/** Whether a program on the device receives the redirect; PKCE protects its codes. */
 export const isCustomScheme = (uri: string): boolean => !WEB.test(uri);
 
-/** What two loopback redirects must have in common: all but the port, which the system chooses anew each time. */
+/** The part that two loopback redirects must share: all but the port, which the system chooses for each run. */
 function withoutPort(uri: string): string | null {
   const { host, port, rest } = LOOPBACK.exec(uri)?.groups ?? {};
   if (host === undefined || (port !== undefined && Number(port) > PORT_MAX)) return null;
@@ -49,8 +52,9 @@ function withoutPort(uri: string): string | null {
 }
 
 /**
- * Where an authorization may be answered to: the URI that the request names if it is registered, character by character;
- * of a loopback address the port may differ. Without one in the request, the only one there is. Null: nowhere.
+ * The URI that an authorization may redirect to: the requested one if it is registered, compared character by
+ * character, except for the port of a loopback address. Without one in the request, the only registered one. Null when
+ * none is valid.
  *
  * @source RFC 6749, section 3.1.2.3; RFC 8252, section 7.3
  */
@@ -63,7 +67,7 @@ export function matchRedirect(registered: readonly string[], named: string | nul
   return registered.some((uri) => withoutPort(uri) === local) ? named : null;
 }
 
-/** Whether the user is sent back with an answer in the query or, for tokens, in the fragment. */
+/** The redirect with the response in the query or, for tokens, in the fragment. */
 export function answeredAt(
   uri: string,
   where: 'query' | 'fragment',

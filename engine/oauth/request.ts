@@ -8,22 +8,22 @@ import { challengeOf } from './pkce.ts';
 import { answeredAt, isCustomScheme, matchRedirect } from './redirects.ts';
 import { PLACING, readScopes } from './scopes.ts';
 
-/** The parameters of an authorization URL as they came; absent ones null. Their lengths are bounded already. */
+/** The raw parameters of an authorization URL; absent ones are null. Their lengths are already bounded. */
 export type AuthorizeQuery = Readonly<Record<(typeof AUTHORIZE_PARAMETERS)[number], string | null>>;
 
-/** A request for a person's consent that an application may make. */
+/** A valid request for a user's consent. */
 export interface AuthorizeRequest {
   readonly application: Application;
-  /** Null where nothing is answered: a bot is installed and that is all. */
+  /** Null for a pure bot installation, which has no response. */
   readonly responseType: 'code' | 'token' | null;
-  /** As asked for. */
+  /** As requested. */
   readonly scopes: readonly Scope[];
-  /** Where the answer goes; null when nothing asks for one. */
+  /** Target of the response; null when no response is requested. */
   readonly redirectUri: string | null;
-  /** Whether the request named it: then the token request must too. */
+  /** Whether the request named the redirect; the token request must then name it too. */
   readonly redirectNamed: boolean;
   readonly state: string | null;
-  /** Who has agreed before need not be asked again. */
+  /** `none` does not ask a user again who agreed before. */
   readonly prompt: 'consent' | 'none';
   readonly nonce: string | null;
   readonly challenge: string | null;
@@ -36,9 +36,9 @@ export interface AuthorizeRequest {
 
 type ReadRequest =
   | { readonly kind: 'request'; readonly request: AuthorizeRequest }
-  /** To be shown to the person: whoever wrote the link is not to be trusted with where it leads. */
+  /** Shown to the user: the link's author is not trusted, so nothing is redirected. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
-  /** To be told to the application, at a redirect that is its own. */
+  /** Reported to the application at its own redirect. */
   | { readonly kind: 'redirect'; readonly location: string };
 
 const FOREIGN_REDIRECT = invalidField(
@@ -51,7 +51,7 @@ const PERMISSIONS_MAX = (1n << 64n) - 1n;
 
 const refused = (no: Refusal): ReadRequest => ({ kind: 'refused', refusal: no });
 
-/** The redirect that tells an application of an error; the error itself where there is no redirect. */
+/** The redirect that reports an error to the application; the error itself without a redirect. */
 export function failed(
   to: {
     readonly redirectUri: string | null;
@@ -67,7 +67,7 @@ export function failed(
   return { kind: 'redirect', location: answeredAt(to.redirectUri, where, values) };
 }
 
-/** What the application installs when a link names no scopes. */
+/** The default installation of an application, for a link without scopes. */
 function installScopes({ install_params }: Application): { scope: string; permissions: string } | null {
   const params = install_params as { scopes?: readonly string[]; permissions?: string } | null;
   if (!params?.scopes?.length) return null;
@@ -75,7 +75,7 @@ function installScopes({ install_params }: Application): { scope: string; permis
 }
 
 /**
- * Reads an authorization request. Client and redirect come first: while they are in doubt, nothing is redirected.
+ * Reads an authorization request. Client and redirect are checked first: until both are valid, nothing is redirected.
  *
  * @source RFC 6749, sections 4.1.1 to 4.2.2; https://docs.discord.com/developers/topics/oauth2
  */

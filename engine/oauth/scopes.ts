@@ -3,16 +3,16 @@ import type { Refusal } from '../../protocol/refusal.ts';
 import { expandScopes, isScope, type Scope, scopeRow } from '../../protocol/scopes.ts';
 import type { Application } from '../user/facts.ts';
 
-/** Characters of a scope list: each of them once fits. */
+/** Characters of a scope list; all scopes together fit. */
 const SCOPE_CHARACTERS_MAX = 2_048;
 
 /** Scopes that mean nothing without another one. @source https://docs.discord.food/topics/oauth2#oauth2-scopes */
 const NEEDS: Partial<Record<Scope, Scope>> = { email: 'identify', 'gateway.connect': 'identify' };
 
-/** They put something into a guild or channel, so nobody agrees to them once and for all. */
+/** Scopes that put something into a guild or channel; a user agrees to them each time. */
 export const PLACING: ReadonlySet<Scope> = new Set(['bot', 'applications.commands', 'webhook.incoming']);
 
-/** Nothing here can serve it yet. */
+/** Scopes that this server does not support yet. */
 const UNSERVED: ReadonlySet<Scope> = new Set(['webhook.incoming']);
 
 type AskedScopes =
@@ -24,13 +24,13 @@ const no = (description: string): AskedScopes => ({
   refusal: oauthRefusal('invalid_scope', description),
 });
 
-/** What a name that a stranger wrote may look like in an answer. */
+/** An untrusted name, made safe for an error message. */
 const shown = (name: string): string => name.replace(/[^\x21\x23-\x5b\x5d-\x7e]/g, '?').slice(0, 64);
 
 /**
- * Reads a list of scopes, parted by spaces, as an application asks for it. Each one once, in its order.
+ * Reads a list of scopes, separated by spaces. Each scope is returned once, in the order of the request.
  *
- * @param by Client credentials give scopes that nobody can agree to, and none that would place something.
+ * @param by Client credentials may have scopes that no user can agree to, but none of `PLACING`.
  */
 export function readScopes(
   text: string,

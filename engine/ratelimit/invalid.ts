@@ -8,14 +8,14 @@ import type { Rule } from './window.ts';
  */
 export const INVALID_CALLS: Rule = { limit: 10_000, windowMs: 600_000 };
 
-/** Watches addresses that keep calling in vain. Answers of the `shared` scope must not be counted. */
+/** Watches addresses with many invalid calls. Answers of the `shared` scope must not be counted. */
 export interface InvalidCalls {
-  /** Milliseconds for which the address is to be turned away; 0 when it is not. `nowMs` is monotonic. */
+  /** Milliseconds for which the address is still blocked; 0 when it is not. `nowMs` is monotonic. */
   blockedMs(address: string, nowMs: number): number;
   count(address: string, nowMs: number): void;
 }
 
-/** @param blocked Called once each time an address reaches the limit, with the milliseconds it is turned away for. */
+/** @param blocked Called each time an address reaches the limit, with the milliseconds of the block. */
 export function watchInvalidCalls(
   entriesMax: number,
   rule: Rule = INVALID_CALLS,

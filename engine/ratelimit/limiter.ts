@@ -3,37 +3,37 @@ import type { Rule } from './window.ts';
 
 /** One call as the limiter sees it. */
 export interface Attempt {
-  /** Whose budget: a user or bot id, or an address for the unauthenticated. */
+  /** Owner of the budget: a user or bot id, or an address for unauthenticated calls. */
   readonly principal: string;
   /** Operations of one group share a bucket. */
   readonly group: string;
-  /** Value of the major path parameter; empty when the bucket has none. */
+  /** Value of the major path parameter; empty for a bucket without one. */
   readonly major: string;
   readonly rule: Rule;
   /** True for operations that do not count against the global limit. */
   readonly globalExempt: boolean;
 }
 
-/** What the limiter says; the transport puts it into headers. Times are milliseconds from now. */
+/** Result of a check; the transport writes it into headers. Times are milliseconds from now. */
 export interface Verdict {
   readonly allowed: boolean;
   readonly limit: number;
   readonly remaining: number;
   readonly resetMs: number;
-  /** Which limit refused; `user` also stands for an allowed call. */
+  /** The limit that refused the call; `user` also for an allowed call. */
   readonly scope: 'user' | 'global';
 }
 
 interface LimiterSettings {
-  /** Calls a principal may make across all buckets. */
+  /** Bound of a principal's calls across all buckets. */
   readonly global: Rule;
   /** Windows kept at most. */
   readonly entriesMax: number;
 }
 
 /**
- * The limits of the REST interface: a window per (group, principal, major parameter), and one for everything a
- * principal does. A call the global limit refuses does not count in its bucket, nor the other way round.
+ * The limits of the REST interface: a window per (group, principal, major parameter), and one for all calls of a
+ * principal. A call refused by one of the two limits does not count in the other.
  */
 export function createLimiter(settings: LimiterSettings): (attempt: Attempt, nowMs: number) => Verdict {
   const buckets = new WindowTable(settings.entriesMax);
@@ -48,7 +48,7 @@ export function createLimiter(settings: LimiterSettings): (attempt: Attempt, now
         resetMs: spent.endMs - nowMs,
         scope: 'global',
       };
-    // A line feed cannot stand in an id, an address or a group, so no two keys can be confused.
+    // Ids, addresses and groups have no line feed, so keys cannot collide.
     const taken = buckets.take(`${group}\n${principal}\n${major}`, rule, nowMs);
     if (taken.allowed && !globalExempt) globals.take(principal, settings.global, nowMs);
     const { allowed, remaining, resetMs } = taken;

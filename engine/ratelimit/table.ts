@@ -1,6 +1,6 @@
 import { type Rule, type Taken, take, type Window } from './window.ts';
 
-/** How many of the oldest windows are looked at to make room: enough to find a nearly empty one, few enough to be cheap. */
+/** Number of oldest windows examined to make room: enough to find a nearly empty one, few enough to be cheap. */
 const VICTIMS_LOOKED_AT = 16;
 
 interface LimiterEntry {
@@ -10,9 +10,9 @@ interface LimiterEntry {
 }
 
 /**
- * Windows by key, at most `entriesMax`. Windows that are over go first, oldest first; if the table is still full,
- * the emptiest of the oldest goes: a client that is close to its limit is not forgotten for one that barely called.
- * Cost: O(1) a call.
+ * Windows by key, at most `entriesMax`. Expired windows are evicted first, oldest first. If the table is still full,
+ * the emptiest of the oldest windows is evicted, so that a client close to its limit is not forgotten in favour of one
+ * that barely called. Cost: O(1) a call.
  */
 export class WindowTable {
   readonly #entries = new Map<string, LimiterEntry>();
@@ -36,14 +36,14 @@ export class WindowTable {
       entry.share = share;
       return taken;
     }
-    // A new window goes to the end, so that the map stays in the order in which windows began.
+    // A new window is appended, so that the map stays in the order of window starts.
     this.#entries.delete(key);
     this.#makeRoom(nowMs);
     this.#entries.set(key, { window: taken.window, share });
     return taken;
   }
 
-  /** The window under `key` as a call would find it, without counting one. */
+  /** The current window under `key`, without counting a call. */
   peek(key: string, nowMs: number): Window | undefined {
     const window = this.#entries.get(key)?.window;
     return window && window.endMs > nowMs ? window : undefined;

@@ -1,31 +1,31 @@
-/** How many calls a window of time admits. */
+/** Calls that a window of time admits. */
 export interface Rule {
   readonly limit: number;
   readonly windowMs: number;
 }
 
-/** A window that has begun. It starts with the first call, not with the clock, as the platform's do. */
+/** A started window. It starts with the first call, not at a fixed clock time, like the platform's windows. */
 export interface Window {
   /** Monotonic milliseconds at which the window is over and forgotten. */
   readonly endMs: number;
   readonly used: number;
 }
 
-/** What one call did to its window. */
+/** Result of one call on its window. */
 export interface Taken {
   readonly allowed: boolean;
   readonly window: Window;
-  /** Calls the window still admits. */
+  /** Calls that the window still admits. */
   readonly remaining: number;
   /** Milliseconds until the window ends; above 0. */
   readonly resetMs: number;
 }
 
 /**
- * Counts one call against a fixed window. A refused call costs nothing, so waiting `resetMs` always helps.
+ * Counts one call against a fixed window. A refused call is not counted, so waiting `resetMs` always helps.
  *
- * @param window The window as the last call left it; undefined when there was none.
- * @param nowMs  Monotonic milliseconds.
+ * @param window The window after the last call; undefined before the first.
+ * @param nowMs Monotonic milliseconds.
  */
 export function take(window: Window | undefined, rule: Rule, nowMs: number): Taken {
   const current = window && window.endMs > nowMs ? window : { endMs: nowMs + rule.windowMs, used: 0 };
