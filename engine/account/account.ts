@@ -7,15 +7,15 @@ import { type Founding, mailLogin, nameLogin } from './logins.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How long a browser stays signed in: without being used, and in all. */
+/** How long a browser stays signed in: without use, and in total. */
 export const SIGN_IN_IDLE_MS = 14 * DAY_MS;
 export const SIGN_IN_AGE_MS = 90 * DAY_MS;
-/** Browsers of one account that may be signed in; the oldest goes. */
+/** Signed-in browsers of one account; one more ends the oldest. */
 export const SIGN_INS_MAX = 50;
-/** How far the time that a browser was last seen may lag behind, so that not every page is a write. */
+/** How far `seenMs` may lag behind, so that not every request is a write. */
 export const SEEN_EVERY_MS = 10 * 60_000;
 
-/** The facts of a sign-up; the address is only claimed until its mailbox confirms it. */
+/** The facts of a sign-up. The e-mail address is only claimed until its owner confirms it. */
 export function signedUp(
   userId: UserId,
   { username, email, globalName }: Founding,
@@ -53,7 +53,7 @@ export const withFactor = (account: Account, factor: SecondFactor | null): Accou
   account: { ...account, factor },
 });
 
-/** The owner of the mailbox has said that it is theirs: from now on it signs in, and nobody else can have it. */
+/** The facts of a confirmed e-mail address: from now on it signs in, and no other account can confirm it. */
 export function emailConfirmed(account: Account, email: string): readonly AccountFact[] {
   const { userId, email: earlier } = account;
   return [
@@ -63,7 +63,7 @@ export function emailConfirmed(account: Account, email: string): readonly Accoun
   ];
 }
 
-/** Another name to sign in by. */
+/** The facts of a changed login name. */
 export function renamed(account: Account, username: string): readonly AccountFact[] {
   const { userId, loginName } = account;
   return [
@@ -84,7 +84,7 @@ export const isCurrent = ({ id, seenMs }: SignIn, nowMs: number): boolean =>
 
 export const ended = ({ id }: SignIn): AccountFact => ({ type: 'signInEnded', signInId: id });
 
-/** The facts of one more browser: those that are over go, and the oldest beyond the bound. `signIns` oldest first. */
+/** The facts of a new browser: expired ones end, and the oldest beyond the bound. `signIns` is ordered oldest first. */
 export function signInStarted(
   signIns: readonly SignIn[],
   signIn: SignIn,

@@ -1,21 +1,21 @@
 import type { UserId } from '../../protocol/ids.ts';
 import type { FactOf } from '../kernel/topic.ts';
 
-/** How a person proves who they are. Without a password nobody can sign in, as with accounts that an operator made. */
+/** A person's credentials. Nobody can sign in without a password, as with accounts that an operator made. */
 export interface Account {
   readonly userId: UserId;
-  /** The name it signs in by: the username, in lower case. The display name has nothing to do with it. */
+  /** The login name: the username in lower case. Unrelated to the display name. */
   readonly loginName: string;
-  /** The address its owner has confirmed, as it was typed; it signs in by it too. */
+  /** The confirmed e-mail address, as typed; it can be used to sign in. */
   readonly email: string | null;
-  /** An address that waits to be confirmed. It proves nothing: anybody may claim it. */
+  /** An address that is not confirmed yet. It proves nothing, as anyone may claim it. */
   readonly claimedEmail: string | null;
   /** Argon2id in its text form, with its own salt and parameters. */
   readonly passwordHash: string | null;
   readonly factor: SecondFactor | null;
   /** Unix milliseconds. */
   readonly createdMs: number;
-  /** Networks and browsers that it has signed in from, the most recently used last. Absent: none yet. */
+  /** Networks and browsers with past sign-ins, the most recently used last. Absent before the first. */
   readonly networks?: readonly KnownPlace[];
   readonly devices?: readonly KnownPlace[];
 }
@@ -28,34 +28,34 @@ export interface KnownPlace {
   readonly seenMs: number;
 }
 
-/** One-time codes by time. */
+/** Time-based one-time codes. */
 export interface SecondFactor {
   /** The shared secret, encrypted for this account. */
   readonly sealed: string;
-  /** The time step of the last code that was taken: none counts twice. */
+  /** The time step of the last accepted code, so that none is accepted twice. */
   readonly lastStep: number;
-  /** SHA-256 of the recovery codes that are left, hexadecimal; each has 80 random bits. */
+  /** SHA-256 of the unused recovery codes, hexadecimal; each has 80 random bits. */
   readonly recoveryHashes: readonly string[];
 }
 
 /** A browser that is signed in. */
 export interface SignIn {
-  /** Snowflake; also the time it began. */
+  /** Snowflake; also the time of the sign-in. */
   readonly id: string;
   readonly userId: UserId;
   /** SHA-256 of the cookie's token, hexadecimal. */
   readonly hash: string;
   /** Unix milliseconds. */
   readonly seenMs: number;
-  /** What the browser calls itself, and where it came from; shown to the owner only. */
+  /** The browser's User-Agent and IP address; shown to the owner only. */
   readonly agent: string;
   readonly address: string;
 }
 
-/** Facts of accounts of people: credentials and browsers that are signed in. */
+/** Facts of people's accounts: credentials and signed-in browsers. */
 export type AccountFacts = {
   accountWritten: { readonly account: Account };
-  /** The commit fails when somebody else has it. */
+  /** The commit fails when another account has the login. */
   loginTaken: { readonly login: string; readonly userId: UserId };
   loginReleased: { readonly login: string };
   signInStarted: { readonly signIn: SignIn };

@@ -1,16 +1,19 @@
-/** Attempts that failed in a row. */
+/** Failed attempts in a row. */
 export interface Failures {
   readonly count: number;
-  /** Monotonic milliseconds of the last one. */
+  /** Monotonic milliseconds of the latest failure. */
   readonly lastMs: number;
 }
 
-/** How many failures are free, and how the wait grows after them: doubled by each, up to a bound. */
+/** Failures without a wait, and the wait after more: doubled by each failure, up to a bound. */
 export interface LockoutPolicy {
   readonly free: number;
   readonly firstWaitMs: number;
   readonly waitMaxMs: number;
-  /** Failures are forgotten when none came for so long; more than `waitMaxMs`, or the last wait would forgive all. */
+  /**
+   * Failures are forgotten after this long without another; must exceed `waitMaxMs`, or the longest wait would reset
+   * the count.
+   */
   readonly memoryMs: number;
 }
 
@@ -18,8 +21,8 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /**
- * Against guessing one person's password from one network or device. At one guess in a quarter of an hour no password
- * is guessed.
+ * Against guessing one person's password from one network or device. One guess per quarter of an hour finds no
+ * password.
  */
 export const OF_LOGIN: LockoutPolicy = {
   free: 5,
@@ -28,18 +31,21 @@ export const OF_LOGIN: LockoutPolicy = {
   memoryMs: 24 * HOUR_MS,
 };
 /**
- * Against guessing one person's password from many networks. It begins behind what four networks have free, so that
- * nobody keeps the owner out of an unknown network with less; networks that the account knows never wait for it.
+ * Against guessing one person's password from many networks. It begins after the free failures of four networks, so
+ * that fewer cannot lock the owner out of an unknown network; networks that the account knows never wait for it.
  */
 export const OF_EVERYWHERE: LockoutPolicy = { ...OF_LOGIN, free: 20 };
-/** Codes of a second factor have six digits, three of them right at any time: fewer guesses, longer waits. */
+/** Second-factor codes have six digits, and three codes are valid at any time: fewer guesses, longer waits. */
 export const OF_FACTOR: LockoutPolicy = {
   free: 5,
   firstWaitMs: 30_000,
   waitMaxMs: HOUR_MS,
   memoryMs: 24 * HOUR_MS,
 };
-/** Against trying many names from one place; a household or school behind one address fails more often than a person. */
+/**
+ * Against trying many names from one address; a household or school behind one address fails more often than one
+ * person.
+ */
 export const OF_ADDRESS: LockoutPolicy = {
   free: 30,
   firstWaitMs: 15_000,
@@ -47,7 +53,7 @@ export const OF_ADDRESS: LockoutPolicy = {
   memoryMs: 6 * HOUR_MS,
 };
 
-/** Milliseconds until another attempt is listened to; 0 when one is now. */
+/** Milliseconds until the next attempt is accepted; 0 when it is accepted now. */
 export function waitMs(failures: Failures | undefined, policy: LockoutPolicy, nowMs: number): number {
   if (failures === undefined || isForgotten(failures, policy, nowMs)) return 0;
   const over = failures.count - policy.free;

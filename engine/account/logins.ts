@@ -3,7 +3,7 @@ import { type ErrorTree, invalidField, type Refusal, refusal } from '../../proto
 import { nameObjection } from '../user/user.ts';
 import { usernameObjection } from '../user/usernames.ts';
 
-/** What a sign-up form says. */
+/** The fields of a sign-up form. */
 export interface SignUp {
   readonly username: string;
   readonly email: string | null;
@@ -15,22 +15,22 @@ export interface SignUp {
 const EMAIL_CHARACTERS_MAX = 254;
 export const PASSWORD_BYTES = { min: 8, max: 1024 } as const;
 
-/** One address without comments, quotes or address literals: what mail programs agree on. */
+/** One address without comments, quotes or address literals: the syntax that mail programs agree on. */
 const EMAIL =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])$/;
 const LOCAL_PART_MAX = 64;
 
-/** Digits, also when they are grouped: telephone numbers, dates, PINs. */
+/** Digits, grouped or not: telephone numbers, dates, PINs. */
 const DIGITS = /^[\p{Nd}\s.,/_-]+$/u;
 const DIGIT = /\p{Nd}/u;
-/** What people put behind a password because a form asks for it. */
+/** Characters that people append to a password because a form requires them. */
 const DECORATION = /[!?.,*#$@]+$/;
 
-/** Keys of the login directory. A name has no `@`, so none is ever an address. */
+/** Keys of the login directory. A name has no `@`, so it never equals an address. */
 export const nameLogin = (username: string): string => `name:${username.toLowerCase()}`;
 export const mailLogin = (email: string): string => `mail:${email.toLowerCase()}`;
 
-/** The key of what was typed as login. */
+/** The key for a login as the user typed it. */
 export function loginOf(typed: string): string {
   const text = typed.trim();
   return text.includes('@') ? mailLogin(text) : nameLogin(text);
@@ -45,17 +45,17 @@ export function emailObjection(email: string): Refusal | null {
   return invalidField(['email'], 'EMAIL_TYPE_INVALID_EMAIL', 'This is not an e-mail address.');
 }
 
-/** What a new password is compared with. */
+/** The data that a new password is checked against. */
 interface PasswordCheck {
-  /** Passwords that are tried first, in lower case. */
+  /** Passwords that attackers try first, in lower case. */
   readonly common: ReadonlySet<string>;
-  /** What is known of the account. */
+  /** Known texts of the account, such as its names. */
   readonly known?: readonly (string | null)[];
-  /** Where the password stood. */
+  /** The form field of the password. */
   readonly field?: string;
 }
 
-/** Length counts UTF-8 bytes: that is what the hash is given. */
+/** Length counts UTF-8 bytes, which are what the hash gets. */
 export function passwordObjection(
   password: string,
   { common, known = [], field = 'password' }: PasswordCheck,
@@ -86,12 +86,12 @@ function utf8Bytes(text: string): number {
   return bytes;
 }
 
-/** What the operator says of a new account: who has no password yet gets one by a letter to the address. */
+/** An operator's data for a new account. Without a password, the owner sets one through an e-mail to the address. */
 export interface Founding extends Omit<SignUp, 'password'> {
   readonly password: string | null;
 }
 
-/** Every objection to a sign-up at once, as one 50035; null when there is none. */
+/** Every objection to a sign-up, as one 50035; null without one. */
 export function signUpObjection(
   { username, email, password, globalName }: Founding,
   common: ReadonlySet<string>,

@@ -2,7 +2,7 @@ import { KNOWN_MS } from '../../protocol/devices.ts';
 import type { Account, KnownPlace } from './facts.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** Networks of one account, and devices of one account; the one that was used longest ago is dropped. */
+/** Known networks of one account, and known devices; the least recently used one is dropped. */
 const KNOWN_MAX = 16;
 /** How old the recorded time of the last sign-in may become, so that not every sign-in is a write. */
 const SEEN_EVERY_MS = DAY_MS;
@@ -14,9 +14,9 @@ export const isKnown = (places: Places = [], digest: string, nowMs: number): boo
   places.some((place) => place.digest === digest && nowMs < place.seenMs + KNOWN_MS);
 
 /**
- * The places with one more, the most recently used last; null when the list need not be written.
+ * The places with one more, the most recently used last; null when the list is still current.
  *
- * @param replaced Digest of a place that the new one takes the place of.
+ * @param replaced Digest of a place that the new one replaces.
  */
 export function knownAlso(
   places: Places = [],

@@ -31,10 +31,10 @@ export type WebhookEventType =
 export type WebhookEventFacts = { webhookEventQueued: { readonly event: WebhookEvent } };
 export type WebhookEventFact = FactOf<WebhookEventFacts>;
 
-/** `event_webhooks_status` of an application that wants its events. */
+/** `event_webhooks_status` of an application that receives events. */
 const ENABLED = 2;
 
-/** The fact that queues an event, together with whatever caused it; nothing for an application that wants none. */
+/** The fact that queues an event, in one commit with its cause; empty when the application does not want the event. */
 export function webhookEvent(
   application: Pick<
     Application,

@@ -1,14 +1,14 @@
 import { present } from '../../protocol/present.ts';
 import { byAge, compatible, type QueueRules, type Ticket } from './tickets.ts';
 
-/** Tickets that one search looks at around the one that waits longest, and of those how many it tries to combine. */
+/** Tickets that one search examines around the oldest one, and how many of them it tries to combine. */
 const LOOKED_AT_MAX = 128;
 const CANDIDATES_MAX = 32;
 
 /**
- * Forms the matches that can be formed now. Whoever waits longest is served first: the matches of others never take
- * what the longest-waiting could have been given in this pass. In a match all `same` properties are equal, every
- * number is within the reach of both its ticket and the one that waits longest, and parties are whole.
+ * Forms the matches that are possible now. The oldest ticket is served first: later tickets never get players that it
+ * could have had in this pass. In a match all `same` properties are equal, every number is within the reach of both its
+ * own ticket and the oldest one, and parties are whole.
  *
  * Cost: O(n log n) to sort, then a bounded search for each ticket.
  */
@@ -23,7 +23,7 @@ export function formMatches(tickets: readonly Ticket[], rules: QueueRules, nowMs
   return [...groups.values()].flatMap((group) => matchesOf(group, rules, nowMs));
 }
 
-/** A list in order of the first number, out of which entries are taken in O(1). */
+/** Tickets in order of the first number; removing one is O(1). */
 interface Row {
   readonly tickets: readonly Ticket[];
   readonly next: Int32Array;
@@ -60,15 +60,15 @@ function matchesOf(group: readonly Ticket[], rules: QueueRules, nowMs: number): 
     if (row.taken[seed]) continue;
     const first = present(row.tickets[seed]);
     const chosen = fill(row, candidates(row, seed, rules, nowMs, key), rules.size - first.players.length);
-    // Also without a match: those who came later are matched around themselves, so nobody is pulled past the reach of
-    // whoever waits longest.
+    // A seed without a match is removed too: later tickets are matched around themselves, so none is combined with
+    // tickets beyond the reach of its match's oldest.
     for (const index of [seed, ...(chosen ?? [])]) take(row, index);
     if (chosen) matches.push([first, ...chosen.map((index) => present(row.tickets[index]))]);
   }
   return matches;
 }
 
-/** The nearest tickets that may be matched with the seed, oldest first; all of them came after it. */
+/** The nearest tickets that may be matched with the seed, oldest first; all of them are younger than the seed. */
 function candidates(
   { tickets, next, previous }: Row,
   seed: number,
@@ -100,7 +100,7 @@ interface Chain {
   readonly before: Chain | null;
 }
 
-/** Tickets with exactly so many players together, the oldest that do; null when there are none. */
+/** Tickets with exactly this number of players in total, the oldest possible; null without a combination. */
 function fill({ tickets }: Row, indexes: readonly number[], players: number): number[] | null {
   if (players <= 0) return players === 0 ? [] : null;
   const reached = new Array<Chain | null | undefined>(players + 1);
@@ -119,8 +119,8 @@ function fill({ tickets }: Row, indexes: readonly number[], players: number): nu
 }
 
 /**
- * What an override has chosen, as far as it can be: each list of tickets that are there and in no earlier one, with no
- * player twice and at most `playersMax` together.
+ * The valid matches among an override's choices: each consists of waiting tickets, none repeated or used in an earlier
+ * match, with at most `playersMax` players in total.
  */
 export function soundMatches(
   tickets: readonly Ticket[],

@@ -8,11 +8,11 @@ export interface Ticket {
   readonly id: string;
   readonly players: readonly UserId[];
   readonly properties: Properties;
-  /** Unix milliseconds; who came first is served first. */
+  /** Unix milliseconds; older tickets are served first. */
   readonly createdMs: number;
 }
 
-/** How far apart a number may be, and how that widens with the wait. */
+/** The allowed distance between two numbers, and how it grows with the waiting time. */
 export interface Widening {
   readonly start: number;
   /** 0 when absent. */
@@ -24,13 +24,13 @@ export interface Widening {
 export interface QueueRules {
   /** Players of a match, 1 to 1000. */
   readonly size: number;
-  /** Properties that must be the same for all in a match. */
+  /** Properties that must be equal for all in a match. */
   readonly same: readonly string[];
-  /** Numbers that must be near those of whoever of the match has waited longest. */
+  /** Numbers that must be near those of the match's oldest ticket. */
   readonly within: Readonly<Record<string, Widening>>;
 }
 
-/** How far from another a ticket may be matched by now. */
+/** The distance at which a ticket may be matched by now. */
 export function reachOf(
   { start, perSecond = 0, most = Number.POSITIVE_INFINITY }: Widening,
   { createdMs }: Ticket,
@@ -39,7 +39,7 @@ export function reachOf(
   return Math.min(most, start + (perSecond * Math.max(0, nowMs - createdMs)) / 1_000);
 }
 
-/** Whether two tickets may be in one match by the numbers: within the reach of both. */
+/** Whether the numbers of two tickets allow one match: each within the reach of both. */
 export function compatible(a: Ticket, b: Ticket, { within }: QueueRules, nowMs: number): boolean {
   for (const [key, widening] of Object.entries(within)) {
     const apart = Math.abs(Number(a.properties[key]) - Number(b.properties[key]));
@@ -48,11 +48,11 @@ export function compatible(a: Ticket, b: Ticket, { within }: QueueRules, nowMs: 
   return true;
 }
 
-/** Oldest first; of one moment, by id. */
+/** Oldest first; tickets of the same moment by id. */
 export const byAge = (a: Ticket, b: Ticket): number =>
   a.createdMs - b.createdMs || a.id.length - b.id.length || (a.id < b.id ? -1 : 1);
 
-/** Why a ticket does not fit a queue's rules. */
+/** Why a ticket does not fit a queue's rules; null when it does. */
 export function ticketRefusal(
   { size, same, within }: QueueRules,
   players: number,

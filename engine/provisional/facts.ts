@@ -5,9 +5,8 @@ import type { Profile } from './profile.ts';
 import type { ConfigurableProvider, ProviderSettings } from './providers.ts';
 
 /**
- * Work that several parts of the house do one after another, written down before it begins, so that it is finished
- * after a crash: two accounts become one, or part, an application comes under a parent, or somebody is banned. Each step
- * may be done twice.
+ * Work in several steps by several services, written down before it begins, so that it is finished after a crash:
+ * merging or unmerging two accounts, linking an application to a parent, or banning a user. Each step may be repeated.
  */
 export type Move =
   | {
@@ -23,7 +22,7 @@ export type Move =
 
 /** Facts of identities of players at other providers. */
 export type IdentityFacts = {
-  /** Over whatever stood there. */
+  /** Replaces an existing identity. */
   identityWritten: { readonly identity: Identity };
   identityRemoved: { readonly applicationId: ApplicationId; readonly external: ExternalIdentity };
   profileWritten: {
@@ -31,11 +30,11 @@ export type IdentityFacts = {
     readonly external: ExternalIdentity;
     readonly profile: Profile;
   };
-  /** The account is gone; its identities belong to others by then. */
+  /** The account is deleted; its identities belong to other accounts by then. */
   provisionalDeleted: { readonly userId: UserId };
   moveBegun: { readonly move: Move };
   moveEnded: { readonly moveId: string };
-  /** `untilMs` null: for good. */
+  /** A null `untilMs` bans permanently. */
   serverBanned: { readonly userId: UserId; readonly untilMs: number | null };
   serverUnbanned: { readonly userId: UserId };
   childLinked: { readonly childId: ApplicationId; readonly parentId: ApplicationId };

@@ -24,9 +24,9 @@ export const SIGNING_ALGORITHMS = [
 ] as const;
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
 
-/** An ID token may have been made this long ago at most. */
+/** Greatest age of an ID token. */
 const AGE_MS_MAX = 7 * 24 * 60 * 60 * 1000;
-/** How far another clock may be ahead of ours. */
+/** How far the issuer's clock may be ahead of ours. */
 const SKEW_MS = 60_000;
 const KEY_ID_CHARACTERS_MAX = 1024;
 
@@ -36,7 +36,7 @@ const no = (name: Parameters<typeof refusal>[0]): { readonly ok: false; readonly
 });
 type Refused = ReturnType<typeof refusal>;
 
-/** Which key an ID token says it was signed with; nothing in it is proven. */
+/** The key that an ID token claims to be signed with; not yet verified. */
 export interface TokenHeader {
   readonly keyId: string;
   readonly algorithm: SigningAlgorithm;
@@ -46,7 +46,7 @@ export interface TokenHeader {
 export function readTokenHeader(header: unknown): Reply<TokenHeader> {
   if (!isRecord(header)) return no('INVALID_OIDC_TOKEN');
   const { kid, alg, crit } = header;
-  // An extension that must be understood is not.
+  // Critical extensions are refused, because none is supported.
   if (crit !== undefined) return no('INVALID_OIDC_TOKEN');
   const algorithm = SIGNING_ALGORITHMS.find((each) => each === alg);
   if (algorithm === undefined) return no('INVALID_OIDC_TOKEN');
@@ -55,17 +55,17 @@ export function readTokenHeader(header: unknown): Reply<TokenHeader> {
   return { ok: true, value: { keyId: kid, algorithm } };
 }
 
-/** What an ID token must say to count. */
+/** Required claims of an ID token. */
 export interface Expected {
   readonly issuer: string;
   readonly audience: string;
-  /** The claim that holds the player's name; null where there is none. */
+  /** The claim with the player's name; null without one. */
   readonly nameClaim: string | null;
 }
 
 interface Player {
   readonly subject: string;
-  /** 1 to 32 characters, or null when the token has none that will do. */
+  /** 1 to 32 characters; null when the token has no valid name. */
   readonly name: string | null;
 }
 
@@ -89,10 +89,10 @@ export function checkClaims(claims: unknown, expected: Expected, nowMs: number):
 const isTime = (value: unknown): value is number =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0;
 
-/** What PostgreSQL does not hold: NUL and halves of characters. */
+/** Characters that PostgreSQL cannot store: NUL and unpaired surrogates. */
 const UNKEPT = /[\0\p{Cs}]/u;
 
-/** A provider's name for a player, as it may be kept. */
+/** Whether a provider's id for a player can be stored. */
 export function isExternalId(text: string): boolean {
   return (
     text !== '' && !UNKEPT.test(text) && [...text].length <= IDENTITY_LIMITS.external_user_id_characters_max

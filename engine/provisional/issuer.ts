@@ -19,7 +19,7 @@ function parsed(text: string): URL | null {
   return URL.canParse(text) ? new URL(text) : null;
 }
 
-/** Why a host is none that the public can reach; null when it may be. `URL` has already spelt numbers as addresses. */
+/** Why a host is not public; null when it may be. `URL` has already rewritten numbers as addresses. */
 function hostProblem(host: string): string | null {
   if (host.startsWith('[') || IPV4.test(host)) return 'It must name a host, not an address.';
   const labels = host.split('.');
@@ -29,9 +29,9 @@ function hostProblem(host: string): string | null {
 }
 
 /**
- * Why a text may not be an issuer; null when it may.
+ * Why a text is not a valid issuer; null when it is.
  *
- * @param isPrivate The operator has allowed this origin although it is not public: its host is not asked about.
+ * @param isPrivate The operator has allowed this origin although it is not public: its host is not checked.
  * @source
  * https://docs.discord.com/developers/discord-social-sdk/development-guides/provisional-accounts/identity-providers,
  * "Issuer URL Requirements"
@@ -50,14 +50,14 @@ export function issuerProblem(text: string, isPrivate: boolean): string | null {
 export const discoveryUrl = (issuer: string): string =>
   `${issuer.endsWith('/') ? issuer.slice(0, -1) : issuer}/.well-known/openid-configuration`;
 
-/** What is needed of a discovery document. */
+/** The needed fields of a discovery document. */
 export interface Discovery {
   readonly jwksUri: string;
-  /** Those it names that count here; at least one. */
+  /** The supported ones of the named algorithms; at least one. */
   readonly algorithms: readonly SigningAlgorithm[];
 }
 
-/** Reads a discovery document; null when it is none of this issuer that would do. */
+/** Reads a discovery document; null for an unusable document or another issuer's. */
 export function readDiscovery(document: unknown, issuer: string): Discovery | null {
   if (!isRecord(document)) return null;
   const { issuer: claimed, jwks_uri: jwksUri, id_token_signing_alg_values_supported: named } = document;

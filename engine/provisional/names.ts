@@ -3,7 +3,7 @@ import { nameProblem } from '../../protocol/names.ts';
 
 const BLANK = /\s+/gu;
 
-/** A display name out of what a provider says, or null when it will not do: also when part of it is not seen. */
+/** A display name from a provider's name; null when that is not a valid name, as with invisible characters. */
 export function displayName(given: unknown): string | null {
   if (typeof given !== 'string' || given.length > 4 * IDENTITY_LIMITS.name_characters_max) return null;
   const name = given.replace(BLANK, ' ').trim();
@@ -17,10 +17,10 @@ const UNFIT = /[^a-z0-9._]/g;
 const DOTS = /\.{2,}/g;
 
 /**
- * A username of lower-case letters, digits, single dots and underscores, 2 to 32 characters: what is left of the display
- * name, and chance.
+ * A username of lower-case letters, digits, single dots and underscores, 2 to 32 characters, made of the display name
+ * and a random suffix.
  *
- * @param random At least 5 random bytes; 40 bits keep the names apart.
+ * @param random At least 5 random bytes; 40 bits keep the names distinct.
  */
 export function provisionalUsername(name: string | null, random: Uint8Array): string {
   const fit = (name ?? '').normalize('NFKD').toLowerCase().replace(UNFIT, '').replace(DOTS, '.');

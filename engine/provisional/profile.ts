@@ -1,10 +1,10 @@
 import { invalidField, type Refusal } from '../../protocol/refusal.ts';
 
-/** What a game tells of a player. */
+/** A player's profile as a game sets it. */
 export interface Profile {
   /** 1 to 1024 characters. */
   readonly username: string | null;
-  /** The game's own; never looked into. */
+  /** The game's own data; never interpreted. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
   readonly data: ProfileData | null;
 }
@@ -29,7 +29,7 @@ export const PROFILE_BYTES_MAX = 10 * 1024;
 
 const ENCODER = new TextEncoder();
 
-/** The profile after a change, or why not. */
+/** The profile after a change, or the reason for a refusal. */
 export function changeProfile(
   profile: Profile,
   change: ProfileChange,

@@ -1,15 +1,15 @@
-/** How an application's players prove who they are with one kind of provider. */
+/** How an application's players prove their identity with one kind of provider. */
 export type ProviderSettings =
   | {
       readonly type: 'OIDC';
-      /** As `iss` of its tokens has it. */
+      /** Equals `iss` of its tokens. */
       readonly issuer: string;
-      /** What `aud` of its tokens must hold. */
+      /** `aud` of its tokens must contain it. */
       readonly clientId: string;
     }
   | {
       readonly type: 'STEAM';
-      /** The game's number there. */
+      /** The game's id at Steam. */
       readonly appId: string;
       /** The publisher's web API key. */
       readonly webApiKey: string;
