@@ -3,7 +3,7 @@ import type { AuditFacts } from './facts.ts';
 import type { GuildTopic } from './topic.ts';
 
 type AuditCommands = {
-  /** Asked before the log is read from the store: the log is not part of the guild's resident state. */
+  /** Permission check before the log is read from the store; the log is not part of the guild's resident state. */
   authorizeAuditRead: { input: object; value: null };
 };
 

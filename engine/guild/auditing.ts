@@ -12,16 +12,16 @@ export interface Change {
 
 export interface AuditDraft {
   readonly actionType: AuditLogEvent;
-  /** The affected object's id; null where the platform names none. */
+  /** The affected object's id; null where the platform gives none. */
   readonly targetId: string | null;
-  /** An empty list is left out of the entry. */
+  /** An empty list is omitted from the entry. */
   readonly changes?: readonly Change[];
   readonly options?: APIAuditLogOptions;
 }
 
 export type AuditFact = Extract<GuildFact, { type: 'auditLogged' }>;
 
-/** The fact that a moderating action was written down, with the caller's `X-Audit-Log-Reason`. */
+/** The fact that adds an audit log entry, with the caller's `X-Audit-Log-Reason`. */
 export function auditEntry(env: Env, by: By, draft: AuditDraft): AuditFact {
   const entry: AuditFacts['auditLogged']['entry'] = {
     id: env.nextId(),
@@ -29,19 +29,19 @@ export function auditEntry(env: Env, by: By, draft: AuditDraft): AuditFact {
     user_id: by.userId,
     target_id: draft.targetId,
   };
-  // The wire's type ties every key to its own value type; the keys here come from the objects themselves.
+  // The wire's type ties every key to its own value type; the keys here come from the objects.
   if (draft.changes?.length) entry.changes = draft.changes as APIAuditLogChange[];
   if (draft.options) entry.options = draft.options;
   if (by.reason) entry.reason = by.reason;
   return { type: 'auditLogged', entry };
 }
 
-/** Fields that hold the hash of an image: the log names them so. */
+/** Fields that hold an image hash; the log appends `_hash` to their names. */
 const HASHED: ReadonlySet<string> = new Set(['icon', 'splash', 'discovery_splash', 'banner', 'avatar']);
 
 /**
- * The wire's list of changes between two versions of one object, in the order of `keys`; null stands for "not there",
- * as before a creation and after a deletion. Fields equal by value do not appear; null and absent count as unset.
+ * The wire's list of changes between two versions of one object, in the order of `keys`. Null stands for no object,
+ * before a creation or after a deletion. Fields equal by value do not appear; null and absent count as unset.
  *
  * @source https://docs.discord.com/developers/resources/audit-log#audit-log-change-object
  */
@@ -64,7 +64,7 @@ export function changesOf<T extends object>(
   return changes;
 }
 
-/** Equality of two values that came from JSON; the order of an object's keys does not matter. */
+/** Whether two JSON values are equal; the order of an object's keys does not matter. */
 export function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;

@@ -6,8 +6,8 @@ import { channelPermissions, guildPermissions, holds } from '../permissions/perm
 import type { Guild } from './guild.ts';
 
 /**
- * Membership, then the channel's existence and visibility, then the bits. An outsider learns nothing: a guild
- * looks unknown, a channel out of reach.
+ * Checks membership, then the channel's existence and visibility, then the bits. The refusals reveal nothing to
+ * outsiders: a guild looks unknown, a channel inaccessible.
  */
 export function forbidden(guild: Guild, authority: Authority, { nowMs, splits }: Env): Refusal | null {
   const { by, channelId, requires } = authority;

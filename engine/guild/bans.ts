@@ -14,7 +14,7 @@ import { isAbove } from './members.update.ts';
 import type { GuildTopic } from './topic.ts';
 
 type BanCommands = {
-  /** Asked before the list is read from the store. */
+  /** Permission check before the list is read from the store. */
   authorizeBanRead: { input: object; value: null };
   getBan: { input: { readonly userId: UserId }; value: Ban };
   /** Bans a user, member or not. A second ban changes nothing and is no error. */
@@ -26,8 +26,8 @@ type BanCommands = {
   };
   unbanUser: { input: { readonly userId: UserId }; value: null };
   /**
-   * Deletes what a banned user wrote. It comes after the ban, when nothing new can be written, with ids of the
-   * user's messages from the store; for a user who is not banned it is refused.
+   * Deletes a banned user's messages. It runs after the ban, so that no new message can be written, with ids of the
+   * user's messages from the store; refused for a user who is not banned.
    */
   purgeBanned: {
     input: {
@@ -101,7 +101,7 @@ export const bans: GuildTopic<BanCommands, keyof BanFacts> = {
 
 const toGuild = (t: Dispatch['t'], d: object): Dispatch => ({ t, d, to: { kind: 'guild' } });
 
-/** The owner and those not below the caller cannot be banned; nor can anyone ban themselves. */
+/** Nobody can ban the owner, themselves, or a member who is not below them. */
 function banRefusal(guild: Guild, userId: UserId, by: By): Refusal | null {
   if (guild.members.get(userId)) return isAbove(guild, by, userId) ? null : refusal('MISSING_PERMISSIONS');
   return guild.users.get(userId) ? null : refusal('UNKNOWN_USER');
@@ -137,7 +137,7 @@ function banUsers(
   return banned.length > 0 ? accepted({ banned, failed }, facts) : refused(refusal('FAILED_TO_BAN_USERS'));
 }
 
-/** One fact per channel and at most a hundred messages, as clients know them from bulk deletion. */
+/** One fact per channel and at most 100 messages, as clients expect of a bulk deletion. */
 function purgeFacts(
   messages: readonly { readonly channelId: ChannelId; readonly id: MessageId }[],
 ): GuildFact[] {

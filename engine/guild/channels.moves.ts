@@ -17,15 +17,15 @@ import type { Guild, GuildChannel } from './guild.ts';
 export interface ChannelMove {
   readonly id: ChannelId;
   readonly position?: number | null;
-  /** Absent: stays in its category. Null: out of any. */
+  /** Absent keeps the category; null removes the channel from it. */
   readonly parentId?: ChannelId | null;
-  /** Takes over the overwrites of the category it is then in. */
+  /** Copies the overwrites of the new category. */
   readonly lockPermissions?: boolean;
 }
 
 const parentOf = (channel: GuildChannel): ChannelId | null => channel.parent_id ?? null;
 
-/** One past the last of the channel's neighbours: those shown in the same list of the same category. */
+/** One past the last position among the channels of the same section and category. */
 export function nextPosition(guild: Guild, type: number, parentId: ChannelId | null): number {
   let last = -1;
   for (const channel of guild.channels.values()) {
@@ -35,7 +35,7 @@ export function nextPosition(guild: Guild, type: number, parentId: ChannelId | n
   return last + 1;
 }
 
-/** Why a channel of this type cannot be in that category. `channel` is the one that moves; null for a new one. */
+/** Why a channel of this type cannot be in the category. `channel` is the moved one; null for a new one. */
 export function parentRefusal(
   guild: Guild,
   type: number,
@@ -64,10 +64,10 @@ export function parentRefusal(
 }
 
 /**
- * Reorders channels, at most one of them into another category per request.
+ * Reorders channels. A request may move at most one of them into another category.
  *
- * Positions need MANAGE_CHANNELS in the guild or in the channel's category; a change of category needs it in the
- * channel itself and in the category it goes to.
+ * Positions require MANAGE_CHANNELS in the guild or in the channel's category; a change of category requires it in the
+ * channel itself and in the new category.
  */
 export function moveChannels(
   guild: Guild,

@@ -18,7 +18,7 @@ export interface OverwriteDraft {
   readonly deny?: string | null;
 }
 
-/** Overwrites by the id they are for. */
+/** Overwrites by the id of their role or member. */
 type ById = ReadonlyMap<string, APIOverwrite>;
 
 export const overwritesOf = (channel: GuildChannel): readonly APIOverwrite[] =>
@@ -27,7 +27,7 @@ export const overwritesOf = (channel: GuildChannel): readonly APIOverwrite[] =>
 const byId = (overwrites: readonly APIOverwrite[]): ById =>
   new Map(overwrites.map((overwrite) => [overwrite.id, overwrite]));
 
-/** The overwrites a request asks for; of two for one id the later counts. */
+/** The overwrites of a request; of two with one id the later counts. */
 export function readOverwrites(
   guild: Guild,
   drafts: readonly OverwriteDraft[],
@@ -54,7 +54,7 @@ export function readOverwrite(guild: Guild, { id, type, allow, deny }: Overwrite
   };
 }
 
-/** Equal for every id, in whatever order: a channel so equal to its category is "synced". */
+/** Equal for every id, in any order; a channel with overwrites equal to its category's is "synced". */
 export function sameOverwrites(a: readonly APIOverwrite[], b: readonly APIOverwrite[]): boolean {
   if (a.length !== b.length) return false;
   const others = byId(b);
@@ -64,7 +64,7 @@ export function sameOverwrites(a: readonly APIOverwrite[], b: readonly APIOverwr
   });
 }
 
-/** Every bit that some overwrite allows or denies in one of the lists and not in the other. */
+/** Every bit that an overwrite allows or denies in one of the lists and not in the other. */
 export function changedBits(before: readonly APIOverwrite[], after: readonly APIOverwrite[]): bigint {
   const [was, is] = [byId(before), byId(after)];
   let bits = 0n;
@@ -76,10 +76,10 @@ export function changedBits(before: readonly APIOverwrite[], after: readonly API
 }
 
 /**
- * Whether the caller may change these bits of a channel's overwrites: those it holds in the guild or in the category,
- * or any when an overwrite of the channel itself gives it MANAGE_ROLES there. To lift a denial grants as much as to
- * allow, so both count. MANAGE_ROLES itself is for administrators alone: whoever could give it to themselves would
- * then hold every other bit here.
+ * Whether the caller may change these bits of a channel's overwrites: bits that the caller holds in the guild or in the
+ * category, or any bit when an overwrite of the channel itself gives the caller MANAGE_ROLES. Lifting a denial grants
+ * as much as allowing, so both count. Only administrators may change MANAGE_ROLES itself, because a user who could take
+ * it would then hold every other bit in the channel.
  *
  * @source https://docs.discord.com/developers/resources/channel#edit-channel-permissions and
  * https://docs.discord.com/developers/resources/guild#create-guild-channel
@@ -114,7 +114,7 @@ function givesManageRoles(guild: Guild, by: By, channel: GuildChannel): boolean 
 
 const AUDITED = ['id', 'type', 'allow', 'deny'] as const;
 
-/** One audit entry for each overwrite that came, went or changed. */
+/** One audit entry for each overwrite that was added, removed or changed. */
 export function overwriteEntries(
   guild: Guild,
   env: Env,
@@ -136,7 +136,7 @@ export function overwriteEntries(
         actionType: actionOf(old, next),
         targetId: channelId,
         changes,
-        // The wire's type of the option is a string, unlike the overwrite's own.
+        // The option's wire type is a string, unlike the overwrite's own.
         options: { id, type: String(type) as '0' | '1', ...(role ? { role_name: role.name } : {}) } as object,
       }),
     );

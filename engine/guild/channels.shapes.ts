@@ -16,7 +16,7 @@ interface TagDraft {
   readonly emoji_name?: string | null;
 }
 
-/** What a request says of a channel, by the wire's names. Absent leaves it as it is; null goes back to the default. */
+/** A request's changes of a channel, by the wire's names. Absent keeps a field; null restores the default. */
 export interface ChannelDraft {
   readonly type?: number | null;
   readonly name?: string;
@@ -48,7 +48,7 @@ type Field = Exclude<
   'type' | 'name' | 'position' | 'parent_id' | 'permission_overwrites' | 'flags'
 >;
 
-/** Fields a channel always shows, with their defaults, and fields it shows only when they are set. */
+/** Fields that a channel always shows, with their defaults, and fields that it shows only when set. */
 interface Shape {
   readonly always: Readonly<Partial<Record<Field | 'last_message_id', unknown>>>;
   readonly maybe: readonly Field[];
@@ -100,21 +100,21 @@ const SHAPES: Readonly<Record<number, Shape>> = {
   [CHANNEL.GUILD_CATEGORY]: CATEGORY,
 };
 
-/** Clients show text, voice and categories in three lists; positions only compare within one. */
+/** Clients show text, voice and categories in three lists; positions are compared within one list only. */
 export function sectionOf(type: number): 'text' | 'voice' | 'category' {
   if (type === CHANNEL.GUILD_CATEGORY) return 'category';
   return VOICE_LIKE.has(type) ? 'voice' : 'text';
 }
 
-/** Types a request may create here: those this server gives a shape, announcements only with their feature. */
+/** Whether a request may create this type: one with a shape here; announcements only with their feature. */
 export function mayHaveType(guild: Guild, type: number): boolean {
   if (type === CHANNEL.GUILD_ANNOUNCEMENT) return guild.info.features.includes('NEWS');
   return Object.hasOwn(SHAPES, type);
 }
 
 /**
- * Names of text channels are written as they will be linked: lower case, dashes for spaces. Others keep their words.
- * Empty when nothing is left.
+ * Names of text channels are stored in link form: lower case, dashes for spaces. Other names keep their words. Empty
+ * when nothing is left.
  */
 function channelName(type: number, name: string): string {
   const trimmed = name.trim();
@@ -129,7 +129,7 @@ const FLAGS: Readonly<Record<number, number>> = {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The fields of a channel of this type that a draft decides, `name` and `flags` among them. */
+/** The fields of a channel of this type after a draft, `name` and `flags` among them. */
 export function shapedFields(
   guild: Guild,
   type: number,
@@ -229,7 +229,7 @@ function readTags(
   return accepted(tags);
 }
 
-/** One emoji by id or by name, the id first; null when neither is given. */
+/** One emoji by id or by name; the id wins. Null when neither is given. */
 function readReaction(draft: {
   readonly emoji_id?: string | null;
   readonly emoji_name?: string | null;

@@ -73,7 +73,7 @@ const AUDITED = [
   'position',
 ] as const;
 
-/** A union of all channels lacks the fields only some have; for comparing, any name will do. */
+/** The union of all channel types lacks fields that only some have; a comparison may use any name. */
 const comparable = (channel: GuildChannel) =>
   channel as unknown as Readonly<Record<(typeof AUDITED)[number] | 'permission_overwrites', unknown>>;
 
@@ -112,7 +112,7 @@ function createChannel(
   ]);
 }
 
-/** What a new channel starts with: what the request says, or a copy of its category's ("synced"). */
+/** Overwrites of a new channel: the request's, or a copy of its category's ("synced"). */
 function firstOverwrites(
   guild: Guild,
   draft: ChannelDraft,
@@ -171,14 +171,14 @@ function updateChannel(
   return accepted(next, updateFacts(guild, channel, next, by, env));
 }
 
-/** The only change of type there is: between text and announcements, where the guild has those. */
+/** The only possible change of type: between text and announcements, in a guild with that feature. */
 function typeRefusal(guild: Guild, channel: GuildChannel, type: number): Refusal | null {
   if (type === channel.type) return null;
   const allowed = CONVERTIBLE.has(type) && CONVERTIBLE.has(channel.type);
   return allowed && guild.info.features.includes('NEWS') ? null : refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE');
 }
 
-/** The facts that turn one version of a channel into the next: none when nothing differs. */
+/** The facts that turn one version of a channel into the next; empty when nothing differs. */
 function updateFacts(guild: Guild, before: GuildChannel, next: GuildChannel, by: By, env: Env): GuildFact[] {
   const changes = changesOf(comparable(before), comparable(next), AUDITED);
   const [was, is] = [overwritesOf(before), overwritesOf(next)];
@@ -194,7 +194,7 @@ function updateFacts(guild: Guild, before: GuildChannel, next: GuildChannel, by:
   ];
 }
 
-/** Channels whose overwrites were equal to their category's follow it. */
+/** Applies a category's overwrites to the channels that were synced with it. */
 function synced(guild: Guild, category: GuildChannel, overwrites: readonly APIOverwrite[]): GuildFact[] {
   if (category.type !== CHANNEL.GUILD_CATEGORY) return [];
   return [...guild.channels.values()]
@@ -208,7 +208,7 @@ function synced(guild: Guild, category: GuildChannel, overwrites: readonly APIOv
 
 const parentOf = (channel: GuildChannel): ChannelId | null => channel.parent_id ?? null;
 
-/** Names of the guild's settings that point at a channel. */
+/** Settings of the guild that name a channel. */
 const POINTERS = [
   'afk_channel_id',
   'system_channel_id',
@@ -295,7 +295,7 @@ function replaceOverwrites(
   return accepted(null, updateFacts(guild, channel, next, by, env));
 }
 
-/** Channels a caller may see, each section by position. The server itself sees all. */
+/** The channels that a caller may see, each section by position. The server itself sees all. */
 function listChannels(
   guild: Guild,
   { withLinking = false }: ChannelCommands['listChannels']['input'],
@@ -334,7 +334,10 @@ function applyChannelDeleted(guild: Guild, fact: ChannelFacts['channelDeleted'])
   touchAudiences(guild);
 }
 
-/** Sessions that gain sight of the channel receive CHANNEL_CREATE, those that lose it CHANNEL_DELETE, the others an update. */
+/**
+ * Sessions that gain sight of the channel receive CHANNEL_CREATE, sessions that lose it CHANNEL_DELETE, all others an
+ * update.
+ */
 function updateDispatches(guild: Guild, channel: GuildChannel, before: Sight | null): Dispatch[] {
   const update = (to: Dispatch['to']): Dispatch => ({ t: 'CHANNEL_UPDATE', d: channel, to });
   const changes = visibilityChanges(guild, before);
@@ -345,7 +348,7 @@ function updateDispatches(guild: Guild, channel: GuildChannel, before: Sight | n
   return [...dispatchesOf(changes), ...(kept.length > 0 ? [update({ kind: 'users', userIds: kept })] : [])];
 }
 
-/** Channels and who may do what in them. */
+/** Channels and their overwrites. */
 export const channels: GuildTopic<ChannelCommands, keyof ChannelFacts> = {
   commands: {
     listChannels: { decide: listChannels },

@@ -17,13 +17,13 @@ export interface Word {
   readonly again?: boolean;
 }
 
-/** Numbers of users who are offline that a guild remembers beyond its online ones: late words are seconds late. */
+/** Update numbers kept beyond those of online users: a late update arrives only seconds late. */
 const NUMBERS_MAX = 4096;
 
 /** Commands whose facts are never stored: they end with the process. */
 type EphemeralCommands = {
   startTyping: { input: { readonly channelId: ChannelId }; value: null };
-  /** The merged presence of all the user's sessions; `null`: offline. Nothing happens when it is as before. */
+  /** The merged presence of all the user's sessions; null for offline. An equal presence changes nothing. */
   setPresence: { input: { readonly userId: UserId; readonly presence: Presence | null } & Word; value: null };
 };
 
@@ -86,7 +86,7 @@ export const ephemeral: GuildTopic<EphemeralCommands, 'typingStarted' | 'presenc
         apply: ({ presenceNumbers: numbers, presences }, { userId, n }) => {
           numbers.delete(userId);
           numbers.set(userId, n);
-          // The longest ago first.
+          // The least recently updated first.
           for (const oldest of numbers.keys()) {
             if (numbers.size <= presences.size + NUMBERS_MAX) break;
             numbers.delete(oldest);
@@ -105,7 +105,7 @@ function presenceUpdate(guild: Guild, userId: UserId, presence: Presence): Gatew
     activities: [...presence.activities],
     client_status: presence.client_status,
   };
-  // The type package spells the words of a status as an enumeration; they are the same words.
+  // The type package spells the status values as an enumeration; the strings are the same.
   return update as GatewayPresenceUpdate;
 }
 

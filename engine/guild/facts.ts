@@ -15,7 +15,7 @@ import type {
 } from './guild.ts';
 
 /**
- * Everything that can happen to a guild, by topic. A fact carries whole new objects in the wire's shape, so that
+ * Everything that can happen to a guild, by topic. A fact carries complete new objects in the wire's shape, so that
  * `apply`, the dispatches and the tables need nothing else.
  */
 export type InfoFacts = {
@@ -38,7 +38,7 @@ export type ChannelFacts = {
 export type RoleFacts = {
   roleCreated: { readonly role: APIRole };
   roleUpdated: { readonly role: APIRole };
-  /** `storage` and `apply` also take the role away from the members and overwrites that name it. */
+  /** `storage` and `apply` also remove the role from the members and overwrites that name it. */
   roleDeleted: { readonly roleId: RoleId };
 };
 
@@ -65,7 +65,7 @@ export type MessageFacts = {
   messageCreated: {
     readonly message: StoredMessage;
     readonly nonce: string | number | null;
-    /** What the dispatch and the answer add: the author's member, the replied-to message. */
+    /** Additions for the dispatch and the reply: the author's member, the replied-to message. */
     readonly referenced: StoredMessage | null;
     readonly enforceNonce: boolean;
   };
@@ -80,7 +80,7 @@ export type MessageFacts = {
   messageUnpinned: {
     readonly channelId: ChannelId;
     readonly messageId: MessageId;
-    /** Unix milliseconds of the channel's newest remaining pin; null when none is left. */
+    /** Unix milliseconds of the channel's newest remaining pin; null without one. */
     readonly lastPinMs: number | null;
   };
 };
@@ -122,11 +122,11 @@ export type StageFacts = {
   stageInstanceDeleted: { readonly stage: StageInstance };
 };
 
-/** Never stored: what a voice channel has only while it lives. */
+/** Never stored: state of a voice channel that ends with the process. */
 export type VoiceChannelFacts = {
-  /** `status` null: taken away. */
+  /** A null `status` removes it. */
   voiceStatusChanged: { readonly channelId: ChannelId; readonly status: string | null };
-  /** Unix milliseconds at which the first member joined; null: the last one left. */
+  /** Unix milliseconds at which the first member joined; null after the last one left. */
   voiceStartChanged: { readonly channelId: ChannelId; readonly startedMs: number | null };
   soundPlayed: { readonly channelId: ChannelId; readonly userId: UserId; readonly sound: DefaultSound };
 };
@@ -134,7 +134,7 @@ export type VoiceChannelFacts = {
 /** Never stored. */
 export type EphemeralFacts = {
   typingStarted: { readonly channelId: ChannelId; readonly userId: UserId; readonly atMs: number };
-  /** `presence` null: went offline. */
+  /** Null when the user went offline. */
   presenceChanged: { readonly userId: UserId; readonly presence: GatewayPresenceUpdate | null };
   /** The number of the latest update of the user's presence. */
   presenceHeard: { readonly userId: UserId; readonly n: number };

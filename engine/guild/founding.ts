@@ -21,7 +21,7 @@ interface NewChannel {
   readonly type: number;
 }
 
-/** Fields that may be chosen when a guild is made. */
+/** Fields that can be chosen when a guild is created. */
 export type GuildChoice = Pick<
   GuildInfo,
   | 'icon'
@@ -40,14 +40,14 @@ const FIRST_CHANNELS: readonly NewChannel[] = [
   { name: 'General', type: CHANNEL.GUILD_VOICE },
 ];
 
-/** There is nothing to buy here, so what boosts would unlock is open from the start. */
+/** Nothing is sold here, so features that boosts unlock are enabled from the start. */
 const FEATURES = ['ANIMATED_BANNER', 'ANIMATED_ICON', 'BANNER', 'INVITE_SPLASH', 'NEWS', 'ROLE_ICONS'];
 
 type GuildCreated = Extract<GuildFact, { type: 'guildCreated' }>;
 
 /**
- * The fact that a guild was founded: @everyone (whose id is the guild's), the owner as its first member, and the
- * channels, each below the category before it. The first text channel greets those who join.
+ * The fact that creates a guild: @everyone (whose id is the guild's), the owner as its first member, and the channels,
+ * each below the category before it. The first text channel gets the join messages.
  *
  * @param nowMs Unix milliseconds.
  */
@@ -59,7 +59,7 @@ export function newGuild(founding: {
   readonly nowMs: number;
   readonly nextId: () => FreshId;
   readonly channels?: readonly NewChannel[];
-  /** What the founder has chosen; the rest is as every guild begins. */
+  /** Fields chosen by the founder; the others get their defaults. */
   readonly chosen?: Partial<GuildChoice>;
 }): GuildCreated {
   const { id, nowMs } = founding;
@@ -101,7 +101,7 @@ function firstChannels(
   });
 }
 
-/** The role everyone holds, its permissions this server's default. */
+/** The role that every member has, with this server's default permissions. */
 const everyone = (guildId: GuildId): APIRole => ({
   id: everyoneRoleOf(guildId),
   name: '@everyone',

@@ -14,19 +14,19 @@ import type { AudienceList, Recipient } from '../fanout/body.ts';
 /**
  * State of the guild aggregate on its owning shard.
  *
- * Roles, channels, and everything ephemeral are resident. Members, messages, bans and invites are a bounded
- * window on the database: what a command needs is read into the window before the command is decided
- * (`needs`), members that have a session stay in it, and the rest is evicted when no commit depends on it.
+ * Roles, channels, and everything ephemeral are resident. Members, messages, bans and invites are a bounded window on
+ * the database: rows that a command needs are read into the window before the command is decided (`needs`). Members
+ * with a session stay in the window; other rows are evicted when no commit depends on them.
  *
- * Every object in here is an immutable value in the wire's own shape: `apply` replaces it, never edits it.
- * That is what lets a dispatch be encoded after later commands have already been applied.
+ * Every object in it is an immutable value in the wire's own shape: `apply` replaces it and never mutates it, so that a
+ * dispatch can be encoded after later commands have been applied.
  */
 export interface Guild {
   readonly id: GuildId;
   info: GuildInfo;
   readonly roles: Map<RoleId, APIRole>;
   readonly channels: Map<ChannelId, GuildChannel>;
-  /** The window on members. `null` is the knowledge that the user is not a member. */
+  /** Window on members. `null`: known not to be a member. */
   readonly members: Map<UserId, Member | null>;
   memberCount: number;
   /** Window on messages, by message id. `null`: known not to exist. */
@@ -35,26 +35,29 @@ export interface Guild {
   readonly bans: Map<UserId, Ban | null>;
   /** Window on invites, by code. `null`: known not to exist. */
   readonly invites: Map<string, Invite | null>;
-  /** Window on users who are not members (mentioned, banned, invited). `null`: no such user. */
+  /** Window on users who are not members (mentioned, banned, invited). `null`: known not to exist. */
   readonly users: Map<UserId, APIUser | null>;
-  /** Presence of the users that are online here; absent is offline. */
+  /** Presences of the guild's online users; an offline user has none. */
   readonly presences: Map<UserId, GatewayPresenceUpdate>;
   /** Among shards: the number of the latest presence update of a user; least recently updated first. */
   readonly presenceNumbers: Map<UserId, number>;
   readonly voiceStates: Map<UserId, GatewayVoiceState>;
-  /** What voice channels have only while they live; absent is nothing. Never on the channel object. */
+  /** State of voice channels that ends with the process; absent without any. Never on the channel object. */
   readonly liveVoice: Map<ChannelId, LiveVoiceChannel>;
-  /** What is on in the stage channels, at most one each. Resident, as the channels are. */
+  /** Instances of the stage channels, at most one each. Resident like the channels. */
   readonly stageInstances: Map<ChannelId, StageInstance>;
   /** Sessions that receive this guild's dispatches, by session id. */
   readonly subscribers: Map<string, Recipient>;
-  /** How many sessions each subscribed user has: those members stay in the window. */
+  /** Sessions per subscribed user; members with sessions stay in the window. */
   readonly sessionCounts: Map<UserId, number>;
-  /** Memo of `engine/fanout/audience.ts`; cleared by `touchAudiences` whenever who-sees-what may have changed. */
+  /**
+   * Memo of `engine/fanout/audience.ts`; `touchAudiences` clears it whenever a user's view of a channel may have
+   * changed.
+   */
   readonly audiences: Map<string, AudienceList>;
-  /** Window on the pins of channels, as `Messages` has it. */
+  /** Window on the pins of channels; see `Messages`. */
   readonly pins: Map<ChannelId, ReadonlyMap<MessageId, number>>;
-  /** Window on who has reacted, as `Reacted` has it. */
+  /** Window on users' reactions; see `Reacted`. */
   readonly reacted: Map<string, boolean>;
   /** The guild is deleted: it answers no command, and only the audience of GUILD_DELETE is read from it. */
   gone: boolean;
@@ -82,7 +85,9 @@ export interface StageInstance {
   readonly guild_scheduled_event_id: null;
 }
 
-/** The guild object of the wire without what is kept beside it (roles, channels, members, emojis, stickers). */
+/**
+ * The guild object of the wire without parts that are stored separately (roles, channels, members, emojis, stickers).
+ */
 export interface GuildInfo {
   readonly id: GuildId;
   readonly name: string;
@@ -122,7 +127,7 @@ export interface GuildInfo {
   readonly nsfw_level: number;
 }
 
-/** A channel in the wire's shape; `permission_overwrites`, `position` and `guild_id` are always there. */
+/** A channel in the wire's shape; `permission_overwrites`, `position` and `guild_id` are always present. */
 export type GuildChannel = APIGuildChannel<GuildChannelType> & {
   readonly id: ChannelId;
   readonly guild_id: GuildId;
@@ -145,20 +150,20 @@ export interface Invite {
   readonly inviter: APIUser | null;
   readonly created_at: string;
   readonly expires_at: string | null;
-  /** Seconds; 0 is for ever. */
+  /** Seconds; 0 for an invite that never expires. */
   readonly max_age: number;
-  /** 0 is without limit. */
+  /** 0 for no limit. */
   readonly max_uses: number;
   readonly uses: number;
   readonly temporary: boolean;
   readonly role_ids?: readonly RoleId[];
-  /** Who alone may take it up; the server's own, not shown. Absent: anyone. */
+  /** The only users who may accept it; known to the server only. Absent: anyone may. */
   readonly target_user_ids?: readonly UserId[];
 }
 
 /**
- * A message as it is stored: the wire's object without what depends on who looks (`me` of reactions) and with
- * reactions as counts. Users in it (author, mentions) are as they were when it was written.
+ * A message as it is stored: the wire's object without fields that depend on the reader (`me` of reactions) and with
+ * reactions as counts. Its users (author, mentions) are as they were when it was written.
  */
 export type StoredMessage = Omit<
   APIMessage,
@@ -173,15 +178,15 @@ export type StoredMessage = Omit<
   readonly reactions: readonly ReactionCount[];
   /** Unix milliseconds of the pin; null when not pinned. */
   readonly pinned_ms: number | null;
-  /** Stored files that go when the message does; the server's own, never shown. Absent: none. */
+  /** Stored files that are deleted with the message; never sent. Absent without any. */
   readonly files?: readonly StoredFile[];
-  /** What a game says of its user's message. */
+  /** Metadata that a game set on its user's message. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** What the application's moderation says of it; gone with the next edit. */
+  /** Metadata from the application's moderation; the next edit removes it. */
   readonly moderation_metadata?: Readonly<Record<string, string>>;
 };
 
-/** Names a file of a channel: the two last parts of its path. */
+/** Names a file of a channel: the last two parts of its path. */
 export interface StoredFile {
   readonly id: string;
   readonly filename: string;
@@ -190,7 +195,7 @@ export interface StoredFile {
 }
 
 export interface ReactionCount {
-  /** `name` of a Unicode emoji, or `name:id` of a custom one: the route's own form. */
+  /** `name` of a Unicode emoji, or `name:id` of a custom one, as in the route. */
   readonly key: string;
   readonly emoji: { readonly id: string | null; readonly name: string | null; readonly animated?: boolean };
   readonly count: number;

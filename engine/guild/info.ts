@@ -19,7 +19,7 @@ import type { GuildTopic } from './topic.ts';
 import { sightOf, visibilityDiff } from './visibility.ts';
 import { voiceEnds } from './voice.states.ts';
 
-/** What a request says of a guild, by the wire's names; images are hashes already. Absent leaves a field as it is. */
+/** A request's changes of a guild, by the wire's names; images are hashes already. An absent field stays as it is. */
 export interface GuildDraft {
   readonly name?: string;
   readonly description?: string | null;
@@ -56,7 +56,7 @@ export interface MyGuild {
   readonly icon: string | null;
   readonly banner: string | null;
   readonly owner: boolean;
-  /** What the caller may do in the guild as a whole, overwrites aside. */
+  /** The caller's permissions in the guild, without channel overwrites. */
   readonly permissions: string;
   readonly features: readonly string[];
   readonly approximate_member_count?: number;
@@ -73,7 +73,7 @@ type InfoCommands = {
   deleteGuild: { input: { readonly memberIds: readonly UserId[] }; value: null };
 };
 
-/** What null means for a field that cannot be null: back to how guilds begin. */
+/** Null for a field that cannot be null restores its default. */
 const DEFAULTS = {
   region: 'local',
   verification_level: 0,
@@ -87,7 +87,7 @@ const DEFAULTS = {
 
 const NULLABLE = ['description', 'icon', 'home_header'] as const;
 
-/** Images that show only where the guild has the feature; without it the platform leaves them as they are. */
+/** Images that require a feature; without it the platform leaves them unchanged. */
 const IMAGE_FEATURES = {
   splash: 'INVITE_SPLASH',
   discovery_splash: 'DISCOVERABLE',
@@ -102,7 +102,7 @@ const CHANNEL_FIELDS = [
   'public_updates_channel_id',
 ] as const;
 
-/** Features a request can switch, and what it takes. The others are the operator's. */
+/** Features that a request can switch, and the permission for it. Only the operator switches the others. */
 const SWITCHABLE: Readonly<Record<string, bigint>> = {
   COMMUNITY: P.ADMINISTRATOR,
   DISCOVERABLE: P.ADMINISTRATOR,
@@ -154,7 +154,7 @@ function myGuild(
   return accepted({ id, name, icon, banner, owner, permissions, features, ...counts });
 }
 
-/** Fields of the guild that a preview shows beside its counts. */
+/** Fields of the guild that a preview shows besides its counts. */
 const PREVIEWED = [
   'id',
   'name',
@@ -210,7 +210,7 @@ function statedFields(guild: Guild, draft: GuildDraft): Partial<GuildInfo> {
   return stated;
 }
 
-/** A request lists all the features it wants; those it cannot switch stay as they are, whatever it lists. */
+/** A request lists all wanted features; those that requests cannot switch stay as they are. */
 function featuresOf(
   guild: Guild,
   draft: GuildDraft,
@@ -231,14 +231,14 @@ function featuresOf(
   return accepted(sameValue([...next], has) ? has : [...next]);
 }
 
-/** Every channel a request names must be one of the guild's, and of a kind that serves. */
+/** Every channel that a request names must be one of the guild's and of a suitable type. */
 function channelsRefusal(guild: Guild, draft: GuildDraft): Refusal | null {
   for (const key of CHANNEL_FIELDS) {
     const id = draft[key];
     if (!id) continue;
     const channel = guild.channels.get(id);
     if (!channel) return refusal('UNKNOWN_CHANNEL');
-    // The AFK channel is one to sit in; all others are written in.
+    // The AFK channel is a voice channel; all others are text channels.
     const serves =
       key === 'afk_channel_id' ? channel.type === CHANNEL.GUILD_VOICE : TEXT_LIKE.has(channel.type);
     if (!serves) {
@@ -252,7 +252,7 @@ function channelsRefusal(guild: Guild, draft: GuildDraft): Refusal | null {
   return null;
 }
 
-/** A community guild needs a place for its rules and one for the platform's notices: neither may be taken away. */
+/** A community guild requires a rules channel and a channel for the platform's notices: neither can be removed. */
 function communityRefusal(guild: Guild, next: GuildInfo): Refusal | null {
   if (!next.features.includes('COMMUNITY')) return null;
   const had = guild.info.features.includes('COMMUNITY');
@@ -277,7 +277,7 @@ function applyGuildUpdated(guild: Guild, fact: InfoFacts['guildUpdated']): void 
   if (!sameOwner) touchAudiences(guild);
 }
 
-/** The guild itself: its name, its looks, its settings. */
+/** The guild itself: its name, its images, its settings. */
 export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
   commands: {
     getGuild: { repeatable: true, decide: getGuild },

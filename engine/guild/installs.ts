@@ -16,13 +16,13 @@ import type { GuildTopic } from './topic.ts';
 
 type InstallCommands = {
   /**
-   * Adds an application's bot with a role of its own, which nobody edits by hand. Of the permissions asked for it gets
-   * those that the caller holds. A bot that is there already gets the role as it is asked for now.
+   * Adds an application's bot with a managed role of its own. The role gets those requested permissions that the caller
+   * holds. For a bot that is a member already, the role is replaced by the new request.
    */
   installBot: {
     input: {
       readonly botId: UserId;
-      /** Of the role: the application's. */
+      /** Name of the role: the application's. */
       readonly name: string;
       /** Decimal. */
       readonly permissions: string;
@@ -30,8 +30,9 @@ type InstallCommands = {
     value: { readonly added: boolean };
   };
   /**
-   * Adds a user with a new role of exactly these permissions (decimal), or gives a member the role. Role and membership are one
-   * decision: a refusal of either leaves neither. For the operator; the audit log names the owner of the guild.
+   * Adds a user with a new role of exactly these permissions (decimal), or gives a member the role. Role and membership
+   * are one decision: a refusal of either creates neither. For the operator; the audit log names the owner of the
+   * guild.
    */
   joinWithRole: {
     input: { readonly userId: UserId; readonly name: string; readonly permissions: string };
@@ -97,7 +98,7 @@ function installBot(
   return accepted({ added: !already }, facts);
 }
 
-/** Null for a bot that asks for nothing: it needs no role. */
+/** Null for a bot without requested permissions: it needs no role. */
 function newRole(
   guild: Guild,
   { botId, name, granted }: { botId: UserId; name: string; granted: string },

@@ -1,12 +1,12 @@
 import type { APIRole } from '../../protocol/objects.ts';
 import type { Guild, Invite } from './guild.ts';
 
-/** An invite as answers show it: the spec's GuildInviteResponse. */
+/** An invite as replies show it: the spec's GuildInviteResponse. */
 export type InviteObject = { readonly type: 0; readonly code: string } & Readonly<Record<string, unknown>>;
 
 /**
- * An invite with what it leads to. `metadata` adds how often and how long it serves, which is not for everyone;
- * `counts` adds how many members there are and how many of them are online.
+ * An invite with its guild and channel. `metadata` adds uses and limits, which not everyone may see; `counts` adds the
+ * numbers of members and of online members.
  */
 export function inviteObject(
   guild: Guild,

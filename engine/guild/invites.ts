@@ -18,19 +18,19 @@ import type { GuildTopic } from './topic.ts';
 
 export interface CreateInvite {
   readonly channelId: ChannelId;
-  /** From a random source; unused so far. */
+  /** A random code that is not in use. */
   readonly code: string;
-  /** Seconds; 0 is for ever. */
+  /** Seconds; 0 for an invite that never expires. */
   readonly maxAgeSec: number;
-  /** 0 is without limit. */
+  /** 0 for no limit. */
   readonly maxUses: number;
   readonly temporary: boolean;
   readonly roleIds: readonly RoleId[];
-  /** Only these may take it up; absent: anyone. */
+  /** The only users who may accept it; absent: anyone may. */
   readonly targetUserIds?: readonly UserId[];
-  /** Code of an invite that may be given out again instead, where the caller does not insist on a new one. */
+  /** Code of an invite that may be returned instead, when the caller does not insist on a new one. */
   readonly reuse: string | null;
-  /** Invites the guild has; read from the store, so the bound is met to within what happens at the same time. */
+  /** Number of the guild's invites, from the store; concurrent creations may exceed the bound slightly. */
   readonly inviteCount: number;
   /** Codes of expired invites as the store knows them; this command removes them. */
   readonly expired: readonly string[];
@@ -38,18 +38,18 @@ export interface CreateInvite {
 
 type InviteCommands = {
   createInvite: { input: CreateInvite; value: InviteObject };
-  /** Asked before a channel's invites are read from the store. */
+  /** Permission check before a channel's invites are read from the store. */
   authorizeChannelInvites: {
     input: { readonly channelId: ChannelId };
     value: { readonly guildId: GuildId };
   };
   authorizeGuildInvites: { input: object; value: null };
-  /** Puts stored invites into the wire's shape, each with as much of it as the caller may see. */
+  /** Converts stored invites to the wire's shape, each with the fields that the caller may see. */
   presentInvites: { input: { readonly invites: readonly Invite[] }; value: readonly InviteObject[] };
-  /** For anyone who knows the code; the server itself asks on their behalf. */
+  /** For anyone who knows the code; the server itself calls it for the user. */
   resolveInvite: { input: { readonly code: string; readonly withCounts: boolean }; value: InviteObject };
   revokeInvite: { input: { readonly code: string }; value: InviteObject };
-  /** The server itself asks on behalf of a user, who is not a member yet. `added`: has become one now. */
+  /** The server itself calls it for a user who is not a member yet. `added`: this call made the user a member. */
   acceptInvite: {
     input: { readonly code: string; readonly userId: UserId };
     value: { readonly invite: InviteObject; readonly member: Member; readonly added: boolean };
@@ -146,15 +146,15 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
   },
 };
 
-/** The invite, unless there is none or its time is over: an expired one stays stored for a while, but serves nobody. */
+/** The invite, unless it is unknown or expired: an expired invite stays stored for a while, but cannot be used. */
 function live(guild: Guild, code: string, env: Env): Invite | null {
   const invite = guild.invites.get(code);
-  // With its channel an invite goes too, but one may have been on its way from the store just then.
+  // An invite is deleted with its channel, but one may just have been loaded from the store.
   if (!invite || !guild.channels.has(invite.channel_id)) return null;
   return invite.expires_at !== null && Date.parse(invite.expires_at) <= env.nowMs ? null : invite;
 }
 
-/** Who may revoke an invite also sees its metadata. */
+/** Whether the caller may revoke the invite, and so see its metadata. */
 function manages(guild: Guild, invite: Invite, by: By, env: Env): boolean {
   if (bitsOf(guild, by, env.nowMs) & P.MANAGE_GUILD) return true;
   const channel = guild.channels.get(invite.channel_id);
@@ -201,7 +201,7 @@ function createInvite(guild: Guild, input: CreateInvite, by: By, env: Env): Outc
   ]);
 }
 
-/** Those of the codes that are invites and really over. */
+/** The deletions of those codes whose invites have really expired. */
 function expiries(guild: Guild, codes: readonly string[], env: Env): GuildFact[] {
   return codes.flatMap((code) => {
     const invite = guild.invites.get(code);
@@ -210,7 +210,7 @@ function expiries(guild: Guild, codes: readonly string[], env: Env): GuildFact[]
   });
 }
 
-/** Whether an invite is what the caller asks for, so that it can be given out again. */
+/** Whether an invite matches the request, so that it can be returned again. */
 const alike = (invite: Invite, input: CreateInvite, by: By): boolean =>
   invite.channel_id === input.channelId &&
   invite.inviter?.id === by.userId &&
@@ -237,7 +237,7 @@ function acceptInvite(
   if (user.bot) return refused(refusal('BOTS_CANNOT_USE_THIS_ENDPOINT'));
   const no = admissionRefusal(guild, userId);
   if (no) return refused(no);
-  // A role that has gone, or has become managed, since the invite was made is not worth a refusal.
+  // A role that was deleted or became managed since is skipped; that is no reason to refuse.
   const roles = (invite.role_ids ?? []).filter((id) => guild.roles.get(id)?.managed === false);
   const member = newMember({ user, roles }, env.nowMs);
   const uses = invite.uses + 1;

@@ -4,11 +4,11 @@ import { P } from '../../protocol/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 import { linkedLobbyOf } from './lobbylinks.ts';
 
-/** What who links a channel must hold in it. */
+/** Permissions in a channel that linking it requires. */
 const LINKING = P.MANAGE_CHANNELS | P.VIEW_CHANNEL | P.SEND_MESSAGES;
 const READING_AND_WRITING = P.VIEW_CHANNEL | P.SEND_MESSAGES;
 
-/** What a channel says besides to a game that looks for one to link its lobby to. */
+/** Additional fields of a channel for a game that looks for one to link its lobby to. */
 interface Linkable {
   readonly is_linkable: boolean;
   /** Whether every member may read and write there, so that a linked lobby reveals nothing to its members. */
@@ -16,7 +16,7 @@ interface Linkable {
 }
 
 /**
- * Whether the channel can be linked by someone who holds `bits` there.
+ * Whether a caller with `bits` in the channel can link it.
  *
  * @source https://docs.discord.com/developers/discord-social-sdk/development-guides/linked-channels,
  * "Channel Requirements"; https://docs.discord.food/resources/channel#channel-object
@@ -29,7 +29,7 @@ export function linkable(guild: Guild, channel: GuildChannel, bits: bigint): Lin
   };
 }
 
-/** True when @everyone has the bits in the end and no overwrite takes one from anybody. */
+/** True when @everyone has the bits in the channel and no overwrite denies one to anybody. */
 function isForEveryone(guild: Guild, channel: GuildChannel): boolean {
   let held = BigInt(guild.roles.get(everyoneRoleOf(guild.id))?.permissions ?? '0');
   for (const { id, allow, deny } of channel.permission_overwrites ?? []) {

@@ -27,17 +27,17 @@ export interface LinkedLobby {
 }
 
 type LobbyLinkCommands = {
-  /** On behalf of the user who links; the bits are demanded by the authority. */
+  /** Called for the user who links; the authority requires the bits. */
   linkChannel: {
     input: {
       readonly channelId: ChannelId;
       readonly link: LinkedLobby;
-      /** A lobby that this channel names and that knows nothing of it: it makes room. */
+      /** A lobby that this channel names although the lobby is not linked to it; its link is replaced. */
       readonly stale: ChannelId | null;
     };
     value: GuildChannel;
   };
-  /** `lobbyId`: only if it is linked to that one; null: to whichever. */
+  /** `lobbyId` restricts the command to a link to that lobby; null unlinks any. */
   unlinkChannel: {
     input: { readonly channelId: ChannelId; readonly lobbyId: ChannelId | null };
     value: GuildChannel;
@@ -94,8 +94,8 @@ function unlinkChannel(
 }
 
 /**
- * Lobby members need not be members of the guild: who links a channel opens it to the lobby. Banned and silenced
- * people stay so. Nobody is notified by what is said elsewhere.
+ * Lobby members need not be members of the guild: linking a channel opens it to the lobby. Bans and time-outs still
+ * apply. Messages from the lobby notify nobody.
  */
 function writeFromLobby(
   guild: Guild,
@@ -119,7 +119,7 @@ function writeFromLobby(
   ]);
 }
 
-/** Channels that are linked to lobbies. */
+/** Links between channels and lobbies. */
 export const lobbyLinks: GuildTopic<LobbyLinkCommands, never> = {
   commands: {
     linkChannel: { decide: linkChannel },
@@ -141,7 +141,7 @@ export interface LinkNews {
   readonly news:
     | ChannelMessageNews
     | { readonly kind: 'changed'; readonly channel: GuildChannel }
-    /** The channel is gone. */
+    /** The channel was deleted. */
     | { readonly kind: 'gone' };
 }
 
@@ -154,7 +154,7 @@ const TOLD: ReadonlySet<string> = new Set([
   'CHANNEL_DELETE',
 ]);
 
-/** What a dispatch of the guild means to the lobby of its channel. Cost for others: a look-up or two. */
+/** Changes that a dispatch of the guild means for its channel's lobby. Other dispatches cost one or two lookups. */
 export function linkNews(guild: Guild, { t, d, to }: Dispatch): readonly LinkNews[] {
   if (to.kind !== 'channel' || !TOLD.has(t)) return [];
   const { channelId } = to;
@@ -190,12 +190,12 @@ function newsOf(t: string, d: object, link: LinkedLobby): LinkNews['news'][] {
       return ids.map((messageId) => ({ kind: 'deleted', messageId }));
   }
   const message = d as ChannelMessage;
-  // What came from the lobby does not go back there.
+  // Messages from the lobby are not sent back to it.
   if (message.application_id === link.application_id) return [];
   return [{ kind: t === 'MESSAGE_CREATE' ? 'created' : 'updated', message }];
 }
 
-/** The lobbies of a guild that ends. */
+/** The end of each of the deleted guild's links. */
 export const linksEnded = (guild: Guild): LinkNews[] =>
   [...guild.channels.values()].flatMap((channel) => {
     const link = linkedLobbyOf(channel);

@@ -7,9 +7,9 @@ import type { Member } from './guild.ts';
 interface FoundMembers {
   readonly guildId: GuildId;
   readonly members: readonly Member[];
-  /** Asked for by id and not members. */
+  /** Ids from the request without a member. */
   readonly notFound: readonly string[];
-  /** Where to look up presences; null when they were not asked for. */
+  /** Source of presences; null when they were not requested. */
   readonly presences: ReadonlyMap<UserId, GatewayPresenceUpdate> | null;
   readonly nonce: string | null;
 }
@@ -25,7 +25,7 @@ export interface MembersChunk {
   readonly nonce?: string;
 }
 
-/** How many chunks so many members take. There is always one, because an empty answer is an answer. */
+/** Number of chunks for a number of members; at least one, because an empty result is also sent. */
 export const chunkCountOf = (memberCount: number): number =>
   Math.max(1, Math.ceil(memberCount / LIMITS.member_chunk_max));
 

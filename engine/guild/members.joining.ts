@@ -11,7 +11,7 @@ import type { Guild, Member } from './guild.ts';
 import { ownRole, roleEnd } from './roles.ts';
 import { leftVoice } from './voice.states.ts';
 
-/** What a new member may start with; everything else of a member has one first value. */
+/** Initial values that a join may set; all other fields have fixed ones. */
 interface NewMember {
   readonly user: APIUser;
   readonly nick?: string | null;
@@ -20,7 +20,7 @@ interface NewMember {
   readonly deaf?: boolean;
 }
 
-/** A member who joins now, with every field the wire requires. */
+/** A member who joins now, with every field that the wire requires. */
 export function newMember(from: NewMember, nowMs: number): Member {
   return {
     user: from.user,
@@ -38,13 +38,13 @@ export function newMember(from: NewMember, nowMs: number): Member {
   };
 }
 
-/** Why a user may not become a member at all, by whatever door. */
+/** Why a user may not become a member by any means; null when allowed. */
 export function admissionRefusal(guild: Guild, userId: UserId): Refusal | null {
   if (guild.bans.get(userId)) return refusal('USER_BANNED');
   return guild.memberCount >= guild.info.max_members ? refusal('MAXIMUM_MEMBERS') : null;
 }
 
-/** What a join means: the member, and the greeting where the guild wants one. */
+/** The facts of a join: the member, and the join message where the guild has one. */
 export function joinFacts(guild: Guild, member: Member, env: Env, temporary = false): GuildFact[] {
   const facts: GuildFact[] = [{ type: 'memberAdded', member, ...(temporary ? { temporary } : {}) }];
   const channelId = guild.info.system_channel_id;
@@ -54,8 +54,8 @@ export function joinFacts(guild: Guild, member: Member, env: Env, temporary = fa
 }
 
 /**
- * What leaving means, by whatever cause: out of voice first, so that nobody is left in a channel as a ghost. The role
- * that a bot was installed with goes with it: nobody else can take a managed role away.
+ * The facts of leaving for any reason: voice first, so that no voice state of a non-member remains. A bot's own role is
+ * deleted too, as nobody else can delete a managed role.
  */
 export function leaveFacts(guild: Guild, member: Member): GuildFact[] {
   const userId = member.user.id;

@@ -27,7 +27,7 @@ import {
 import type { GuildTopic } from './topic.ts';
 import { sightOf, visibilityDiff } from './visibility.ts';
 
-/** A new member as a bot or the operator adds it; every field but the user needs its own permission. */
+/** A new member as a bot or the operator adds one; every field but the user requires its own permission. */
 export interface AddMember {
   readonly userId: UserId;
   readonly nick?: string | null;
@@ -38,23 +38,26 @@ export interface AddMember {
 
 type MemberCommands = {
   getMember: { input: { readonly userId: UserId }; value: Member };
-  /** Asked before the stores are read. The whole list is for bots whose application may see all members. */
+  /** Permission check before the stores are read. The whole list is for bots whose application may see all members. */
   authorizeMemberRead: { input: { readonly wholeList: boolean }; value: null };
-  /** `added` is false when the user was a member already; then nothing has changed. */
+  /** `added` is false when the user was a member already; then nothing changes. */
   addMember: { input: AddMember; value: { readonly member: Member; readonly added: boolean } };
   updateMember: { input: { readonly userId: UserId } & MemberChange; value: Member };
   /** The caller's own member. `avatar` and `banner` are hashes of stored images. */
   updateMyMember: { input: MyMemberChange; value: Member };
   kickMember: { input: { readonly userId: UserId }; value: null };
   leaveGuild: { input: object; value: null };
-  /** The last session of a temporary member is over; `joinedAt` names the membership. A member with a role stays. */
+  /**
+   * Ends a temporary membership after the user's last session ended; `joinedAt` names the membership. A member with a
+   * role stays.
+   */
   endTemporaryMembership: {
     input: { readonly userId: UserId; readonly joinedAt: string };
     value: null;
   };
   addMemberRole: { input: { readonly userId: UserId; readonly roleId: RoleId }; value: null };
   removeMemberRole: { input: { readonly userId: UserId; readonly roleId: RoleId }; value: null };
-  /** A user's own profile changed; the guild's copy follows. For users who are no members it does nothing. */
+  /** A user's own profile changed; the guild's copy is updated. Does nothing for users who are not members. */
   memberUserChanged: { input: { readonly user: APIUser }; value: null };
 };
 
@@ -188,8 +191,8 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
         guild.voiceStates.delete(userId);
         touchAudiences(guild);
       },
-      // Who leaves hears that the guild is gone, before the others hear of the departure. Without `unavailable`
-      // the client knows that it was removed, not that the server failed.
+      // The leaving user receives GUILD_DELETE before the others receive the removal. Without `unavailable` the client
+      // knows that the user left the guild, not that the server failed.
       dispatches: (guild, { user }) => [
         { t: 'GUILD_DELETE', d: { id: guild.id }, to: { kind: 'users', userIds: [user.id] } },
         toGuild('GUILD_MEMBER_REMOVE', { guild_id: guild.id, user }),
@@ -200,7 +203,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
 
 const toGuild = (t: Dispatch['t'], d: object): Dispatch => ({ t, d, to: { kind: 'guild' } });
 
-/** Whether the member sees as much as before the change: a new name alone must not empty the memo of audiences. */
+/** Whether the member sees the same channels as before: a mere change of name must not clear the memo of audiences. */
 function seesAlike(guild: Guild, after: Member): boolean {
   const before = guild.members.get(after.user.id);
   return (
@@ -241,7 +244,7 @@ function addMember(
   return accepted({ member, added: true }, facts);
 }
 
-/** What a member starts with is given under the same rules as it would be given later. */
+/** Initial values follow the same permission rules as later changes. */
 function extrasRefusal(guild: Guild, input: AddMember, by: By, env: Env): Refusal | null {
   const may = bitsOf(guild, by, env.nowMs);
   const missing =

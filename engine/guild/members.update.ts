@@ -20,26 +20,26 @@ import { inVoice, leftVoice, voiceRefusal, wishOf } from './voice.states.ts';
 const FLAGS_EDITABLE: number = GuildMemberFlags.BypassesVerification;
 const MODERATES = P.MODERATE_MEMBERS | P.KICK_MEMBERS | P.BAN_MEMBERS;
 
-/** What a moderator asks of a member. An absent key leaves its field alone; `null` resets it. */
+/** A moderator's changes of a member. An absent key keeps its field; null resets it. */
 export interface MemberChange {
-  /** Empty text resets too. */
+  /** An empty text resets it too. */
   readonly nick?: string | null;
   readonly roles?: readonly RoleId[] | null;
   readonly mute?: boolean | null;
   readonly deaf?: boolean | null;
   /** The voice channel to move to; `null` disconnects. */
   readonly channelId?: ChannelId | null;
-  /** ISO 8601; a time that has passed ends the timeout. */
+  /** ISO 8601; a past time ends the time-out. */
   readonly communicationDisabledUntil?: string | null;
   readonly flags?: number | null;
 }
 
-/** The change under way: each step checks its own field and moves the draft on. */
+/** The change in progress: each step checks its own field and updates the draft. */
 interface Draft {
   readonly guild: Guild;
   readonly by: By;
   readonly env: Env;
-  /** What the caller may do in the guild. */
+  /** The caller's permissions in the guild. */
   readonly may: bigint;
   readonly userId: UserId;
   member: Member;
@@ -49,7 +49,7 @@ interface Draft {
 
 type Step = (draft: Draft, change: MemberChange) => Refusal | null;
 
-/** Rules of Modify Guild Member: every field has a permission of its own, and most need a lower target. */
+/** Rules of Modify Guild Member: every field has its own permission, and most require that the target ranks lower. */
 export function updateMember(
   guild: Guild,
   input: { readonly userId: UserId } & MemberChange,
@@ -87,11 +87,11 @@ const AUDITED: readonly (keyof Member & string)[] = [
   'flags',
 ];
 
-/** Whether a caller may act on a member: only on those below them, and never on the owner. */
+/** Whether a caller may act on a member, which must rank below the caller and not be the owner. */
 export const isAbove = (guild: Guild, by: By, userId: UserId): boolean =>
   by.system === true || outranks(guild, by.userId, userId);
 
-/** Members may always rename themselves with CHANGE_NICKNAME; renaming others is moderation. */
+/** Members with CHANGE_NICKNAME may rename themselves; renaming others is moderation. */
 export function nickRefusal(guild: Guild, by: By, userId: UserId, may: bigint): Refusal | null {
   if (by.userId === userId) {
     return may & (P.CHANGE_NICKNAME | P.MANAGE_NICKNAMES) ? null : refusal('MISSING_PERMISSIONS');
@@ -99,7 +99,7 @@ export function nickRefusal(guild: Guild, by: By, userId: UserId, may: bigint): 
   return may & P.MANAGE_NICKNAMES && isAbove(guild, by, userId) ? null : refusal('MISSING_PERMISSIONS');
 }
 
-/** What a nickname is kept as: trimmed, and `null` when nothing is left. */
+/** A nickname as it is stored: trimmed, and null when empty. */
 export const keptNick = (nick: string | null): string | null => nick?.trim() || null;
 
 const nick: Step = (draft, change) => {
@@ -133,7 +133,7 @@ export function roleRefusal(guild: Guild, by: By, roleId: RoleId): Refusal | nul
   return mayEditRole(guild, by, role) ? null : refusal('MISSING_PERMISSIONS');
 }
 
-/** The entry of a change of roles: partial roles under `$add` and `$remove`. */
+/** The audit entry of a change of roles: partial roles under `$add` and `$remove`. */
 export function roleAudit(
   guild: Guild,
   userId: UserId,
@@ -179,7 +179,7 @@ const timeout: Step = (draft, change) => {
   return set(draft, { communication_disabled_until: isoTimestamp(untilMs) });
 };
 
-/** Server mute and deafen: only for someone who is in voice, by who holds the bit in that channel. */
+/** Server mute and deafen: the target must be in voice, and the caller must hold the bit in that channel. */
 const voiceSwitch =
   (field: 'mute' | 'deaf', bit: bigint): Step =>
   (draft, change) => {
@@ -238,7 +238,7 @@ function voiceChannelOf(draft: Draft): GuildChannel | undefined {
 const mayIn = (draft: Draft, channel: GuildChannel): bigint =>
   bitsIn(draft.guild, draft.by, channel, draft.env.nowMs);
 
-/** Moves the draft's member on, unless that changes nothing: an unchanged member is no fact. */
+/** Updates the draft's member; without a change the member object stays the same, so that no fact follows. */
 function set(draft: Draft, fields: Partial<Member>): null {
   const changed = keysOf(fields).some((key) => draft.member[key] !== fields[key]);
   if (changed) draft.member = { ...draft.member, ...fields };

@@ -14,8 +14,7 @@ function partOf({ user: _user, ...member }: Member): Omit<Member, 'user'> {
 }
 
 /**
- * A message as the gateway sends it: the wire's object, and what a client needs to show it in the guild without
- * asking.
+ * A message as the gateway sends it: the wire's object, with the data that clients need to show it in the guild.
  *
  * @source https://docs.discord.com/developers/events/gateway-events#message-create-message-create-extra-fields
  */

@@ -17,7 +17,7 @@ import { bitsIn } from './caller.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 
-/** A channel of the guild, and what the caller may do with its messages. */
+/** A guild channel with the caller's permissions for its messages. */
 interface GuildScope extends Scope {
   readonly channel: GuildChannel;
 }
@@ -67,17 +67,17 @@ export function inChannel<Value>(
 
 const userIn = (guild: Guild, id: UserId) => guild.members.get(id)?.user ?? guild.users.get(id) ?? null;
 
-/** The window is keyed by message id alone, so the channel is checked here. */
+/** The window's key is the message id alone, so the channel is checked here. */
 function messageIn(guild: Guild, channelId: ChannelId, id: MessageId): StoredMessage | null {
   const message = guild.messages.get(id);
   return message?.channel_id === channelId ? message : null;
 }
 
-/** Seconds between two messages of one user; 0 where there is no slow mode. */
+/** Seconds between two messages of one user; 0 without slow mode. */
 export const slowmodeSec = (channel: GuildChannel): number =>
   (channel as { readonly rate_limit_per_user?: number }).rate_limit_per_user ?? 0;
 
-/** How long the caller must still wait before the next message, in milliseconds; 0 when free to write. */
+/** How long the caller must still wait before the next message, in milliseconds; 0 for no wait. */
 export function slowmodeWaitMs(guild: Guild, { channel, user, permissions }: GuildScope, env: Env): number {
   const seconds = slowmodeSec(channel);
   if (seconds === 0 || user.bot) return 0;
@@ -86,7 +86,7 @@ export function slowmodeWaitMs(guild: Guild, { channel, user, permissions }: Gui
   return lastMs === undefined ? 0 : Math.max(0, lastMs + seconds * 1_000 - env.nowMs);
 }
 
-/** Whether anyone still waits for a slow mode; forgets those who no longer do. Cost: O(`slowmode_entries_max`). */
+/** Whether a slow mode still delays any user; removes entries that no longer do. Cost: O(`slowmode_entries_max`). */
 export function slowmodeRuns(guild: Guild, nowMs: number): boolean {
   for (const [key, lastMs] of guild.slowmode) {
     const channel = guild.channels.get(key.split(':', 1)[0] as ChannelId);
@@ -95,7 +95,7 @@ export function slowmodeRuns(guild: Guild, nowMs: number): boolean {
   return guild.slowmode.size > 0;
 }
 
-/** Voice channels also ask for CONNECT before their history may be read. */
+/** The history of voice channels also requires CONNECT. */
 export function readsHistory({ channel, permissions }: GuildScope): boolean {
   const voice = channel.type === CHANNEL.GUILD_VOICE || channel.type === CHANNEL.GUILD_STAGE_VOICE;
   const needed = voice ? P.READ_MESSAGE_HISTORY | P.CONNECT : P.READ_MESSAGE_HISTORY;

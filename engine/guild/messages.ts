@@ -34,7 +34,9 @@ export interface MessageInput {
 }
 
 export type MessageCommands = {
-  /** Says whose the messages of a channel are, and whether the caller may read old ones. The reading is the store's. */
+  /**
+   * Returns the owner of a channel's messages, and whether the caller may read old ones. The store does the reading.
+   */
   authorizeHistory: {
     input: { readonly channelId: ChannelId };
     value: { readonly ownerId: string; readonly guildId: string | null; readonly canReadHistory: boolean };
@@ -51,21 +53,21 @@ export type MessageCommands = {
   unpinMessage: { input: MessageInput; value: null };
 };
 
-/** The message, and the one it answers once it is known which. */
+/** The message, and the message it replies to once that is known. */
 function needsMessage({ channelId, messageId }: MessageInput, guild: Guild): Needs {
   const replied = guild.messages.get(messageId)?.message_reference?.message_id;
   const ids = replied === undefined ? [messageId] : [messageId, replied as MessageId];
   return { messages: ids.map((id) => ({ channelId, id })) };
 }
 
-/** Users a text mentions: as members where they are, else as users. */
+/** Users that a text mentions: as members if they are in the window, else as users. */
 function needsNamed(content: string | null | undefined, guild: Guild): Needs {
   const ids = namedIn((content ?? '').slice(0, CONTENT_UNITS_MAX)).userIds as readonly UserId[];
   const strangers = ids.filter((id) => !guild.members.get(id));
   return { members: ids, users: strangers };
 }
 
-/** A text of the largest length in code points has at most twice as many units. */
+/** A text of the largest length in code points has at most twice as many UTF-16 units. */
 const CONTENT_UNITS_MAX = LIMITS.content_chars_max * 2;
 
 function needsToCreate({ channelId, draft }: MessageCommands['createMessage']['input'], guild: Guild): Needs {
@@ -89,7 +91,7 @@ function createMessage(
   });
 }
 
-/** Adds the audit entry of an act on a message that was not the caller's own business. */
+/** Adds an audit entry when the message was another user's. */
 function audited<Value extends { readonly authorId: string }>(
   outcome: Outcome<Value, MessageFact>,
   entry: (value: Value) => GuildFact | null,

@@ -7,7 +7,7 @@ import { visibleChannels } from '../permissions/permissions.ts';
 import type { Guild, Member } from './guild.ts';
 import { rolesByRank } from './roles.ts';
 
-/** The guild object of the wire, as answers and GUILD_UPDATE carry it. */
+/** The guild object of the wire for replies and GUILD_UPDATE. */
 export function guildObject(guild: Guild): APIGuild {
   const object = {
     ...guild.info,
@@ -16,20 +16,19 @@ export function guildObject(guild: Guild): APIGuild {
     stickers: [],
     incidents_data: null,
   };
-  // Enumerated fields are numbers and strings inside; only the wire's types name their members.
+  // Enumerated fields are plain numbers and strings here; only the wire's types name the enumeration members.
   return object as unknown as APIGuild;
 }
 
 /**
- * GUILD_CREATE as one member's session gets it: the channels it may see, and of the members now resident those that
- * the rules below let it know without asking.
+ * GUILD_CREATE for one member's session: the channels it may see, and these of the resident members:
  *
- * - Without GUILD_PRESENCES, or in a guild above `guild_create_members_max`: itself and those in voice.
- * - Else above `largeThreshold` members: also those online, with a role or with a nick.
+ * - Without GUILD_PRESENCES, or in a guild above `guild_create_members_max`: the member itself and members in voice.
+ * - Else above `largeThreshold` members: also members who are online, have a role or have a nick.
  * - Else all.
  *
- * The same holds for presences. Sessions of people are not gated by intents. Cost: O(resident members + channels); in a
- * guild above `guild_create_members_max` O(members in voice + channels).
+ * The same rules apply to presences. Sessions of people are not restricted by intents. Cost: O(resident members +
+ * channels); in a guild above `guild_create_members_max` O(members in voice + channels).
  *
  * @param largeThreshold From IDENTIFY, 50 to 250 members.
  * @param nowMs Unix milliseconds.
@@ -60,7 +59,7 @@ export function guildCreatePayload(
     channels,
     threads: [],
     presences: known.presences,
-    // Partial: the guild is this one, and their members are in the list.
+    // Partial states: the guild is the payload's, and their members are in its list.
     voice_states: [...guild.voiceStates.values()]
       .filter((state) => state.channel_id !== null && visible.has(state.channel_id))
       .map(({ guild_id: _guild, member: _member, ...state }) => state),
@@ -71,7 +70,7 @@ export function guildCreatePayload(
   return payload as unknown as GatewayGuildCreateDispatchData;
 }
 
-/** Members, and presences, that the guild is shown with. */
+/** The members and presences that GUILD_CREATE includes. */
 function knownTo(
   guild: Guild,
   viewerId: UserId,

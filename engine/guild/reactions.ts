@@ -22,7 +22,7 @@ import type { GuildTopic } from './topic.ts';
 type EmojiInput = ReactionInput & { readonly channelId: ChannelId };
 
 export type ReactionCommands = {
-  /** Checks the message and the emoji of a path, and answers under what key the store has its reactions. */
+  /** Checks the message and the emoji of a path, and returns the key of its reactions in the store. */
   authorizeReactions: { input: EmojiInput; value: { readonly ownerId: string; readonly key: string } };
   addReaction: { input: EmojiInput; value: null };
   removeReaction: {

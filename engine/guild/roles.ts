@@ -17,7 +17,7 @@ import type { Guild } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
 import { sightOf, visibilityDiff } from './visibility.ts';
 
-/** What a request says of a role: the wire's fields, the icon already a hash. Absent and null leave it as it is. */
+/** A request's changes of a role: the wire's fields, the icon already a hash. Absent and null keep a field. */
 export interface RoleDraft {
   readonly name?: string | null;
   readonly permissions?: string | null;
@@ -29,22 +29,22 @@ export interface RoleDraft {
   } | null;
   readonly hoist?: boolean | null;
   readonly mentionable?: boolean | null;
-  /** Null takes the icon away. */
+  /** Null removes the icon. */
   readonly icon?: string | null;
-  /** Null takes the emoji away. */
+  /** Null removes the emoji. */
   readonly unicode_emoji?: string | null;
 }
 
 export interface RoleMove {
   readonly id: RoleId;
-  /** 1 is the lowest; higher than the last means last. */
+  /** 1 is the lowest; a number above the last position means the last. */
   readonly position: number;
 }
 
 type RoleCommands = {
   listRoles: { input: object; value: APIRole[] };
   getRole: { input: { readonly roleId: RoleId }; value: APIRole };
-  /** `roleId`: the id the new role is to have, when its icon had to be stored before. */
+  /** `roleId`: the new role's id, when its icon had to be stored first. */
   createRole: { input: { readonly draft: RoleDraft; readonly roleId?: RoleId }; value: APIRole };
   updateRole: { input: { readonly roleId: RoleId; readonly draft: RoleDraft }; value: APIRole };
   moveRoles: { input: { readonly moves: readonly RoleMove[] }; value: APIRole[] };
@@ -71,7 +71,7 @@ const AUDITED = [
  */
 const HOLOGRAPHIC = { primary_color: 11127295, secondary_color: 16759788, tertiary_color: 16761760 };
 
-/** Roles from the lowest to the highest, @everyone left out: the order that `position` numbers from 1. */
+/** Roles from the lowest to the highest without @everyone: the order of `position`, from 1. */
 const ladderOf = (guild: Guild): APIRole[] =>
   [...guild.roles.values()].filter((role) => role.id !== everyoneRoleOf(guild.id)).sort(compareRoles);
 
@@ -84,11 +84,11 @@ const renumbered = (ladder: readonly APIRole[]): GuildFact[] =>
     role.position === i + 1 ? [] : [{ type: 'roleUpdated' as const, role: { ...role, position: i + 1 } }],
   );
 
-/** The role that a bot was installed with. */
+/** The managed role of an installed bot. */
 export const ownRole = (guild: Guild, botId: UserId): APIRole | null =>
   [...guild.roles.values()].find((role) => role.managed && role.tags?.bot_id === botId) ?? null;
 
-/** A role below all others, with the bits of @everyone and nothing of its own. */
+/** A role below all others, with the bits of @everyone and no other settings. */
 export const blankRole = (guild: Guild, id: RoleId): APIRole => ({
   id,
   name: 'new role',
@@ -104,13 +104,13 @@ export const blankRole = (guild: Guild, id: RoleId): APIRole => ({
   flags: 0 as RoleFlags,
 });
 
-/** A new role, and the places that the others have above it. */
+/** A new role, and the new positions of the roles above it. */
 export const roleFacts = (guild: Guild, role: APIRole): GuildFact[] => [
   { type: 'roleCreated', role },
   ...renumbered([role, ...ladderOf(guild)]),
 ];
 
-/** The end of a role, and the places that close up above it. */
+/** The deletion of a role, and the new positions of the roles above it. */
 export const roleEnd = (guild: Guild, roleId: RoleId): GuildFact[] => [
   { type: 'roleDeleted', roleId },
   ...renumbered(ladderOf(guild).filter((other) => other.id !== roleId)),
@@ -146,7 +146,7 @@ function updateRole(
   const role = guild.roles.get(roleId);
   if (!role) return refused(refusal('UNKNOWN_ROLE'));
   if (!mayEditRole(guild, by, role)) return refused(refusal('MISSING_PERMISSIONS'));
-  // Of @everyone only what it may do can change: it has no name, colour or icon of its own to show.
+  // Only the permissions of @everyone can change: it shows no name, colour or icon of its own.
   const { permissions = null } = draft;
   const change = roleId === everyoneRoleOf(guild.id) ? { permissions } : draft;
   const edited = withDraft(guild, role, change, by, env.nowMs);
@@ -159,7 +159,7 @@ function updateRole(
   ]);
 }
 
-/** The role as the draft would have it, or why the caller may not have it so. */
+/** The role after the draft, or the reason for a refusal. */
 function withDraft(
   guild: Guild,
   role: APIRole,
@@ -185,7 +185,7 @@ function withDraft(
     colors: colors.value,
     hoist: draft.hoist ?? role.hoist,
     mentionable: draft.mentionable ?? role.mentionable,
-    // A role shows one or the other: the one set last.
+    // A role shows an icon or an emoji: the one set last.
     icon: draft.icon !== undefined ? draft.icon : draft.unicode_emoji ? null : (role.icon ?? null),
     unicode_emoji:
       draft.unicode_emoji !== undefined
@@ -216,8 +216,8 @@ function colorsOf(
 }
 
 /**
- * Puts the named roles where they ask to be; the others close up around them in their order. A caller moves only
- * roles below its own highest, and none of them up to it or past it.
+ * Moves the named roles to their requested positions; the others keep their order around them. A caller moves only
+ * roles below its own highest, and not up to it or above.
  */
 function moveRoles(
   guild: Guild,
@@ -228,7 +228,7 @@ function moveRoles(
   const wanted = new Map<string, number>();
   for (const [i, { id, position }] of moves.entries()) {
     if (!guild.roles.has(id)) return refused(refusal('UNKNOWN_ROLE'));
-    // Clients send the whole list, @everyone at its 0 included.
+    // Clients send the whole list, including @everyone at position 0.
     if (id !== everyoneRoleOf(guild.id)) wanted.set(id, Math.max(1, position));
     else if (position !== 0) return refused(invalidField([i, 'position'], 'INVALID_ROLE', 'Invalid role'));
   }
@@ -283,7 +283,7 @@ function holders(guild: Guild, roleId: string): UserId[] {
   return userIds.filter((userId) => guild.members.get(userId)?.roles.includes(roleId));
 }
 
-/** Bits of a role on which the sight of channels depends. */
+/** Bits of a role that affect which channels are visible. */
 const SIGHT = P.VIEW_CHANNEL | P.ADMINISTRATOR;
 
 const changedBits = (guild: Guild, { id, permissions }: APIRole): bigint =>
@@ -292,7 +292,7 @@ const changedBits = (guild: Guild, { id, permissions }: APIRole): bigint =>
 function applyRoleDeleted(guild: Guild, fact: RoleFacts['roleDeleted']): void {
   const { roleId } = fact;
   guild.roles.delete(roleId);
-  // A copy: the window keeps its order by use, and to set is to use.
+  // A copy, because a write moves the entry in the window's order of use.
   for (const [userId, member] of [...guild.members]) {
     if (!member?.roles.includes(roleId)) continue;
     guild.members.set(userId, { ...member, roles: member.roles.filter((id) => id !== roleId) });
@@ -313,7 +313,7 @@ function applyRoleUpdated(guild: Guild, fact: RoleFacts['roleUpdated']): void {
   if (changed !== 0n) touchAudiences(guild);
 }
 
-/** Roles: what they may do, how they rank, and who may change that. */
+/** Roles: their permissions, their order, and changes of both. */
 export const roles: GuildTopic<RoleCommands, keyof RoleFacts> = {
   commands: {
     listRoles: { decide: (guild) => accepted(rolesByRank(guild)) },

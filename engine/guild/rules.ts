@@ -20,7 +20,7 @@ import type { GuildShape } from './topic.ts';
 import { voice } from './voice.ts';
 import { voiceChannels, withVoiceConsequences } from './voicechannels.ts';
 
-/** The guild: its channels, roles, members, messages, and who is in voice. */
+/** The guild: its channels, roles, members, messages, and voice states. */
 export const guildRules = aggregate<GuildShape>()({
   name: 'guild',
   missing: refusal('UNKNOWN_GUILD'),
@@ -47,10 +47,10 @@ export const guildRules = aggregate<GuildShape>()({
   ],
 });
 
-/** Every command of the guild: what it takes and what it answers. */
+/** Every command of the guild with its input and its value. */
 export type GuildCommands = CommandsOf<typeof guildRules>;
 
-/** Membership decides what a caller may. */
+/** Loads the caller's member, on which permissions depend. */
 function withCaller(needs: Needs, _guild: object, { by }: Authority): Needs {
   return by.system ? needs : { ...needs, members: [by.userId, ...(needs.members ?? [])] };
 }

@@ -22,7 +22,7 @@ type StageCommands = {
       readonly topic: string;
       readonly privacyLevel: StagePrivacy;
       readonly scheduledEventId: string | null;
-      /** Whether everyone is to be notified: those who may mention everyone can ask for it. */
+      /** Whether to notify everyone, which requires MENTION_EVERYONE. */
       readonly notify: boolean;
     };
     value: StageInstance;
@@ -51,7 +51,7 @@ function createStageInstance(
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
   if (channel.type !== CHANNEL.GUILD_STAGE_VOICE) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
   if (guild.stageInstances.has(channelId)) return refused(refusal('STAGE_ALREADY_OPEN'));
-  // Guilds have no scheduled events yet, so whichever is named is not known.
+  // Guilds have no scheduled events yet, so any event id is unknown.
   if (scheduledEventId !== null) return refused(refusal('UNKNOWN_GUILD_SCHEDULED_EVENT'));
   if (notify && (bitsIn(guild, by, channel, env.nowMs) & P.MENTION_EVERYONE) === 0n) {
     return refused(refusal('MISSING_PERMISSIONS'));
@@ -116,7 +116,7 @@ const shown =
     { t, d: stage, to: { kind: 'channel', channelId: stage.channel_id } },
   ];
 
-/** What is on in the stage channels: one instance each, from when a moderator opens it until one closes it. */
+/** Stage instances: at most one per stage channel, from its creation by a moderator until its deletion. */
 export const stages: GuildTopic<StageCommands, keyof StageFacts> = {
   commands: {
     createStageInstance: { decide: createStageInstance },

@@ -14,5 +14,5 @@ export interface GuildShape {
   readonly row: object;
 }
 
-/** One subject of the guild: the commands `C`, and the facts named `K`. */
+/** One topic of the guild: the commands `C`, and the facts named `K`. */
 export type GuildTopic<C extends Commands, K extends keyof GuildFacts> = Topic<GuildShape, C, K>;

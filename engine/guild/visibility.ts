@@ -5,15 +5,18 @@ import type { Dispatch } from '../kernel/dispatch.ts';
 import { channelPermissions } from '../permissions/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 
-/** The channels and users whose sight a fact can change; absent means any. Narrow it: the cost is users times channels. */
+/**
+ * The channels and users whose sight a fact can change; absent means any. Keep it narrow: the cost is users times
+ * channels.
+ */
 interface Reach {
   readonly userIds?: Iterable<UserId>;
   readonly channelIds?: Iterable<ChannelId>;
 }
 
-/** Who came to see a channel, who no longer does, and who saw it before and still does. */
+/** Users who gained sight of a channel, users who lost it, and users who kept it. */
 interface VisibilityChange {
-  /** As it is now; as it was, when it is gone. */
+  /** The current channel; for a deleted one its last state. */
   readonly channel: GuildChannel;
   readonly gained: readonly UserId[];
   readonly lost: readonly UserId[];
@@ -25,18 +28,18 @@ interface View {
   readonly viewers: ReadonlySet<UserId>;
 }
 
-/** Which subscribed users saw which channels before a fact. */
+/** The channels that subscribed users saw before a fact. */
 export interface Sight {
   readonly userIds: readonly UserId[];
   readonly channelIds: readonly ChannelId[];
   readonly views: ReadonlyMap<ChannelId, View>;
 }
 
-/** No bit that time takes away bears on VIEW_CHANNEL: a member in time-out still sees what it saw. */
+/** Time affects no bit that VIEW_CHANNEL depends on: a member in time-out sees the same channels. */
 const ANY_TIME_MS = 0;
 
 /**
- * Which subscribed users see which channels: for the `before` of a fact that may change it.
+ * The channels that subscribed users see: for the `before` of a fact that may change them.
  *
  * Cost: channels times distinct sets of roles, plus the members that overwrites name.
  */
@@ -48,7 +51,7 @@ export function sightOf(guild: Guild, reach: Reach = {}): Sight {
   return { userIds, channelIds, views: viewsOf(guild, userIds, channelIds) };
 }
 
-/** What has become of the sight before a fact; empty when that was not looked at. */
+/** The changes of sight since before a fact; empty without a `before`. */
 export function visibilityChanges(guild: Guild, before: Sight | null): VisibilityChange[] {
   if (!before) return [];
   const { userIds, channelIds, views } = before;
@@ -72,8 +75,8 @@ export function visibilityChanges(guild: Guild, before: Sight | null): Visibilit
 }
 
 /**
- * CHANNEL_CREATE for those who came to see a channel and CHANNEL_DELETE for those who no longer do. A client that is
- * shown a category's channels has been shown the category.
+ * CHANNEL_CREATE for users who gained sight of a channel and CHANNEL_DELETE for users who lost it. A client that
+ * received a category's channels has received the category before.
  */
 export function visibilityDiff(guild: Guild, before: Sight | null): Dispatch[] {
   return dispatchesOf(visibilityChanges(guild, before));
@@ -127,7 +130,7 @@ function viewsOf(
   return views;
 }
 
-/** Two users with one likeness hold the same permissions wherever no overwrite names them. */
+/** Users with equal keys hold equal permissions wherever no overwrite names them. */
 function likeness(guild: Guild, userId: UserId): string {
   if (userId === guild.info.owner_id) return 'owner';
   const member = guild.members.get(userId);

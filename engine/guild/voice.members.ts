@@ -9,8 +9,8 @@ import type { Guild } from './guild.ts';
 import { mayStream, suppressed } from './voice.states.ts';
 
 /**
- * What the calls are to know of a user in voice here; null when the user is not. It goes by what the user may do now,
- * so it is never behind a permission that was taken away, even where the voice state still shows otherwise.
+ * A user's voice member for the calls; null when the user is not in voice. It is computed from the user's current
+ * permissions, so a revoked permission takes effect even if the voice state still shows otherwise.
  *
  * @param nowMs Unix milliseconds, for time-outs.
  */
@@ -43,7 +43,7 @@ export type VoiceChange =
   /** The channel was deleted with its voice members; they are not removed one by one. */
   | { readonly type: 'ended'; readonly channelId: ChannelId };
 
-/** Facts that may change what seats say: one user's, or anyone's. All others do not. */
+/** Facts that may change voice members: one user's, or everyone's. All other facts do not. */
 const REACH: { readonly [T in GuildFact['type']]?: 'everyone' | ((fact: never) => string) } = {
   voiceStateChanged: ({ userId }: { userId: string }) => userId,
   voiceStateRepeated: ({ userId }: { userId: string }) => userId,
@@ -57,7 +57,7 @@ const REACH: { readonly [T in GuildFact['type']]?: 'everyone' | ((fact: never) =
   guildDeleted: 'everyone',
 };
 
-/** The users whose seats these facts may have changed; 'everyone' is everyone in voice. */
+/** The users whose voice members these facts may have changed; 'everyone' means everyone in voice. */
 export function membersReached(facts: readonly GuildFact[]): ReadonlySet<UserId> | 'everyone' {
   const userIds = new Set<UserId>();
   for (const fact of facts) {
@@ -69,10 +69,10 @@ export function membersReached(facts: readonly GuildFact[]): ReadonlySet<UserId>
 }
 
 /**
- * What is new about the seats after these facts, and what a user asked to be told again. `seats` holds them as they
- * were and is brought up to date.
+ * Changes of voice members after these facts, and repeats that users requested. `voiceMembers` holds the members from
+ * before and is updated.
  *
- * Cost: nothing for facts that bear on no seat, otherwise O(users reached), at most all in voice.
+ * Cost: none for facts that affect no voice member, otherwise O(users reached), at most all in voice.
  */
 export function voiceChanges(
   guild: Guild,

@@ -12,20 +12,21 @@ import { bitsIn } from './caller.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 
-/** What can be asked of a state on a stage: one's own, or another's. An absent key leaves its part alone. */
+/** A requested change of a voice state on a stage: the caller's own, or another's. An absent key keeps its part. */
 export interface StageWish {
   readonly userId: UserId;
-  /** The stage channel meant; it must be the one the user is in. Absent: that one. */
+  /** The stage channel, in which the user must be. Absent: the channel that the user is in. */
   readonly channelId?: ChannelId;
   readonly suppress?: boolean;
-  /** ISO 8601: one's own raised hand; null takes it down. A time that has passed counts as now. */
+  /** ISO 8601: raises the caller's own hand; null lowers it. A past time counts as now. */
   readonly requestToSpeak?: string | null;
 }
 
 /**
- * Rules of Modify Current User Voice State and Modify User Voice State. Anyone may step down and take their hand down;
- * to raise it takes REQUEST_TO_SPEAK, and to bring somebody up, or move another at all, MUTE_MEMBERS. Who is brought
- * up by another is thereby invited, unless it is a bot: the time says since when.
+ * Rules of Modify Current User Voice State and Modify User Voice State. Everyone may leave the stage and lower their
+ * own hand. Raising it requires REQUEST_TO_SPEAK; bringing a user on stage, or changing another user's state at all,
+ * requires MUTE_MEMBERS. A user whom another brings on stage is invited, unless it is a bot: the timestamp records
+ * since when.
  *
  * @source https://docs.discord.com/developers/resources/voice#modify-current-user-voice-state and
  * https://docs.discord.com/developers/resources/voice#modify-user-voice-state

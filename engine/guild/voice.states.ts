@@ -8,7 +8,7 @@ import { channelPermissions } from '../permissions/permissions.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, Member } from './guild.ts';
 
-/** The member's side of a voice state: all that does not follow from guild and channel. */
+/** The client's part of a voice state: everything that does not follow from guild and channel. */
 export interface VoiceWish {
   readonly sessionId: string;
   readonly selfMute: boolean;
@@ -17,7 +17,7 @@ export interface VoiceWish {
   readonly selfVideo: boolean;
 }
 
-/** What a member keeps of its side when somebody else moves it. */
+/** The client's part that stays when another user moves the member. */
 export const wishOf = (state: GatewayVoiceState): VoiceWish => ({
   sessionId: state.session_id,
   selfMute: state.self_mute,
@@ -26,8 +26,8 @@ export const wishOf = (state: GatewayVoiceState): VoiceWish => ({
 });
 
 /**
- * A member in a voice channel; who is there already keeps its place on the stage. In a stage everyone else begins in
- * the audience, but for its moderators.
+ * The voice state of a member in a channel. A member who is there already keeps the place on the stage. New members of
+ * a stage start in the audience, except its moderators.
  */
 export function inVoice(
   guild: Guild,
@@ -60,7 +60,7 @@ export function inVoice(
   };
 }
 
-/** The state that says a user is no longer in any voice channel. */
+/** The state of a user who has left voice. */
 export function leftVoice(state: GatewayVoiceState, member: Member | null | undefined): GatewayVoiceState {
   return {
     ...state,
@@ -73,7 +73,7 @@ export function leftVoice(state: GatewayVoiceState, member: Member | null | unde
   };
 }
 
-/** Takes everyone out of a voice channel, or of all of them. */
+/** Removes everyone from a voice channel, or from all of them. */
 export function voiceEnds(guild: Guild, channelId?: ChannelId): GuildFact[] {
   return [...guild.voiceStates]
     .filter(([, state]) => channelId === undefined || state.channel_id === channelId)
@@ -91,11 +91,11 @@ const STAGE_MODERATOR = P.MANAGE_CHANNELS | P.MUTE_MEMBERS | P.MOVE_MEMBERS;
 const moderatesStage = (permissions: bigint): boolean => (permissions & STAGE_MODERATOR) === STAGE_MODERATOR;
 
 /**
- * Whether a member with these permissions in a voice channel is to be silent there, whatever it or a moderator
- * switched: in the AFK channel everyone, in others who lacks SPEAK, on a stage its audience and who may no longer
- * connect (as in a time-out).
+ * Whether a member with these permissions in a voice channel must be silent, whatever the member or a moderator set: in
+ * the AFK channel everyone; on a stage its audience, and members who may no longer connect (as in a time-out);
+ * elsewhere members without SPEAK.
  *
- * @param audience What was so before; counts on a stage only.
+ * @param audience The previous value; counts on a stage only.
  */
 export function suppressed(
   guild: Guild,
@@ -108,7 +108,7 @@ export function suppressed(
   return (permissions & P.SPEAK) === 0n;
 }
 
-/** Whether a member may show video there. The audience of a stage may not; nor may anyone in the AFK channel. */
+/** Whether a member may show video. The audience of a stage may not, nor anyone in the AFK channel. */
 export function mayStream(
   guild: Guild,
   channel: GuildChannel,
@@ -119,7 +119,7 @@ export function mayStream(
   return !(isStage(channel) && suppress);
 }
 
-/** Of these users, by default all in voice, those whose `suppress` is not what is due: permissions changed, or time. */
+/** Users whose `suppress` is outdated, because permissions or time-outs changed; checks all in voice by default. */
 export function unsettled(
   guild: Guild,
   nowMs: number,
@@ -135,9 +135,8 @@ export function unsettled(
 }
 
 /**
- * Why a user may not be put into a voice channel by someone who holds `permissions` there (the user, or whoever moves
- * them), or null when they may. A full channel still opens for those who may move members; one in which video is on
- * and that has no place for another viewer, for one who manages channels.
+ * Why a user may not enter a voice channel, given the `permissions` there of the user or of the one who moves them;
+ * null when allowed. MOVE_MEMBERS may exceed the user limit; MANAGE_CHANNELS may exceed the limit for video by one.
  */
 export function voiceRefusal(
   guild: Guild,
@@ -155,11 +154,11 @@ export function voiceRefusal(
   return full || (video && count >= voiceMembers) ? refusal('MISSING_PERMISSIONS') : null;
 }
 
-/** Seats of a voice channel; 0 is without limit. */
+/** User limit of a voice channel; 0 for no limit. */
 const userLimit = (channel: GuildChannel): number =>
   'user_limit' in channel && typeof channel.user_limit === 'number' ? channel.user_limit : 0;
 
-/** How many may be in a channel while video is on in it. */
+/** User limit of a channel while someone shows video in it. */
 const videoLimit = ({ info }: Guild, channel: GuildChannel): number =>
   isStage(channel) ? info.max_stage_video_channel_users : info.max_video_channel_users;
 

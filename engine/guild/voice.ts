@@ -18,25 +18,25 @@ import { changeOnStage, type StageWish } from './voice.stage.ts';
 import { inVoice, leftVoice, unsettled, type VoiceWish, voiceRefusal, wishOf } from './voice.states.ts';
 
 export interface VoiceStateWish extends VoiceWish {
-  /** The voice channel to be in; `null` leaves. */
+  /** The voice channel to join; null to leave. */
   readonly channelId: ChannelId | null;
 }
 
 type VoiceCommands = {
   /**
-   * Voice State Update (op 4) of the caller. Answers the state that holds now; `null`: not in voice. Only the session
-   * that brought its user into voice can take them out again; another that joins takes over.
+   * Voice State Update (op 4) of the caller. Returns the resulting state; null when the user is not in voice. Only the
+   * session that joined can leave; another session that joins takes over.
    */
   setVoiceState: { input: VoiceStateWish; value: GatewayVoiceState | null };
-  /** The state of someone in a channel where the caller may connect, or the caller's own. */
+  /** The state of a user in a channel where the caller may connect, or the caller's own. */
   getVoiceState: { input: { readonly userId: UserId }; value: GatewayVoiceState };
   updateVoiceState: { input: StageWish; value: null };
-  /** For the calls: the user is lost to voice for good. Does nothing when another session has taken over. */
+  /** For the calls: the user's connection is lost. Does nothing when another session has taken over. */
   dropVoice: {
     input: { readonly userId: UserId; readonly sessionId: string; readonly channelId: ChannelId };
     value: null;
   };
-  /** For the calls: the user has been silent in a channel for long. Does nothing when it has left that channel. */
+  /** For the calls: the user has been silent for the AFK time. Does nothing when the user has left that channel. */
   moveToAfk: { input: { readonly userId: UserId; readonly channelId: ChannelId }; value: null };
   /** For streams: whether the user streams. Does nothing when the user has left or is connected by another session. */
   showStreaming: {
@@ -48,7 +48,7 @@ type VoiceCommands = {
     };
     value: null;
   };
-  /** Shows again who is suppressed: after permissions have changed, or a time-out has ended. */
+  /** Updates `suppress` after permissions changed or a time-out ended. */
   settleVoice: { input: object; value: null };
 };
 
@@ -56,7 +56,7 @@ type VoiceFacts = Pick<EphemeralFacts, 'voiceStateChanged' | 'voiceStateRepeated
 
 const about = ({ userId }: { readonly userId: UserId }): Needs => ({ members: [userId] });
 
-/** Who is in which voice channel, and how. */
+/** Voice states: which user is in which voice channel. */
 export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
   commands: {
     setVoiceState: { decide: setVoiceState },
@@ -117,7 +117,7 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
   facts: {
     voiceStateChanged: noting({
       durable: false,
-      // The channel that the user leaves with this.
+      // The channel that this change makes the user leave.
       before: (guild, { userId, voiceState }) => {
         const channelId = guild.voiceStates.get(userId)?.channel_id ?? null;
         return channelId === voiceState.channel_id ? null : channelId;
@@ -145,7 +145,7 @@ const changed = (voiceState: GatewayVoiceState): GuildFact => ({
   voiceState,
 });
 
-/** A state with its member as it is now. */
+/** A state with its current member. */
 const current = (guild: Guild, state: GatewayVoiceState): GatewayVoiceState => {
   const member = guild.members.get(state.user_id);
   return member ? { ...state, member: member } : state;
@@ -187,8 +187,8 @@ function settled(guild: Guild, userId: UserId, nowMs: number): GatewayVoiceState
 }
 
 /**
- * A voice state belongs to its channel, so those who may not see that channel hear of it only when the user
- * disappears from one that they do see: then it reads as if the user had left voice. The user always hears of it.
+ * A voice state is visible with its channel. Users who cannot see the new channel, but could see the old one, receive
+ * the state as if the user had left voice. The user always receives it.
  */
 function dispatchesOf(
   guild: Guild,
@@ -212,7 +212,7 @@ function dispatchesOf(
   return dispatches;
 }
 
-/** No time-out hides a channel, so the time does not matter here. */
+/** Time-outs hide no channel, so any time will do. */
 function sees(guild: Guild, userId: UserId, channelId: ChannelId): boolean {
   const channel = guild.channels.get(channelId);
   return !!channel && (channelPermissions(guild, userId, channel, 0) & P.VIEW_CHANNEL) !== 0n;

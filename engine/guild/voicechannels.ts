@@ -14,16 +14,16 @@ import type { GuildFact, VoiceChannelFacts } from './facts.ts';
 import type { Guild, LiveVoiceChannel } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
 
-/** What Request Channel Info (op 43) may ask for. */
+/** Fields that Request Channel Info (op 43) may request. */
 type ChannelInfoField = 'status' | 'voice_start_time';
 
 type VoiceChannelCommands = {
-  /** `status` null: takes it away. At most `LIMITS.voice_status_chars_max` characters. */
+  /** A null `status` removes it. At most `LIMITS.voice_status_chars_max` characters. */
   setVoiceChannelStatus: {
     input: { readonly channelId: ChannelId; readonly status: string | null };
     value: null;
   };
-  /** Plays a sound to those in the caller's voice channel. `sourceGuildId` null: a default sound. */
+  /** Plays a sound to everyone in the caller's voice channel. A null `sourceGuildId` means a default sound. */
   playSound: {
     input: { readonly channelId: ChannelId; readonly soundId: string; readonly sourceGuildId: string | null };
     value: null;
@@ -51,7 +51,7 @@ function setVoiceChannelStatus(
     auditEntry(env, by, {
       actionType: status === null ? AUDIT.VOICE_CHANNEL_STATUS_DELETE : AUDIT.VOICE_CHANNEL_STATUS_UPDATE,
       targetId: channelId,
-      // The published types spell the options of older actions only.
+      // The published types list the options of older actions only.
       options: status === null ? place : { ...place, status },
     }),
   ]);
@@ -69,7 +69,7 @@ function playSound(
   if (state?.channel_id !== channelId) return refused(refusal('UNKNOWN_VOICE_STATE'));
   const { deaf, self_deaf, mute, suppress } = state;
   if (deaf || self_deaf || mute || suppress) return refused(refusal('CANNOT_SEND_VOICE_EFFECT'));
-  // Guilds have no sounds of their own here, so a sound of a guild is unknown.
+  // Guilds have no sounds of their own here, so a guild's sound is unknown.
   const sound = sourceGuildId === null ? defaultSound(soundId) : undefined;
   if (!sound) return refused(refusal('UNKNOWN_SOUND'));
   return accepted(null, [{ type: 'soundPlayed', channelId, userId: by.userId, sound }]);
@@ -87,7 +87,7 @@ const toChannel = (guild: Guild, t: Dispatch['t'], channelId: ChannelId, d: obje
 
 const seconds = (ms: number | null): number | null => (ms === null ? null : Math.floor(ms / 1000));
 
-/** What voice channels have only while they live: a status, the time of the first join, sounds. */
+/** State of voice channels that ends with the process: a status, the time of the first join, sounds. */
 export const voiceChannels: GuildTopic<VoiceChannelCommands, keyof VoiceChannelFacts> = {
   commands: {
     setVoiceChannelStatus: { decide: setVoiceChannelStatus },
@@ -127,11 +127,11 @@ const effect = (channelId: ChannelId, userId: UserId, sound: DefaultSound) => ({
 });
 
 /**
- * Adds what follows for the channels when voice states change or a channel goes: the first to join starts its time;
- * the last to leave ends it and takes the status away; a channel that goes takes status and stage instance along.
- * Each follows its cause, and comes before the channel's own end so that those who saw it hear of it.
+ * Adds the channel facts that follow from changed voice states or a deleted channel. The first join sets the channel's
+ * start time; the last leave clears it and removes the status; a deleted channel loses status and stage instance. Each
+ * fact follows its cause, but precedes the channel's own deletion so that users who saw the channel receive it.
  *
- * Cost: a look at each fact; O(voice states of the guild) when one is about voice.
+ * Cost: a check of each fact; O(voice states of the guild) when one is about voice.
  *
  * @returns The same list when nothing follows.
  */
@@ -202,7 +202,7 @@ function closing(guild: Guild, channelId: ChannelId, emptied: ReadonlySet<Channe
   ];
 }
 
-/** CHANNEL_INFO: the voice channels a member may see, each with the fields that were asked for; null where unset. */
+/** CHANNEL_INFO: the voice channels that a member may see, each with the requested fields; null for unset ones. */
 export function channelInfo(
   guild: Guild,
   userId: UserId,
