@@ -31,7 +31,7 @@ export const aboutMember = (state: LobbyState, member: LobbyMember) => ({
   application_id: state.lobby.application_id,
 });
 
-/** Notifies the other members when these sessions were the member's first or last ones. */
+/** Notifies the other members when the member's first session connected or the last one ended. */
 export function connectionTold(
   state: LobbyState,
   userId: UserId,

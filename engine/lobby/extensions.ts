@@ -18,7 +18,7 @@ import {
 } from './settings.ts';
 import type { LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 
-/** A lobby with what it has beyond the platform's. */
+/** A lobby with its fields beyond the platform's. */
 export type LobbyExtensionObject = LobbyObject & {
   readonly listed: boolean;
   readonly max_members: number;
@@ -61,13 +61,16 @@ function extensionObject(state: LobbyState, bot: boolean): LobbyExtensionObject 
   };
 }
 
-/** A lobby is open to its members, and to the application's server. */
+/** Refuses callers who are neither a member, the application's server, nor the server itself. */
 function refusedCaller(state: LobbyState, by: By): Refusal | null {
   const isKnown = by.bot || by.system || state.members.has(by.userId);
   return isKnown ? null : refusal('MISSING_ACCESS');
 }
 
-/** Who controls a lobby: its application's server, its host, or, without a host, the member who joined first. */
+/**
+ * Refuses callers without control of the lobby. Its application's server controls it, and its host; without a host, the
+ * first member of a lobby made with a secret.
+ */
 function refusedWithoutRules(state: LobbyState, by: By): Refusal | null {
   const no = refusedCaller(state, by);
   if (no || by.bot || by.system) return no;
@@ -211,13 +214,13 @@ export const extensions: LobbyTopic<
   },
 };
 
-/** How time, joining and leaving change the host and the ready check. */
+/** Changes of the host and the ready check that follow from time, joins and leaves. */
 export const extensionSettling = (state: LobbyState, nowMs: number): LobbyOutcomeFact[] => [
   ...hostFacts(state, nowMs),
   ...readyFacts(state, nowMs),
 ];
 
-/** When time alone changes something, Unix milliseconds; null: never. */
+/** When the next change by time alone is due, Unix milliseconds; null for none. */
 export function extensionDueMs(state: LobbyState): number | null {
   const check = openCheck(state);
   const times = [hostDueMs(state), check?.ends_ms ?? null].filter((at) => at !== null);

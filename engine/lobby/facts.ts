@@ -13,16 +13,19 @@ import type {
 } from './lobby.ts';
 import type { Metadata } from './metadata.ts';
 
-/** What can happen to a lobby and is stored. */
+/** Durable facts of a lobby. */
 export type LobbyFacts = {
   lobbyCreated: { readonly lobby: Lobby };
-  /** Under this secret the lobby is found. Fails when another one is found under it: then nothing was created. */
+  /**
+   * Makes the lobby reachable by this secret. The commit fails when the secret already belongs to another lobby; then
+   * nothing was created.
+   */
   lobbySecretKept: {
     readonly applicationId: ApplicationId;
     /** Keyed hash of the secret, hexadecimal. */
     readonly hash: string;
     readonly lobbyId: ChannelId;
-    /** Unix milliseconds. A secret that is over by `nowMs` makes room. */
+    /** Unix milliseconds. A secret that has expired by `nowMs` is replaced. */
     readonly nowMs: number;
     readonly expiresMs: number;
   };
@@ -30,7 +33,7 @@ export type LobbyFacts = {
   /** The start of its idle time changed; no client is notified. */
   lobbySettled: { readonly lobby: Lobby };
   lobbyDeleted: { readonly lobby: Lobby; readonly memberIds: readonly UserId[] };
-  /** `sessions`: those the user has open in the application; they are not stored. */
+  /** `sessions`: the user's open sessions in the application; they are not stored. */
   lobbyMemberAdded: {
     readonly lobbyId: ChannelId;
     readonly applicationId: ApplicationId;
@@ -46,32 +49,32 @@ export type LobbyFacts = {
   };
   lobbyLinked: { readonly lobby: Lobby; readonly link: LobbyLink };
   lobbyUnlinked: { readonly lobby: Lobby; readonly link: LobbyLink };
-  /** `metadata` is what the sender attached: shown, not stored. */
+  /** `metadata` is the sender's; it is sent once, not stored. */
   lobbyMessageCreated: { readonly message: LobbyMessage; readonly metadata: Metadata | null };
   lobbyMessageUpdated: { readonly message: LobbyMessage };
   lobbyHostChanged: { readonly lobby: Lobby; readonly previousId: UserId | null };
-  /** Search finds it, as it is now. */
+  /** The lobby's current entry in search. */
   lobbyListed: { readonly listing: Listing };
   lobbyUnlisted: { readonly lobbyId: ChannelId };
-  /** Never stored, from here on. */
+  /** The facts from here on are never stored. */
   lobbySessionsAttached: {
     readonly userId: UserId;
     readonly sessions: readonly SessionRef[];
-    /** They do not know the lobby yet. */
+    /** These sessions have not received the lobby yet. */
     readonly announce: boolean;
   };
-  /** The account behind a member shows itself differently. */
+  /** The profile of a member's account changed. */
   lobbyUserChanged: { readonly user: APIUser };
   lobbyHostAway: { readonly sinceMs: number | null };
   lobbyReadyChanged: { readonly check: ReadyCheck };
   lobbySessionDetached: { readonly userId: UserId; readonly sessionId: string };
-  /** `turn`: whether the user came into the call or left it with this. */
+  /** `turn`: whether the user joined or left the call with this change. */
   lobbyVoiceChanged: {
     readonly userId: UserId;
     readonly voiceState: LobbyVoiceState;
     readonly turn: 'joined' | 'left' | null;
   };
-  /** The session asks where its call is once more. */
+  /** The session requests the address of its call again. */
   lobbyVoiceRepeated: { readonly userId: UserId };
   /** A message was created or changed in the linked channel. */
   lobbyChannelMessage: { readonly guildId: GuildId; readonly news: ChannelMessageNews };

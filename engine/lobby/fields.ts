@@ -4,18 +4,18 @@ import { cleanMetadata, type Metadata } from './metadata.ts';
 
 /** One field of a lobby that its application may set. */
 interface Field<T> {
-  /** In a new lobby, and in one that was stored before the field existed. */
+  /** The value in a new lobby, and in one that was stored before the field existed. */
   readonly initial: T;
-  /** The value after a change that names the field; null asks to take it away. */
+  /** The value after a change that names the field; null requests its removal. */
   changed(wanted: T | null, current: T): T;
   same(a: T, b: T): boolean;
-  /** Who sees it: everyone who sees the lobby, the application's server alone, or nobody. */
+  /** Visible to everyone who sees the lobby, to the application's server only, or to nobody. */
   readonly shownTo: 'everyone' | 'server' | 'nobody';
 }
 
 type Row<T> = Pick<Field<T>, 'initial'> & Partial<Pick<Field<T>, 'changed' | 'same'>>;
 
-/** Makes rows of fields that these people see. */
+/** Makes rows of fields with this visibility. */
 const fieldFor =
   <S extends Field<unknown>['shownTo']>(shownTo: S) =>
   <T>(row: Row<T>): Field<T> & { readonly shownTo: S } => ({
@@ -40,12 +40,12 @@ const LOBBY_FIELDS = {
     changed: (wanted) => cleanMetadata(wanted),
     same: sameMetadata,
   }),
-  /** 1: only users who have authorised the application may write in the linked channel. Null changes nothing. */
+  /** 1: only users who have authorised the application may write in the linked channel. Null keeps the value. */
   flags: forEveryone<number>({
     initial: 0,
     changed: (wanted, current) => wanted ?? current,
   }),
-  /** Where this lobby's webhook events go instead of the application's URL. */
+  /** Target of this lobby's webhook events, in place of the application's URL. */
   override_event_webhooks_url: forServer<string | null>({ initial: null }),
   /** Seconds without a connected member after which the lobby ends. */
   idle_timeout_seconds: forNobody<number>({ initial: LIMITS.lobby_idle_sec_default }),
@@ -58,11 +58,11 @@ type ValueOf<F> = F extends Field<infer T> ? T : never;
 export type LobbyFields = { readonly [K in Name]: ValueOf<Rows[K]> };
 
 type NamesFor<S> = { [K in Name]: Rows[K]['shownTo'] extends S ? K : never }[Name];
-/** The fields in a lobby object; those of the server where it is made for the server. */
+/** The fields in a lobby object; fields for the server only in objects for the server. */
 export type ShownFields = Pick<LobbyFields, NamesFor<'everyone'>> &
   Partial<Pick<LobbyFields, NamesFor<'server'>>>;
 
-/** A change of a lobby. Absent: stays as it is. Null: see `changed` of the row. */
+/** A change of a lobby. An absent key keeps its field; for null see `changed` of the row. */
 export type LobbyChange = { readonly [K in Name]?: LobbyFields[K] | null };
 
 const NAMES = keysOf(LOBBY_FIELDS);
@@ -75,7 +75,7 @@ export const INITIAL_FIELDS = Object.fromEntries(
   NAMES.map((name) => [name, rowOf(name).initial]),
 ) as LobbyFields;
 
-/** The lobby with a change on it; the very same object when nothing differs. */
+/** The lobby after a change; the same object when nothing differs. */
 export function changedLobby<L extends LobbyFields>(lobby: L, change: LobbyChange): L {
   const differing = NAMES.flatMap((name) => {
     const wanted = change[name];
@@ -87,7 +87,7 @@ export function changedLobby<L extends LobbyFields>(lobby: L, change: LobbyChang
   return differing.length === 0 ? lobby : { ...lobby, ...Object.fromEntries(differing) };
 }
 
-/** The fields that a lobby object shows. @param server For the application's server, which sees more. */
+/** The fields that a lobby object shows. @param server For the application's server, which sees additional fields. */
 export const shownFields = (lobby: LobbyFields, server: boolean): ShownFields =>
   Object.fromEntries(
     (server ? SHOWN_TO_SERVER : SHOWN_TO_EVERYONE).map((name) => [name, lobby[name]]),

@@ -33,7 +33,7 @@ export function hostDueMs({ lobby, sessions, hostAwayMs }: LobbyState): number |
   return hostAwayMs + graceSec * 1_000;
 }
 
-/** What makes the right one host, and notes since when a host has been away. */
+/** Makes the elected member host, and records the time from which the host is disconnected. */
 export function hostFacts(state: LobbyState, nowMs: number): LobbyOutcomeFact[] {
   const { lobby, hostAwayMs } = state;
   const before = lobby.host_id ?? null;

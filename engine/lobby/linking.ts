@@ -8,13 +8,13 @@ import { type LobbyObject, lobbyObject } from './objects.ts';
 import { callingMember, isRefusal, type LobbyOutcomeFact, type LobbyTopic } from './topic.ts';
 
 type LinkCommands = {
-  /** Whether the caller may link this lobby, or unlink it; answers what it is linked to. */
+  /** Checks whether the caller may link or unlink this lobby; the value is its current link. */
   authorizeLink: { input: { readonly linking: boolean }; value: LobbyLink | null };
-  /** The guild has agreed. For the server itself. */
+  /** For the server itself, after the guild agreed. */
   linkLobby: { input: { readonly link: LobbyLink }; value: LobbyObject };
-  /** For the server itself. Does nothing when it is not linked to that channel. */
+  /** For the server itself. Does nothing when the lobby is not linked to that channel. */
   unlinkLobby: { input: { readonly channelId: ChannelId }; value: LobbyObject };
-  /** The linked channel has changed. For the server itself. */
+  /** For the server itself, after a change of the linked channel. */
   linkedChannelChanged: { input: { readonly channel: GuildChannel }; value: null };
   /** Checks whether an invite to the linked channel may be created for a user; the value is the channel. */
   authorizeInvite: {

@@ -3,10 +3,10 @@ import type { Metadata } from './metadata.ts';
 import { capacityOf, settingsOf } from './settings.ts';
 import type { LobbyOutcomeFact } from './topic.ts';
 
-/** What compares as a number everywhere: exact as a double, and short. */
+/** A decimal that compares as a number everywhere: exact as a double, and short. */
 const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?$/;
 
-/** @returns null for text that is no number; the sixteenth digit would not be exact. */
+/** @returns Null for text that is not such a number; a sixteenth digit would not be exact. */
 export const numberOf = (text: string): number | null => (NUMBER.test(text) ? Number(text) : null);
 
 function numbersOf(metadata: Metadata): Readonly<Record<string, number>> {
@@ -35,7 +35,7 @@ export function listingOf(lobby: Lobby, members: number): Listing {
   };
 }
 
-/** The facts with what search must learn of them. Nothing is added for lobbies that are not listed. */
+/** The facts, with additions that update the lobby's search entry. Unlisted lobbies need none. */
 export function withListing(
   state: LobbyState,
   facts: readonly LobbyOutcomeFact[],
@@ -46,7 +46,7 @@ export function withListing(
     if (fact.type === 'lobbyMemberAdded') size += 1;
     else if (fact.type === 'lobbyMemberRemoved') size -= 1;
     else if (fact.type === 'lobbyUpdated') lobby = fact.lobby;
-    // All that leads to it goes with it.
+    // The search entry is deleted with the lobby.
     else if (fact.type === 'lobbyDeleted') return facts;
   }
   const [was, is] = [settingsOf(state.lobby).listed, settingsOf(lobby).listed];

@@ -14,9 +14,9 @@ export interface Lobby extends LobbyFields {
   /** Unix milliseconds since which no member is connected; null while one is, or while the lobby is linked. */
   readonly idle_since_ms: number | null;
   readonly linked: LobbyLink | null;
-  /** What it has beyond the platform's; absent: nothing. */
+  /** Settings beyond the platform's; absent for the defaults. */
   readonly settings?: LobbySettings;
-  /** Where the settings ask for a host. */
+  /** Only set when the settings require a host. */
   readonly host_id?: UserId | null;
 }
 
@@ -30,7 +30,7 @@ export interface LobbyLink {
 }
 
 export interface LobbyMember {
-  /** As it was when the lobby was loaded, or the user joined. */
+  /** As of the lobby's load, or of the user's join. */
   readonly user: APIUser;
   readonly metadata: Metadata | null;
   /** 1: may link the lobby to a channel. */
@@ -44,7 +44,7 @@ export interface LobbyMember {
 export const LOBBY_FLAGS = { REQUIRE_APPLICATION_AUTHORIZATION: 1 } as const;
 export const LOBBY_MEMBER_FLAGS = { CAN_LINK_LOBBY: 1 } as const;
 
-/** A message of a lobby as it is stored. What its sender attached (`metadata`) is shown once and not kept. */
+/** A message of a lobby as it is stored. The sender's `metadata` is sent once and not stored. */
 export interface LobbyMessage {
   readonly id: MessageId;
   readonly channel_id: ChannelId;
@@ -55,12 +55,15 @@ export interface LobbyMessage {
   readonly application_id: ApplicationId;
   readonly timestamp: string;
   readonly edited_timestamp: string | null;
-  /** The sender's as it was then. */
+  /** The sender's name at that time. */
   readonly lobby_member?: { readonly additional_name: string };
   readonly moderation_metadata?: Metadata;
 }
 
-/** Where a member is in lobby voice, in the wire's shape. `channel_id` and `lobby_id` are the lobby; null: left. */
+/**
+ * A member's lobby voice state, in the wire's shape. `channel_id` and `lobby_id` are the lobby; a null `channel_id`
+ * means left.
+ */
 export interface LobbyVoiceState {
   readonly channel_id: ChannelId | null;
   readonly lobby_id: ChannelId;
@@ -75,21 +78,21 @@ export interface LobbyVoiceState {
   readonly request_to_speak_timestamp: null;
 }
 
-/** What a lobby has beyond the platform's. Every part is off until it is asked for. */
+/** A lobby's settings beyond the platform's. Every setting is off by default. */
 export interface LobbySettings {
-  /** Found by search, and joined without a secret. */
+  /** Search finds the lobby, and users may join it without a secret. */
   readonly listed: boolean;
-  /** Below the platform's own bound; null: that one. */
+  /** Below the platform's own bound; null for that bound. */
   readonly max_members: number | null;
   /** Only the application's server adds members. */
   readonly locked: boolean;
   /** Keyed hash, hexadecimal. Required from users who join without the secret. */
   readonly password_hash: string | null;
-  /** Only these may join; null: everyone. */
+  /** The only users who may join; null for everyone. */
   readonly invited: readonly UserId[] | null;
-  /** One member is the host; after so long without a connection another one is. null: there is no host. */
+  /** The lobby has a host; the next one is elected when the host is disconnected for this long. Null for no host. */
   readonly host_grace_seconds: number | null;
-  /** The game of the embedding program that runs in it. */
+  /** The game of the embedding program that the lobby plays. */
   readonly game: string | null;
 }
 
@@ -99,12 +102,12 @@ export interface ReadyCheck {
   readonly started_by: UserId;
   /** Unix milliseconds. */
   readonly ends_ms: number;
-  /** By the user who was asked; null without an answer so far. */
+  /** By the asked user; null until answered. */
   readonly answers: ReadonlyMap<UserId, boolean | null>;
   readonly status: 'open' | 'passed' | 'declined' | 'timed_out' | 'cancelled';
 }
 
-/** What search knows of a listed lobby. */
+/** A listed lobby's entry in search. */
 export interface Listing {
   readonly id: ChannelId;
   readonly application_id: ApplicationId;
@@ -126,14 +129,16 @@ export interface LobbyState {
   readonly members: Map<UserId, LobbyMember>;
   /** Window on messages. `null`: known not to exist. */
   readonly messages: Map<MessageId, LobbyMessage | null>;
-  /** Open sessions of members in the lobby's application, by session id. They keep it alive and receive its dispatches. */
+  /**
+   * Open sessions of members in the lobby's application, by session id. They keep it alive and receive its dispatches.
+   */
   readonly sessions: Map<string, SessionRef>;
   readonly voiceStates: Map<UserId, LobbyVoiceState>;
   /** Unix milliseconds since which the host has had no session here; null while it has one. */
   hostAwayMs: number | null;
-  /** The latest one. */
+  /** The latest ready check. */
   ready: ReadyCheck | null;
-  /** Deleted: nothing more may be written, it would outlive the lobby. */
+  /** The lobby is deleted: nothing more may be written, as it would outlive the lobby. */
   gone: boolean;
 }
 

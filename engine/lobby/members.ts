@@ -25,7 +25,7 @@ import { leavingVoice } from './voice.ts';
 export interface Person {
   readonly user: APIUser;
   readonly sessions: readonly SessionRef[];
-  /** In as many lobbies of the application as one may be. */
+  /** The user is in the maximum number of lobbies of the application. */
   readonly full: boolean;
 }
 
@@ -38,12 +38,12 @@ export interface MemberDraft {
 
 type MemberCommands = {
   getLobby: { input: object; value: LobbyObject };
-  /** For a client that knows the secret: enters the caller, and writes over what it names. */
+  /** For a client that knows the secret: adds the caller, and overwrites the named fields. */
   joinLobby: {
     input: { readonly person: Person; readonly lobby: LobbyChange; readonly member: MemberDraft };
     value: LobbyObject;
   };
-  /** `members` null: they stay; else they are all there are from now on. */
+  /** Null `members` keeps the members; else only the listed ones remain. */
   updateLobby: {
     input: {
       readonly change: LobbyChange;
@@ -73,7 +73,7 @@ type MemberCommands = {
   copyMember: { input: { readonly from: UserId; readonly to: Person }; value: null };
 };
 
-/** The platform publishes no code for these; 0 is its general error. */
+/** The platform documents no code for these refusals; 0 is its general error. */
 const lobbyFull = (capacity: number): Refusal => ({
   status: 400,
   code: 0,
@@ -88,7 +88,7 @@ export const TOO_MANY_LOBBIES: Refusal = {
 export const lobbyChangeRefusal = (change: LobbyChange, key: string): Refusal | null =>
   metadataRefusal(change.metadata, METADATA, [key]);
 
-/** Why a draft is no good; `path` leads to it. */
+/** Why a draft is invalid; null when it is valid. `path` leads to it in the request. */
 export function memberDraftRefusal(draft: MemberDraft, path: readonly (string | number)[]): Refusal | null {
   const no = metadataRefusal(draft.metadata, METADATA, [...path, 'metadata']);
   if (no || draft.additional_name == null || cleanText(draft.additional_name).trim() !== '') return no;
@@ -111,7 +111,7 @@ function changedMember(member: LobbyMember, draft: MemberDraft): LobbyMember {
   return same ? member : next;
 }
 
-/** What makes the person a member as drafted. `room`: how many more members the lobby takes. */
+/** The facts that make the person a member as in the draft. `room`: how many more members fit. */
 export function upsert(
   state: LobbyState,
   person: Person,
@@ -133,7 +133,7 @@ export function upsert(
   return { member, facts: [{ type: 'lobbyMemberAdded', lobbyId, applicationId, member, sessions }] };
 }
 
-/** Takes a member out, of the call too. */
+/** Removes a member, from the call too. */
 function removal(state: LobbyState, userId: UserId): LobbyOutcomeFact[] {
   const member = state.members.get(userId);
   if (!member) return [];
@@ -241,7 +241,7 @@ function setMembers(
   return accepted(shown, facts);
 }
 
-/** The same member under another account; rights that the account has here already are kept. */
+/** Copies a membership to another account, which keeps flags that it already has here. */
 function under(state: LobbyState, from: UserId, to: Person): LobbyOutcomeFact[] {
   const source = state.members.get(from);
   if (!source) return [];

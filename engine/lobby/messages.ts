@@ -20,7 +20,7 @@ export interface LobbyMessageDraft {
   readonly flags: number;
 }
 
-/** What the webhook events of the lobby's application need; null when it is gone. */
+/** The lobby's application for its webhook events; null when it was deleted. */
 type Wanting = { readonly application: Application | null };
 
 type MessageCommands = {
@@ -35,7 +35,7 @@ type MessageCommands = {
     input: { readonly messageId: MessageId; readonly metadata: Metadata };
     value: null;
   };
-  /** Something happened in the linked channel. Answers false when it is not linked to that channel. */
+  /** A message changed in the linked channel. The value is false when the lobby is not linked to that channel. */
   showChannelMessage: {
     input: {
       readonly guildId: GuildId;
@@ -46,10 +46,10 @@ type MessageCommands = {
   };
 };
 
-/** Flags that a sender may set; the others are the server's, and are ignored. */
+/** Flags that a sender may set; other flags are set by the server only and ignored here. */
 const SETTABLE = MessageFlags.SuppressEmbeds | MessageFlags.SuppressNotifications;
 
-/** Events go to the lobby's own URL where it has one: an application without a URL may want them too. */
+/** Events go to the lobby's own URL if it has one, so even an application without a URL may receive them. */
 function events(
   { lobby }: LobbyState,
   application: Application | null,

@@ -1,19 +1,19 @@
 import { invalidField, type Refusal } from '../../protocol/refusal.ts';
 import { cleanText, textLength } from '../channel/text.ts';
 
-/** What an application attaches to lobbies, their members and messages: texts by key. */
+/** Texts by key that an application attaches to lobbies, their members and messages. */
 export type Metadata = Readonly<Record<string, string>>;
 
 interface MetadataBounds {
   readonly keysMax: number;
   readonly keyCharsMax: number;
   readonly valueCharsMax: number;
-  /** Keys and values together; null: as much as the rest allows. */
+  /** Sum of keys and values; null without a bound beyond the others. */
   readonly totalCharsMax: number | null;
 }
 
 /**
- * Of lobbies, their members and messages.
+ * Bounds for lobbies, their members and messages.
  *
  * @source https://github.com/discord/discord-api-spec/blob/main/specs/openapi.json, `LobbyMemberRequest`, for the
  * counts and lengths; https://docs.discord.com/developers/resources/lobby#lobby-object for the total, which is the
@@ -26,7 +26,7 @@ export const METADATA: MetadataBounds = {
   totalCharsMax: 1_000,
 };
 
-/** Of what an application's own moderation says about a message. */
+/** Bounds for an application's moderation metadata of a message. */
 export const MODERATION_METADATA: MetadataBounds = {
   keysMax: 5,
   keyCharsMax: 1_024,
@@ -34,7 +34,7 @@ export const MODERATION_METADATA: MetadataBounds = {
   totalCharsMax: null,
 };
 
-/** Why a map is too large, or null. `path` leads to it in the request. */
+/** Why metadata exceeds its bounds; null when it fits. `path` leads to it in the request. */
 export function metadataRefusal(
   metadata: Metadata | null | undefined,
   bounds: MetadataBounds,
@@ -59,7 +59,7 @@ export function metadataRefusal(
 const tooLong = (path: readonly (string | number)[], message: string): Refusal =>
   invalidField(path, 'BASE_TYPE_MAX_LENGTH', message);
 
-/** As it may be stored. `fromEntries` defines own properties, so a key named `__proto__` stays data. */
+/** Metadata as it is stored. `fromEntries` defines own properties, so a key named `__proto__` stays data. */
 export const cleanMetadata = (metadata: Metadata | null): Metadata | null =>
   metadata &&
   Object.fromEntries(Object.entries(metadata).map(([key, value]) => [cleanText(key), cleanText(value)]));

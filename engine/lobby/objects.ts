@@ -22,7 +22,7 @@ export type LobbyObject = ShownFields & {
 
 export type LobbyMessageObject = Readonly<Record<string, unknown>> & { readonly id: string };
 
-/** The one region there is; the same that the lists of regions name. */
+/** The only region, as in the lists of regions. */
 const REGION = 'local';
 
 const named = ({ additional_name }: LobbyMember) => (additional_name === null ? {} : { additional_name });
@@ -43,7 +43,7 @@ export const gatewayMember = (state: LobbyState, member: LobbyMember) => ({
   ...named(member),
 });
 
-/** `bot`: for the application itself, which alone sees the URL of its events. */
+/** `bot`: for the application itself, the only reader of its events' URL. */
 export function lobbyObject({ lobby, members }: LobbyState, bot: boolean): LobbyObject {
   const { id, application_id, linked } = lobby;
   return {
@@ -78,7 +78,7 @@ export function gatewayLobby(state: LobbyState): object {
   };
 }
 
-/** A message of the REST interface. `metadata`: what its sender attached. */
+/** A message of the REST interface. `metadata` is the sender's. */
 export function messageObject(message: LobbyMessage, metadata: Metadata | null = null): LobbyMessageObject {
   const { timestamp: _timestamp, edited_timestamp: _edited, ...shown } = message;
   return { ...shown, lobby_id: message.channel_id, ...(metadata ? { metadata } : {}) };
@@ -90,7 +90,7 @@ export const toldMessage = (message: LobbyMessage, metadata: Metadata | null = n
   channel_type: GAME_CHANNEL.LOBBY,
 });
 
-/** An update also says when. */
+/** An update also contains its time. */
 export const updatedMessage = (message: LobbyMessage): LobbyMessageObject => ({
   ...toldMessage(message),
   timestamp: message.timestamp,

@@ -9,7 +9,7 @@ import { sessions } from './sessions.ts';
 import { foreign, type LobbyShape, type LobbyTopic, systemOnly } from './topic.ts';
 import { voice } from './voice.ts';
 
-/** Events for the application's own server; they are stored until they are sent. */
+/** Webhook events for the application's own server; they are stored until they are sent. */
 const events: LobbyTopic<Record<never, never>, 'webhookEventQueued'> = {
   commands: {},
   facts: { webhookEventQueued: { apply: () => {}, dispatches: () => [] } },
@@ -27,5 +27,5 @@ export const lobbyRules = aggregate<LobbyShape>()({
   topics: [members, messages, linking, voice, sessions, extensions, events],
 });
 
-/** Every command of the lobby: what it takes and what it answers. */
+/** Every command of the lobby with its input and its value. */
 export type LobbyCommands = CommandsOf<typeof lobbyRules>;

@@ -11,7 +11,7 @@ import { leavingVoice } from './voice.ts';
 
 /** Commands of the server itself: connected sessions, and the end of lobbies without one. */
 type SessionCommands = {
-  /** Answers the lobby as READY shows it; null when the user is not a member. */
+  /** The value is the lobby as READY shows it; null when the user is not a member. */
   attachSessions: {
     input: {
       readonly userId: UserId;
@@ -21,15 +21,15 @@ type SessionCommands = {
     value: object | null;
   };
   detachSession: { input: { readonly userId: UserId; readonly sessionId: string }; value: null };
-  /** An account has changed, whose user is a member. */
+  /** For a changed account of a member. */
   changeUser: { input: { readonly user: APIUser }; value: null };
-  /** Writes down since when the lobby is idle, when that has changed. */
+  /** Stores the start of the idle time when it changed. */
   settle: { input: object; value: null };
-  /** Ends the lobby if its idle time is over. The store may know an older state. The value says whether it ended. */
+  /** Ends the lobby if its idle time has passed; the store may hold an older state. The value says whether it ended. */
   expire: { input: object; value: boolean };
 };
 
-/** The lobby as it should be written down; the very same when it is. */
+/** The lobby as it should be stored; the same object when it is already. */
 export function settled(state: LobbyState, nowMs: number): Lobby {
   const { lobby } = state;
   const inUse = lobby.linked !== null || state.sessions.size > 0;

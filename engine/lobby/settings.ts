@@ -18,7 +18,7 @@ export const NO_SETTINGS: LobbySettings = {
 
 export const settingsOf = ({ settings }: Lobby): LobbySettings => settings ?? NO_SETTINGS;
 
-/** The lobby under other settings; the very same when nothing differs. */
+/** The lobby with changed settings; the same object when nothing differs. */
 export function withSettings(lobby: Lobby, change: SettingsChange): Lobby {
   const before = settingsOf(lobby);
   const settings = { ...before, ...change };
@@ -32,10 +32,13 @@ export function withSettings(lobby: Lobby, change: SettingsChange): Lobby {
   };
 }
 
-/** Members that fit in all in all. */
+/** Maximum number of members. */
 export const capacityOf = (lobby: Lobby): number => settingsOf(lobby).max_members ?? LIMITS.lobby_members_max;
 
-/** `passwordHash` undefined: the user joins by the secret, which is worth more than the password. */
+/**
+ * Why the user may not join; null when allowed. An undefined `passwordHash` means a join by the secret, which replaces
+ * the password.
+ */
 export function joinRefusal(
   { lobby, members }: LobbyState,
   userId: UserId,
@@ -49,7 +52,7 @@ export function joinRefusal(
   return isOpen ? null : refusal('LOBBY_WRONG_PASSWORD');
 }
 
-/** A lobby never holds more than it is set to. */
+/** `max_members` cannot be set below the current number of members. */
 export const capacityRefusal = (members: number, change: SettingsChange): Refusal | null =>
   change.max_members != null && change.max_members < members
     ? invalidField(['max_members'], 'NUMBER_TYPE_MIN', `The lobby has ${members} members already.`)

@@ -9,7 +9,7 @@ import type { Commands, Topic } from '../kernel/topic.ts';
 import type { LobbyFact, LobbyFacts } from './facts.ts';
 import type { LobbyMember, LobbyState } from './lobby.ts';
 
-/** A lobby's own facts, and the events that its application wants to be sent with them. */
+/** A lobby's own facts, and webhook events for its application. */
 export type LobbyOutcomeFact = LobbyFact | WebhookEventFact;
 
 /** A dispatch and its sessions; the DISPATCH table removes those that may not receive it. */
@@ -25,21 +25,24 @@ export interface LobbyShape {
   readonly needs: Needs;
   readonly dispatch: LobbyDispatch;
   readonly env: Env;
-  /** True: only the server itself may; absent: callers of the lobby's application, as far as the rule lets them. */
+  /**
+   * True: only the server itself may call it. Absent: callers of the lobby's application, within the command's own
+   * rule.
+   */
   readonly row: { readonly server?: true };
 }
 
-/** One subject of the lobby: the commands `C`, and the facts named `K`. */
+/** One topic of the lobby: the commands `C`, and the facts named `K`. */
 export type LobbyTopic<C extends Commands, K extends keyof LobbyShape['facts']> = Topic<LobbyShape, C, K>;
 
-/** To every other application a lobby does not exist. Every command passes this, or `systemOnly`, before its own rule. */
+/** Hides a lobby from all other applications. Every command checks this, or `systemOnly`, before its own rule. */
 export const foreign = ({ lobby }: LobbyState, by: By): Refusal | null =>
   by.system || by.applicationId === lobby.application_id ? null : refusal('UNKNOWN_LOBBY');
 
-/** What only the server itself does. */
+/** Refuses everyone but the server itself. */
 export const systemOnly = (by: By): Refusal | null => (by.system ? null : refusal('UNKNOWN_LOBBY'));
 
-/** The caller as a member; its application's bot reads without being one, all others must be. */
+/** The caller's member; MISSING_ACCESS for callers who are not members. */
 export function callingMember(state: LobbyState, by: By): LobbyMember | Refusal {
   return foreign(state, by) ?? state.members.get(by.userId) ?? refusal('MISSING_ACCESS');
 }

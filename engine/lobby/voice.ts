@@ -9,17 +9,17 @@ import { gatewayMember } from './objects.ts';
 import type { LobbyDispatch, LobbyOutcomeFact, LobbyTopic } from './topic.ts';
 
 type VoiceCommands = {
-  /** Brings the caller's session into the call, or changes how it is in it. */
+  /** Adds the caller's session to the call, or changes its voice state. */
   setVoice: {
     input: VoiceWish;
-    /** The state that holds now. */
+    /** The resulting state. */
     value: LobbyVoiceState;
   };
-  /** Takes it out; nothing happens when another session of the caller is the one in the call. */
+  /** Removes the session from the call; does nothing when another session of the caller is in the call. */
   leaveVoice: { input: { readonly sessionId: string }; value: null };
-  /** Asks where the call is once more. */
+  /** Requests the call's address again. */
   repeatVoice: { input: { readonly sessionId: string }; value: null };
-  /** For the calls: the user is lost to voice for good. Does nothing when another session has taken over. */
+  /** For the calls: the user's connection is lost. Does nothing when another session has taken over. */
   dropVoice: { input: { readonly userId: UserId; readonly sessionId: string }; value: null };
 };
 
@@ -30,7 +30,7 @@ export const leavingVoice = ({ voiceStates }: LobbyState, userId: UserId): Lobby
   return [{ type: 'lobbyVoiceChanged', userId, voiceState, turn: 'left' }];
 };
 
-/** Leaving, if this is the session in the call. */
+/** The leave, if this session is in the call. */
 const leavingWith = (state: LobbyState, userId: UserId, sessionId: string): LobbyOutcomeFact[] =>
   state.voiceStates.get(userId)?.session_id === sessionId ? leavingVoice(state, userId) : [];
 
@@ -84,7 +84,7 @@ export const voice: LobbyTopic<VoiceCommands, 'lobbyVoiceChanged' | 'lobbyVoiceR
   },
 };
 
-/** Where a lobby voice state puts its user; null: nowhere any more. */
+/** The voice member of a lobby voice state; null after leaving. */
 export function lobbyVoiceMember({
   channel_id,
   user_id,

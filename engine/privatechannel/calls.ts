@@ -16,31 +16,31 @@ import type { FactOf, Topic } from '../kernel/topic.ts';
 import type { StoredRelation } from '../social/facts.ts';
 import { type AsksColumn, areFriends } from '../social/reach.ts';
 
-/** How long someone is rung who does nothing, milliseconds. */
+/** How long a user is rung without an answer, milliseconds. */
 export const RING_MS = 60_000;
 
-/** The one region there is; the same that the lists of regions name. */
+/** The only region, as in the lists of regions. */
 const REGION = 'local';
 
-/** A call in a private channel, from the first who joins to the last who leaves. Lost with the process. */
+/** A call in a private channel, from the first join to the last leave. Never stored: it ends with the process. */
 export interface PrivateCall {
   /** The message of the call in the channel. */
   readonly messageId: MessageId;
-  /** The users who are rung, and until when (Unix milliseconds). Users in the call are not among them. */
+  /** The users being rung, and the end of the ringing (Unix milliseconds). Users in the call are not included. */
   readonly ringing: readonly UserId[];
   readonly ringUntilMs: number;
-  /** Everyone who has been in it, in the order of their first joining. */
+  /** Every user who has been in it, in the order of their first joining. */
   readonly participantIds: readonly UserId[];
-  /** Those in it now; never empty. */
+  /** Users in the call now; never empty. */
   readonly voiceStates: ReadonlyMap<UserId, GatewayVoiceState>;
 }
 
-/** What a call needs of its private channel. */
+/** The state of a private channel that a call uses. */
 interface Callable {
   readonly channel: { readonly id: ChannelId };
   readonly recipients: ReadonlyMap<UserId, APIUser>;
   readonly messages: ReadonlyMap<MessageId, StoredMessage | null>;
-  /** Both sides of every relationship between the users; null: to be read. */
+  /** Both sides of every relationship between the users; null until read. */
   relations: readonly StoredRelation[] | null;
   /** Null without a call. */
   call: PrivateCall | null;
@@ -56,25 +56,25 @@ type CallCommands = {
       readonly selfDeaf: boolean;
       readonly selfVideo: boolean;
     };
-    /** The state that holds now; null: not in the call. */
+    /** The resulting state; null when not in the call. */
     value: GatewayVoiceState | null;
   };
-  /** Rings those who are not in the call; `userIds` null: all of them. */
+  /** Rings users who are not in the call; null `userIds` rings all of them. */
   ringCall: { input: { readonly userIds: readonly UserId[] | null }; value: null };
-  /** Rings no longer; `userIds` null: the caller, who declines. */
+  /** Stops ringing; null `userIds` means the caller, who declines. */
   stopRinging: { input: { readonly userIds: readonly UserId[] | null }; value: null };
-  /** For the timer: the ringing that was to end then has gone on long enough. */
+  /** For the timer: the ringing with this end has timed out. */
   ringTimedOut: { input: { readonly ringUntilMs: number }; value: null };
-  /** For the calls: the user is lost to voice for good. Does nothing when another session has taken over. */
+  /** For the calls: the user's connection is lost. Does nothing when another session has taken over. */
   dropCaller: { input: { readonly userId: UserId; readonly sessionId: string }; value: null };
-  /** For streams: whether the user shows one. Does nothing when another session has taken over. */
+  /** For streams: whether the user streams. Does nothing when another session has taken over. */
   showStreaming: {
     input: { readonly userId: UserId; readonly sessionId: string; readonly live: boolean };
     value: null;
   };
 };
 
-/** Never stored, but for the messages that go with them. */
+/** Never stored, except the messages of calls. */
 export type CallFacts = {
   callStarted: {
     readonly messageId: MessageId;
@@ -82,7 +82,7 @@ export type CallFacts = {
     readonly ringUntilMs: number;
     readonly voiceState: GatewayVoiceState;
   };
-  /** `channel_id` null: left. */
+  /** A null `channel_id` means left. */
   callStateChanged: { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
   ringingChanged: { readonly ringing: readonly UserId[]; readonly ringUntilMs: number };
   callEnded: object;
@@ -156,7 +156,7 @@ function starting(
   ];
 }
 
-/** Someone leaves; when it is the last one the call is over, and its message says who was there and until when. */
+/** A user leaves. The last one ends the call, whose message then gets the participants and the end. */
 function leaving(owner: Callable, state: GatewayVoiceState, env: Env): CallOutcomeFact[] {
   const { self_stream: _, ...rest } = state;
   const left = changed({ ...rest, channel_id: null });
@@ -165,7 +165,7 @@ function leaving(owner: Callable, state: GatewayVoiceState, env: Env): CallOutco
   return [left, ...overFacts(owner, call, env)];
 }
 
-/** Everyone leaves at once. */
+/** Removes everyone at once. */
 export function endedCall(owner: Callable, env: Env): (CallFact | MessageUpdated)[] {
   const { call } = owner;
   if (!call) return [];
@@ -228,7 +228,7 @@ const callObject = (owner: Callable, { messageId, ringing }: Pick<PrivateCall, '
   ringing,
 });
 
-/** A voice state as the wire's object always is: outside guilds `guild_id` is null. */
+/** A complete voice state for the wire: outside guilds `guild_id` is null. */
 const voiceStateBody = (voiceState: GatewayVoiceState): object => ({
   guild_id: null,
   self_stream: false,
@@ -254,7 +254,7 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
     },
     ringCall: { asks: 'ringing', decide: ringCall },
     stopRinging: { asks: 'nothing', decide: stopRinging },
-    // From here on for the server alone.
+    // The commands from here on are for the server only.
     ringTimedOut: {
       asks: 'nothing',
       decide: ({ call }, { ringUntilMs }, by) => {
@@ -326,7 +326,7 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
   },
 };
 
-/** CALL_CREATE for a session that begins during a call; null without a call. */
+/** CALL_CREATE for a session that starts during a call; null without a call. */
 export function callCreate(owner: Callable): object | null {
   const { call } = owner;
   return (
@@ -343,7 +343,7 @@ export const callDelete = (owner: Callable, unavailable = false): object => ({
 /** The recipients of a call's dispatches. */
 export const callAudience = people;
 
-/** Where a voice state of a private call puts its user; null: nowhere any more. */
+/** The voice member of a private call's voice state; null after leaving. */
 export function callVoiceMember(voiceState: GatewayVoiceState): VoiceMember | null {
   if (voiceState.channel_id === null) return null;
   const callId = voiceState.channel_id;

@@ -4,7 +4,7 @@ import { isoTimestamp } from '../channel/text.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { PrivateChannel } from '../user/facts.ts';
 
-/** A direct-message channel as one of its users sees it: the other one is the recipient. */
+/** A direct-message channel as one of its users sees it: the other user is the recipient. */
 export interface PrivateChannelObject {
   readonly id: ChannelId;
   readonly type: 1;
@@ -32,7 +32,10 @@ export function privateChannelObject({ channel, recipients }: Shown, viewerId: s
   };
 }
 
-/** Shows the channel to each of its people. Bots receive no private channels; the first message brings theirs. */
+/**
+ * Sends the channel to each person in it. Bots receive no private channels; they receive the channel with its first
+ * message.
+ */
 export const channelShown = (state: Shown, t: 'CHANNEL_CREATE' | 'CHANNEL_UPDATE'): readonly Dispatch[] =>
   [...state.recipients.values()]
     .filter((user) => !user.bot)

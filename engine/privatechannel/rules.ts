@@ -51,13 +51,13 @@ export interface PrivateChannelState {
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
   readonly pins: Map<ChannelId, ReadonlyMap<MessageId, number>>;
   readonly reacted: Map<string, boolean>;
-  /** The call that is on; null: none. */
+  /** The current call; null without one. */
   call: PrivateCall | null;
-  /** Both sides of every relationship between the two; null: to be read before the next command that asks for them. */
+  /** Both sides of every relationship between the two; null until read for the next command that needs them. */
   relations: readonly StoredRelation[] | null;
 }
 
-/** A private channel as it was just opened. */
+/** A newly opened private channel. */
 export const privateState = (
   channel: PrivateChannel,
   users: readonly APIUser[],
@@ -73,10 +73,10 @@ export const privateState = (
   relations,
 });
 
-/** Commands of a guild's channel that a private channel knows too, under the same names and with the same inputs. */
+/** Commands of guild channels that private channels have too, with the same names and inputs. */
 type OwnCommands = Pick<MessageCommands, 'authorizeHistory' | 'pinMessage' | 'unpinMessage'> & {
   readonly [K in 'createMessage' | 'updateMessage' | 'deleteMessage']: {
-    /** `game`: the application through which it is done, which may receive an event. */
+    /** `game`: the application that sends the command, which may receive an event. */
     input: MessageCommands[K]['input'] & {
       readonly game?: GameApplication;
       /** Both users have a session of the application that acts for the caller. */
@@ -86,7 +86,10 @@ type OwnCommands = Pick<MessageCommands, 'authorizeHistory' | 'pinMessage' | 'un
   };
 } & Pick<ReactionCommands, 'authorizeReactions' | 'addReaction' | 'removeReaction'> & {
     getChannel: { input: { readonly channelId: ChannelId }; value: PrivateChannelObject };
-    /** Closes it for the caller, whose client takes it off its list. It stays, as the other one's and to be reopened. */
+    /**
+     * Closes it for the caller, whose client removes it from the list. The channel stays open for the other user and
+     * can be reopened.
+     */
     deleteChannel: { input: { readonly channelId: ChannelId }; value: PrivateChannelObject };
     startTyping: { input: { readonly channelId: ChannelId }; value: null };
   };
@@ -95,9 +98,9 @@ type OwnFacts = PrivateChannelFacts & Pick<EphemeralFacts, 'typingStarted'>;
 type PrivateFacts = OwnFacts & CallFacts & SocialChannelFacts;
 export type PrivateFact = FactOf<PrivateFacts>;
 
-/** What a command must find before it is decided. */
+/** Rows that a command needs before it is decided. */
 export interface PrivateNeeds extends Needs {
-  /** What the two are to each other. */
+  /** The relations between the two users. */
   readonly relations?: true;
 }
 
@@ -115,7 +118,7 @@ interface PrivateEnv extends Env {
   readonly acquaintance?: Acquaintance | null;
 }
 
-/** What both sides may do; neither may touch what the other wrote. */
+/** Permissions of both users; neither may change the other's messages. */
 const PRIVATE_PERMISSIONS =
   P.VIEW_CHANNEL |
   P.SEND_MESSAGES |
@@ -128,7 +131,7 @@ const PRIVATE_PERMISSIONS =
   P.SEND_POLLS |
   P.PIN_MESSAGES;
 
-/** Runs a rule for one of the two users; to everyone else the channel does not exist. */
+/** Runs a rule for one of the two users; for anyone else the channel does not exist. */
 function within<Value>(
   state: PrivateChannelState,
   by: By,
@@ -163,8 +166,8 @@ const nullValue = (outcome: Outcome<unknown, PrivateFact>): Outcome<null, Privat
   outcome.ok ? accepted(null, outcome.facts) : outcome;
 
 /**
- * Whether the caller may do this to the other user: null when so, a refusal when not, or what is to be read first.
- * Whoever is not in the channel is refused by the command's own rule, as if there were no channel.
+ * Whether the caller may contact the other user with this command: null when allowed, else a refusal, or the rows to
+ * read first. For callers outside the channel the command's own rule refuses, as if there were no channel.
  */
 export function reachOf(
   state: PrivateChannelState,
@@ -190,7 +193,7 @@ export function reachOf(
   );
 }
 
-/** A person's first message here is remembered: from then on the other may answer. */
+/** Records a user's first message here, so that the other may answer. */
 function withFirst(
   { channel }: PrivateChannelState,
   facts: readonly PrivateFact[],
@@ -234,7 +237,7 @@ const needsMessage = ({ channelId, messageId }: MessageInput): Needs => ({
   messages: [{ channelId, id: messageId }],
 });
 
-/** A channel between two users: a guild's rules of messages, without roles, audit or slow mode. */
+/** A channel between two users: a guild's message rules, without roles, audit log or slow mode. */
 const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
   commands: {
     getChannel: { asks: 'nothing', decide: shown },
@@ -384,18 +387,18 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
   },
 };
 
-/** The channel between two users, with the call that is on in it. */
+/** The channel between two users, with its current call. */
 export const privateRules = aggregate<PrivateShape>()({
   name: 'private channel',
   missing: refusal('UNKNOWN_CHANNEL'),
   authorize: (state, { row, input, authority: { by } }, { acquaintance = null }) => {
     const no = reachOf(state, row, input, by, acquaintance);
-    if (typeof no === 'string') throw new Error(`The command was to be decided without its ${no}.`);
+    if (typeof no === 'string') throw new Error(`Rows were not loaded before the decision: ${no}.`);
     return no;
   },
   complete: (state, facts, { by }) => withFirst(state, facts, by),
   topics: [conversation, calls, social],
 });
 
-/** Every command of a private channel: what it takes and what it answers. */
+/** Every command of a private channel with its input and its value. */
 export type PrivateCommands = CommandsOf<typeof privateRules>;

@@ -21,17 +21,17 @@ import type { Application, PrivateChannel } from '../user/facts.ts';
 import { type CallFacts, endedCall, type PrivateCall } from './calls.ts';
 import { channelShown } from './objects.ts';
 
-/** What the social layer needs of a private channel. */
+/** The state of a private channel that social rules use. */
 interface SocialChannel {
   channel: PrivateChannel;
   recipients: ReadonlyMap<UserId, APIUser>;
   readonly messages: ReadonlyMap<MessageId, StoredMessage | null>;
-  /** Both sides of every relationship between the two; null: to be read. */
+  /** Both sides of every relationship between the two; null until read. */
   relations: readonly StoredRelation[] | null;
   call: PrivateCall | null;
 }
 
-/** The application through which a message is written, changed or deleted, as far as its events need it. */
+/** The application that writes, changes or deletes a message, with the fields that its events need. */
 export type GameApplication = Pick<
   Application,
   'id' | 'event_webhooks_status' | 'event_webhooks_url' | 'event_webhooks_types'
@@ -39,11 +39,13 @@ export type GameApplication = Pick<
 
 /** Commands of the server itself. */
 type SocialChannelCommands = {
-  /** A relationship between the two has changed and is durable: it is read again before anything is decided on it. */
+  /**
+   * A relationship between the two has changed and is durable: it is read again before the next decision that uses it.
+   */
   forgetRelations: { input: object; value: null };
   /** Ends a call between two users, one of whom has blocked the other. */
   applyBlock: { input: object; value: null };
-  /** Says what the application's moderation thinks of a message that it carried; an empty map: nothing. */
+  /** Sets the metadata of the application's moderation on a message it sent; an empty map removes it. */
   moderateMessage: {
     input: {
       readonly channelId: ChannelId;
@@ -53,18 +55,18 @@ type SocialChannelCommands = {
     };
     value: null;
   };
-  /** Two accounts have become one, and one of them was in here. */
+  /** Two accounts were merged, and one of them is a recipient here. */
   replaceRecipient: { input: { readonly from: UserId; readonly user: APIUser }; value: null };
 };
 
 export type SocialChannelFacts = Pick<SocialFacts, 'recipientReplaced' | 'firstWritten'> & {
-  /** Never stored: they are in the relationships. */
+  /** Never stored, as the relationships have tables of their own. */
   relationsForgotten: object;
   webhookEventQueued: Omit<WebhookEventFact, 'type'>;
 };
 
 interface SocialNeeds extends Needs {
-  /** What the two users are to each other. */
+  /** The relations between the two users. */
   readonly relations?: true;
 }
 
@@ -84,7 +86,7 @@ const needsRelations = (_input: object, { channel, call }: SocialChannel): Socia
   ...(call && { messages: [{ channelId: channel.id, id: call.messageId }] }),
 });
 
-/** What relationships, account merges and a game's moderation do to a private channel: for the server alone. */
+/** Effects of relationships, account merges and a game's moderation on a private channel: for the server only. */
 export const social: Topic<SocialShape, SocialChannelCommands, keyof SocialChannelFacts> = {
   commands: {
     forgetRelations: {
@@ -144,7 +146,7 @@ export const social: Topic<SocialShape, SocialChannelCommands, keyof SocialChann
         state.channel = { ...state.channel, recipientIds: [low, high], writtenBy };
         state.relations = null;
       },
-      // Both see the channel as it is now, the new one for the first time.
+      // Both users receive the updated channel, the new user for the first time.
       dispatches: (state) => channelShown(state, 'CHANNEL_UPDATE'),
     },
     webhookEventQueued: { apply: () => {}, dispatches: () => [] },
