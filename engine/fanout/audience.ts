@@ -28,7 +28,7 @@ const listOf = (sessions: readonly Recipient[], untilMs = Number.POSITIVE_INFINI
   byUser: null,
 });
 
-/** The part of a memo key that the row decides: rows that demand the same share their lists. */
+/** The part of a memo key that the row decides: rows with the same requirements share their lists. */
 const ROW_KEYS = Object.fromEntries(
   Object.keys(DISPATCH).map((t) => {
     const { intent, permission } = dispatchRow(t as DispatchName);
@@ -37,7 +37,8 @@ const ROW_KEYS = Object.fromEntries(
 ) as Readonly<Record<DispatchName, string>>;
 
 /**
- * Selects the recipients of a dispatch and their payloads: usually one payload, two when some may not read message content.
+ * Selects the recipients of a dispatch and their payloads: usually one payload, two when some sessions may not read
+ * message content.
  *
  * Cost when nothing changed since the last dispatch of this kind: a lookup per list, whatever their length. After
  * `touchAudiences`, or at the end of a time-out that matters, O(subscribers) once per list.
@@ -79,8 +80,8 @@ export function touchAudiences(guild: Guild): void {
 }
 
 /**
- * Of the sessions that something concerns outside of guilds (a private channel's recipients, friends, members of a
- * lobby), those that receive `t`: for bots the direct-message intent decides, for OAuth2 tokens intent and scope.
+ * Selects sessions for a dispatch outside guilds (to a private channel's recipients, friends, members of a lobby). For
+ * bots the direct-message intent decides, for OAuth2 tokens the intent and scope.
  */
 export function directRecipients<S extends Recipient>(sessions: Iterable<S>, t: DispatchName): S[] {
   const row = dispatchRow(t);
@@ -97,8 +98,8 @@ const asksFor = (session: Recipient, intent: number | null): boolean =>
   intent === null || (session.intents & intent) !== 0;
 
 /**
- * In guilds a bot receives the dispatches of its intents, and sessions of people receive all; an application that acts
- * for a person receives none.
+ * In guilds a bot receives the dispatches of its intents, and a person's own session receives all. The session of an
+ * application that acts for a user receives none.
  */
 const hears = (session: Recipient, intent: number | null): boolean =>
   session.bot ? asksFor(session, intent) : !session.authorization;
@@ -111,10 +112,10 @@ function isScoped({ scopes }: Authorization, { scope }: DispatchRow): boolean {
 
 const deliver = (d: object, to: readonly Recipient[]): Delivery[] => (to.length === 0 ? [] : [{ d, to }]);
 
-/** The remembered list, if it still holds at `nowMs`. */
+/** The cached list, if it is still valid at `nowMs`. */
 function fresh(guild: Guild, key: string, row: DispatchRow, nowMs: number): AudienceList | undefined {
   const known = guild.audiences.get(key);
-  // Whether a channel is visible never hangs on a time-out, so only rows with a permission age.
+  // A channel's visibility does not depend on time-outs, so only lists of rows with a permission expire.
   if (!known || !row.permission || nowMs < known.untilMs) return known;
   touchAudiences(guild);
   return undefined;
@@ -125,7 +126,7 @@ function remember(guild: Guild, key: string, list: AudienceList): void {
   guild.audiences.set(key, list);
 }
 
-/** A channel's list; channels with the same overwrites, as the synced ones of a category, share one. */
+/** A channel's list; channels with equal overwrites, such as the synced ones of a category, share one. */
 function ofChannel(guild: Guild, dispatch: Dispatch, row: DispatchRow, nowMs: number): AudienceList {
   const channel = channelOf(guild, dispatch);
   if (!channel) return listOf(NOBODY);
@@ -140,7 +141,7 @@ function ofChannel(guild: Guild, dispatch: Dispatch, row: DispatchRow, nowMs: nu
   return list;
 }
 
-/** The channel a dispatch is for. A deletion speaks of one that is no longer in the guild, and carries it. */
+/** The channel of a dispatch. A deleted channel is no longer in the guild; its dispatch contains it. */
 function channelOf(guild: Guild, { t, d, to }: Dispatch): GuildChannel | undefined {
   if (to.kind !== 'channel') return undefined;
   const resident = guild.channels.get(to.channelId);
@@ -148,7 +149,7 @@ function channelOf(guild: Guild, { t, d, to }: Dispatch): GuildChannel | undefin
   return t === 'CHANNEL_DELETE' || t === 'THREAD_DELETE' ? (d as GuildChannel) : undefined;
 }
 
-/** Equal for channels in which everyone has equal permissions; null where it is not worth comparing. */
+/** Equal for channels in which every member has equal permissions; null where a comparison costs too much. */
 function likeness(guild: Guild, channel: GuildChannel): string | null {
   const bearer = THREADS.has(channel.type) ? channelById(guild, channel.parent_id) : channel;
   const overwrites = bearer?.permission_overwrites ?? [];
@@ -161,7 +162,7 @@ function likeness(guild: Guild, channel: GuildChannel): string | null {
   return overwrites.reduce((key, { id, type, allow, deny }) => `${key};${id},${type},${allow},${deny}`, kind);
 }
 
-/** Subscribers that are members, have the row's intent, and hold the permissions of the row and the channel. */
+/** Subscribers that are members, have the row's intent, and hold the permissions for the row and the channel. */
 function admit(guild: Guild, row: DispatchRow, channel: GuildChannel | null, nowMs: number): AudienceList {
   const gate = channel || row.permission ? new Gate(guild, row, channel, nowMs) : null;
   const sessions: Recipient[] = [];
@@ -178,7 +179,7 @@ function admit(guild: Guild, row: DispatchRow, channel: GuildChannel | null, now
  * per set of roles, and individually only for members with overwrites or time-outs of their own.
  */
 class Gate {
-  /** The earliest end of a time-out that the verdicts rest on, Unix milliseconds. */
+  /** The earliest end of a time-out that a verdict depends on, Unix milliseconds. */
   untilMs = Number.POSITIVE_INFINITY;
   private readonly guild: Guild;
   private readonly row: DispatchRow;
@@ -245,7 +246,7 @@ function byUser(list: AudienceList): ReadonlyMap<string, readonly Recipient[]> {
   return index;
 }
 
-/** Every session of a user here. */
+/** All sessions of a user in this guild. */
 function sessionsOf(guild: Guild, userId: string): readonly Recipient[] {
   let all = guild.audiences.get('all');
   if (!all) {
@@ -273,7 +274,7 @@ function sessionsOfUsers(
   );
 }
 
-/** Adds the subject's own sessions that the intent, or a channel it cannot see, left out. */
+/** Adds the subject's own sessions that were excluded by the intent or by an invisible channel. */
 function withOwn(
   guild: Guild,
   sessions: readonly Recipient[],
@@ -291,7 +292,7 @@ function withOwn(
 /**
  * Splits a list into sessions that may read message content and sessions that get it blanked.
  *
- * @param key Memo key of `sessions`; null when they are not remembered.
+ * @param key Memo key of `sessions`; null when they are not cached.
  */
 function deliverContent(
   d: object,

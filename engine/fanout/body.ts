@@ -1,13 +1,13 @@
 import type { UserId } from '../../protocol/ids.ts';
 import type { Authorization } from '../oauth/authorization.ts';
 
-/** What a list's entry takes: the object and its encoding, of a member with a few roles. */
+/** Estimated memory of one list entry: the object and its encoding, for a member with a few roles. */
 const ENTRY_BYTES = 1024;
 
 /** Dispatches made for one session, whose lists may be long. */
 const isLarge = (t: string): boolean => t === 'READY' || t === 'GUILD_CREATE' || t === 'GUILD_MEMBERS_CHUNK';
 
-/** A rough count by the lists that stand in the payload itself: O(their number), whatever their length. */
+/** Estimates the memory from the lengths of the payload's top-level lists. O(number of lists). */
 function weigh(t: string, d: unknown): number {
   if (!isLarge(t)) return 0;
   let entries = 1;
@@ -15,7 +15,7 @@ function weigh(t: string, d: unknown): number {
   return entries * ENTRY_BYTES;
 }
 
-/** The stream that a dispatch is part of: dispatches of one aggregate are numbered, ascending but not without gaps. */
+/** The stream of a dispatch: the dispatches of one aggregate have ascending numbers, with gaps. */
 export interface Origin {
   readonly ownerId: string;
   readonly n: number;
@@ -24,8 +24,8 @@ export interface Origin {
 }
 
 /**
- * One dispatch, shared by all its recipients: encoded at most once per lane, kept by every replay buffer
- * by reference, and sent with each session's own sequence number.
+ * One dispatch, shared by all its recipients: encoded at most once per lane, referenced by every replay buffer, and
+ * sent with each session's own sequence number.
  *
  * `lanes` belongs to the gateway codec; the engine only carries it.
  */
@@ -33,9 +33,9 @@ export class DispatchBody {
   readonly t: string;
   /** Monotonic milliseconds, for the replay buffer's age bound. */
   readonly bornMs: number;
-  /** About how much memory it takes for its one recipient; 0 for what is small and shared. */
+  /** Approximate memory for a dispatch with one recipient; 0 for a small and shared one. */
   readonly weightBytes: number;
-  /** Null for what is part of no stream. */
+  /** Null for a dispatch outside any stream. */
   readonly origin: Origin | null;
   readonly lanes: (Uint8Array | undefined)[] = [];
   #d: unknown;
@@ -49,7 +49,11 @@ export class DispatchBody {
     this.origin = origin;
   }
 
-  /** From the encoding of a payload, as another shard or a journal brings it. @throws SyntaxError when `d` is asked of one that is no JSON. */
+  /**
+   * From the JSON of a payload, sent by another shard or read from a journal.
+   *
+   * @throws SyntaxError when `d` is read from invalid JSON.
+   */
   static ofJson(t: string, json: string, bornMs: number, origin: Origin | null = null): DispatchBody {
     const body = new DispatchBody(t, undefined, bornMs, origin);
     body.#json = json;
@@ -62,19 +66,22 @@ export class DispatchBody {
     return this.#d;
   }
 
-  /** The payload as JSON. Not kept unless the body came as such: the lanes hold its encodings, and twice is too much. */
+  /**
+   * The payload as JSON. Cached only for a body made from JSON: the lanes hold its encodings, and a second copy costs
+   * too much.
+   */
   get json(): string {
     return this.#json ?? JSON.stringify(this.#d) ?? 'null';
   }
 }
 
-/** A session as fan-out sees it. Immutable for the session's life but for what `deliver` reaches. */
+/** A session as fan-out sees it. Immutable for the session's life, except for the state behind `deliver`. */
 export interface Recipient {
   readonly sessionId: string;
   readonly userId: UserId;
   /** Gateway intents of the session, as a bit field below 2^31. */
   readonly intents: number;
-  /** True for the session of a bot; the sessions of people themselves are not gated by intents. */
+  /** True for the session of a bot; people's own sessions are not filtered by intents. */
   readonly bot: boolean;
   /** Set for the session of an application that acts for a user: the scopes and intents it may receive. */
   readonly authorization?: Authorization | null;
@@ -86,8 +93,8 @@ export interface Recipient {
 export interface AudienceList {
   readonly sessions: readonly Recipient[];
   /**
-   * When the list expires, Unix milliseconds: the end of a time-out changes what a member may see, without a fact.
-   * Infinite for lists that depend on no time-out.
+   * Expiry of the list, Unix milliseconds: the end of a time-out changes permissions without a fact. Infinite for lists
+   * that depend on no time-out.
    */
   readonly untilMs: number;
   /** The sessions by user, built on first use. */

@@ -1,11 +1,11 @@
 import { INTENTS } from '../../protocol/intents.ts';
 import type { Recipient } from './body.ts';
 
-/** True for the session of a bot that did not ask to read what people write. */
+/** True for the session of a bot without the message content intent. */
 export const lacksContent = (session: Recipient): boolean =>
   session.bot && (session.intents & INTENTS.MESSAGE_CONTENT) === 0;
 
-/** Users who read a message whatever their intents: who wrote it and whom it mentions. */
+/** Users who may read a message without the intent: its author and the users it mentions. */
 export function readersOf(d: object): string[] {
   const { author, mentions } = d as {
     readonly author?: { readonly id: string };
@@ -16,7 +16,7 @@ export function readersOf(d: object): string[] {
   return [...ids];
 }
 
-/** What stands in the place of what people wrote. `poll` has no empty form: it is left out. */
+/** Replacements for message content. `poll` has no empty form and is removed. */
 const BLANKS = {
   content: '',
   embeds: [],
@@ -26,8 +26,8 @@ const BLANKS = {
 } as const;
 
 /**
- * A copy of a content-gated payload without what people wrote, in the messages it quotes and forwards too. Fields
- * that are absent stay absent; `d` is left as it is, and what need not change is shared with it.
+ * A copy of a payload without message content, also in the messages it quotes and forwards. Absent fields stay absent;
+ * `d` is not changed, and unchanged parts are shared.
  */
 export function blank(d: object): object {
   const copy: Record<string, unknown> = { ...d };

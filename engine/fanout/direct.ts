@@ -3,11 +3,11 @@ import type { Recipient } from './body.ts';
 
 /** Selects sessions of a user. A selected session must also be allowed to receive the dispatch. Plain data. */
 export interface SessionFilter {
-  /** Those of the person themselves. */
+  /** Sessions of the user's own clients. */
   readonly own: boolean;
-  /** Those of a bot. As `own` when absent. */
+  /** Sessions of a bot. Equals `own` when absent. */
   readonly bot?: boolean;
-  /** Those of applications that act for the user: of all, or of these. */
+  /** Sessions of applications that act for the user: of all, or of these. */
   readonly applications: 'all' | readonly ApplicationId[];
 }
 
@@ -28,8 +28,9 @@ export const refOf = ({ sessionId, userId, intents, bot, authorization = null }:
 });
 
 /**
- * Dispatches that an aggregate sends to users through their owner shards are a second stream of the aggregate, named
- * differently from its id. Few users receive each one, by separate routes, so every session has its own cursor.
+ * Stream of the dispatches that an aggregate sends to users through their owner shards: a second stream of the
+ * aggregate, with a name of its own. Each dispatch goes to few users, by separate routes, so every session has its own
+ * cursor.
  */
 const MARK = '@';
 
@@ -37,5 +38,5 @@ export const directStream = (ownerId: string): string => MARK + ownerId;
 
 export const isDirect = (streamId: string): boolean => streamId.startsWith(MARK);
 
-/** Not a stream: the start of a session, Unix milliseconds. Dispatches from before it are not for the session. */
+/** Not a stream: its cursor is the session's start, Unix milliseconds. Earlier dispatches are not for the session. */
 export const SINCE = directStream('');

@@ -6,7 +6,7 @@ import type { CommandRow, Commands, FactOf, FactRow, Shape } from './topic.ts';
 /** The rules of one aggregate: what its actor runs. Pure and synchronous. */
 export interface Aggregate<S extends Shape, C extends Commands> {
   readonly name: string;
-  /** The answer to every command when there is no such aggregate. */
+  /** The reply to every command when the aggregate does not exist. */
   readonly missing: Refusal;
   readonly commands: { readonly [N in keyof C]: CommandRow<S, C[N]['input'], C[N]['value']> };
   readonly facts: {
@@ -16,14 +16,14 @@ export interface Aggregate<S extends Shape, C extends Commands> {
       S['dispatch']
     >;
   };
-  /** Rows that a command needs in the windows before it is decided, those of its authorization too. */
+  /** Rows that a command and its authorization need in the windows before the decision. */
   needs<N extends keyof C>(
     state: S['state'],
     type: N,
     input: C[N]['input'],
     authority: Authority,
   ): S['needs'];
-  /** First whether the caller may at all, then the command's own rule, then what follows from its facts. */
+  /** Checks the caller, then applies the command's own rule, then adds the facts that follow. */
   decide<N extends keyof C>(
     state: S['state'],
     type: N,
@@ -31,17 +31,17 @@ export interface Aggregate<S extends Shape, C extends Commands> {
     authority: Authority,
     env: S['env'],
   ): Outcome<C[N]['value'], FactOf<S['facts']>>;
-  /** Applies a fact and answers what clients see of it. */
+  /** Applies a fact and returns its dispatches. */
   happen(state: S['state'], fact: FactOf<S['facts']>): readonly S['dispatch'][];
-  /** Applies a fact that clients have seen already. */
+  /** Applies a fact whose dispatches were already sent. */
   apply(state: S['state'], fact: FactOf<S['facts']>): void;
   isDurable(fact: FactOf<S['facts']>): boolean;
 }
 
-/** The commands of an aggregate, by name: what each takes and what it answers. */
+/** The commands of an aggregate, by name, with their inputs and values. */
 export type CommandsOf<A> = A extends Aggregate<infer _S, infer C> ? C : never;
 
-/** A topic, as far as a list of them is typed: its rows say the rest. */
+/** A topic as far as a list of topics is typed; its rows have the exact types. */
 interface AnyTopic {
   readonly commands: object;
   readonly facts: object;
@@ -57,7 +57,7 @@ type CommandsIn<S extends Shape, Rows> = {
     : never;
 };
 
-/** Facts of the aggregate that no topic has a row for. */
+/** Facts of the aggregate without a row in any topic. */
 type Forgotten<S extends Shape, T extends readonly AnyTopic[]> = Exclude<
   keyof S['facts'],
   keyof Together<T[number]['facts']>
@@ -73,13 +73,13 @@ interface Request<S extends Shape> {
 interface Given<S extends Shape, T extends readonly AnyTopic[]> {
   readonly name: string;
   readonly missing: Refusal;
-  /** Each command and each fact of the aggregate has its row in one of them. */
+  /** Together they have a row for each command and each fact of the aggregate. */
   readonly topics: Forgotten<S, T> extends never ? T : { readonly forgotten: Forgotten<S, T> };
   /** Rows that `authorize` reads; absent when it reads none. */
   readonly needs?: (needs: S['needs'], state: S['state'], authority: Authority) => S['needs'];
-  /** Whether the caller may at all; absent: every command sees to it itself. */
+  /** The permission check of every command; absent when each command has its own. */
   readonly authorize?: (state: S['state'], request: Request<S>, env: S['env']) => Refusal | null;
-  /** The facts of a command with those that follow from them, whatever the command is. */
+  /** Adds facts that follow from a command's facts, for every command. */
   readonly complete?: (
     state: S['state'],
     facts: readonly FactOf<S['facts']>[],
@@ -88,7 +88,7 @@ interface Given<S extends Shape, T extends readonly AnyTopic[]> {
   ) => readonly FactOf<S['facts']>[];
 }
 
-/** Joins topics to the rules of one aggregate: `aggregate<GuildShape>()({ name, missing, topics })`. */
+/** Combines topics into the rules of one aggregate: `aggregate<GuildShape>()({ name, missing, topics })`. */
 export const aggregate =
   <S extends Shape>() =>
   <const T extends readonly AnyTopic[], C extends Commands = CommandsIn<S, Together<T[number]['commands']>>>(
@@ -127,7 +127,7 @@ export const aggregate =
     };
   };
 
-/** One table of all rows. Two of the same name are a bug of the topics, found when the program starts. */
+/** One table of all rows. A repeated name is a bug of the topics, found when the program starts. */
 function joined(tables: readonly object[]): Record<string, unknown> {
   const all: Record<string, unknown> = {};
   for (const [name, row] of tables.flatMap((table) => Object.entries(table))) {

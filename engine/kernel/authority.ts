@@ -1,6 +1,6 @@
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 
-/** The caller of a command, as the transport has authenticated it. */
+/** The authenticated caller of a command. */
 export interface By {
   readonly userId: UserId;
   readonly bot: boolean;
@@ -10,23 +10,23 @@ export interface By {
   readonly applicationFlags: number;
   /** `X-Audit-Log-Reason`, decoded. */
   readonly reason: string | null;
-  /** The server itself (its operator, an internal step): not a member, and not asked for permissions. */
+  /** The server itself (its operator, an internal step): not a member, and exempt from permission checks. */
   readonly system?: true;
 }
 
 /**
- * A caller and what the declaration of the operation demands of them. It travels with the command; the actor that
- * owns the data checks it, against the guild, or against the channel when one is named.
+ * A caller and the permissions that the operation's declaration requires. It is sent with the command; the actor that
+ * owns the data checks it against the guild, or against the channel when one is named.
  */
 export interface Authority {
   readonly by: By;
-  /** Bits that must all be held. */
+  /** Bits that the caller must hold, all of them. */
   readonly requires: bigint;
   /** Set by the channel service: the channel must exist, be visible to the caller, and grant `requires`. */
   readonly channelId?: ChannelId;
 }
 
-/** The server itself: not a member anywhere, and not asked for permissions. */
+/** The server itself: not a member anywhere, and exempt from permission checks. */
 export const SYSTEM: Authority = {
   by: {
     userId: '0' as UserId,

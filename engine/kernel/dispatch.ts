@@ -1,7 +1,7 @@
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 
-/** Who may receive a dispatch; the DISPATCH table adds intent and permission. */
+/** The users who may receive a dispatch; the DISPATCH table adds intent and permission. */
 export type Audience =
   | { readonly kind: 'guild' }
   | { readonly kind: 'channel'; readonly channelId: ChannelId }

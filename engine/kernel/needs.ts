@@ -1,14 +1,14 @@
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 
-/** Rows that a command must find in the windows of the state before it is decided. The shell reads those that are absent. */
+/** Rows that a command needs in the windows of the state before it is decided. The shell reads absent rows. */
 export interface Needs {
   readonly members?: readonly UserId[];
   /** All members, if there are no more than this. */
   readonly everyoneUpTo?: number;
   readonly messages?: readonly { readonly channelId: ChannelId; readonly id: MessageId }[];
-  /** Channels whose pins count. */
+  /** Channels whose pins are needed. */
   readonly pins?: readonly ChannelId[];
-  /** Whether a user has reacted to a message with an emoji, which `key` names. */
+  /** Whether a user has reacted to a message with the emoji of `key`. */
   readonly reactions?: readonly {
     readonly messageId: MessageId;
     readonly key: string;

@@ -8,7 +8,7 @@ export interface Env {
   readonly nowMs: number;
   /** The next snowflake of this shard; strictly ascending. */
   nextId(): FreshId;
-  /** Older permission bits that still imply newer ones at the date in force; absent when there are none. */
+  /** Older permission bits that currently still imply newer ones; absent without any. */
   readonly splits?: Splits;
 }
 
@@ -28,7 +28,7 @@ export const refused = (refusal: Refusal): { readonly ok: false; readonly refusa
   refusal,
 });
 
-/** What a caller of an aggregate receives: a value once it is durable, or a refusal. Faults are thrown. */
+/** The reply to the caller of an aggregate: a value once it is durable, or a refusal. Faults are thrown. */
 export type Reply<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly refusal: Refusal };

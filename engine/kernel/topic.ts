@@ -1,7 +1,7 @@
 import type { By } from './authority.ts';
 import type { Env, Outcome } from './outcome.ts';
 
-/** Types of an aggregate's commands: name to what it takes and what it answers. */
+/** Types of an aggregate's commands: name to input and value. */
 export type Commands = Record<string, { input: object; value: unknown }>;
 /** Types of an aggregate's facts: name to payload. */
 type Facts = Record<string, object>;
@@ -9,12 +9,12 @@ type Facts = Record<string, object>;
 export type FactOf<F extends Facts> = { [K in keyof F & string]: { readonly type: K } & F[K] }[keyof F &
   string];
 
-/** What the rules of one aggregate are about. */
+/** The types of one aggregate's rules. */
 export interface Shape {
   readonly state: object;
   /** All facts of the aggregate: a command of one topic may cause facts of another. */
   readonly facts: Facts;
-  /** Rows that commands ask for. */
+  /** Rows that commands may need. */
   readonly needs: object;
   readonly dispatch: object;
   readonly env: Env;
@@ -22,11 +22,11 @@ export interface Shape {
   readonly row: object;
 }
 
-/** Everything about one command. */
+/** One command with all its properties. */
 export type CommandRow<S extends Shape, Input, Value> = S['row'] & {
-  /** It may be sent to the owner again without a key: done twice, it leaves everything as done once. */
+  /** The command may be sent to the owner again without a key: repeating it changes nothing more. */
   readonly repeatable?: true;
-  /** No client waits for it and many arrive at once: commands of clients are queued before it. */
+  /** No client waits for it and many arrive at once: clients' commands have priority in the queue. */
   readonly background?: true;
   /** Rows to load before `decide`; absent when it needs none. */
   readonly needs?: (input: Input, state: S['state'], by: By) => S['needs'];
@@ -38,18 +38,18 @@ export type CommandRow<S extends Shape, Input, Value> = S['row'] & {
   ) => Outcome<Value, FactOf<S['facts']>>;
 };
 
-/** Everything about one fact. */
+/** One fact with all its properties. */
 export interface FactRow<State, Fact, Dispatch> {
-  /** False: it is never stored, and waits for no commit. */
+  /** False for a fact that is never stored and waits for no commit. */
   readonly durable?: false;
-  /** What `dispatches` needs of the state as it was; see `noting`. */
+  /** The state before the fact that `dispatches` needs; see `noting`. */
   readonly before?: (state: State, fact: Fact) => unknown;
   readonly apply: (state: State, fact: Fact) => void;
-  /** What clients see of it. Called right after `apply`, so the state holds the fact already. */
+  /** The dispatches of the fact. Called right after `apply`, so the state contains the fact already. */
   readonly dispatches: (state: State, fact: Fact, before: never) => readonly Dispatch[];
 }
 
-/** A row whose dispatches depend on what the fact changes: they are handed what `before` answered. */
+/** A row whose dispatches depend on the state before the fact: they receive the value of `before`. */
 export const noting = <State, Fact, Dispatch, Before>(row: {
   readonly durable?: false;
   readonly before: (state: State, fact: Fact) => Before;
@@ -58,8 +58,8 @@ export const noting = <State, Fact, Dispatch, Before>(row: {
 }): FactRow<State, Fact, Dispatch> => row;
 
 /**
- * One subject of an aggregate (channels, roles, messages, …): its rules, complete. Both tables are total: a command or
- * a fact without its row does not compile.
+ * One topic of an aggregate (channels, roles, messages, …) with all its rules. Both tables are total: a command or a
+ * fact without a row does not compile.
  */
 export interface Topic<S extends Shape, C extends Commands, K extends keyof S['facts'] & string> {
   readonly commands: { readonly [N in keyof C]: CommandRow<S, C[N]['input'], C[N]['value']> };

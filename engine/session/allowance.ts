@@ -2,18 +2,18 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { OP } from '../../protocol/opcodes.ts';
 
 /**
- * Up to so many heartbeats, IDENTIFYs and RESUMEs of one window do not count. Stock clients count only the other
- * payloads against their own 120, and would be cut off for a heartbeat that they owe.
+ * This many heartbeats, IDENTIFYs and RESUMEs per window do not count. Stock clients count only other payloads against
+ * their own limit of 120, and would be disconnected for a heartbeat that they must send.
  */
 const VITAL_FREE_MAX = 5;
-/** Two ends of a network disagree on when a window ends; ours ends this much earlier than the client's. */
+/** Client and server disagree on when a window ends; ours ends this much earlier. */
 const WINDOW_SLACK_MS = 500;
 
 const isVital = (op: number): boolean => op === OP.HEARTBEAT || op === OP.IDENTIFY || op === OP.RESUME;
 
 /**
- * How much one connection may still send: 120 payloads in 60 s, of which 5 presence updates in 20 s. Fixed windows,
- * each opened by the first payload after the one before it.
+ * The send budget of one connection: 120 payloads in 60 s, of which 5 presence updates in 20 s. Fixed windows, each
+ * started by the first payload after the previous window.
  *
  * @source https://docs.discord.com/developers/events/gateway#rate-limiting and
  * https://docs.discord.com/developers/events/gateway-events#activity-object
@@ -25,7 +25,7 @@ export class Allowance {
   #presenceEndsMs = 0;
   #presences = 0;
 
-  /** Counts a payload. False: the connection has sent too much and is to be closed with 4008. */
+  /** Counts a payload. False when the budget is exceeded; the connection must then be closed with 4008. */
   take(op: number, nowMs: number): boolean {
     if (nowMs >= this.#windowEndsMs) {
       this.#windowEndsMs = nowMs + LIMITS.gateway_events_ms - WINDOW_SLACK_MS;
@@ -38,7 +38,7 @@ export class Allowance {
     return counted <= LIMITS.gateway_events_max;
   }
 
-  /** Counts a presence update and returns how long it has to wait, in milliseconds; 0: it may go now. */
+  /** Counts a presence update and returns how long it must wait, in milliseconds; 0 for no wait. */
   takePresence(nowMs: number): number {
     if (nowMs >= this.#presenceEndsMs) {
       this.#presenceEndsMs = nowMs + LIMITS.presence_updates_ms;

@@ -1,28 +1,30 @@
 import { isDirect } from '../fanout/direct.ts';
 
-/** How far a session has the stream of one aggregate: the number of the last dispatch. */
+/** A session's position in the stream of one aggregate: the number of the last dispatch it received. */
 export type Cursor = readonly [ownerId: string, n: number];
 
 interface FollowedStream {
-  /** Of the newest dispatch that came here, for whichever session. */
+  /** Number of the newest dispatch of the stream, for any session. */
   n: number;
   readonly followers: Set<number>;
-  /** Followers that have only what each was told since the stream was interrupted, and how far; null: there are none. */
+  /**
+   * Own positions of followers that have received only dispatches sent to them since an interruption; null without any.
+   */
   laggards: Map<number, number> | null;
 }
 
 /**
- * How far the sessions of one shard have the streams that they follow.
+ * Positions of one shard's sessions in the streams that they follow.
  *
- * All that is sent of a stream comes here in order, so whoever follows it has, or may not see, everything up to the
- * newest that came: one number serves all. Only while a stream is interrupted (its owner is another one now) each
- * session has its own, until it is told `following` again. Of what is told people directly each always has its own.
+ * All dispatches of a stream arrive here in order, so every follower has received, or may not see, everything up to the
+ * newest one: one number serves all followers. Each session has its own number only while a stream is interrupted (by a
+ * change of owner), until `following` is called for it, and always in direct streams.
  */
 export class StreamCursors {
   readonly #streams = new Map<string, FollowedStream>();
   readonly #followed = new Map<number, Set<string>>();
 
-  /** From here on the session hears the stream; it has everything up to `n`. */
+  /** The session follows the stream from here on; it has received everything up to `n`. */
   following(handle: number, ownerId: string, n: number): void {
     const stream = this.#followedBy(handle, ownerId);
     if (n < stream.n || isDirect(ownerId)) this.#lag(stream, handle, n);
@@ -33,14 +35,14 @@ export class StreamCursors {
   }
 
   /**
-   * The session has the stream up to `n`, and from there on what it is told itself. It comes from elsewhere: the others
-   * may not have been told as much yet.
+   * The session has received the stream up to `n`, and from there on only dispatches sent to it. It moved here from
+   * another shard and may be ahead of this shard's other sessions.
    */
   lag(handle: number, ownerId: string, n: number): void {
     this.#lag(this.#followedBy(handle, ownerId), handle, n);
   }
 
-  /** The stream is interrupted: what its followers have of it from here on is what each is told. */
+  /** The stream is interrupted: from here on each follower has its own position, moved by dispatches sent to it. */
   lagging(ownerId: string): void {
     const stream = this.#streams.get(ownerId);
     if (!stream) return;
@@ -50,8 +52,8 @@ export class StreamCursors {
   }
 
   /**
-   * A dispatch of the stream has come. Answers the sessions that must each be noted with `toldOne` when it is for them;
-   * null, as nearly always, when there are none.
+   * Records a dispatch of the stream. Returns the sessions with their own positions, each of which needs `toldOne` when
+   * it receives the dispatch; null, as in almost all cases, without any.
    */
   told(ownerId: string, n: number): Map<number, number> | null {
     const stream = this.#streams.get(ownerId);
@@ -60,13 +62,13 @@ export class StreamCursors {
     return stream.laggards;
   }
 
-  /** @param laggards What `told` has answered for this dispatch. */
+  /** @param laggards The value of `told` for this dispatch. */
   toldOne(laggards: Map<number, number>, handle: number, n: number): void {
     const has = laggards.get(handle);
     if (has !== undefined && has < n) laggards.set(handle, n);
   }
 
-  /** The session does not follow the stream any more. */
+  /** The session no longer follows the stream. */
   left(handle: number, ownerId: string): void {
     this.#followed.get(handle)?.delete(ownerId);
     const stream = this.#streams.get(ownerId);
@@ -81,7 +83,7 @@ export class StreamCursors {
     this.#followed.delete(handle);
   }
 
-  /** Null: the session does not follow it. */
+  /** Null when the session does not follow the stream. */
   cursor(handle: number, ownerId: string): number | null {
     const stream = this.#streams.get(ownerId);
     if (!stream?.followers.has(handle)) return null;

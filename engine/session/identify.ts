@@ -3,11 +3,11 @@ import { ALL_INTENTS, deniedIntents } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { Authorization } from '../oauth/authorization.ts';
 
-/** Which slice of its guilds a session serves. */
+/** The slice of its guilds that a session serves. */
 export type Shard = readonly [id: number, count: number];
 type CloseReason = (typeof CLOSE)[keyof typeof CLOSE];
 
-/** Who identifies. */
+/** The client that identifies. */
 interface Identifying {
   readonly bot: boolean;
   readonly applicationFlags: number;
@@ -16,10 +16,10 @@ interface Identifying {
 }
 
 /**
- * Judges what IDENTIFY asks for. Null: nothing is wrong with it.
+ * Validates IDENTIFY; null when it is valid.
  *
- * `intents` is what the client sent, null when it sent none: people need not, bots and applications that act for people
- * must. The latter hear nothing of guilds, so that they have nothing to shard.
+ * `intents` is null when the client sent none: people may omit it, bots and applications that act for users may not.
+ * Such applications receive no guild dispatches, so they cannot shard.
  *
  * @source https://docs.discord.com/developers/events/gateway-events#identify,
  * https://docs.discord.com/developers/events/gateway#sharding and

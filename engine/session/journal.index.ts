@@ -2,7 +2,7 @@ import { type Cursor, StreamCursors } from './cursors.ts';
 import { ENTRY, type JournalEntry, readBatch, readHead, readStream } from './journal.ts';
 import type { PlainIdentity, SessionManner } from './record.ts';
 
-/** The content of a session's entry. The numbers of cursors are followed by whether the session lags. */
+/** The content of a session's entry. A cursor's number is followed by whether the session lags. */
 export interface SessionContent extends SessionManner {
   readonly identity: PlainIdentity;
   readonly seq: number;
@@ -19,36 +19,36 @@ interface RecordPosition {
   readonly atMs: number;
 }
 
-/** A session as a journal knows it. */
+/** A session as a journal's reader knows it. */
 export interface IndexedSession {
   readonly handle: number;
   identity: PlainIdentity;
   manner: SessionManner;
-  /** The last number; -1 while it is not known, as something was lost. */
+  /** The last sequence number; -1 while unknown after a loss. */
   seq: number;
-  /** The last dispatches, the newest of which has that number. */
+  /** The last dispatches; the newest one has the number `seq`. */
   positions: RecordPosition[];
 }
 
 const UNKNOWN = -1;
 
 /**
- * The sessions of a journal, by reading its segments in order. Of the dispatches it keeps only where they stand.
+ * The sessions of a journal, built by reading its segments in order. Only the positions of dispatches are kept.
  *
- * What is damaged costs the sessions that it was for, and where that cannot be told, all: their numbers are not known
- * until a later segment names them, and what they were sent before that is lost to them.
+ * Damage loses the sessions that the damaged part was for, or all sessions where that is unknown: their numbers stay
+ * unknown until a later segment names them, and their earlier dispatches are lost.
  */
 export class JournalIndex {
   readonly #framesMax: number;
   readonly #byHandle = new Map<number, IndexedSession>();
   readonly #bySession = new Map<string, IndexedSession>();
   readonly #cursors = new StreamCursors();
-  /** Of the last batch; null before the first. */
+  /** Number of the last batch; null before the first. */
   #number: number | null = null;
   #lastMs = 0;
   #damages = 0;
 
-  /** @param framesMax Dispatches of one session that are worth knowing. */
+  /** @param framesMax Dispatches of one session that are kept. */
   constructor(framesMax: number) {
     this.#framesMax = Math.max(1, framesMax);
   }
@@ -62,12 +62,12 @@ export class JournalIndex {
     return this.#lastMs;
   }
 
-  /** Places where something was damaged or missing. */
+  /** Number of damaged or missing places. */
   get damages(): number {
     return this.#damages;
   }
 
-  /** Null for a session that is not in the journal, has ended, or has lost something. */
+  /** Null for a session that is not in the journal, has ended, or has lost dispatches. */
   find(sessionId: string): IndexedSession | null {
     const session = this.#bySession.get(sessionId);
     return session && session.seq !== UNKNOWN ? session : null;
@@ -77,13 +77,13 @@ export class JournalIndex {
     return this.#cursors.of(handle);
   }
 
-  /** Reads a segment; yields after each batch, so that who has other things to do can do them. */
+  /** Reads a segment; yields after each batch, so that the caller can do other work in between. */
   *read(segment: number, words: Int32Array, content: Buffer): Generator<void> {
     for (let at: number | null = 0; at !== null && at < words.length; yield) {
       const batch = readBatch(words, at);
       if (batch.kind === 'lost') {
-        // Behind the last whole batch of a segment may stand what was being written when the process died: nobody was
-        // sent it. Were it more, the numbers of the next batch would tell. Anything else there was a batch.
+        // The rest of a segment may be a batch that was being written when the process died: none of it was sent. Had a
+        // sent batch been lost, the next batch's number would show it. Any other remainder was a batch.
         at = batch.nextWord;
         if (at === null && !batch.torn) this.#loseAll();
         continue;
@@ -99,7 +99,7 @@ export class JournalIndex {
     }
   }
 
-  /** An undamaged batch that cannot be read was written by another version; it is ignored. */
+  /** A batch with a valid checksum that cannot be parsed was written by another version; it counts as lost. */
   #applyAll(entries: readonly JournalEntry[], segment: number, atMs: number, content: Buffer): void {
     try {
       for (const entry of entries) this.#apply(entry, segment, atMs, content);
@@ -145,7 +145,7 @@ export class JournalIndex {
     }
   }
 
-  /** The session as it is now. Of one that is known already this tells nothing new of its dispatches. */
+  /** Applies the session's entry. For a known session with the same number, its dispatches stay. */
   #session(
     handle: number,
     { identity, presence, wantsAuthorizeRequests, seq, cursors }: SessionContent,
@@ -179,7 +179,7 @@ export class JournalIndex {
   #lose(entries: readonly JournalEntry[]): void {
     this.#damages += 1;
     for (const { kind, handles } of entries) {
-      // Whose stream was interrupted is not known any more.
+      // The interrupted stream is unknown, so every session may be affected.
       if (kind === ENTRY.lagging) {
         this.#loseAll();
         return;

@@ -2,39 +2,39 @@ import type { Origin } from '../fanout/body.ts';
 import type { Cursor } from './cursors.ts';
 
 /**
- * The form in which sessions outlive their process: batches of entries, one batch for what happened in a tick.
+ * The storage format of sessions that outlive their process: batches of entries, one batch per tick.
  *
- * A batch is `header, lists, content`, each of whole words (32 bits, little-endian). The lists say, for each entry, what
- * it is, how much content it has, and which sessions it is for; a session's number of a dispatch is not written, as each
- * one that names it takes the next. Header and lists are under one checksum and the content under another: damage to
- * what was said leaves known to whom.
+ * A batch is `header, lists, content`, each of whole words (32 bits, little-endian). The lists hold, for each entry,
+ * its kind, the size of its content, and its sessions. A session's sequence numbers are not stored, as each dispatch
+ * for the session takes the next one. Header and lists have one checksum and the content another, so after damage to
+ * the content the affected sessions are still known.
  */
 export const ENTRY = {
-  /** For its sessions, in this order. */
+  /** A dispatch for its sessions, in this order. */
   dispatch: 1,
-  /** All of a session, with its last number. Written when the session begins, and once in each segment. */
+  /** A complete session with its last number. Written when the session starts, and once in each segment. */
   session: 2,
-  /** Part of what `session` says has changed. */
+  /** A change of some of the fields in `session`. */
   changed: 3,
   following: 4,
-  /** `lagging` of a stream: for no session in particular. */
+  /** `lagging` of a stream; names no session. */
   lagging: 5,
   left: 6,
-  /** It is over, or another home has it. */
+  /** The session ended, or moved to another shard. */
   ended: 7,
 } as const;
 type EntryKind = (typeof ENTRY)[keyof typeof ENTRY];
 
 const MAGIC = 0x314a_4847;
 const HEADER_WORDS = 8;
-/** Beside the kind: the sessions are those of the entry before. */
+/** Added to the kind: the entry has the same sessions as the entry before. */
 const SAME = 0x100;
 const ENTRY_WORDS = 3;
 const FIRST_WORDS = 4096;
 const FIRST_BYTES = 1 << 16;
 const HIGH = 2 ** 32;
 
-/** One entry as it was read. */
+/** One entry of a batch. */
 export interface JournalEntry {
   readonly kind: EntryKind;
   readonly handles: Int32Array;
@@ -46,14 +46,14 @@ export interface JournalEntry {
 type BatchRead =
   | {
       readonly kind: 'whole';
-      /** Ascends by one from batch to batch of one run. */
+      /** One more than the previous batch's number in the same run. */
       readonly number: number;
       /** Unix milliseconds. */
       readonly atMs: number;
       readonly entries: readonly JournalEntry[];
       readonly endWord: number;
     }
-  /** The dispatch is damaged; its recipients are not. */
+  /** The content is damaged; the lists are not. */
   | {
       readonly kind: 'damaged';
       readonly number: number;
@@ -61,12 +61,12 @@ type BatchRead =
       readonly endWord: number;
     }
   /**
-   * Nothing can be made of it; the next batch begins at `nextWord`. Null: there is no other. `torn`: it is the beginning
-   * of a batch, for all that can be told, whose rest was never written.
+   * Unreadable; the next batch begins at `nextWord`, null for the end. `torn`: it looks like the beginning of a batch
+   * whose rest was never written.
    */
   | { readonly kind: 'lost'; readonly nextWord: number | null; readonly torn: boolean };
 
-/** A dispatch as a batch holds it. */
+/** A dispatch as stored in a batch. */
 export interface DispatchContent {
   readonly t: string;
   /** `d`, as JSON. */
@@ -77,8 +77,8 @@ export interface DispatchContent {
 const round = (bytes: number): number => (bytes + 3) >>> 2;
 
 /**
- * A checksum over words: two chains of steps, each of which can be undone, so that a change of any one word always
- * shows. Others go unseen once in 2^32 times. 2 GB/s.
+ * A checksum over words: two chains of invertible steps, so that a change of any one word is always detected. Other
+ * changes are missed once in 2^32 times. 2 GB/s.
  */
 export function checksum(words: Int32Array, from: number, to: number, seed: number): number {
   let even = seed | 0;
@@ -97,13 +97,13 @@ export function checksum(words: Int32Array, from: number, to: number, seed: numb
   return Math.imul(even ^ ((odd << 7) | (odd >>> 25)), 0xc2b2_ae35) | 0;
 }
 
-/** Gathers the entries of one batch. Its buffers grow to what a batch has needed and are used again. */
+/** Collects the entries of one batch. Its buffers grow as needed and are reused. */
 export class BatchWriter {
   #words = new Int32Array(FIRST_WORDS);
   #size = HEADER_WORDS;
   #content = Buffer.alloc(FIRST_BYTES);
   #bytes = 0;
-  /** Where the open entry stands, and the list that it may turn out to repeat. */
+  /** Positions of the open entry and of the last written list, which the entry may repeat. */
   #entry = 0;
   #list = 0;
   #listSize = -1;
@@ -112,7 +112,7 @@ export class BatchWriter {
     return this.#size === HEADER_WORDS;
   }
 
-  /** About how much `finish` will answer. */
+  /** Approximate size of the result of `finish`. */
   get bytes(): number {
     return this.#size * 4 + this.#bytes;
   }
@@ -135,14 +135,14 @@ export class BatchWriter {
     this.#begin(ENTRY.dispatch, at - from);
   }
 
-  /** One more session that the open entry is for. */
+  /** Adds a session to the open entry. */
   add(handle: number): void {
     if (this.#size === this.#words.length) this.#grow(1);
     this.#words[this.#size] = handle;
     this.#size += 1;
   }
 
-  /** A whole entry for one session. */
+  /** Adds a complete entry for one session. */
   note(kind: EntryKind, handle: number, text: string): void {
     this.#reserve(text.length * 3);
     const bytes = this.#content.write(text, this.#bytes);
@@ -151,7 +151,7 @@ export class BatchWriter {
     this.add(handle);
   }
 
-  /** The batch, whose bytes are valid until the next entry; begins a new one. */
+  /** Completes the batch and begins a new one. The returned bytes are valid until the next entry. */
   finish(number: number, atMs: number): Uint8Array {
     this.#end();
     const listWords = this.#size - HEADER_WORDS;
@@ -171,7 +171,7 @@ export class BatchWriter {
     return bytes;
   }
 
-  /** Lets go of what an unusually large batch has taken. */
+  /** Releases buffers that an unusually large batch has grown. */
   shrink(bytesMax: number): void {
     if (this.#words.length * 4 > bytesMax) this.#words = new Int32Array(FIRST_WORDS);
     if (this.#content.length > bytesMax) this.#content = Buffer.alloc(FIRST_BYTES);
@@ -186,7 +186,10 @@ export class BatchWriter {
     this.#size += ENTRY_WORDS;
   }
 
-  /** A list that is the one before again is not written twice: a guild's messages go to the same sessions. */
+  /**
+   * Completes the open entry. A list equal to the previous one is not repeated: a guild's messages go to the same
+   * sessions.
+   */
   #end(): void {
     if (this.#entry === 0) return;
     const words = this.#words;
@@ -225,20 +228,20 @@ export class BatchWriter {
   }
 }
 
-/** Over the header, but for the sum itself, and the lists. */
+/** Checksum over the header, except the checksum itself, and the lists. */
 function sumOfLists(words: Int32Array, at: number, listWords: number): number {
   const header = checksum(words, at, at + HEADER_WORDS - 1, MAGIC);
   return checksum(words, at + HEADER_WORDS, at + HEADER_WORDS + listWords, header);
 }
 
-/** Bytes as words; what does not fill the last word is torn off. */
+/** Bytes as words; an incomplete last word is cut off. */
 export function wordsOf(bytes: Uint8Array): Int32Array {
   const whole = bytes.length & ~3;
   if ((bytes.byteOffset & 3) === 0) return new Int32Array(bytes.buffer, bytes.byteOffset, whole / 4);
   return new Int32Array(Uint8Array.from(bytes.subarray(0, whole)).buffer);
 }
 
-/** Reads the batch that begins at a word. Never throws, whatever the words are. */
+/** Reads the batch at a word offset. Never throws, for any input. */
 export function readBatch(words: Int32Array, at: number): BatchRead {
   const entries = isBatch(words, at) ? readLists(words, at) : null;
   if (!entries) return { kind: 'lost', nextWord: nextBatch(words, at + 1), torn: isBeginning(words, at) };
@@ -252,7 +255,7 @@ export function readBatch(words: Int32Array, at: number): BatchRead {
   return { kind: 'whole', number, atMs, entries, endWord };
 }
 
-/** Whether header and lists of a batch stand here, undamaged. */
+/** Whether an undamaged header with lists starts here. */
 function isBatch(words: Int32Array, at: number): boolean {
   if (words[at] !== MAGIC || at + HEADER_WORDS > words.length) return false;
   const listWords = words[at + 2] ?? 0;
@@ -260,7 +263,7 @@ function isBatch(words: Int32Array, at: number): boolean {
   return sumOfLists(words, at, listWords) === words[at + 7];
 }
 
-/** Whether a batch begins here whose end is missing. */
+/** Whether a batch starts here whose end is missing. */
 function isBeginning(words: Int32Array, at: number): boolean {
   if (words[at] !== MAGIC) return false;
   return at + HEADER_WORDS > words.length || at + HEADER_WORDS + (words[at + 2] ?? 0) > words.length;
@@ -274,7 +277,7 @@ function nextBatch(words: Int32Array, from: number): number | null {
 
 const KINDS: ReadonlySet<number> = new Set(Object.values(ENTRY));
 
-/** Null: the lists do not say what lists say, though their checksum is right. */
+/** Null for malformed lists with a valid checksum. */
 function readLists(words: Int32Array, batchAt: number): JournalEntry[] | null {
   const entries: JournalEntry[] = [];
   const endWord = batchAt + HEADER_WORDS + (words[batchAt + 2] ?? 0);
@@ -299,7 +302,7 @@ function readLists(words: Int32Array, batchAt: number): JournalEntry[] | null {
   return entries;
 }
 
-/** The head of a dispatch's content, and where its JSON begins. */
+/** The head of a dispatch's content, and the offset of its JSON. */
 export function readHead(content: Buffer): Omit<DispatchContent, 'json'> & { readonly jsonAt: number } {
   const ownerAt = 2 + (content[0] ?? 0);
   const ownerEnd = ownerAt + (content[ownerAt - 1] ?? 0);
@@ -315,7 +318,7 @@ export function readDispatch(content: Buffer): DispatchContent {
   return { t, origin, json: content.toString('utf8', jsonAt) };
 }
 
-/** How `following`, `lagging` and `left` name a stream. */
+/** A stream as `following`, `lagging` and `left` store it. */
 export const streamText = (ownerId: string, n = 0): string => `${n} ${ownerId}`;
 
 export function readStream(text: string): Cursor {

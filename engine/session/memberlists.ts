@@ -1,7 +1,7 @@
 import { INTENTS } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 
-/** What Request Guild Members asks for, as far as its limits go. */
+/** The parameters of Request Guild Members that its limits depend on. */
 interface Request {
   readonly guildId: string;
   readonly query: string | null;
@@ -11,11 +11,11 @@ interface Request {
 /** True when the request is for every member: an empty query without a limit. */
 export const asksForAll = (request: Request): boolean => request.query === '' && request.limit === 0;
 
-/** Requests remembered before those whose time is over are looked for. */
+/** Number of remembered requests from which expired ones are removed. */
 const SWEEP_FROM = 1024;
 
 /**
- * The whole member list of a guild may be asked for once in 30 s by one bot, over all its sessions.
+ * A bot may request the whole member list of a guild once in 30 s, over all its sessions.
  *
  * @source https://docs.discord.com/developers/change-log#introducing-rate-limit-when-requesting-all-guild-members
  */
@@ -23,7 +23,7 @@ export class MemberListRequests {
   readonly #freeAtMs = new Map<string, number>();
   #sweepAt = SWEEP_FROM;
 
-  /** Milliseconds until it may be asked for again; 0: now, and it counts as asked. */
+  /** Milliseconds until the next request is allowed; 0 when allowed now, which counts it. */
   take(userId: string, guildId: string, nowMs: number): number {
     const key = `${userId}:${guildId}`;
     const freeAtMs = this.#freeAtMs.get(key) ?? 0;
@@ -40,8 +40,8 @@ export class MemberListRequests {
 }
 
 /**
- * What a bot's intents leave of its request: no presences without GUILD_PRESENCES. Null: the request is for every
- * member and the session lacks GUILD_MEMBERS; the platform leaves it unanswered.
+ * The request that a bot's intents allow: no presences without GUILD_PRESENCES. Null for a request for every member
+ * from a session without GUILD_MEMBERS, which the platform leaves unanswered.
  */
 export function grantedRequest<R extends Request & { readonly presences: boolean }>(
   request: R,

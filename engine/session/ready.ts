@@ -3,21 +3,21 @@ import type { APIUser } from '../../protocol/objects.ts';
 import type { Scopes } from '../../protocol/scopes.ts';
 import type { Shard } from './identify.ts';
 
-/** What READY says of a person beyond the account. */
+/** READY's data on the user beyond the account. */
 export interface ReadyRelations {
   readonly relationships: readonly object[];
-  /** Of the application that acts for the person; empty for people themselves. */
+  /** Relations of the application that acts for the user; empty for people's own clients. */
   readonly gameRelationships: readonly object[];
-  /** Of friends who are online. */
+  /** Presences of online friends. */
   readonly presences: readonly object[];
-  /** Who people are in the application's games, by user id. */
+  /** Users' identities in the application's games, by user id. */
   readonly profiles: Readonly<Record<string, readonly object[]>>;
 }
 
-/** What READY says of the application that acts for a user, and of what it was granted. */
+/** READY's data on the application that acts for a user, and on its grant. */
 export interface ReadyAuthorization {
   readonly scopes: Scopes;
-  /** The same for all sessions of one grant; keys that outlive a session are kept under it. */
+  /** Equal for all sessions of one grant; clients store long-lived keys under it. */
   readonly staticSessionId: string;
   /** Null when they follow one by one. */
   readonly lobbies: readonly object[] | null;
@@ -26,7 +26,7 @@ export interface ReadyAuthorization {
 export interface ReadyApplication {
   readonly id: ApplicationId;
   readonly flags: number;
-  /** Known for applications that act for users. */
+  /** Set for applications that act for users. */
   readonly name?: string;
   readonly parentId?: ApplicationId | null;
 }
@@ -41,25 +41,25 @@ interface ReadyFacts {
   /** The guilds of this shard. */
   readonly guildIds: readonly GuildId[];
   readonly privateChannels: readonly object[];
-  /** Null for bots, who have none. */
+  /** Null for bots, which have no relations. */
   readonly circle: ReadyRelations | null;
-  /** Null for bots and for people themselves. */
+  /** Null for bots and for people's own clients. */
   readonly acting: ReadyAuthorization | null;
 }
 
-/** The oldest version of DAVE that the calls here speak. */
+/** The oldest version of DAVE that calls on this server support. */
 const DAVE_VERSION_MIN = 1;
 
 /**
- * `d` of READY. Guilds are announced as unavailable and follow one by one. The empty lists are of user accounts;
- * some stock libraries walk them without looking.
+ * `d` of READY. Guilds are listed as unavailable and follow one by one. The empty lists belong to user accounts; some
+ * stock libraries iterate them without a check.
  *
  * @source https://docs.discord.com/developers/events/gateway-events#ready; for OAuth2 tokens
  * https://docs.discord.food/gateway/gateway-events#ready
  */
 export function readyPayload(facts: ReadyFacts): object {
   const { circle, acting } = facts;
-  // Direct messages belong to shard 0, the shard of everything without a guild.
+  // Direct messages belong to shard 0, which serves everything outside guilds.
   const privateChannels = facts.shard[0] === 0 ? facts.privateChannels : [];
   return {
     v: facts.version,
@@ -99,7 +99,7 @@ const applicationOf = ({ id, flags, name, parentId }: ReadyApplication) =>
     ? { id, flags }
     : { id, flags, flags_new: String(flags), name, parent_id: parentId ?? null };
 
-/** Each user that the lists name, once. */
+/** Each user in the lists, once. */
 function usersIn(...lists: readonly (readonly object[])[]): object[] {
   const users = new Map<string, object>();
   for (const entry of lists.flat() as { readonly user?: APIUser; readonly recipients?: readonly APIUser[] }[])

@@ -5,7 +5,7 @@ import type { Cursor } from './cursors.ts';
 import type { Shard } from './identify.ts';
 import type { DispatchContent } from './journal.ts';
 
-/** Who a session's token belongs to, as plain data. */
+/** The owner of a session's token, as plain data. */
 export interface PlainPrincipal {
   readonly userId: UserId;
   readonly bot: boolean;
@@ -20,7 +20,7 @@ export interface PlainPrincipal {
   readonly tokenId?: string;
 }
 
-/** What of a session does not change. */
+/** The fields of a session that never change. */
 export interface PlainIdentity {
   readonly sessionId: SessionId;
   readonly principal: PlainPrincipal;
@@ -29,7 +29,7 @@ export interface PlainIdentity {
   readonly largeThreshold: number;
 }
 
-/** What of it does. */
+/** The fields of a session that may change. */
 export interface SessionManner {
   /** The last presence that the client sent; null without one. */
   readonly presence: GatewayPresenceUpdateData | null;
@@ -37,32 +37,35 @@ export interface SessionManner {
   readonly wantsAuthorizeRequests: boolean;
 }
 
-/** A dispatch that the client may not have. */
+/** A dispatch that the client may not have received. */
 export interface MissedFrame extends DispatchContent {
-  /** How long ago it was sent. */
+  /** Time since it was sent. */
   readonly ageMs: number;
 }
 
-/** A session on its way from one home to the next: plain data. */
+/** A session on its way from one shard to another: plain data. */
 export interface SessionRecord {
   readonly identity: PlainIdentity;
   readonly manner: SessionManner;
-  /** The last number given out. */
+  /** The last assigned sequence number. */
   readonly seq: number;
-  /** The last dispatches, all that its client does not have; the newest has that number. */
+  /** The last dispatches, including all that its client has not received; the newest has the number `seq`. */
   readonly missed: readonly MissedFrame[];
-  /** How far it has the streams that it follows. */
+  /** Positions in the streams that it follows. */
   readonly cursors: readonly Cursor[];
 }
 
-/** Who asks for a session, and up to which number its client has what it was sent. */
+/** A request for a session, with the last number that its client received. */
 export interface SessionClaim {
   readonly sessionId: string;
   readonly principal: PlainPrincipal;
   readonly seq: number;
 }
 
-/** Whether a token resumes what another began: of the same user, by the same application or by none. */
+/**
+ * Whether a token may resume the session of another: it must be of the same user and of the same application, or both
+ * of none.
+ */
 export const isSamePrincipal = (
   a: Pick<PlainPrincipal, 'userId'> & { readonly authorization: { readonly applicationId: string } | null },
   b: typeof a,

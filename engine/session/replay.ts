@@ -6,29 +6,29 @@ export interface ReplayLimits {
   readonly framesMax: number;
   /** Age in monotonic milliseconds beyond which a dispatch is dropped. */
   readonly ageMs: number;
-  /** Sum of `weightBytes` beyond which the oldest are dropped; the newest stays, however large. */
+  /** Bound of the sum of `weightBytes`: the oldest dispatches are dropped beyond it. The newest one is always kept. */
   readonly weightBytesMax: number;
 }
 
 export type Missed =
   /** `bodies[i]` has the number `firstSeq + i`. */
   | { readonly kind: 'missed'; readonly firstSeq: number; readonly bodies: readonly DispatchBody[] }
-  /** The client claims to have seen what was never sent. */
+  /** The client claims a number that was never sent. */
   | { readonly kind: 'seqUnknown' }
   /** The dispatches after it were evicted. */
   | { readonly kind: 'seqTooOld' };
 
 type Slots = (DispatchBody | undefined)[];
 
-/** Shared by every buffer that holds nothing, so that an idle session pays for six fields only. */
+/** Shared by all empty buffers, so that an idle session uses six fields only. */
 const NONE: Slots = [];
 const FIRST_CAPACITY = 8;
 
 /**
- * The last dispatches of one session, for RESUME, and the source of its sequence numbers.
+ * The last dispatches of one session, for RESUME; it also assigns their sequence numbers.
  *
- * Bounded by count, by age and by weight; whichever is hit first evicts, oldest first. Bodies are shared with other
- * sessions, never copied. Storage grows by doubling with use and is let go by `trim` when nothing is left.
+ * Bounded by count, age and weight; whichever is reached first evicts the oldest. Bodies are shared with other
+ * sessions, never copied. Storage doubles as needed and is released by `trim` when the buffer is empty.
  *
  * @source https://docs.discord.com/developers/events/gateway#resuming
  */
@@ -45,7 +45,7 @@ export class ReplayBuffer {
     this.#limits = limits;
   }
 
-  /** The number given to the newest dispatch; 0 before the first. */
+  /** The number of the newest dispatch; 0 before the first. */
   get lastSeq(): number {
     return this.#lastSeq;
   }
@@ -54,12 +54,12 @@ export class ReplayBuffer {
     return this.#count;
   }
 
-  /** Numbers go on behind this one, which another buffer has given last. Called before the first `push`. */
+  /** Continues after this number, the last one of another buffer. Called before the first `push`. */
   begin(seq: number): void {
     this.#lastSeq = seq;
   }
 
-  /** Keeps a dispatch and returns its number. O(1) over all pushes, without allocation but for doubling. */
+  /** Stores a dispatch and returns its number. Amortised O(1), without allocation except for doubling. */
   push(body: DispatchBody): number {
     this.#lastSeq += 1;
     if (this.#limits.framesMax === 0) return this.#lastSeq;
@@ -74,10 +74,10 @@ export class ReplayBuffer {
   }
 
   /**
-   * Lists what a client missed. Cost: O(missed).
+   * Lists the dispatches that a client missed. Cost: O(missed).
    *
-   * @param seq   Last number the client saw; 0 if none. Any number, as it comes from the client.
-   * @param nowMs Monotonic milliseconds, of the clock that bodies are born by.
+   * @param seq Last number the client received, unchecked; 0 for none.
+   * @param nowMs Monotonic milliseconds, on the clock of `bornMs`.
    */
   since(seq: number, nowMs: number): Missed {
     if (!Number.isInteger(seq) || seq < 0 || seq > this.#lastSeq) return { kind: 'seqUnknown' };
@@ -95,7 +95,7 @@ export class ReplayBuffer {
     return index >= 0 && index < this.#count ? this.#at(index) : null;
   }
 
-  /** Drops what is too old, so that a session that went quiet does not hold its last bodies for ever. */
+  /** Drops expired dispatches, so that an idle session does not keep its last bodies for ever. */
   trim(nowMs: number): void {
     this.#dropAged(nowMs, this.#count);
     if (this.#count > 0) return;
@@ -128,7 +128,7 @@ export class ReplayBuffer {
     this.#count -= 1;
   }
 
-  /** Capacities are powers of two, so that a position is found by a mask. */
+  /** Capacities are powers of two, so that a mask finds a position. */
   #grow(): void {
     const slots: Slots = new Array(Math.max(FIRST_CAPACITY, this.#slots.length * 2)).fill(undefined);
     for (let index = 0; index < this.#count; index += 1) slots[index] = this.#at(index);

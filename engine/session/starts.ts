@@ -9,11 +9,11 @@ interface StartLimits {
 interface Starts {
   used: number;
   dayEndsMs: number;
-  /** When each bucket is free again. */
+  /** When each bucket becomes free. */
   readonly busyUntilMs: Map<number, number>;
 }
 
-/** The `session_start_limit` object of a server that does not limit starts: the most that its settings could allow. */
+/** The `session_start_limit` object of a server without a limit of starts: the greatest values of its settings. */
 export const UNLIMITED_STARTS = {
   total: 100_000_000,
   remaining: 100_000_000,
@@ -23,12 +23,12 @@ export const UNLIMITED_STARTS = {
 
 type StartVerdict = 'ok' | 'tooSoon' | 'tooMany';
 
-/** Bots remembered before those whose day is over are looked for. */
+/** Number of remembered bots from which expired ones are removed. */
 const SWEEP_FROM = 1024;
 
 /**
- * How often the sessions of one bot may start: one per bucket in 5 s, and so many a day. Resuming is not starting.
- * Holds one small record per bot that identified in the last 24 hours.
+ * Limits the session starts of one bot: one per bucket in 5 s, and a number per day. Resuming does not count. Holds one
+ * small record per bot that identified in the last 24 hours.
  *
  * @source https://docs.discord.com/developers/events/gateway#session-start-limit-object and
  * https://docs.discord.com/developers/events/gateway#sharding-max-concurrency
@@ -43,9 +43,9 @@ export class SessionStarts {
   }
 
   /**
-   * Counts a start when it may be. `tooSoon` has cost nothing; `tooMany` lasts until the day is over.
+   * Counts a start if it is allowed. `tooSoon` is not counted; `tooMany` lasts until the end of the day.
    *
-   * @param shardId Null for a user: only bots start in buckets.
+   * @param shardId Null for a user: only bots have buckets.
    */
   take(userId: string, shardId: number | null, nowMs: number): StartVerdict {
     const starts = this.#of(userId, nowMs);
