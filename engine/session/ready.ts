@@ -19,7 +19,7 @@ export interface ReadyAuthorization {
   readonly scopes: Scopes;
   /** Equal for all sessions of one grant; clients store long-lived keys under it. */
   readonly staticSessionId: string;
-  /** Null when they follow one by one. */
+  /** Null when lobbies are sent one by one after READY. */
   readonly lobbies: readonly object[] | null;
 }
 
