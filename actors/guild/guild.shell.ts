@@ -3,7 +3,7 @@ import { recipients } from '../../engine/fanout/audience.ts';
 import type { Recipient } from '../../engine/fanout/body.ts';
 import type { EphemeralFacts, GuildFact, VoiceChannelFacts } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
-import { type LinkNews, linkNews, linksEnded } from '../../engine/guild/lobbylinks.ts';
+import { type LinkUpdate, linksEnded, linkUpdates } from '../../engine/guild/lobbylinks.ts';
 import { slowmodeRuns } from '../../engine/guild/messages.scope.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
@@ -60,7 +60,7 @@ export interface GuildListener extends GuildVoiceListener {
   /** The presences of these users must be sent again: none of their sessions is subscribed to the guild. */
   republishPresences?(guildId: GuildId, userIds: readonly UserId[]): void;
   /** A change that the lobby of a linked channel must receive. */
-  linked(news: LinkNews): void;
+  linked(news: LinkUpdate): void;
 }
 
 /** Facts of what is known of voice here alone. */
@@ -95,7 +95,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   /** Waits for those in voice to come back. */
   #strandedCheck: Timer | null = null;
   /** For lobbies, of the facts that are being applied. */
-  readonly #lobbyUpdates: LinkNews[] = [];
+  readonly #lobbyUpdates: LinkUpdate[] = [];
 
   constructor(id: string, ports: GuildPorts, send: Send<Guild>) {
     super(id as GuildId, guildRules, ports, send);
@@ -269,7 +269,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     const dispatch = signed(this.#ports, bare);
     const { t } = dispatch;
     this.tap(t, dispatch.d);
-    this.#lobbyUpdates.push(...linkNews(guild, dispatch));
+    this.#lobbyUpdates.push(...linkUpdates(guild, dispatch));
     const n = this.numbered(dispatch, nowMs);
     return recipients(guild, dispatch, nowMs).map(({ d, to }) => ({ t, d, to, n }));
   }

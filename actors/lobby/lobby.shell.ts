@@ -309,11 +309,11 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     return () => {
       for (const tell of voiceListener) tell(this.#ports.voiceListener());
       if (unsettled) this.#settle('settle');
-      if (beyond) this.#settle('settleBeyond');
+      if (beyond) this.#settle('settleExtensions');
     };
   }
 
-  #settle(type: 'settle' | 'settleBeyond'): void {
+  #settle(type: 'settle' | 'settleExtensions'): void {
     this.#send({ type: 'work', work: this.command(type, {}, SYSTEM, ignore, ignore) });
   }
 
@@ -326,7 +326,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     if (atMs === null) return;
     const run = (): void => {
       this.#due = null;
-      this.#settle('settleBeyond');
+      this.#settle('settleExtensions');
       // Clocks differ by a little: what is not due yet is waited for once more.
       this.#watch(state);
     };

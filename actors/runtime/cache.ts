@@ -50,8 +50,8 @@ export function createCache<Key, Value>(
 
   /** One read for all who ask at the same time. */
   function read(key: Key): PendingRead<Value> {
-    const under = readings.get(key);
-    if (under !== undefined) return under;
+    const pending = readings.get(key);
+    if (pending !== undefined) return pending;
     if (readings.size >= bounds.reads_max) throw new Error('Too many look-ups are under way.');
     const value = load(key).finally(() => {
       if (readings.get(key) === reading) readings.delete(key);

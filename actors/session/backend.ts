@@ -46,7 +46,7 @@ export interface Opening {
   /** Channel objects of the user's direct messages. */
   readonly privateChannels: readonly object[];
   /** Null for bots. */
-  readonly circle: ReadyRelations | null;
+  readonly relations: ReadyRelations | null;
   /** Lobbies that an application's session joins at this moment; their dispatches are already delivered. */
   readonly lobbies: readonly object[];
 }

@@ -413,13 +413,13 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     const { authorization } = session;
     const resumeUrl = this.#deps.gatewayUrl();
     const inReady = (capabilities & CAPABILITY.AUTO_LOBBY_CONNECT) !== 0;
-    const acting: ReadyAuthorization | null = authorization && {
+    const grant: ReadyAuthorization | null = authorization && {
       scopes: authorization.scopes,
       staticSessionId: staticSessionIdOf(authorization),
       lobbies: inReady ? opening.lobbies : null,
     };
     const sessionId = session.id;
-    session.open(readyPayload({ ...opening, acting, version, shard, resumeUrl, sessionId }));
+    session.open(readyPayload({ ...opening, authorization: grant, version, shard, resumeUrl, sessionId }));
     // Applications show what their users play only on request, with op 3.
     this.#present(session, (authorization ? null : presence) ?? ONLINE);
     const follow = !inReady && directRecipients([session], 'LOBBY_CREATE').length > 0;

@@ -167,7 +167,7 @@ function backendFor(guild: Guild): SessionBackend {
       application: { id: userId as string as ApplicationId, flags: 0 },
       guildIds: [GUILD_ID],
       privateChannels: [],
-      circle: null,
+      relations: null,
       lobbies: [],
     }),
     subscribe: async (session) => {

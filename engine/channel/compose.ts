@@ -14,7 +14,7 @@ import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
-import { buildContent, isEmpty, mentioned, notBeside } from './content.ts';
+import { buildContent, isEmpty, legacyFieldRefused, mentioned } from './content.ts';
 import type { CreateInput, MessageDraft, Written } from './draft.ts';
 import { owning, owningUnlisted } from './files.ts';
 import { forwardRefusal, snapshotOf } from './forward.ts';
@@ -97,7 +97,7 @@ function notPermitted(scope: Scope, { draft, attachments }: CreateInput): Refusa
 function besideComponents({ flags, poll, sticker_ids }: MessageDraft): Refusal | null {
   if (((flags ?? 0) & MessageFlags.IsComponentsV2) === 0) return null;
   const field = poll ? 'poll' : sticker_ids?.length ? 'sticker_ids' : null;
-  return field && notBeside(field).refusal;
+  return field && legacyFieldRefused(field).refusal;
 }
 
 /** A voice message has one audio file with its length and waveform, and nothing else. */

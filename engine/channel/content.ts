@@ -66,7 +66,7 @@ export function buildContent(draft: ContentDraft, flags: number, writing: Writin
   if (!built.ok) return built;
   if (standalone) {
     const legacy = content ? 'content' : embeds.value.embeds.length > 0 ? 'embeds' : null;
-    if (legacy) return notBeside(legacy);
+    if (legacy) return legacyFieldRefused(legacy);
   }
   const { components, shownIds } = built.value;
   const listed = standalone ? [] : attachments.filter(({ id }) => !embeds.value.shownIds.has(id));
@@ -111,7 +111,7 @@ const reservedFlag = () =>
   );
 
 /** A message of components only cannot have the older fields. */
-export const notBeside = (field: string) =>
+export const legacyFieldRefused = (field: string) =>
   ({
     ok: false,
     refusal: invalidField(

@@ -8,7 +8,7 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
-import { buildContent, type Content, isEmpty, mentioned, notBeside } from './content.ts';
+import { buildContent, type Content, isEmpty, legacyFieldRefused, mentioned } from './content.ts';
 import type { ContentDraft, EditInput, KeptAttachment, Written } from './draft.ts';
 import { attachmentsOf, owningShown, owningUnlisted } from './files.ts';
 import { tooLong } from './form.ts';
@@ -107,7 +107,7 @@ function rewrite(
   const embeds = edit.embeds === undefined ? message.embeds : built.value.content.embeds;
   // Moderation metadata belongs to the old text.
   const { moderation_metadata: _of, ...before } = message;
-  if (standalone && embeds.length > 0) return notBeside('embeds');
+  if (standalone && embeds.length > 0) return legacyFieldRefused('embeds');
   const content: Content = { ...built.value.content, embeds };
   if (isEmpty(content)) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
   const revised: StoredMessage = {

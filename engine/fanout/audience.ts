@@ -90,7 +90,7 @@ export function directRecipients<S extends Recipient>(sessions: Iterable<S>, t: 
   return [...sessions].filter((session) =>
     session.authorization
       ? isScoped(session.authorization, row) && asksFor(session, oauth2Intent)
-      : hears(session, intent),
+      : receives(session, intent),
   );
 }
 
@@ -101,7 +101,7 @@ const asksFor = (session: Recipient, intent: number | null): boolean =>
  * In guilds a bot receives the dispatches of its intents, and a person's own session receives all. The session of an
  * application that acts for a user receives none.
  */
-const hears = (session: Recipient, intent: number | null): boolean =>
+const receives = (session: Recipient, intent: number | null): boolean =>
   session.bot ? asksFor(session, intent) : !session.authorization;
 
 function isScoped({ scopes }: Authorization, { scope }: DispatchRow): boolean {
@@ -130,7 +130,7 @@ function remember(guild: Guild, key: string, list: AudienceList): void {
 function ofChannel(guild: Guild, dispatch: Dispatch, row: DispatchRow, nowMs: number): AudienceList {
   const channel = channelOf(guild, dispatch);
   if (!channel) return listOf(NOBODY);
-  const alike = likeness(guild, channel);
+  const alike = permissionKey(guild, channel);
   if (alike === null) return admit(guild, row, channel, nowMs);
   const key = alike + ROW_KEYS[dispatch.t];
   let list = fresh(guild, key, row, nowMs);
@@ -150,7 +150,7 @@ function channelOf(guild: Guild, { t, d, to }: Dispatch): GuildChannel | undefin
 }
 
 /** Equal for channels in which every member has equal permissions; null where a comparison costs too much. */
-function likeness(guild: Guild, channel: GuildChannel): string | null {
+function permissionKey(guild: Guild, channel: GuildChannel): string | null {
   const bearer = THREADS.has(channel.type) ? channelById(guild, channel.parent_id) : channel;
   const overwrites = bearer?.permission_overwrites ?? [];
   if (!bearer || overwrites.length > COMPARED_OVERWRITES_MAX) return null;
@@ -167,7 +167,7 @@ function admit(guild: Guild, row: DispatchRow, channel: GuildChannel | null, now
   const gate = channel || row.permission ? new Gate(guild, row, channel, nowMs) : null;
   const sessions: Recipient[] = [];
   for (const session of guild.subscribers.values()) {
-    if (!hears(session, row.intent)) continue;
+    if (!receives(session, row.intent)) continue;
     const member = guild.members.get(session.userId);
     if (member && (!gate || gate.passes(member))) sessions.push(session);
   }
@@ -270,7 +270,7 @@ function sessionsOfUsers(
 ): readonly Recipient[] {
   const own = subjectOf(d, row);
   return userIds.flatMap((userId) =>
-    sessionsOf(guild, userId).filter((session) => userId === own || hears(session, row.intent)),
+    sessionsOf(guild, userId).filter((session) => userId === own || receives(session, row.intent)),
   );
 }
 
@@ -284,7 +284,7 @@ function withOwn(
   const own = subjectOf(d, row);
   if (own === undefined || !guild.members.get(own as UserId)) return sessions;
   const missed = sessionsOf(guild, own).filter((session) =>
-    row.ownAlways ? !sessions.includes(session) : !hears(session, row.intent),
+    row.ownAlways ? !sessions.includes(session) : !receives(session, row.intent),
   );
   return missed.length === 0 ? sessions : [...sessions, ...missed];
 }

@@ -10,7 +10,7 @@ import type { Guild } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
 
 /** Order among shards, where updates may overtake each other; absent in a standalone process. */
-export interface Word {
+export interface UpdateOrder {
   /** Ascending for each user, also over changes of owner; an update with a lower number is dropped. */
   readonly n?: number;
   /** Repeats an update that an earlier owner of the guild received: this owner and its clients may not have it. */
@@ -24,7 +24,10 @@ const NUMBERS_MAX = 4096;
 type EphemeralCommands = {
   startTyping: { input: { readonly channelId: ChannelId }; value: null };
   /** The merged presence of all the user's sessions; null for offline. An equal presence changes nothing. */
-  setPresence: { input: { readonly userId: UserId; readonly presence: Presence | null } & Word; value: null };
+  setPresence: {
+    input: { readonly userId: UserId; readonly presence: Presence | null } & UpdateOrder;
+    value: null;
+  };
 };
 
 export const ephemeral: GuildTopic<EphemeralCommands, 'typingStarted' | 'presenceChanged' | 'presenceHeard'> =

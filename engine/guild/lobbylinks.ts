@@ -133,7 +133,7 @@ export const lobbyLinks: GuildTopic<LobbyLinkCommands, never> = {
 };
 
 /** Changes of a linked channel that its lobby must receive. */
-export interface LinkNews {
+export interface LinkUpdate {
   readonly lobbyId: ChannelId;
   readonly applicationId: ApplicationId;
   readonly guildId: GuildId;
@@ -155,7 +155,7 @@ const TOLD: ReadonlySet<string> = new Set([
 ]);
 
 /** Changes that a dispatch of the guild means for its channel's lobby. Other dispatches cost one or two lookups. */
-export function linkNews(guild: Guild, { t, d, to }: Dispatch): readonly LinkNews[] {
+export function linkUpdates(guild: Guild, { t, d, to }: Dispatch): readonly LinkUpdate[] {
   if (to.kind !== 'channel' || !TOLD.has(t)) return [];
   const { channelId } = to;
   const channel = t === 'CHANNEL_DELETE' ? d : guild.channels.get(channelId);
@@ -168,8 +168,8 @@ const newsFor = (
   guild: Guild,
   channelId: ChannelId,
   link: LinkedLobby,
-  news: LinkNews['news'],
-): LinkNews => ({
+  news: LinkUpdate['news'],
+): LinkUpdate => ({
   lobbyId: link.lobby_id,
   applicationId: link.application_id,
   guildId: guild.id,
@@ -177,7 +177,7 @@ const newsFor = (
   news,
 });
 
-function newsOf(t: string, d: object, link: LinkedLobby): LinkNews['news'][] {
+function newsOf(t: string, d: object, link: LinkedLobby): LinkUpdate['news'][] {
   const { id, ids = [] } = d as { readonly id: string; readonly ids?: readonly string[] };
   switch (t) {
     case 'CHANNEL_UPDATE':
@@ -196,7 +196,7 @@ function newsOf(t: string, d: object, link: LinkedLobby): LinkNews['news'][] {
 }
 
 /** The end of each of the deleted guild's links. */
-export const linksEnded = (guild: Guild): LinkNews[] =>
+export const linksEnded = (guild: Guild): LinkUpdate[] =>
   [...guild.channels.values()].flatMap((channel) => {
     const link = linkedLobbyOf(channel);
     return link ? [newsFor(guild, channel.id, link, { kind: 'gone' })] : [];

@@ -44,11 +44,11 @@ export function guildCreatePayload(
 ): GatewayGuildCreateDispatchData {
   const self = guild.members.get(userId);
   const gated = self?.user.bot === true;
-  const hears = (intent: number): boolean => !gated || (intents & intent) !== 0;
+  const receives = (intent: number): boolean => !gated || (intents & intent) !== 0;
   const channels = visibleChannels(guild, userId, nowMs);
   const visible = new Set<string>(channels.map(({ id }) => id));
   const large = guild.memberCount > largeThreshold;
-  const known = knownTo(guild, userId, { presences: hears(INTENTS.GUILD_PRESENCES), large });
+  const known = knownTo(guild, userId, { presences: receives(INTENTS.GUILD_PRESENCES), large });
   const payload = {
     ...guildObject(guild),
     joined_at: self?.joined_at,

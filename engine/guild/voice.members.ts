@@ -14,7 +14,7 @@ import { mayStream, suppressed } from './voice.states.ts';
  *
  * @param nowMs Unix milliseconds, for time-outs.
  */
-export function seatOf(guild: Guild, userId: UserId, nowMs: number): VoiceMember | null {
+export function voiceMemberOf(guild: Guild, userId: UserId, nowMs: number): VoiceMember | null {
   const state = guild.voiceStates.get(userId);
   const channel = state && channelById(guild, state.channel_id);
   if (!channel || !guild.members.get(userId)) return null;
@@ -89,7 +89,7 @@ export function voiceChanges(
   const changes: VoiceChange[] = [];
   for (const userId of userIds) {
     const before = voiceMembers.get(userId);
-    const voiceMember = deleted ? null : seatOf(guild, userId, nowMs);
+    const voiceMember = deleted ? null : voiceMemberOf(guild, userId, nowMs);
     if (before && (deleted || !guild.channels.has(before.callId))) ended.add(before.callId);
     if (voiceMember) {
       voiceMembers.set(userId, voiceMember);

@@ -58,7 +58,7 @@ type CommandsIn<S extends Shape, Rows> = {
 };
 
 /** Facts of the aggregate without a row in any topic. */
-type Forgotten<S extends Shape, T extends readonly AnyTopic[]> = Exclude<
+type MissingRows<S extends Shape, T extends readonly AnyTopic[]> = Exclude<
   keyof S['facts'],
   keyof Together<T[number]['facts']>
 >;
@@ -74,7 +74,7 @@ interface Given<S extends Shape, T extends readonly AnyTopic[]> {
   readonly name: string;
   readonly missing: Refusal;
   /** Together they have a row for each command and each fact of the aggregate. */
-  readonly topics: Forgotten<S, T> extends never ? T : { readonly forgotten: Forgotten<S, T> };
+  readonly topics: MissingRows<S, T> extends never ? T : { readonly forgotten: MissingRows<S, T> };
   /** Rows that `authorize` reads; absent when it reads none. */
   readonly needs?: (needs: S['needs'], state: S['state'], authority: Authority) => S['needs'];
   /** The permission check of every command; absent when each command has its own. */

@@ -32,7 +32,7 @@ export const aboutMember = (state: LobbyState, member: LobbyMember) => ({
 });
 
 /** Notifies the other members when the member's first session connected or the last one ended. */
-export function connectionTold(
+export function connectionDispatches(
   state: LobbyState,
   userId: UserId,
   but: readonly SessionRef[],

@@ -45,7 +45,7 @@ type ExtensionCommands = {
   answerReadyCheck: { input: { readonly ready: boolean }; value: ReadyCheckObject };
   cancelReadyCheck: { input: object; value: ReadyCheckObject };
   /** For the server itself. */
-  settleBeyond: { input: object; value: null };
+  settleExtensions: { input: object; value: null };
 };
 
 function extensionObject(state: LobbyState, bot: boolean): LobbyExtensionObject {
@@ -71,7 +71,7 @@ function refusedCaller(state: LobbyState, by: By): Refusal | null {
  * Refuses callers without control of the lobby. Its application's server controls it, and its host; without a host, the
  * first member of a lobby made with a secret.
  */
-function refusedWithoutRules(state: LobbyState, by: By): Refusal | null {
+function refusedWithoutControl(state: LobbyState, by: By): Refusal | null {
   const no = refusedCaller(state, by);
   if (no || by.bot || by.system) return no;
   const { lobby, members } = state;
@@ -108,7 +108,7 @@ export const extensions: LobbyTopic<
     },
     setSettings: {
       decide: (state, { change }, by, env) => {
-        const no = refusedWithoutRules(state, by) ?? capacityRefusal(state.members.size, change);
+        const no = refusedWithoutControl(state, by) ?? capacityRefusal(state.members.size, change);
         if (no) return refused(no);
         const next = withSettings(state.lobby, change);
         if (next === state.lobby) return accepted(extensionObject(state, by.bot));
@@ -131,7 +131,7 @@ export const extensions: LobbyTopic<
     },
     setHost: {
       decide: (state, { userId }, by) => {
-        const no = refusedWithoutRules(state, by);
+        const no = refusedWithoutControl(state, by);
         if (no) return refused(no);
         const { lobby } = state;
         if (
@@ -147,7 +147,7 @@ export const extensions: LobbyTopic<
     },
     startReadyCheck: {
       decide: (state, { timeoutMs }, by, env) => {
-        const no = state.lobby.host_id == null ? refusedCaller(state, by) : refusedWithoutRules(state, by);
+        const no = state.lobby.host_id == null ? refusedCaller(state, by) : refusedWithoutControl(state, by);
         if (no) return refused(no);
         if (openCheck(state)) return refused(refusal('READY_CHECK_OPEN'));
         const check = started(state, timeoutMs, by, env);
@@ -172,13 +172,13 @@ export const extensions: LobbyTopic<
         if (no) return refused(no);
         const check = openCheck(state);
         if (!check) return refused(refusal('NO_READY_CHECK'));
-        if (check.started_by !== by.userId && refusedWithoutRules(state, by))
+        if (check.started_by !== by.userId && refusedWithoutControl(state, by))
           return refused(refusal('LOBBY_NOT_HOST'));
         const over: ReadyCheck = { ...check, status: 'cancelled' };
         return accepted(readyObject(idOf(state), over), [extensionFacts(over)]);
       },
     },
-    settleBeyond: {
+    settleExtensions: {
       server: true,
       decide: (state, _input, _by, env) => accepted(null, extensionSettling(state, env.nowMs)),
     },

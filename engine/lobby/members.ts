@@ -242,7 +242,7 @@ function setMembers(
 }
 
 /** Copies a membership to another account, which keeps flags that it already has here. */
-function under(state: LobbyState, from: UserId, to: Person): LobbyOutcomeFact[] {
+function membershipCopied(state: LobbyState, from: UserId, to: Person): LobbyOutcomeFact[] {
   const source = state.members.get(from);
   if (!source) return [];
   const { id: lobbyId, application_id: applicationId } = state.lobby;
@@ -295,11 +295,11 @@ export const members: LobbyTopic<
     mergeMember: {
       server: true,
       decide: (state, { from, to }, _by) =>
-        accepted(null, [...under(state, from, to), ...removal(state, from)]),
+        accepted(null, [...membershipCopied(state, from, to), ...removal(state, from)]),
     },
     copyMember: {
       server: true,
-      decide: (state, { from, to }, _by) => accepted(null, under(state, from, to)),
+      decide: (state, { from, to }, _by) => accepted(null, membershipCopied(state, from, to)),
     },
   },
   facts: {

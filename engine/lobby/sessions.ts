@@ -2,7 +2,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { SessionRef } from '../fanout/direct.ts';
 import { accepted, type Env } from '../kernel/outcome.ts';
-import { aboutMember, attach, connectionTold, enter, everyone } from './dispatches.ts';
+import { aboutMember, attach, connectionDispatches, enter, everyone } from './dispatches.ts';
 import { idleAtMs, type Lobby, type LobbyState } from './lobby.ts';
 import { deletion } from './members.ts';
 import { gatewayLobby } from './objects.ts';
@@ -104,7 +104,7 @@ export const sessions: LobbyTopic<
       apply: (state, { sessions }) => attach(state, sessions),
       dispatches: (state, { userId, sessions, announce }) => [
         ...(announce ? [{ t: 'LOBBY_CREATE', d: gatewayLobby(state), to: sessions } as const] : []),
-        ...connectionTold(state, userId, sessions),
+        ...connectionDispatches(state, userId, sessions),
       ],
     },
     lobbySessionDetached: {
@@ -112,7 +112,7 @@ export const sessions: LobbyTopic<
       apply: (state, { sessionId }) => {
         state.sessions.delete(sessionId);
       },
-      dispatches: (state, { userId }) => connectionTold(state, userId, []),
+      dispatches: (state, { userId }) => connectionDispatches(state, userId, []),
     },
     lobbyUserChanged: {
       durable: false,

@@ -189,7 +189,11 @@ export function judgeCode(code: Code | null, shown: Exchange, nowMs: number): Ju
 }
 
 /** Revokes everything of one application; null when there is nothing. */
-export function takeBack(held: Holdings, userId: UserId, applicationId: ApplicationId): OAuthFact[] | null {
+export function revokeGrant(
+  held: Holdings,
+  userId: UserId,
+  applicationId: ApplicationId,
+): OAuthFact[] | null {
   const rows = [...held.grants, ...held.chains, ...held.codes];
   if (!rows.some((row) => row.applicationId === applicationId)) return null;
   return [{ type: 'grantEnded', userId, applicationId }];

@@ -42,9 +42,9 @@ interface ReadyFacts {
   readonly guildIds: readonly GuildId[];
   readonly privateChannels: readonly object[];
   /** Null for bots, which have no relations. */
-  readonly circle: ReadyRelations | null;
+  readonly relations: ReadyRelations | null;
   /** Null for bots and for people's own clients. */
-  readonly acting: ReadyAuthorization | null;
+  readonly authorization: ReadyAuthorization | null;
 }
 
 /** The oldest version of DAVE that calls on this server support. */
@@ -58,7 +58,7 @@ const DAVE_VERSION_MIN = 1;
  * https://docs.discord.food/gateway/gateway-events#ready
  */
 export function readyPayload(facts: ReadyFacts): object {
-  const { circle, acting } = facts;
+  const { relations, authorization } = facts;
   // Direct messages belong to shard 0, which serves everything outside guilds.
   const privateChannels = facts.shard[0] === 0 ? facts.privateChannels : [];
   return {
@@ -66,19 +66,19 @@ export function readyPayload(facts: ReadyFacts): object {
     user: facts.user,
     guilds: facts.guildIds.map((id) => ({ id, unavailable: true })),
     session_id: facts.sessionId,
-    session_type: acting ? 'oauth' : 'normal',
+    session_type: authorization ? 'oauth' : 'normal',
     resume_gateway_url: facts.resumeUrl,
     shard: facts.shard,
     private_channels: privateChannels,
-    relationships: circle?.relationships ?? [],
-    presences: circle?.presences ?? [],
+    relationships: relations?.relationships ?? [],
+    presences: relations?.presences ?? [],
     geo_ordered_rtc_regions: [],
     ...(facts.application && { application: applicationOf(facts.application) }),
-    ...(circle && {
-      game_relationships: circle.gameRelationships,
-      users: usersIn(privateChannels, circle.relationships, circle.gameRelationships),
+    ...(relations && {
+      game_relationships: relations.gameRelationships,
+      users: usersIn(privateChannels, relations.relationships, relations.gameRelationships),
     }),
-    ...(circle && acting && actingFields(acting, circle)),
+    ...(relations && authorization && actingFields(authorization, relations)),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from '../../actors/runtime/clock.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import { isoTimestamp } from '../../engine/channel/text.ts';
 import type { GuildChannel } from '../../engine/guild/guild.ts';
-import { type LinkedLobby, type LinkNews, linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
+import { type LinkedLobby, type LinkUpdate, linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { LOBBY_FLAGS, type LobbyLink, type LobbyMessage } from '../../engine/lobby/lobby.ts';
@@ -228,7 +228,7 @@ export class Links {
   }
 
   /** Copies news of a linked channel to its lobby. */
-  news({ lobbyId, applicationId, guildId, channelId, news }: LinkNews): void {
+  news({ lobbyId, applicationId, guildId, channelId, news }: LinkUpdate): void {
     const { onFault } = this.#ports;
     const told = async (): Promise<unknown> => {
       const { call, application } = this.#ports;

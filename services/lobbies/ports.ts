@@ -1,7 +1,7 @@
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { LobbyVoiceRequest } from '../../actors/session/requests.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
-import type { LinkNews } from '../../engine/guild/lobbylinks.ts';
+import type { LinkUpdate } from '../../engine/guild/lobbylinks.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { LobbyChange } from '../../engine/lobby/fields.ts';
@@ -96,7 +96,7 @@ export interface Lobbies extends LobbyOperations, Mergeable {
   /** A changed account is durable: resident lobbies update it. */
   userChanged(user: APIUser): void;
   /** News of a linked channel, after they are durable. Never throws. */
-  channelNews(news: LinkNews): void;
+  channelNews(news: LinkUpdate): void;
   /** Ends the actors when the server closes. */
   close(): void;
 }

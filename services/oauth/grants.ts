@@ -5,8 +5,8 @@ import {
   begin,
   grantOf,
   type Holdings,
+  revokeGrant,
   TOKEN_LIFE_SEC,
-  takeBack,
 } from '../../engine/oauth/holdings.ts';
 import { type ApplicationId, compareIds, type FreshId, type UserId } from '../../protocol/ids.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
@@ -37,7 +37,7 @@ const deauthorizer =
       ports.users.get([userId]),
     ]);
     const isRevoked = await ports.grantCache.change(userId, (held) => {
-      const ended = takeBack(held, userId, applicationId);
+      const ended = revokeGrant(held, userId, applicationId);
       if (!ended) return { value: false, facts: [] };
       const notifies = application && user && !silent;
       const event = notifies ? webhookEvent(application, 'APPLICATION_DEAUTHORIZED', { user }, envNow()) : [];

@@ -31,16 +31,16 @@ const PRIVATE_CHANNELS_MAX = 100;
 export async function openingOf(session: LiveSession, ports: OpeningPorts): Promise<ReadyContent> {
   const { authorization, applicationId: id, applicationFlags: flags } = session.principal;
   if (session.bot)
-    return { application: id && { id, flags }, privateChannels: [], circle: null, lobbies: [] };
+    return { application: id && { id, flags }, privateChannels: [], relations: null, lobbies: [] };
   const userId = session.userId;
   const { scopes } = authorization ?? {};
-  const [application, privateChannels, circle, lobbies] = await Promise.all([
+  const [application, privateChannels, relations, lobbies] = await Promise.all([
     authorization && applicationOf(authorization.applicationId, ports),
     !scopes || scopes.has('dm_channels.read') ? privateChannelsOf(userId, ports.storage) : [],
     relationsOf(session, authorization, ports),
     scopes?.has('lobbies.write') && !session.over ? ports.lobbies.opened(session) : [],
   ]);
-  return { application, privateChannels, circle, lobbies };
+  return { application, privateChannels, relations, lobbies };
 }
 
 async function applicationOf(

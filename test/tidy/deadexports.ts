@@ -74,7 +74,7 @@ const TESTED = [
   'engine/call/replay.ts seqSteps',
   'engine/channel/text.ts cleanJson',
   'engine/guild/messages.scope.ts scopeIn',
-  'engine/guild/voice.members.ts seatOf',
+  'engine/guild/voice.members.ts voiceMemberOf',
   'engine/lobby/listing.ts listingOf',
   'engine/lobby/listing.ts numberOf',
   'engine/matchmaking/tickets.ts reachOf',

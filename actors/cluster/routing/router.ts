@@ -322,7 +322,7 @@ class OwnerRouter implements ClusterRouter {
     for (let index = 0; index < frames.length; ) {
       const frame = frames[index] as LinkFrame;
       if (frame.kind === 'tell') {
-        this.#toldOne(from, frame);
+        this.#receiveTell(from, frame);
         index += 1;
         continue;
       }
@@ -334,7 +334,7 @@ class OwnerRouter implements ClusterRouter {
     }
   }
 
-  #toldOne(from: string, frame: Tell): void {
+  #receiveTell(from: string, frame: Tell): void {
     const { method, key, args, hops = 0 } = frame;
     const { ownership, deadlineMs, onFault } = this.#deps;
     let run: Served;

@@ -137,7 +137,7 @@ export class FakeBackend implements SessionBackend {
       application: applicationId && { id: applicationId, flags: applicationFlags },
       guildIds: session.authorization ? [] : this.guildIds,
       privateChannels: [{ id: '9', type: 1 }],
-      circle: session.bot ? null : NO_CIRCLE,
+      relations: session.bot ? null : NO_CIRCLE,
       lobbies: session.authorization ? this.lobbies : [],
     };
   }

@@ -1,7 +1,7 @@
 // Goal: a channel is tied to a lobby by who manages it, shows what is said there, and tells the lobby what is said here.
 import { describe, expect, test } from 'vitest';
 import type { Guild, GuildChannel } from '../../../engine/guild/guild.ts';
-import { linkedLobbyOf, linkNews, linksEnded } from '../../../engine/guild/lobbylinks.ts';
+import { linkedLobbyOf, linksEnded, linkUpdates } from '../../../engine/guild/lobbylinks.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { foundedGuild } from '../../support/backed.ts';
 import { user } from '../../support/guild.ts';
@@ -108,7 +108,7 @@ describe('what the lobby hears', () => {
   test('is what happens in its channel, and not what came from itself', () => {
     const { guild, channelId } = arrange({ linked_lobby: link });
     const hear = (t: string, d: object) =>
-      linkNews(guild, { t: t as never, d, to: to(channelId) }).map(({ news }) => news);
+      linkUpdates(guild, { t: t as never, d, to: to(channelId) }).map(({ news }) => news);
     const message = { id: '70', channel_id: channelId };
     expect(hear('MESSAGE_CREATE', message)).toEqual([{ kind: 'created', message }]);
     expect(hear('MESSAGE_UPDATE', message)).toEqual([{ kind: 'updated', message }]);
@@ -128,7 +128,7 @@ describe('what the lobby hears', () => {
 
   test('is nothing of other channels, and the end of the guild', () => {
     const { guild, channelId } = arrange();
-    expect(linkNews(guild, { t: 'MESSAGE_CREATE', d: { id: '70' }, to: to(channelId) })).toEqual([]);
+    expect(linkUpdates(guild, { t: 'MESSAGE_CREATE', d: { id: '70' }, to: to(channelId) })).toEqual([]);
     expect(linksEnded(guild)).toEqual([]);
     make(guild, channelId);
     expect(linksEnded(guild)).toMatchObject([{ lobbyId: '900', channelId, news: { kind: 'gone' } }]);

@@ -5,9 +5,9 @@ import type { VoiceMember } from '../../../engine/call/voicemember.ts';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import {
   nextTimeoutEndMs,
-  seatOf,
   type VoiceChange,
   voiceChanges,
+  voiceMemberOf,
 } from '../../../engine/guild/voice.members.ts';
 import { unsettled } from '../../../engine/guild/voice.states.ts';
 import type { ChannelId, RoleId, UserId } from '../../../protocol/ids.ts';
@@ -65,7 +65,8 @@ const join = (guild: Guild, userId: string, channelId: string | null, fields: ob
   const self = { selfMute: false, selfDeaf: false, selfVideo: false };
   return ruled(guild, 'setVoiceState', { channelId, sessionId: `s${userId}`, ...self, ...fields }, userId);
 };
-const voiceMember = (guild: Guild, userId: string, nowMs = NOW_MS) => seatOf(guild, uid(userId), nowMs);
+const voiceMember = (guild: Guild, userId: string, nowMs = NOW_MS) =>
+  voiceMemberOf(guild, uid(userId), nowMs);
 
 describe('a seat', () => {
   it('names the call, the session, and what is allowed', () => {

@@ -22,7 +22,7 @@ const GRACE_MS = 10_000;
 
 const enter = (state: LobbyState, id: string, passwordHash: string | null = null) =>
   run(state, 'enterLobby', { person: person(id), member: {}, passwordHash }, as(id));
-const settle = (state: LobbyState, nowMs = NOW_MS) => run(state, 'settleBeyond', {}, SYSTEM, nowMs);
+const settle = (state: LobbyState, nowMs = NOW_MS) => run(state, 'settleExtensions', {}, SYSTEM, nowMs);
 const detach = (state: LobbyState, id: string) =>
   run(state, 'detachSession', { userId: id as UserId, sessionId: `s${id}` }, SYSTEM);
 const attach = (state: LobbyState, id: string) =>

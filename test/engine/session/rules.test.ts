@@ -195,8 +195,8 @@ describe('READY', () => {
     resumeUrl: 'ws://127.0.0.1:1',
     guildIds: ['5' as GuildId],
     privateChannels: [{ id: '9' }],
-    circle: null,
-    acting: null,
+    relations: null,
+    authorization: null,
     shard: [0, 1],
   } as const;
 
@@ -213,19 +213,19 @@ describe('READY', () => {
 
   it('tells people of those around them, each user once', () => {
     const friend = { id: '7', username: 'friend' };
-    const circle = {
+    const relations = {
       relationships: [{ id: '7', type: 1, user: friend }],
       gameRelationships: [],
       presences: [{ user: { id: '7' }, status: 'idle' }],
       profiles: {},
     };
     const privateChannels = [{ id: '9', recipients: [friend] }];
-    const ready = readyPayload({ ...facts, circle, privateChannels });
+    const ready = readyPayload({ ...facts, relations, privateChannels });
     expect(ready).toMatchObject({
       session_type: 'normal',
-      relationships: circle.relationships,
+      relationships: relations.relationships,
       game_relationships: [],
-      presences: circle.presences,
+      presences: relations.presences,
       users: [friend],
     });
     expect(ready).not.toHaveProperty('scopes');
@@ -233,10 +233,14 @@ describe('READY', () => {
   });
 
   it('tells an application what it was granted, and its lobbies if it can take them at once', () => {
-    const circle = { relationships: [], gameRelationships: [], presences: [], profiles: { '1': [{}] } };
-    const acting = { scopes: new Set(['identify', 'voice'] as const), staticSessionId: 'one', lobbies: null };
+    const relations = { relationships: [], gameRelationships: [], presences: [], profiles: { '1': [{}] } };
+    const authorization = {
+      scopes: new Set(['identify', 'voice'] as const),
+      staticSessionId: 'one',
+      lobbies: null,
+    };
     const application = { id: '3' as ApplicationId, flags: 5, name: 'Game', parentId: null };
-    const ready = readyPayload({ ...facts, application, guildIds: [], circle, acting });
+    const ready = readyPayload({ ...facts, application, guildIds: [], relations, authorization });
     expect(ready).toMatchObject({
       session_type: 'oauth',
       guilds: [],
@@ -249,7 +253,9 @@ describe('READY', () => {
     });
     expect(ready).not.toHaveProperty('lobbies');
     const lobbies = [{ id: '8' }];
-    expect(readyPayload({ ...facts, circle, acting: { ...acting, lobbies } })).toMatchObject({ lobbies });
+    expect(readyPayload({ ...facts, relations, authorization: { ...authorization, lobbies } })).toMatchObject(
+      { lobbies },
+    );
   });
 
   it('gives direct messages to shard 0 alone', () => {
