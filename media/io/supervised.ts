@@ -123,12 +123,20 @@ export class SupervisedLane {
     return this.#restarts;
   }
 
-  /** Queues an order; the orders of one turn of the event loop are sent together. A restarted lane gets them by replay. */
+  /**
+   * Queues an order; the orders of one turn of the event loop are sent together. A restarted lane gets them by replay.
+   *
+   * Orders after which the client may send at once are sent at once, with those before them: the message that tells the
+   * client is written in the same turn, and stock clients send their one IP discovery within microseconds. A lane that
+   * does not know the SSRC yet would drop it, and the client would wait forever.
+   */
   order(order: LaneOrder): void {
     this.#ledger.note(order);
     if (!this.#running) return;
     this.#queue.push(order);
-    if (this.#flushing) return;
+    const mayAnswer = order.type === 'join' || order.type === 'udp';
+    if (mayAnswer) this.#flushOrders();
+    if (mayAnswer || this.#flushing) return;
     this.#flushing = true;
     queueMicrotask(() => {
       this.#flushing = false;

@@ -97,15 +97,36 @@ async function arrange() {
 
 const OPEN: LaneOrder = { type: 'open', callId: 'c' };
 const JOIN: LaneOrder = { type: 'join', callId: 'c', member: { ssrc: 5, userId: '1', layers: [] } };
+const UDP: LaneOrder = {
+  type: 'udp',
+  ssrc: 5,
+  transport: {
+    mode: 'aead_aes256_gcm_rtpsize',
+    key: new Uint8Array(32),
+    claimed: null,
+    resume: null,
+  },
+};
 
 describe('a lane', () => {
   test('gets the orders of one turn in one message', async () => {
     const { lane, last } = await arrange();
     lane.order(OPEN);
-    lane.order(JOIN);
+    lane.order({ type: 'encryptedOnly', callId: 'c', on: true });
     await settled();
-    expect(last().orders).toEqual([OPEN, JOIN]);
+    expect(last().orders.map(({ type }) => type)).toEqual(['open', 'encryptedOnly']);
     expect(last().batches).toEqual([2]);
+  });
+
+  test('gets a member, and its transport, before the call tells the client to send', async () => {
+    const { lane, last } = await arrange();
+    lane.order(OPEN);
+    lane.order(JOIN);
+    expect(last().orders).toEqual([OPEN, JOIN]);
+    lane.order(UDP);
+    expect(last().orders).toEqual([OPEN, JOIN, UDP]);
+    await settled();
+    expect(last().batches).toEqual([2, 1]);
   });
 
   test('restarts at once on the same port after a crash, is sent all its orders again, and its calls hear of it', async () => {
