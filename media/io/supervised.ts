@@ -64,7 +64,6 @@ export class SupervisedLane {
   #running: RunningLane | null = null;
   #queue: LaneOrder[] = [];
   #flushing = false;
-  #interrupted: readonly string[] = [];
   #deathsMs: number[] = [];
   #failures = 0;
   #restarts = 0;
@@ -180,8 +179,8 @@ export class SupervisedLane {
     const orders = [...this.#ledger.replay()];
     if (orders.length > 0) running.order(orders);
     this.#running = running;
-    const restored = this.#interrupted;
-    this.#interrupted = [];
+    // Calls that began while the lane was down as well: what their clients have sent since was lost.
+    const restored = this.#restarts > 0 ? this.#ledger.callIds : [];
     if (restored.length > 0) this.#events.restored(restored);
   }
 
@@ -206,7 +205,6 @@ export class SupervisedLane {
     if (this.#isClosed) return;
     const nowMs = this.#timers.nowMs();
     this.#events.fault(error);
-    if (this.#running) this.#interrupted = this.#ledger.callIds;
     this.#running = null;
     this.#queue = [];
     this.#earlier = sum(this.#earlier, this.#metrics);
@@ -229,7 +227,6 @@ export class SupervisedLane {
 
   #loseAll(): void {
     const lost = this.#ledger.callIds;
-    this.#interrupted = [];
     for (const callId of lost) this.#ledger.note({ type: 'close', callId });
     if (lost.length > 0) this.#events.lost(lost);
   }

@@ -144,14 +144,14 @@ describe('a lane', () => {
     expect(lane.restarts).toBe(1);
   });
 
-  test('learns what was ordered while it was down', async () => {
+  test('learns what was ordered while it was down, and members who joined meanwhile are told to connect again', async () => {
     const { lane, timers, last, heard } = await arrange();
     last().outlet.died('crash');
     lane.order(OPEN);
+    lane.order(JOIN);
     await timers.advance(0);
-    expect(last().orders).toEqual([OPEN]);
-    // Nobody was connected to a call that did not exist yet.
-    expect(heard).toEqual(['fault']);
+    expect(last().orders).toEqual([OPEN, JOIN]);
+    expect(heard).toEqual(['fault', 'restored c']);
   });
 
   test('is ended and restarted when it says nothing for long', async () => {
