@@ -102,7 +102,7 @@ export class Call implements CallShellEffects, CallSessionHost {
   enter(participant: Participant, identify: VoiceIdentify, sink: VoiceSink): CallSession {
     if (this.#sessions.size === 0) this.#send('connect');
     const room = this.#room;
-    if (!room) throw new Error('The call has no media.');
+    if (!room) throw new Error('The call has no media room: no member is connected.');
     const asked = identify.streams.length === 0 && identify.video ? WHOLE_PICTURE : identify.streams;
     const media = room.join({ userId: participant.voiceMember.userId, layers: asked });
     const start = {

@@ -256,7 +256,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
     const participant = this.#calls.get(callId)?.places.get(userId);
     if (!participant) return false;
     if (listenerIds && listenerIds.length > this.#deps.settings.membersMax)
-      throw new RangeError('More listeners than a call may have members.');
+      throw new RangeError('The call has more listeners than a call may have members.');
     participant.audience = listenerIds && new Set(listenerIds);
     participant.call.audienceChanged(participant);
     return true;

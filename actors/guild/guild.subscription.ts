@@ -104,7 +104,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         for (const { subscriber } of arrived) ports.arriving.delete(subscriber);
         // The next owner is asked for the same: what these have is what they came with.
         if (stream && (fault || ports.over()))
-          return ports.fault(fault ?? new NotServed('The guild has changed hands.'));
+          return ports.fault(fault ?? new NotServed('Another shard owns the guild now.'));
         // After a loss all subscribers receive GUILD_DELETE and later GUILD_CREATE.
         if (!fault) tell(told, ports);
         if (stream)

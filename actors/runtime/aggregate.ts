@@ -167,7 +167,7 @@ export abstract class AggregateShell<
   /** Takes the aggregate over from its last owner: the epoch first, so that nothing is written after it is read. */
   async #take(ownership: AggregateOwnership): Promise<State | null> {
     const fence = ownership.fenceOf(this.id);
-    if (!fence) throw new NotServed('This shard does not serve it now.');
+    if (!fence) throw new NotServed('This shard does not own the aggregate now.');
     this.fence = fence;
     const dispatchesMax = Math.min(ownership.stream.dispatchesMax, this.keptMax);
     this.stream = new DispatchStream(this.id, fence.epoch, { ...ownership.stream, dispatchesMax });
@@ -206,7 +206,9 @@ export abstract class AggregateShell<
       return;
     }
     if (readsLeft === 0) {
-      work.fault(new Error('What a command needs does not stay in the windows.'));
+      work.fault(
+        new Error('Working set exceeded: rows that the command needs were evicted again and again.'),
+      );
       return;
     }
     this.#open.add(work);
@@ -244,7 +246,8 @@ export abstract class AggregateShell<
    */
   release(end: End): void {
     const { why } = end;
-    const sentence = why === 'moved' ? 'The aggregate has changed hands.' : 'The aggregate was released.';
+    const sentence =
+      why === 'moved' ? 'Another shard owns the aggregate now.' : 'The aggregate was released.';
     const fault = 'fault' in end ? end.fault : new LinkFault('lost', sentence);
     this.#end(fault, why === 'moved' || why === 'stale');
   }
@@ -318,7 +321,7 @@ export abstract class AggregateShell<
     };
     if (!outcome.ok) settle(false);
     else if (outcome.facts.length > 0 && this.ownership?.decides(this.id) === false)
-      work.fault(new NotServed('This shard may change nothing now.'));
+      work.fault(new NotServed('The lease is not safe; writes are refused until it is renewed.'));
     else this.#accept(state, { work, facts: outcome.facts, nowMs, commandKey, reply, settle });
   }
 

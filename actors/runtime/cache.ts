@@ -52,7 +52,7 @@ export function createCache<Key, Value>(
   function read(key: Key): PendingRead<Value> {
     const pending = readings.get(key);
     if (pending !== undefined) return pending;
-    if (readings.size >= bounds.reads_max) throw new Error('Too many look-ups are under way.');
+    if (readings.size >= bounds.reads_max) throw new Error('Too many reads are in progress.');
     const value = load(key).finally(() => {
       if (readings.get(key) === reading) readings.delete(key);
     });
@@ -77,7 +77,7 @@ export function createCache<Key, Value>(
       const fresh = await reading.value;
       if (!reading.overtaken) return keep(key, fresh, beganMs);
     }
-    throw new Error('What is asked for changes faster than it can be read.');
+    throw new Error('The value changes faster than it can be read.');
   }
 
   function forget(key: Key): void {

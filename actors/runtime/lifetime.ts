@@ -117,7 +117,7 @@ export class Lifetime implements Clock {
 
   /** Between two steps of something longer. @throws Error when the end has begun. */
   check(): void {
-    if (this.#isOver) throw new Error('It is closed.');
+    if (this.#isOver) throw new Error('The lifetime has ended: nothing can be started in it.');
   }
 
   /** Has `end` called when it closes; at once when all ends were called already. */

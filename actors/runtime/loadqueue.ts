@@ -70,7 +70,7 @@ export class LoadQueue {
       },
       cancel: () => {
         if (this.#urgent.delete(waiting) || this.#background.delete(waiting))
-          waiting.refuse(new NotServed('Nobody waits for it any more.'));
+          waiting.refuse(new NotServed('The load was cancelled: no work waits for it.'));
       },
     };
   }
@@ -81,7 +81,7 @@ export class LoadQueue {
       return;
     }
     this.#refused += 1;
-    waiting.refuse(new NotServed('Too much waits to be read here.'));
+    waiting.refuse(new NotServed('Too many aggregates wait to be loaded.'));
   }
 
   async #run<T>(read: () => Promise<T>): Promise<T> {

@@ -135,7 +135,8 @@ export function residentMachine<State>(id: string) {
       },
       faultHeld: ({ context, event }) => {
         const end = endOf(event);
-        const sentence = end.why === 'moved' ? 'The aggregate has changed hands.' : `The ${id} was released.`;
+        const sentence =
+          end.why === 'moved' ? 'Another shard owns the aggregate now.' : `The ${id} was released.`;
         const fault = 'fault' in end ? end.fault : new NotServed(sentence);
         for (const work of context.backlog.splice(0)) work.fault(fault);
       },

@@ -38,7 +38,7 @@ export class MigrationLimiter {
   /** @throws NotServed when too many migrations wait, and what the job throws. */
   run<T>(job: () => Promise<T>): Promise<T> {
     if (this.waiting >= this.waitingMax)
-      return Promise.reject(new NotServed('Too many sessions come over from another shard.'));
+      return Promise.reject(new NotServed('Too many sessions are being moved from another shard.'));
     return new Promise((resolve, reject) => {
       void this.#slots.run(
         () =>

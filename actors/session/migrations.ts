@@ -98,7 +98,7 @@ export class Migrations {
   /** @throws NotServed at the timeout: the client has to retry. */
   #withTimeout<T>(job: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const late = () => reject(new NotServed('A session could not be opened again in time.'));
+      const late = () => reject(new NotServed('The session could not be reopened in time.'));
       const timer = this.#ports.wheel.add(late, REOPEN_MS);
       job.then(resolve, reject).finally(() => timer.cancel());
     });

@@ -55,7 +55,7 @@ export const nonceOf = (packet: Buffer, length: number): number =>
   packet.readUInt32BE(length - NONCE_SUFFIX_BYTES);
 
 export function createTransportCipher(mode: TransportMode, key: Uint8Array): TransportCipher {
-  if (key.byteLength !== TRANSPORT_KEY_BYTES) throw new RangeError('A transport key has 32 bytes.');
+  if (key.byteLength !== TRANSPORT_KEY_BYTES) throw new RangeError('A transport key must have 32 bytes.');
   return mode === 'aead_aes256_gcm_rtpsize' ? new AesGcm(key) : new XChaCha(key);
 }
 

@@ -25,7 +25,7 @@ export function queueOf(name: string, definition: QueueDefinition): Queue {
   } = definition;
   if (!NAME.test(name))
     throw new RangeError(`"${name}" is no name of a queue: 1 to 64 of a-z, 0-9, _, . and -.`);
-  if (!Number.isInteger(size)) throw new RangeError('size is a number of players.');
+  if (!Number.isInteger(size)) throw new RangeError('size must be a number of players.');
   checkRange('size', size, 1, LIMITS.lobby_members_max);
   checkRange('timeoutMs', timeoutMs, TIMEOUT_MS.min, TIMEOUT_MS.max);
   checkRange('everyMs', everyMs, EVERY_MS.min, EVERY_MS.max);

@@ -143,7 +143,7 @@ function reopening(ports: BackendPorts, appear: Appear, note: Note): UserBackend
     const { entered: opened, isWhole } = direct
       ? await direct.userDelivery.rejoin(session, cursors, enter)
       : { entered: await enter(), isWhole: true };
-    if (!opened) throw new Error('A session is of a user that does not exist.');
+    if (!opened) throw new Error("The session's user does not exist.");
     notifier.sessionOpened(session);
     if (session.authorization?.scopes.has('lobbies.write')) await features().lobbies.opened(session);
     if (presence) note(session, presence);
@@ -164,7 +164,7 @@ export function createBackend(ports: BackendPorts): OwnerBackend {
 
     async open(session): Promise<Opening> {
       const opened = await users.open(session);
-      if (!opened) throw new Error('A token names a user that does not exist.');
+      if (!opened) throw new Error("The token's user does not exist.");
       ports.direct?.userDelivery.sessionOpened(session.userId);
       const [user, told] = await Promise.all([
         ports.ownUser(opened.user, session.authorization?.scopes ?? null),

@@ -48,7 +48,7 @@ async function applicationOf(
   { storage, provisional }: OpeningPorts,
 ): Promise<ReadyApplication> {
   const [application, parentId] = await Promise.all([storage.applications.get(id), provisional.parentOf(id)]);
-  if (!application) throw new Error('A token names an application that does not exist.');
+  if (!application) throw new Error("The token's application does not exist.");
   return { id, flags: application.flags, name: application.name, parentId };
 }
 

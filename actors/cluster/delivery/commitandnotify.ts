@@ -58,7 +58,8 @@ export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNot
   let lastNumber = 0;
   return async (ownerId, facts, told) => {
     const fence = ownership.fenceOf(ownerId);
-    if (!fence || fence === 'alone') throw new NotServed('This shard may not write it now.');
+    if (!fence || fence === 'alone')
+      throw new NotServed('This shard does not own the aggregate now; it cannot write.');
     const last = await lastNotified(ownerId, fence);
     const numbered = told.map((each) => {
       lastNumber += 1;

@@ -193,7 +193,8 @@ class PeerOutbox {
   }
 }
 
-const homeUnreachable = (): Error => new LinkFault('unreachable', 'The home of the session is gone.');
+const homeUnreachable = (): Error =>
+  new LinkFault('unreachable', "The shard that holds the session's socket has left the cluster.");
 
 /**
  * Sessions of other shards that receive what this shard decides. A dispatch is sent once to each shard, however many of
@@ -231,7 +232,8 @@ export class RemoteSessions {
     const outbox = this.#outboxOf(shardId, home, peerEpoch);
     let found = outbox.sessions.get(session.handle);
     if (!found) {
-      if (outbox.ended.has(session.handle)) throw new LinkFault('overloaded', 'The session has ended there.');
+      if (outbox.ended.has(session.handle))
+        throw new LinkFault('overloaded', 'The session has ended on its shard.');
       found = new RemoteSession(session, outbox);
       outbox.sessions.set(session.handle, found);
     }
@@ -271,7 +273,8 @@ export class RemoteSessions {
   #outboxOf(shardId: string, home: string, peerEpoch: number): PeerOutbox {
     const known = this.#outboxes.get(home);
     if (known?.peerEpoch === peerEpoch) return known;
-    if (known && known.peerEpoch > peerEpoch) throw new LinkFault('overloaded', 'That talk is over.');
+    if (known && known.peerEpoch > peerEpoch)
+      throw new LinkFault('overloaded', 'Stale peer epoch: the peer has restarted.');
     // Links follow the view: frames to a shard that it does not contain would be lost silently.
     if (!this.#ports.ownership.view.shards.some(({ instance }) => instance === home))
       throw new LinkFault('overloaded', `The run ${home} is not known here yet, or any more.`);

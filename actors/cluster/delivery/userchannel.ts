@@ -296,7 +296,7 @@ export class UserChannels {
       } catch (fault) {
         if (!isPassing(fault)) throw fault;
       }
-      if (nowMs() >= untilMs) throw new NotServed('Nobody serves the user.');
+      if (nowMs() >= untilMs) throw new NotServed('No shard owns the user now.');
       await this.#wait(delayMs);
     }
   }

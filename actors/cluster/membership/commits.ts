@@ -32,7 +32,7 @@ export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error
       if (left > 0) refused.set(ownerId, left);
       else refused.delete(ownerId);
       try {
-        done(new NotServed('This shard may not write it now.'));
+        done(new NotServed('This shard does not own the aggregate now; it cannot write.'));
       } catch (error) {
         onBug(error);
       }
@@ -56,7 +56,7 @@ export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error
         done(fault) {
           if (!isStale(fault)) return commit.done(fault);
           try {
-            commit.done(new NotServed('Another shard has it by now.', 1, { cause: fault }));
+            commit.done(new NotServed('Another shard owns the aggregate now.', 1, { cause: fault }));
           } finally {
             // `done` runs first, because `stale` ends the actor and its callers are still waiting for an answer.
             ownership.stale(fault.partition, fault.epoch);

@@ -80,7 +80,7 @@ export class StateSync<Item, OwnerId extends string, About extends string> {
     }
     if (!known?.has(about)) {
       if (this.#size >= PENDING_MAX) {
-        this.#ports.onFault(new LinkFault('overloaded', 'Too much waits for its owners.'), ownerId);
+        this.#ports.onFault(new LinkFault('overloaded', 'Too many updates wait for their owners.'), ownerId);
         return;
       }
       this.#size += 1;

@@ -17,7 +17,7 @@ type State = 'loading' | 'active' | 'draining' | 'handingOver' | 'released';
 type EventName = ResidentEvent<Counter>['type'];
 type Row = Record<EventName, readonly [State, ...string[]]>;
 
-const MOVED = 'held faulted: The aggregate has changed hands.';
+const MOVED = 'held faulted: Another shard owns the aggregate now.';
 const ENDS = {
   commitFailed: ['released', 'forget', 'release failed: disk'],
   fenced: ['released', 'forget', 'release stale: disk'],

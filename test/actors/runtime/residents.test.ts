@@ -201,7 +201,7 @@ describe('residents that change hands', () => {
         over = true;
       });
     registry.work('a', work('late'));
-    expect(log.at(-1)).toContain('late faulted: This shard does not serve it');
+    expect(log.at(-1)).toContain('late faulted: This shard does not own the aggregate');
     await pass(100);
     expect([over, a.end]).toEqual([false, null]);
     a.finish();
@@ -240,7 +240,7 @@ describe('residents that change hands', () => {
     const handed = registry.handOver(() => true, 200);
     await pass(10);
     await handed;
-    expect(log).toEqual(['load a', 'first faulted: The aggregate has changed hands.', 'release a']);
+    expect(log).toEqual(['load a', 'first faulted: Another shard owns the aggregate now.', 'release a']);
   });
 
   it('are given up at once', () => {
