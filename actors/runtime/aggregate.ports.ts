@@ -5,16 +5,18 @@ import type { Writer } from '../../storage/ports.ts';
 import type { AggregateOwnership } from './aggregateownership.ts';
 import type { Clock } from './clock.ts';
 
-/** What every aggregate's shell needs. */
+/** Dependencies of every aggregate's shell. */
 export interface AggregatePorts {
   readonly writer: Writer;
   readonly clock: Clock;
   readonly nextId: () => FreshId;
-  /** Older permission bits that still count at a time, by the setting `permission_split_date`. */
+  /** Permission splits in force at a time, by the setting `permission_split_date`. */
   readonly splitsAt: (nowMs: number) => Splits;
-  /** Receives every dispatch once, for hooks of an embedding program. `listening` is false while there is no hook. */
+  /**
+   * Receives every dispatch once, for hooks of an embedding program. `listening` is false while no hook is registered.
+   */
   readonly tap: Tap;
-  /** For a shard among others; null or absent: nothing is numbered, recorded or handed over. */
+  /** For a shard of a cluster. Null or absent: nothing is numbered, recorded or handed over. */
   readonly ownership?: AggregateOwnership | null;
 }
 
@@ -23,13 +25,13 @@ export interface Tap {
   see(t: string, d: object, ownerId: string): void;
 }
 
-/** A dispatch, with who gets it as of the moment its fact was applied. */
+/** A dispatch with its recipients as of the moment its fact was applied. */
 export interface OutgoingDispatch {
   readonly t: string;
   readonly d: object;
   readonly to: readonly Recipient[];
-  /** In the aggregate's stream; 0 or absent: in none. */
+  /** Number in the aggregate's stream; 0 or absent when it is in no stream. */
   readonly n?: number;
-  /** In place of that, for what is told people directly. */
+  /** Used instead of `n` for direct notifications of users. */
   readonly origin?: Origin | null;
 }

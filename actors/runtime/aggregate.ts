@@ -19,28 +19,28 @@ import type { End, Work } from './resident.machine.ts';
 import { DispatchStream, merged, type StreamDispatch } from './stream.ts';
 import { answeringBugs, asError, rethrow } from './work.ts';
 
-/** What the runner needs of an aggregate's rules. */
+/** The part of an aggregate's rules that the runner needs. */
 interface Rules<State, Fact, Dispatch> {
   readonly missing: Refusal;
   happen(state: State, fact: Fact): readonly Dispatch[];
   isDurable(fact: Fact): boolean;
 }
 
-/** A command whose facts are applied, and what is to become of it. */
+/** A command whose facts are applied and not yet committed. */
 interface Decided<State, Fact> {
   readonly work: Work<State>;
   readonly facts: readonly Fact[];
   readonly nowMs: number;
-  /** Under which it was sent; null: it is not sent again. */
+  /** The key under which the command was sent. Null when the sender does not repeat it. */
   readonly commandKey: string | null;
   readonly reply: Reply<unknown>;
-  /** Answers; `recorded`: the next owner would answer alike. */
+  /** Answers the command. `recorded`: the next owner would give the same answer. */
   readonly settle: (recorded: boolean) => void;
 }
 
 type StoredFact = Commit['facts'][number];
 
-/** How often one work may read again because what it had read was pushed out of a window, or named more to read. */
+/** Most reads of one work, which repeats when rows were evicted or when the rows that it read name more rows. */
 const READS_MAX = 16;
 
 /**
@@ -57,7 +57,7 @@ export abstract class AggregateShell<
 {
   readonly refusals: { readonly missing: Refusal; readonly full: Refusal };
   readonly #rules: Rules<State, Fact, Dispatch>;
-  /** Null before it is read, and when the actor is over. */
+  /** Null before the state is read, and after the actor has ended. */
   protected state: State | null = null;
   protected readonly id: Id;
   protected readonly commits: OrderedCommits;
@@ -66,24 +66,24 @@ export abstract class AggregateShell<
   readonly #open = new OpenWork<State>();
   /** Called once when no work is open; null without a waiter. */
   #settled: (() => void) | null = null;
-  /** Dispatches of the facts that are being applied; empty without a listener. */
+  /** Dispatches of the facts that are being applied; empty without a hook. */
   readonly #tapped: { readonly t: string; readonly d: object }[] = [];
   protected readonly ownership: AggregateOwnership | null;
-  /** Under which the state was read, and alone may be written. */
+  /** The fence that was taken before the state was read; every write carries it. */
   protected fence: Fence | null = null;
   protected stream: DispatchStream | null = null;
   /** Most dispatches kept in memory. */
   protected readonly keptMax: number = Number.POSITIVE_INFINITY;
   protected keys: CommandKeys | null = null;
-  // Dispatches of the last owner that no record holds.
+  // Dispatches of the previous owner that are in no record.
   protected unrecorded: readonly StreamDispatch[] = [];
   /** Numbered dispatches of the facts that are being applied. */
   readonly #lastDelivered: RecordedDispatch[] = [];
   /** The number of the dispatch that was fanned out last. */
   protected shown = 0;
-  /** Up to where those who hear the stream know that they have it. */
+  /** All subscribers know that they have the stream up to this number. */
   #announced = 0;
-  /** Its turn to be read; null before it asks for one, and while the process is alone. */
+  /** The position in the load queue. Null before it is requested, and while the process is alone. */
   #loading: Load<State | null> | null = null;
   #isUrgent = false;
 
@@ -97,28 +97,31 @@ export abstract class AggregateShell<
     this.ownership = ports.ownership ?? null;
   }
 
-  /** Reads the state; null when there is no such aggregate. */
+  /** Reads the state; null when the aggregate does not exist. */
   protected abstract fetch(): Promise<State | null>;
-  /** Reads what is absent from the windows; null when nothing is. */
+  /** Reads the rows that are absent from the windows; null when none are. */
   protected abstract read(state: State, needs: Needs): Promise<void> | null;
-  /** Called with each dispatch of a fact that was applied just now; answers which sessions receive it. */
+  /** Called with each dispatch of a fact that was just applied; returns the sessions that receive it. */
   protected abstract outgoing(
     state: State,
     dispatch: Dispatch,
     fact: Fact,
     nowMs: number,
   ): readonly OutgoingDispatch[];
-  /** Called when a fact is applied and its dispatches are on their way. */
+  /** Called after a fact is applied and its dispatches are built. */
   protected applied(_state: State, _fact: Fact): void {}
-  /** Called before facts are applied, so that windows stamp what is written with the coming commit; then with 0. */
+  /**
+   * Called with the number of the coming commit before facts are applied, so that windows stamp their entries with it;
+   * then called with 0.
+   */
   protected abstract number(state: State, commit: number): void;
-  /** Called when a commit is settled or a read has ended: windows may be trimmed. */
+  /** Called when a commit is settled or a read has ended, so that windows may be trimmed. */
   protected abstract trim(state: State): void;
-  /** Called after the dispatches of durable facts have left. */
+  /** Called after the dispatches of durable facts were sent. */
   protected abstract follow(facts: readonly Fact[]): void;
   /**
-   * Called when all facts of a command are applied, those that are never stored too: what else is to be done when
-   * their dispatches have left. By then later facts may be applied; what hangs on this moment is read here.
+   * Called when all facts of a command are applied, including ephemeral ones. Returns what to do after their dispatches
+   * were sent. Later facts may be applied by then, so read everything that depends on this moment here.
    */
   protected afterwards(_state: State, _facts: readonly Fact[], _nowMs: number): (() => void) | null {
     return null;
@@ -132,7 +135,7 @@ export abstract class AggregateShell<
   /** The actor has ended: its dependents must be notified, unless another owner takes over (`moved`). */
   protected abstract ended(state: State, moved: boolean): void;
 
-  /** Writes down for the next owner what no table holds; called when no work is open. */
+  /** Writes state that no table holds down for the next owner; called when no work is open. */
   protected async writeDown(): Promise<void> {}
 
   get isBusy(): boolean {
@@ -140,7 +143,7 @@ export abstract class AggregateShell<
     return state === null || this.#open.size > 0 || this.commits.waits || this.occupied(state);
   }
 
-  /** Behind the commits under way: those of an actor that has just ended here are part of the state. */
+  /** Waits for pending commits, because those of an actor that has just ended here are part of the state. */
   load(): void {
     const { ownership } = this;
     const reading = this.#ports.writer
@@ -152,7 +155,7 @@ export abstract class AggregateShell<
     );
   }
 
-  /** Shards that get many aggregates at once read them one after the other. */
+  /** Waits in the load queue: a shard that gets many aggregates at once reads them with bounded concurrency. */
   #loadInQueue(ownership: AggregateOwnership): Promise<State | null> {
     this.#loading = ownership.loadQueue.begin(() => this.#take(ownership), this.#isUrgent);
     return this.#loading.result;
@@ -164,7 +167,10 @@ export abstract class AggregateShell<
     this.#loading?.prioritize();
   }
 
-  /** Takes the aggregate over from its last owner: the epoch first, so that nothing is written after it is read. */
+  /**
+   * Takes the aggregate over from its previous owner. The epoch is raised first, so that the previous owner cannot
+   * write after the state is read.
+   */
   async #take(ownership: AggregateOwnership): Promise<State | null> {
     const fence = ownership.fenceOf(this.id);
     if (!fence) throw new NotServed('This shard does not own the aggregate now.');
@@ -184,7 +190,7 @@ export abstract class AggregateShell<
     return state;
   }
 
-  /** Called with the recent dispatches and replies of earlier owners: some of it may be state that no table holds. */
+  /** Called with the recent dispatches and replies of earlier owners, which may contain state that no table holds. */
   protected recall(_state: State, _records: readonly CommandRecord[]): void {}
 
   adopt(state: State): void {
@@ -196,8 +202,8 @@ export abstract class AggregateShell<
   }
 
   /**
-   * Runs the work when all it needs is there. After a read it looks again: while it waited, other work may have
-   * pushed out what was there before, and a rule must never take a row that was pushed out for one that is not.
+   * Runs the work when all rows that it needs are loaded. It checks again after every read: other work may have evicted
+   * rows meanwhile, and a rule must never mistake an evicted row for a missing one.
    */
   #attempt(state: State, work: Work<State>, readsLeft: number): void {
     const reading = work.needs ? this.read(state, work.needs(state)) : null;
@@ -207,7 +213,7 @@ export abstract class AggregateShell<
     }
     if (readsLeft === 0) {
       work.fault(
-        new Error('Working set exceeded: rows that the command needs were evicted again and again.'),
+        new Error(`Working set exceeded: rows needed by the command were evicted ${READS_MAX} times.`),
       );
       return;
     }
@@ -241,13 +247,12 @@ export abstract class AggregateShell<
   }
 
   /**
-   * Work that is open when the aggregate moves or the server closes may be done or not: a caller may ask the next owner
-   * only under a command key. When the right to write had passed before, none of it was done.
+   * Open work may or may not be done when the aggregate moves or the server closes: a caller may send it to the next
+   * owner only under a command key. When the lease had expired before, none of it was done.
    */
   release(end: End): void {
     const { why } = end;
-    const sentence =
-      why === 'moved' ? 'Another shard owns the aggregate now.' : 'The aggregate was released.';
+    const sentence = why === 'moved' ? 'The aggregate has changed hands.' : 'The aggregate was released.';
     const fault = 'fault' in end ? end.fault : new LinkFault('lost', sentence);
     this.#end(fault, why === 'moved' || why === 'stale');
   }
@@ -257,8 +262,8 @@ export abstract class AggregateShell<
   }
 
   /**
-   * Work that decides a command and answers when its facts are durable. One that is sent again under its key is not
-   * decided again, but answered as it was.
+   * Work that decides a command and answers when its facts are durable. A command repeated under its key is not decided
+   * again: it gets the first reply.
    */
   protected deciding<Value>(
     needs: (state: State) => Needs,
@@ -321,16 +326,16 @@ export abstract class AggregateShell<
     };
     if (!outcome.ok) settle(false);
     else if (outcome.facts.length > 0 && this.ownership?.decides(this.id) === false)
-      work.fault(new NotServed('The lease is not safe; writes are refused until it is renewed.'));
+      work.fault(new NotServed('Lease not safe; writes are refused until it is renewed.'));
     else this.#accept(state, { work, facts: outcome.facts, nowMs, commandKey, reply, settle });
   }
 
-  /** Ends the actor: there is nothing left that it could own. */
+  /** Ends the actor of an aggregate that no longer exists. */
   protected leave(): void {
     this.#send({ type: 'deleted' });
   }
 
-  /** Passes a dispatch to the embedding program, once, when the fact is durable. */
+  /** Passes a dispatch to the embedding program, once, when its fact is durable. */
   protected tap(t: string, d: object): void {
     const { tap } = this.#ports;
     if (tap.listening) this.#tapped.push({ t, d });
@@ -348,7 +353,7 @@ export abstract class AggregateShell<
     return n;
   }
 
-  /** The same for what is told people by way of their owners; null while alone. `isForAll`: as `toldAll` says. */
+  /** The stream position of a direct notification; null while the process is alone. For `isForAll` see `toldAll`. */
   protected direct(
     dispatch: Pick<RecordedDispatch, 't' | 'd' | 'ears'>,
     userIds: readonly UserId[],
@@ -408,7 +413,7 @@ export abstract class AggregateShell<
     this.commits.commit(durable as unknown as readonly StoredFact[], done, this.#owned(decided, told));
   }
 
-  /** What a commit carries besides its facts, for the next owner; nothing while the process is alone. */
+  /** The records that a commit carries besides its facts, for the next owner; none while the process is alone. */
   #owned(
     { nowMs, commandKey, reply }: Decided<State, Fact>,
     dispatches: readonly RecordedDispatch[],
@@ -422,7 +427,7 @@ export abstract class AggregateShell<
     return { fence, record };
   }
 
-  /** Before a number is beyond what is kept, all who hear the stream are told that they have it up to a later one. */
+  /** Announces a later position to all subscribers before a number leaves the range that is kept. */
   #showed(state: State, n: number): void {
     this.shown = n;
     if (this.stream === null || this.stream.floor <= this.#announced) return;
@@ -430,7 +435,10 @@ export abstract class AggregateShell<
     this.announce(state, n);
   }
 
-  /** A reply without facts may show state that is not durable yet, so it waits, and fails, with that state. */
+  /**
+   * A reply without facts may show state that is not durable yet, so it waits for that state's commit and fails with
+   * it.
+   */
   #behindCommits(work: Work<State>, visible: () => void): void {
     if (!this.commits.waits) {
       visible();
@@ -452,7 +460,7 @@ export abstract class AggregateShell<
     }
   }
 
-  /** Runs what happens outside the actor's turn; a bug there ends the actor as one inside would. */
+  /** Runs code outside the actor's turn; a bug there ends the actor like a bug inside its turn. */
   #guarded(run: () => void): void {
     try {
       run();

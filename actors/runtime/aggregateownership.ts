@@ -4,25 +4,28 @@ import type { CommandKeyBounds } from './commandkeys.ts';
 import type { LoadQueue } from './loadqueue.ts';
 import type { StreamBounds } from './stream.ts';
 
-/** What the aggregates of one shard among many need, so that they pass from owner to owner and nothing is lost. */
+/** What the aggregates of one shard of a cluster need for a lossless handover between owners. */
 export interface AggregateOwnership {
-  /** Under which epoch this shard decides for it from now on; null: it does not. */
+  /** The fence with the epoch under which this shard owns the aggregate. Null when this shard does not own it. */
   fenceOf(id: string): Fence | null;
-  /** Whether what is held may be changed now: the lease may be over at any moment, and another owner decide. */
+  /**
+   * Whether this shard may change the aggregate now. The lease may expire at any moment, after which another owner
+   * decides.
+   */
   decides(id: string): boolean;
-  /** Recent dispatches and replies of earlier owners, ascending, and whether there were more than these. */
+  /** Recent dispatches and replies of earlier owners, ascending; `cut` when older ones were left out. */
   records(id: string): Promise<{ readonly records: readonly CommandRecord[]; readonly cut: boolean }>;
-  /** Writes down what no table holds. @throws StaleEpoch, StorageFault */
+  /** Writes down state that no table holds. @throws StaleEpoch, StorageFault */
   saveSnapshot(snapshot: {
     readonly ownerId: string;
     readonly fence: Fence;
     readonly data: object;
   }): Promise<void>;
-  /** What the last owner has written down, if it is fresh. */
+  /** The snapshot of the previous owner, if it is fresh. */
   snapshot(id: string): Promise<object | null>;
-  /** Forgets it: what it says holds no longer. */
+  /** Deletes the snapshot, which is out of date. */
   dropSnapshot(id: string): Promise<void>;
-  /** Where what this shard has come to own waits to be read. */
+  /** Queue in which aggregates that this shard has taken over wait to be read. */
   readonly loadQueue: LoadQueue;
   readonly stream: StreamBounds;
   readonly keys: CommandKeyBounds;

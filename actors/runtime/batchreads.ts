@@ -1,9 +1,9 @@
-/** Keys that one read takes at most. */
+/** Most keys in one read. */
 const KEYS_MAX = 500;
 
 /**
- * Reads by key, many with one query: what is asked for in one turn, and while a read is under way, goes into the next.
- * So a storm of callers costs a handful of queries, and an answer is never older than its question.
+ * Reads by key, many keys with one query: keys requested in one turn, or while a read is under way, share the next
+ * read. A burst of callers costs a few queries, and a result is never older than its request.
  *
  * @returns Answers undefined for a key that `read` does not answer; rejects with what `read` rejects with.
  */
@@ -47,7 +47,7 @@ interface PromiseWithResolvers<T> {
   readonly reject: (error: unknown) => void;
 }
 
-/** As later versions of the language have it. */
+/** `Promise.withResolvers` of later Node versions. */
 function withResolvers<T>(): PromiseWithResolvers<T> {
   let resolve!: (value: T) => void;
   let reject!: (error: unknown) => void;

@@ -1,7 +1,7 @@
 export interface CacheBounds {
   /** Most keys in the cache. */
   readonly kept_max: number;
-  /** Reads at one time; beyond it a look-up faults. */
+  /** Most concurrent reads; further look-ups fault. */
   readonly reads_max: number;
 }
 
@@ -10,29 +10,32 @@ const ATTEMPTS_MAX = 8;
 
 interface PendingRead<Value> {
   readonly value: Promise<Value>;
-  /** A change came after the read began: what it read may no longer hold. */
+  /** The key changed after the read began, so the result may be stale. */
   overtaken: boolean;
 }
 
-/** Keys whose values are in memory, and how many may be. */
+/** Number of cached keys, and its bound. */
 export interface CacheUsage {
   readonly count: number;
   readonly max: number;
 }
 
 /**
- * What was read of recently seen keys, the least recently seen going first. Keys that have nothing are kept too, so
- * that guessing costs one read a key.
+ * Caches values by key and evicts the least recently used first. Keys without a value are cached too, so that guessing
+ * costs one read per key.
  */
 export interface Cache<Key, Value> {
   readonly usage: CacheUsage;
   /** @throws Error when the read fails or too many are under way. */
   lookUp(key: Key): Promise<Value>;
-  /** The same, read again unless that happened a moment ago: for values that another shard may have changed. */
+  /**
+   * Like `lookUp`, but reads again unless the value was read a moment ago: for values that another shard may have
+   * changed.
+   */
   refresh(key: Key): Promise<Value>;
-  /** Drops what is known of a key, and what is being read. To be called after each change. */
+  /** Evicts a key and discards a read of it that is under way. Call it after each change. */
   forget(key: Key): void;
-  /** The same for all of these. */
+  /** `forget` for all keys that match. */
   forgetAll(which: (key: Key) => boolean): void;
 }
 
@@ -48,11 +51,11 @@ export function createCache<Key, Value>(
   const atHand = new Map<Key, { readonly value: Value; readonly readMs: number }>();
   const readings = new Map<Key, PendingRead<Value>>();
 
-  /** One read for all who ask at the same time. */
+  /** Concurrent requests for one key share one read. */
   function read(key: Key): PendingRead<Value> {
     const pending = readings.get(key);
     if (pending !== undefined) return pending;
-    if (readings.size >= bounds.reads_max) throw new Error('Too many reads are in progress.');
+    if (readings.size >= bounds.reads_max) throw new Error('Too many look-ups are under way.');
     const value = load(key).finally(() => {
       if (readings.get(key) === reading) readings.delete(key);
     });
@@ -77,7 +80,7 @@ export function createCache<Key, Value>(
       const fresh = await reading.value;
       if (!reading.overtaken) return keep(key, fresh, beganMs);
     }
-    throw new Error('The value changes faster than it can be read.');
+    throw new Error(`Value changed during ${ATTEMPTS_MAX} reads in a row; try again.`);
   }
 
   function forget(key: Key): void {

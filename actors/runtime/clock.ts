@@ -1,11 +1,11 @@
-/** Time as the engine uses it. Tests hand in a virtual one. */
+/** The time source of the engine. Tests pass a virtual clock. */
 export interface Clock {
   /** Unix milliseconds. */
   now(): number;
-  /** Milliseconds of a clock that never jumps. */
+  /** Milliseconds of a monotonic clock. */
   monotonic(): number;
   setTimer(run: () => void, delayMs: number): Timer;
-  /** Runs after the current tick's work: the flush of gathered writes. */
+  /** Runs after the work of the current tick: used to flush gathered writes. */
   defer(run: () => void): void;
 }
 
@@ -13,7 +13,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/** The machine's own time. Its timers do not keep a process alive. */
+/** The system's clock. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

@@ -2,11 +2,11 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 
 export interface CommandKeyBounds {
   readonly keysMax: number;
-  /** How long a command may be sent again after it was sent first. */
+  /** How long after it was first sent a command may be repeated. */
   readonly ageMs: number;
 }
 
-/** What a command was answered; `recorded`: the next owner finds it in the database. */
+/** The reply to a command. `recorded`: the next owner finds the reply in the database. */
 export interface KeptReply {
   readonly key: string;
   readonly reply: Reply<unknown>;
@@ -26,13 +26,12 @@ interface KeyEntry {
 }
 
 /**
- * What commands of one aggregate were answered, by the keys under which they were sent: one that is sent again is not
- * done again, but answered as the first time, also while the first is still under way. Bounded by age and count; the
- * oldest goes first.
+ * Replies to the commands of one aggregate by command key. A repeated command is not run again: it gets the first
+ * reply, after waiting for it if the first is still under way. Bounded by age and count; the oldest is evicted first.
  */
 export class CommandKeys {
   readonly #bounds: CommandKeyBounds;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #entries = new Map<string, KeyEntry>();
 
   constructor(bounds: CommandKeyBounds) {
@@ -43,7 +42,7 @@ export class CommandKeys {
     return this.#entries.size;
   }
 
-  /** Answers a command that is known, at once or when the first one is; false: it is new. */
+  /** Answers a known command, at once or when its first run ends. False for a new command. */
   join(key: string, answer: Answer, fault: Fault): boolean {
     const entry = this.#entries.get(key);
     if (!entry) return false;
@@ -55,7 +54,7 @@ export class CommandKeys {
     return true;
   }
 
-  /** A command that is new has been taken up; `settle` or `fail` follows. */
+  /** A new command starts; `settle` or `fail` follows. */
   begin(key: string, nowMs: number): void {
     this.#entries.set(key, { atMs: nowMs, reply: null, recorded: false, waiting: null });
     this.#evict(nowMs);
@@ -71,7 +70,7 @@ export class CommandKeys {
     for (const { answer } of waiting ?? []) answer(reply as Reply<never>);
   }
 
-  /** The command was not run, or its fate is unknown here: it is run when it is sent again. */
+  /** The command was not run, or its result is unknown here. A repetition runs it. */
   fail(key: string, error: Error): void {
     const entry = this.#entries.get(key);
     if (!entry || entry.reply) return;
@@ -79,12 +78,12 @@ export class CommandKeys {
     for (const { fault } of entry.waiting ?? []) fault(error);
   }
 
-  /** Takes what earlier owners have answered. */
+  /** Adds a reply of an earlier owner. */
   restore({ key, reply, atMs }: KeptReply, recorded: boolean): void {
     this.#entries.set(key, { atMs, reply, recorded, waiting: null });
   }
 
-  /** What the next owner would not know. */
+  /** Replies that the next owner cannot find in the database. */
   *unrecorded(): Iterable<KeptReply> {
     for (const [key, { reply, atMs, recorded }] of this.#entries)
       if (reply && !recorded) yield { key, reply, atMs };

@@ -1,4 +1,4 @@
-/** Runs the jobs of one key one after another; a failed one does not hold up the next. */
+/** Runs the jobs of one key one after another; a failed job does not block the next. */
 export function keyedMutex<Key>(): <T>(key: Key, job: () => Promise<T>) => Promise<T> {
   const last = new Map<Key, Promise<unknown>>();
   return (key, job) => {
@@ -13,7 +13,7 @@ export function keyedMutex<Key>(): <T>(key: Key, job: () => Promise<T>) => Promi
   };
 }
 
-/** The same, but a job that has none before it begins at once, within the call. */
+/** Like `keyedMutex`, but a job without a predecessor begins synchronously, within the call. */
 export function eagerKeyedMutex<Key>(): <T>(key: Key, job: () => Promise<T>) => Promise<T> {
   const last = new Map<Key, Promise<unknown>>();
   return (key, job) => {

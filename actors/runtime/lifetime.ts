@@ -2,18 +2,18 @@ import type { Clock, Timer } from './clock.ts';
 
 type End = () => void | Promise<void>;
 
-/** What a lifetime that is over answers: it never runs. */
+/** The timer returned after the end: it never runs. */
 const NEVER: Timer = { cancel: () => undefined };
-/** How long `close` waits for jobs that do not end: one that hangs must not keep a process from ending in good order. */
+/** How long `close` waits for jobs that do not end, so that a hanging job cannot block a graceful shutdown. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
 /**
- * A scope for whatever goes on by itself: timers, watches, loops, listeners and promises that nobody awaits. It is handed
- * down like the clock, and is one: what is begun with it ends with it, and `close` resolves when all of that has ended.
- * After that nothing of it runs.
+ * A scope for background work: timers, watches, loops, listeners and promises that nobody awaits. It is passed down
+ * like the clock, and is one: everything begun with it ends with it, `close` resolves when all of it has ended, and
+ * nothing of it runs after that.
  *
- * Ends are called in reverse order, each when the one before it is done, so that what was opened first (a database) is
- * closed last. A child is one more end: it closes before what its parent owned before it.
+ * Ends are called in reverse order, each after the previous one has finished, so that a resource opened first (a
+ * database) is closed last. A child is one more end: it closes before everything that its parent owned earlier.
  */
 export class Lifetime implements Clock {
   readonly #clock: Clock;
@@ -21,7 +21,7 @@ export class Lifetime implements Clock {
   readonly #ends: End[] = [];
   readonly #pauses = new Set<() => void>();
   readonly #running = new Set<Promise<unknown>>();
-  /** What waits for the end of this tick. */
+  /** Number of jobs deferred to the end of this tick. */
   #deferred = 0;
   /** `close` was called. */
   #isOver = false;
@@ -33,12 +33,12 @@ export class Lifetime implements Clock {
     this.#clock = clock;
   }
 
-  /** True from the moment its end begins: what takes several steps begins no further one. */
+  /** True once `close` was called: an operation in several steps must not begin another step. */
   get over(): boolean {
     return this.#isOver;
   }
 
-  /** Timers that have neither run nor been cancelled, promises under way, and ends that wait to be called. */
+  /** Timers that have neither run nor been cancelled, promises under way, and ends that are still to be called. */
   get size(): number {
     return this.#timers.size + this.#running.size + this.#ends.length;
   }
@@ -78,7 +78,7 @@ export class Lifetime implements Clock {
     });
   }
 
-  /** Resolves after `delayMs`, or when the lifetime ends: true while it goes on. For loops. */
+  /** Resolves with true after `delayMs`, or with false when the lifetime ends. For loops. */
   pause(delayMs: number): Promise<boolean> {
     if (this.#isOver) return Promise.resolve(false);
     return new Promise((resolve) => {
@@ -93,8 +93,8 @@ export class Lifetime implements Clock {
   }
 
   /**
-   * Has `close` wait for a job that ends by itself, by one of the ends, or because a pause does. What it rejects with is
-   * its caller's.
+   * Makes `close` wait for a job that ends by itself, by one of the ends, or because its pause ends. The caller handles
+   * rejections.
    */
   run<T>(job: Promise<T>): Promise<T> {
     this.#running.add(job);
@@ -104,7 +104,9 @@ export class Lifetime implements Clock {
   }
 
   /**
-   * What is opened in several steps, while it may close between two of them.
+   * Awaits a resource that takes several steps to open, during which the lifetime may end.
+   *
+   * @throws Error when the end began before the resource was open; the resource is then closed.
    *
    * @throws Error when it is open only after the end has begun: it is closed again then, as nobody else knows of it.
    */
@@ -115,12 +117,12 @@ export class Lifetime implements Clock {
     return opened;
   }
 
-  /** Between two steps of something longer. @throws Error when the end has begun. */
+  /** For use between two steps of a longer operation. @throws Error when the end has begun. */
   check(): void {
-    if (this.#isOver) throw new Error('The lifetime has ended: nothing can be started in it.');
+    if (this.#isOver) throw new Error('The lifetime is closed.');
   }
 
-  /** Has `end` called when it closes; at once when all ends were called already. */
+  /** Calls `end` on close, or at once when all ends were already called. */
   own(end: End): void {
     if (this.#isStill) void this.run(Promise.resolve().then(end));
     else this.#ends.push(end);
@@ -136,7 +138,9 @@ export class Lifetime implements Clock {
   }
 
   /**
-   * Calls the ends in reverse order, cancels the timers and waits for the jobs. Whoever asks again gets the same promise.
+   * Calls the ends in reverse order, cancels the timers and waits for the jobs. Repeated calls return the same promise.
+   *
+   * @throws the error of the first end that failed, after all others were called; or an Error when jobs do not end.
    *
    * @throws what the first end that failed has thrown, the others being called all the same; or an Error when jobs do
    *   not end.
@@ -155,7 +159,7 @@ export class Lifetime implements Clock {
     this.#isOver = true;
     for (const wake of [...this.#pauses]) wake();
     const failures: unknown[] = [];
-    // Timers go on meanwhile: an end may have to give up waiting for somebody.
+    // Timers still run here: an end may need a timeout.
     for (let end = this.#ends.pop(); end; end = this.#ends.pop()) {
       try {
         await end();
@@ -166,12 +170,12 @@ export class Lifetime implements Clock {
     this.#isStill = true;
     for (const timer of [...this.#timers]) timer.cancel();
     if (!(await this.#settled())) failures.push(new Error(`${this.#running.size} jobs did not end.`));
-    // What was deferred runs as nothing; it is let pass, so that nothing comes after the end.
+    // Deferred jobs do nothing now; this waits for their tick, so that nothing runs after the end.
     if (this.#deferred > 0) await new Promise<void>((resolve) => setImmediate(resolve));
     if (failures.length > 0) throw failures[0];
   }
 
-  /** False when there are jobs that do not end. */
+  /** False when some jobs do not end. */
   async #settled(): Promise<boolean> {
     if (this.#running.size === 0) return true;
     let late: NodeJS.Timeout | undefined;

@@ -1,17 +1,17 @@
 import { NotServed } from '../../protocol/faults.ts';
 
 interface LoadQueueBounds {
-  /** Loads under way at once. */
+  /** Most concurrent loads. */
   readonly atOnceMax: number;
-  /** That wait for their turn, in each of the two lines. */
+  /** Most waiting loads in each of the two lines. */
   readonly waitingMax: number;
 }
 
-/** A load on its way. */
+/** A queued or running load. */
 export interface Load<T> {
-  /** Settles as the load does; rejects with NotServed when too many wait already, or it was given up. */
+  /** Settles with the load; rejects with NotServed when the queue is full or the load was cancelled. */
   readonly result: Promise<T>;
-  /** Somebody waits for an answer: it goes to the line of those, if there is room. */
+  /** A caller waits for the result: moves the load to the priority line if there is room. */
   prioritize(): void;
   /** Cancels a load that has not begun; one in progress continues. */
   cancel(): void;
@@ -23,10 +23,10 @@ interface Waiting {
 }
 
 /**
- * Lets so many aggregates be read at once: a shard that gets the partitions of one that has died would otherwise ask for
- * all of them at the same moment, and take the database's connections from everything else. There are two lines, each
- * first come, first served, which take turns: behind commands that somebody waits for, and behind sessions that hear
- * their guilds and users again.
+ * Bounds how many aggregates are read at once. Without it, a shard that takes over the partitions of a crashed shard
+ * would read all of them at the same moment and starve everything else of database connections. Two first-in, first-out
+ * lines take turns: one for commands that a caller waits for, one for sessions that subscribe again to their guilds and
+ * users.
  */
 export class LoadQueue {
   readonly waitingMax: number;
@@ -46,7 +46,7 @@ export class LoadQueue {
     return this.#urgent.size + this.#background.size;
   }
 
-  /** How often there was no more room. */
+  /** Number of loads rejected because a line was full. */
   get refused(): number {
     return this.#refused;
   }

@@ -1,8 +1,8 @@
 import type { Work } from './resident.machine.ts';
 
-/** Work of one aggregate that waits for a read or for its commit. Each is answered once. */
+/** Work of one aggregate that waits for a read or for its commit. Each work is answered exactly once. */
 export class OpenWork<State> {
-  /** Made with the first, as most residents are quiet. */
+  /** Created with the first work, because most residents are idle. */
   #works: Set<Work<State>> | null = null;
 
   get size(): number {
@@ -14,12 +14,12 @@ export class OpenWork<State> {
     this.#works.add(work);
   }
 
-  /** Takes work whose wait is over; false when it is answered already, as the actor has ended. */
+  /** Removes work that has finished waiting. False when it was already answered because the actor ended. */
   take(work: Work<State>): boolean {
     return this.#works?.delete(work) ?? false;
   }
 
-  /** Answers all of it with a fault. */
+  /** Answers all open work with a fault. */
   fault(error: Error): void {
     const works = this.#works;
     this.#works = null;

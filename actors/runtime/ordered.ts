@@ -1,17 +1,17 @@
 import type { Commit, Writer } from '../../storage/ports.ts';
 
 /**
- * Runs what follows a command (reply and dispatches) in the order of the commands of one aggregate: after its
- * commit when it has facts to store, else at once, or behind the commits that are under way.
+ * Runs what follows a command (reply and dispatches) in the order of the commands of one aggregate: after the commit of
+ * its facts; without facts, after the commits under way, or at once when there are none.
  */
 export class OrderedCommits {
   readonly #writer: Writer;
   readonly #ownerId: string;
   readonly #quiet: () => void;
-  /** What waits behind the last commit under way, or is being run since it is settled; null when nothing is. */
+  /** Callbacks that wait for the last commit under way, or are being run after it settled; null when there are none. */
   #behind: ((fault: Error | null) => void)[] | null = null;
   #lost: Error | null = null;
-  /** Commits handed to the writer, and those of them that are settled. */
+  /** Number of commits handed to the writer, and how many of them are settled. */
   started = 0;
   settled = 0;
 
@@ -26,12 +26,12 @@ export class OrderedCommits {
     return this.started - this.settled;
   }
 
-  /** Whether what comes now has its turn behind something. */
+  /** Whether a new callback must wait. */
   get waits(): boolean {
     return this.#behind !== null;
   }
 
-  /** `done` gets a fault when the commit, or an earlier one of this aggregate, failed. */
+  /** `done` receives a fault when the commit, or an earlier one of this aggregate, failed. */
   commit(
     facts: Commit['facts'],
     done: (fault: Error | null) => void,
@@ -46,11 +46,11 @@ export class OrderedCommits {
       ...owned,
       done: (fault) => {
         this.settled += 1;
-        // What was decided on top of a lost commit must not become visible either.
+        // Decisions on top of a failed commit must not become visible either.
         this.#lost ??= fault;
         try {
           done(fault ?? this.#lost);
-          // What one of them sets off comes to stand behind the others.
+          // Callbacks that these add are queued behind them.
           for (const run of behind) run(this.#lost);
         } finally {
           if (this.#behind === behind) {
@@ -62,7 +62,7 @@ export class OrderedCommits {
     });
   }
 
-  /** Runs `run` after everything that was committed so far; with a fault when some of it is lost. */
+  /** Runs `run` after every earlier commit; with a fault when one of them failed. */
   after(run: (fault: Error | null) => void): void {
     if (this.#behind) this.#behind.push(run);
     else run(this.#lost);

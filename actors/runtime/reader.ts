@@ -1,4 +1,4 @@
-/** A read of one window: which keys are absent, and how to fetch and keep them. */
+/** A read of one window: the absent keys, and how to fetch and keep their rows. */
 export interface WindowRead<K extends string = string> {
   /** Names one of the aggregate's windows. */
   readonly kind: string;
@@ -7,8 +7,8 @@ export interface WindowRead<K extends string = string> {
 }
 
 /**
- * Reads rows into an aggregate's windows. Concurrent reads of one row share one query, so an answer that is older
- * than a later command can never overwrite what that command has written.
+ * Reads rows into an aggregate's windows. Concurrent reads of one row share one query, so a result that is older than a
+ * command cannot overwrite what that command has written.
  */
 export class WindowReader {
   readonly #underWay = new Map<string, Promise<void>>();
@@ -37,7 +37,7 @@ export class WindowReader {
   }
 }
 
-/** Enters rows, and the knowledge that a key has none; what a command has entered meanwhile stays. */
+/** Adds rows, and null for keys without a row, to the window. An entry that a command has written meanwhile stays. */
 export function keep<K extends string, Row>(
   window: Map<K, Row | null>,
   keys: readonly K[],

@@ -7,17 +7,17 @@ import type { TimerWheel } from './wheel.ts';
 
 type Machine<State> = ReturnType<typeof residentMachine<State>>;
 
-/** What the registry needs of a shell beyond its lifecycle. */
+/** Members of a shell that the registry needs beyond its lifecycle. */
 export interface RegisteredShell<State> extends ResidentShell<State> {
   /** True while passivation would lose something: open commands, sessions, voice states. */
   readonly isBusy: boolean;
-  /** A bug ended the actor: answer everyone who still waits. */
+  /** A bug ended the actor: faults all open work. */
   crashed(error: Error): void;
-  /** Somebody waits for an answer: while it is being read, it is so before what can wait. Asked of shards among many. */
+  /** A caller waits for a reply: the aggregate is read before those that can wait. Used in clusters only. */
   prioritize?(): void;
 }
 
-/** The shell's way to its own actor. */
+/** Sends an event to the shell's own actor. */
 export type Send<State> = (event: ResidentEvent<State>) => void;
 
 interface RegistryOptions<State, Shell extends RegisteredShell<State>> {
@@ -30,11 +30,11 @@ interface RegistryOptions<State, Shell extends RegisteredShell<State>> {
   readonly wheel: TimerWheel;
   /** Called for each actor that a bug ended. */
   readonly onBug: (id: string, error: Error) => void;
-  /** Whether this shard may work on the aggregate now; null or absent: always. */
+  /** Whether this shard may work on the aggregate now. Null or absent: always. */
   readonly admits?: ((id: string) => boolean) | null;
 }
 
-/** Aggregates that are handed over at a time. */
+/** Most concurrent handovers. */
 const HANDOVERS_MAX = 64;
 
 interface Cell<State, Shell> {
@@ -44,9 +44,10 @@ interface Cell<State, Shell> {
 }
 
 /**
- * The resident actors of one kind on this shard, by id. Each hangs on the supervisor, which
- * lists none of them (spawning from a parent costs more the more children it has). An actor is spawned by its first work, passivated after `idleMs` without any, and, when a bug ends
- * it, forgotten: the next work spawns it anew from the database.
+ * The resident actors of one kind on this shard, by id. Each is a child of the supervisor, which keeps no list of them,
+ * because spawning from a parent costs more the more children the parent has. The first work spawns an actor; it is
+ * passivated after `idleMs` without work. An actor that a bug ended is forgotten, and the next work loads the aggregate
+ * again from the database.
  */
 export class Registry<State, Shell extends RegisteredShell<State>> {
   readonly #cells = new Map<string, Cell<State, Shell>>();
@@ -65,15 +66,15 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     return this.#cells.size;
   }
 
-  /** Hands work to the aggregate, loading it first when it is not resident. */
+  /** Hands work to the aggregate and loads the aggregate if it is not resident. */
   work(id: string, work: Work<State>): void {
     this.workWith(id, () => work);
   }
 
   /**
-   * The same, for work that the aggregate's shell makes. Work that changes nothing where it may not (`reads`) is also
-   * let in while this shard may not decide, if the aggregate is in memory. For `patient` work an aggregate is read when
-   * those were that somebody waits for.
+   * Like `work`, for work that the aggregate's shell creates. Read-only work (`reads`) is also admitted for an
+   * aggregate in memory while this shard may not decide. For `patient` work the aggregate is loaded in the line without
+   * priority.
    */
   workWith(
     id: string,
@@ -107,15 +108,15 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     for (const cell of [...this.#cells.values()]) cell.actor.send({ type: 'close' });
   }
 
-  /** The same for good: what hangs on their ends begins none anew. */
+  /** Releases every actor for good; no actor is spawned afterwards. */
   close(): void {
     this.#isClosed = true;
     this.drain();
   }
 
   /**
-   * Ends those that are another shard's from now on (`admits` has let none of their work in since), each when its work
-   * is done and it has written itself down. What is not done after `deadlineMs` is ended as it is. Never rejects.
+   * Ends the actors that another shard owns from now on (`admits` already refuses their work), each when its work is
+   * done and its snapshot is written. Actors that are not done after `deadlineMs` are ended as they are. Never rejects.
    */
   async handOver(moves: (id: string) => boolean, deadlineMs: number): Promise<void> {
     const leaving = this.#cellsOf(moves);
@@ -134,7 +135,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     late.cancel();
   }
 
-  /** Ends actors that another shard owns now, at once and without notifications: they continue there. */
+  /** Ends actors that another shard owns now, at once and without notifications: the aggregates continue there. */
   abandon(moves: (id: string) => boolean): void {
     for (const cell of this.#cellsOf(moves)) tell(cell, { type: 'abandon' });
   }
@@ -170,7 +171,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     cell.shell.crashed(error);
   }
 
-  /** One wait on the wheel passes over all cells; none is kept while there are no cells. */
+  /** One timer on the wheel sweeps all cells; no timer runs while there are no cells. */
   #sweep(): void {
     if (this.#sweeping) return;
     this.#sweeping = true;

@@ -3,19 +3,19 @@ import type { Needs } from '../../engine/kernel/needs.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 
-/** One thing to do with an aggregate's state, and the ways it can end otherwise. Exactly one of the three runs. */
+/** A piece of work on an aggregate's state. Exactly one of `run`, `refuse` and `fault` is called. */
 export interface Work<State> {
-  /** What must be in the state's windows first; nothing when absent. */
+  /** Rows that must be in the state's windows before `run`; none when absent. */
   needs?(state: State): Needs;
   /** Called with the state, on the actor's turn. */
   run(state: State): void;
-  /** The aggregate does not exist, or cannot take more. */
+  /** The aggregate does not exist or its backlog is full. */
   refuse(refusal: Refusal): void;
   /** The environment failed, or a bug ended the actor. */
   fault(error: Error): void;
 }
 
-/** Why an actor is over. */
+/** Why an actor ended. */
 export type End =
   /** `missing`: no such aggregate exists. `gone`: it was deleted. `moved`: another owner takes over. */
   | { readonly why: 'missing' | 'gone' | 'idle' | 'closed' | 'moved' }
@@ -34,14 +34,14 @@ export interface ResidentShell<State> {
   handOver(): void;
   /** The refusals for a missing aggregate and for a full backlog. */
   readonly refusals: { readonly missing: Refusal; readonly full: Refusal };
-  /** The actor is over: let go of everything. */
+  /** The actor ended: releases all resources. */
   release(end: End): void;
 }
 
 export interface ResidentContext<State> {
   readonly shell: ResidentShell<State>;
   readonly backlogMax: number;
-  /** Called first when the actor is over: from then on work for the aggregate is another actor's. */
+  /** Called first when the actor ends: later work for the aggregate goes to another actor. */
   readonly forget: () => void;
   readonly backlog: Work<State>[];
   state: State | null;
@@ -53,22 +53,22 @@ export type ResidentEvent<State> =
   | { readonly type: 'missing' }
   | { readonly type: 'loadFailed'; readonly fault: Error }
   | { readonly type: 'commitFailed'; readonly fault: Error }
-  /** A commit was refused, as another owner has the right to write. */
+  /** A commit was rejected because another owner holds the fence. */
   | { readonly type: 'fenced'; readonly fault: Error }
-  /** No command has used it for the idle time. */
+  /** No command has used the aggregate for the idle time. */
   | { readonly type: 'idle' }
-  /** What it owned is deleted. */
+  /** The aggregate was deleted. */
   | { readonly type: 'deleted' }
-  /** Another shard owns it from now on: finish, write down, end. */
+  /** Another shard owns the aggregate from now on: finish open work, write the snapshot, end. */
   | { readonly type: 'handOver' }
   | { readonly type: 'settled' }
   | { readonly type: 'written' }
-  /** Another shard owns it from now on: end at once. */
+  /** Another shard owns the aggregate from now on: end at once. */
   | { readonly type: 'abandon' }
   /** The process ends. */
   | { readonly type: 'close' };
 
-/** Why an actor is over that has taken this event as its last. */
+/** The reason that the final event of an actor stands for. */
 function endOf<State>(event: ResidentEvent<State>): End {
   switch (event.type) {
     case 'missing':
@@ -88,7 +88,7 @@ function endOf<State>(event: ResidentEvent<State>): End {
   }
 }
 
-/** Each of these ends an aggregate that is loaded, whatever else is going on. */
+/** Events that end a loaded aggregate in any state. */
 const ENDS = {
   deleted: 'released',
   commitFailed: 'released',
@@ -98,9 +98,9 @@ const ENDS = {
 } as const;
 
 /**
- * Lifecycle of one resident aggregate on its owning shard: it is loaded, works, is handed over when another shard is to
- * own it, and is released when that is done, when it is idle or deleted, or when it has failed. It holds no rules; they
- * are in `engine/`. The state in its context is mutable and belongs to this actor alone (docs/adr/0001).
+ * Lifecycle of one resident aggregate on its owner shard: it loads, works, is handed over when another shard becomes
+ * its owner, and is released after that, or when it is idle, deleted or failed. The machine holds no rules; they are in
+ * `engine/`. The state in its context is mutable and belongs to this actor alone (docs/adr/0001).
  */
 export function residentMachine<State>(id: string) {
   return setup({
@@ -121,7 +121,7 @@ export function residentMachine<State>(id: string) {
         context.shell.adopt(event.state);
       },
       runHeld: ({ context }) => {
-        // One at a time off the backlog: when a bug ends the actor here, the rest is still there to be answered.
+        // Shifted one at a time: when a bug ends the actor here, the rest of the backlog can still be answered.
         for (let work = context.backlog.shift(); work; work = context.backlog.shift())
           context.shell.run(context.state as State, work);
       },
@@ -163,7 +163,7 @@ export function residentMachine<State>(id: string) {
         },
       },
       active: { on: { ...ENDS, work: { actions: 'run' }, idle: 'released', handOver: 'draining' } },
-      // From here on only work comes in that changes nothing; what is under way goes on.
+      // From here on only read-only work arrives; open work continues.
       draining: { entry: 'settle', on: { ...ENDS, work: { actions: 'run' }, settled: 'handingOver' } },
       handingOver: { entry: 'handOver', on: { ...ENDS, work: { actions: 'run' }, written: 'released' } },
       released: { type: 'final', entry: 'release' },

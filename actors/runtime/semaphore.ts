@@ -1,4 +1,4 @@
-/** Lets at most so many jobs run at once; the others wait in order. */
+/** Runs at most a fixed number of jobs at once; the others wait in order. */
 export class Semaphore {
   readonly #runningMax: number;
   #running = 0;
@@ -12,14 +12,14 @@ export class Semaphore {
     return this.#waiting.length;
   }
 
-  /** Settles as the job does. How many may wait is for the caller to bound. */
+  /** Settles with the job. The caller bounds how many jobs wait. */
   async run(job: () => Promise<void>): Promise<void> {
     if (this.#running >= this.#runningMax) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running += 1;
     try {
       await job();
     } finally {
-      // The turn passes on directly, so that no newcomer takes it first.
+      // The slot passes directly to the next job, so that a new one cannot take it first.
       const next = this.#waiting.shift();
       if (next) next();
       else this.#running -= 1;

@@ -1,10 +1,10 @@
 /** Puts fresh signatures on the attachment URLs of a dispatch. */
 export interface Signing {
-  /** Absent: URLs stay bare. A dispatch that shows no attachment comes back as it is. */
+  /** Absent: URLs are not signed. A dispatch without attachments is returned unchanged. */
   readonly sign?: (t: string, d: object) => object;
 }
 
-/** The dispatch as clients get it: they can fetch its attachments by their URLs. */
+/** The dispatch as clients receive it, with signed attachment URLs. */
 export function signed<D extends { readonly t: string; readonly d: object }>(
   { sign }: Signing,
   dispatch: D,

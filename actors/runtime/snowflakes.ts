@@ -3,18 +3,21 @@ import type { Clock } from './clock.ts';
 
 const SEQUENCE_MAX = 4095;
 
-/** Makes ids; reports its last time, and can be raised above the ids of others. */
+/** Generates ids, reports the time of the last one, and can be raised above the ids of others. */
 export interface SnowflakeSource {
   (): FreshId;
-  /** The Unix time in milliseconds that the last id bears; that of the first instant when there was none. */
+  /** The Unix time in milliseconds of the last id; the time of the first possible id when none was generated. */
   lastMs(): number;
-  /** All ids from now on are above every id that bears this time (Unix milliseconds), of whatever worker. */
+  /** All later ids are above every id of this time (Unix milliseconds), whichever worker generated it. */
   raise(ms: number): void;
 }
 
 /**
- * Makes snowflakes: strictly ascending for the life of the source, also when the clock is set back or more than
- * 4,096 are asked for in a millisecond (then they are dated a little ahead).
+ * Generates snowflakes that ascend strictly for the life of the source, even when the clock is set back or more than
+ * 4,096 are requested in a millisecond (the surplus is dated a little ahead).
+ *
+ * @param worker 0 to 1023: the ten bits of worker and process. Two sources of one cluster must never share it. A
+ *   function when it may change.
  *
  * @param worker 0 to 1023: the ten bits of worker and process; two sources of one cluster never share it. A function
  *   when it may become another one.

@@ -3,18 +3,18 @@ import type { RecordedDispatch } from '../../storage/cluster/port.ts';
 
 export interface StreamBounds {
   readonly dispatchesMax: number;
-  /** How long a session may have been away that asks for what it has missed. */
+  /** How long a session may be away and still catch up. */
   readonly ageMs: number;
-  /** What their payloads take in memory, about. */
+  /** Approximate bound on the memory of all payloads. */
   readonly bytesMax: number;
   /**
-   * Of all streams of this process: an aggregate that is read again under the same epoch goes on beyond what it has
-   * told before, of which nothing may be written down.
+   * Shared by all streams of this process. An aggregate that is read again under the same epoch must number above what
+   * it has sent before, of which nothing may be recorded.
    */
   readonly numbers: { high: number };
 }
 
-/** A dispatch of a stream, and when it was sent, Unix milliseconds. */
+/** A dispatch of a stream with its sending time in Unix milliseconds. */
 export interface StreamDispatch extends RecordedDispatch {
   readonly atMs: number;
 }
@@ -23,50 +23,53 @@ interface Kept extends StreamDispatch {
   readonly bytes: number;
 }
 
-/** Numbers of one epoch; the next epoch's are all beyond them. */
+/** Numbers per epoch; the numbers of the next epoch are all higher. */
 const PER_EPOCH = 2 ** 32;
-/** Under which this number was given out. */
+/** The epoch in which a number was issued. */
 export const epochOf = (n: number): number => Math.floor(n / PER_EPOCH);
-/** The last number that can have been given out under the epoch of this one. */
+/** An upper bound of the numbers of the same epoch. */
 export const endOfEpoch = (n: number): number => (epochOf(n) + 1) * PER_EPOCH;
-/** How much of a payload is looked at to weigh it. */
+/** Depth to which a payload is measured. */
 const WEIGHED_DEPTH = 6;
 const VALUE_BYTES = 16;
 
 /**
- * The dispatches of one aggregate, numbered, and the last of them for sessions that may have missed some: to whom, not
- * which sessions. Numbers ascend over changes of owner, not without gaps.
+ * Numbers the dispatches of one aggregate and keeps the latest for sessions that may have missed some. A kept dispatch
+ * stores its audience, not its sessions. Numbers ascend across changes of owner, with gaps.
  */
 export class DispatchStream {
   readonly ownerId: string;
   readonly #bounds: StreamBounds;
   #kept: Kept[] = [];
-  /** Where what is kept begins. */
+  /** Index of the oldest kept dispatch. */
   #head = 0;
   #bytes = 0;
   readonly #base: number;
   #last: number;
   #floor = 0;
   #toAll: { readonly n: number; readonly atMs: number } | null = null;
-  /** What came under this number, and the same epoch, an earlier actor told; it ended without a successor. */
+  /** Lower numbers of the same epoch were issued by an earlier actor, which ended without a successor. */
   readonly #began: number;
 
-  /** @param epoch Under which the aggregate is owned; what came before was told under earlier ones. */
+  /** @param epoch The epoch under which the aggregate is owned; earlier dispatches belong to earlier epochs. */
   constructor(ownerId: string, epoch: number, bounds: StreamBounds) {
     this.ownerId = ownerId;
     this.#bounds = bounds;
     this.#base = epoch * PER_EPOCH;
     this.#last = this.#base + bounds.numbers.high;
-    // Who has this number has heard this actor, and none before.
+    // A session with this number has received dispatches of this actor, not of an earlier one.
     this.#began = bounds.numbers.high > 0 ? this.next() : this.#base;
   }
 
-  /** Whether a session that has the stream up to `n` was left by an actor that ended here, and is told so, late perhaps. */
+  /**
+   * Whether a session at position `n` was served by an earlier actor that ended here; such a session is notified of the
+   * end, perhaps late.
+   */
   isOrphan(n: number): boolean {
     return n < this.#began && n > this.#base;
   }
 
-  /** The last dispatches of these names, ascending. */
+  /** The last dispatches with these names, ascending. */
   lastOf(names: ReadonlySet<string>, max: number): StreamDispatch[] {
     const found: StreamDispatch[] = [];
     for (let at = this.#kept.length - 1; at >= this.#head && found.length < max; at -= 1) {
@@ -76,7 +79,7 @@ export class DispatchStream {
     return found.reverse();
   }
 
-  /** The number that was given out last. */
+  /** The number that was issued last. */
   get last(): number {
     return this.#last;
   }
@@ -86,13 +89,16 @@ export class DispatchStream {
     return this.#floor;
   }
 
-  /** The number of the last dispatch that was for everyone, as far as is known and if it is of late; 0: there is none. */
+  /** The number of the last dispatch to everyone, if it is known and recent; 0 otherwise. */
   lastToAll(nowMs: number): number {
     const last = this.#toAll ?? this.#kept.at(-1);
     return last && last.atMs + this.#bounds.ageMs >= nowMs ? last.n : 0;
   }
 
-  /** The dispatch of this number is for everyone: who is told of a later one has heard it, or has missed it. */
+  /**
+   * The dispatch of this number was sent to everyone. A session that receives a later number has received this one or
+   * has missed it.
+   */
   toldAll(n: number, atMs: number): void {
     this.#toAll = { n, atMs };
   }
@@ -109,7 +115,7 @@ export class DispatchStream {
     return this.#last;
   }
 
-  /** Numbers a dispatch and keeps it; call it in sending order. */
+  /** Numbers a dispatch and keeps it. Call it in sending order. */
   add(dispatch: Omit<RecordedDispatch, 'n'>, atMs: number): StreamDispatch {
     const told = { ...dispatch, n: this.next(), atMs };
     this.#keep(told);
@@ -118,7 +124,9 @@ export class DispatchStream {
   }
 
   /**
-   * Takes what earlier owners have told, ascending; before the first `add`.
+   * Adds dispatches of earlier owners, ascending. Call it before the first `add`.
+   *
+   * @param floor The number up to which dispatches may be missing.
    *
    * @param floor The number up to which something may be missing.
    */
@@ -131,7 +139,7 @@ export class DispatchStream {
     this.#evict(Number.NEGATIVE_INFINITY);
   }
 
-  /** The dispatches after this number, in order, or that some of them were evicted. */
+  /** The dispatches after this number in order, or `tooOld` when some of them were evicted. */
   since(n: number): readonly StreamDispatch[] | 'tooOld' {
     if (n < this.#floor) return 'tooOld';
     let low = this.#head;
@@ -158,14 +166,14 @@ export class DispatchStream {
       this.#bytes -= oldest.bytes;
       this.#head += 1;
     }
-    // What has gone is cut off now and then: each time would cost the length of the rest.
+    // The evicted part is sliced off only now and then, because each slice copies the rest.
     if (this.#head <= 64 || this.#head <= this.size) return;
     this.#kept = this.#kept.slice(this.#head);
     this.#head = 0;
   }
 }
 
-/** What records hold and what they do not beyond `floor`, in order, each number once. */
+/** Recorded dispatches, and unrecorded ones beyond `floor`, in order and without duplicates. */
 export function merged(
   told: readonly StreamDispatch[],
   unrecorded: readonly StreamDispatch[],
@@ -177,7 +185,7 @@ export function merged(
   return [...told, ...others].sort((a, b) => a.n - b.n);
 }
 
-/** About how many bytes a payload takes. */
+/** Approximate size of a payload in bytes. */
 function weigh(value: unknown, depth: number): number {
   if (typeof value === 'string') return VALUE_BYTES + value.length;
   if (value === null || typeof value !== 'object' || depth === 0) return VALUE_BYTES;

@@ -1,9 +1,9 @@
 import { type AnyActorRef, createActor, setup } from 'xstate';
 
 /**
- * The actor that all residents of an engine hang on: they share its XState system, where one of their own would cost
- * 1.8 of 4.1 KB each. It hears of every end and takes it calmly; who must act on one observes the actor itself.
- * It keeps no list of children, so spawning costs the same however many there are.
+ * The parent of all resident actors of an engine. They share its XState system; a system of its own would cost each 1.8
+ * of 4.1 KB. The supervisor ignores the end of a child; observers subscribe to the actor itself. It keeps no list of
+ * children, so spawning costs the same at any number of them.
  */
 const supervisorMachine = setup({}).createMachine({ id: 'supervisor', on: { '*': {} } });
 

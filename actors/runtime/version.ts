@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The version in the nearest package.json: beside the source, or above dist. */
+/** The version in the nearest package.json: next to the source, or above dist. */
 function ownVersion(folder: string): string {
   try {
     return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
@@ -11,5 +11,5 @@ function ownVersion(folder: string): string {
   }
 }
 
-/** Of this program, `major.minor.patch`. */
+/** The version of this program, `major.minor.patch`. */
 export const VERSION = ownVersion(import.meta.dirname);

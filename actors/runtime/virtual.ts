@@ -1,6 +1,6 @@
 import type { Clock, Timer } from './clock.ts';
 
-/** A clock that only moves by `advance`. Deferred work runs at the next `settle` or `advance`. */
+/** A clock that moves only by `advance`. Deferred work runs at the next `settle` or `advance`. */
 export class VirtualClock implements Clock {
   #nowMs: number;
   #monotonicMs = 0;
@@ -39,13 +39,13 @@ export class VirtualClock implements Clock {
     for (let run = this.#deferred.shift(); run; run = this.#deferred.shift()) run();
   }
 
-  /** Moves time without running anything, as for a process that was stopped: what is due meanwhile runs late. */
+  /** Moves time without running anything, like a suspended process: timers due meanwhile run late. */
   standStill(ms: number): void {
     this.#nowMs += ms;
     this.#monotonicMs += ms;
   }
 
-  /** Moves time, running each timer at its moment, in order. */
+  /** Moves time and runs each timer when it is due, in order. */
   advance(ms: number): void {
     const untilMs = this.#monotonicMs + ms;
     this.settle();

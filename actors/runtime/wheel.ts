@@ -1,19 +1,19 @@
 import type { Clock, Timer } from './clock.ts';
 
-/** What a part of the house may ask of the wheel. */
+/** The wheel as the rest of the engine uses it. */
 export type Wheel = Pick<TimerWheel, 'add' | 'after' | 'pause'>;
 
 /**
- * A hashed timer wheel: one clock timer for any number of waits. Adding and cancelling are O(1); a tick costs
- * what is due plus what shares the slot. Waits end at the first tick at or after their time, so they are late by
- * at most one tick and never early. It ticks only while something waits.
+ * A hashed timer wheel: one clock timer for any number of waits. Adding and cancelling are O(1); a tick costs the due
+ * waits plus those in the same slot. Waits end at the first tick at or after their time, so they are late by at most
+ * one tick and never early. The wheel ticks only while there are waits.
  */
 export class TimerWheel {
   readonly #clock: Clock;
   readonly #tickMs: number;
   readonly #slots: (Wait | null)[];
   readonly #startedMs: number;
-  /** Ticks since the start up to which every slot has been run. */
+  /** The tick up to which every slot has been run, counted from the start. */
   #now = 0;
   #size = 0;
   #timer: Timer | null = null;
@@ -27,12 +27,12 @@ export class TimerWheel {
     this.#slots = new Array<Wait | null>(slots).fill(null);
   }
 
-  /** Waits that have neither ended nor been cancelled. */
+  /** Number of waits that have neither ended nor been cancelled. */
   get size(): number {
     return this.#size;
   }
 
-  /** Calls `run` once, `delayMs` from now. For whoever may end before the wheel, and cancels the wait then. */
+  /** Calls `run` once, `delayMs` from now. For callers that may end before the wheel and then cancel the wait. */
   add(run: () => void, delayMs: number): Timer {
     if (this.#stopped) return STOPPED;
     const elapsedMs = this.#clock.monotonic() - this.#startedMs;
@@ -47,12 +47,15 @@ export class TimerWheel {
     return wait;
   }
 
-  /** The same for what lives as long as the wheel does: the wait ends with the wheel at the latest, and nobody else ends it. */
+  /**
+   * Like `add`, for callers that live as long as the wheel: nothing cancels the wait, and it ends with the wheel at the
+   * latest.
+   */
   after(run: () => void, delayMs: number): void {
     void this.add(run, delayMs);
   }
 
-  /** True after `delayMs`; false when the wheel has stopped, before that if it does. For loops, which end then. */
+  /** Resolves with true after `delayMs`, or with false as soon as the wheel stops. For loops, which then end. */
   pause(delayMs: number): Promise<boolean> {
     if (this.#stopped) return Promise.resolve(false);
     return new Promise((resolve) => {
@@ -65,7 +68,7 @@ export class TimerWheel {
     });
   }
 
-  /** Forgets every wait, ends every pause, and takes no more. */
+  /** Drops all waits, ends all pauses and rejects new ones. */
   stop(): void {
     this.#stopped = true;
     for (const wake of [...this.#pauses]) wake();
@@ -89,7 +92,7 @@ export class TimerWheel {
   #tick = (): void => {
     this.#timer = null;
     const target = Math.floor((this.#clock.monotonic() - this.#startedMs) / this.#tickMs);
-    // After a long pause one round over the slots finds everything that is due.
+    // After a long pause, one round over the slots finds all due waits.
     this.#now = Math.max(this.#now, target - this.#slots.length);
     while (this.#now < target && this.#size > 0) {
       this.#now += 1;
@@ -106,7 +109,7 @@ export class TimerWheel {
   }
 }
 
-/** The wait of a wheel that stands still. */
+/** The wait of a stopped wheel. */
 const STOPPED: Timer = { cancel: () => undefined };
 
 class Wait implements Timer {
@@ -125,7 +128,7 @@ class Wait implements Timer {
     this.next = next;
   }
 
-  /** True when it was still waiting. */
+  /** True when the wait had not ended. */
   cancel(): boolean {
     if (!this.#wheel) return false;
     this.#wheel.remove(this);

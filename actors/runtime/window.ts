@@ -1,11 +1,11 @@
 /**
  * A bounded window on rows of the database, kept as a Map so that pure rules can read and write it.
  *
- * An entry may be dropped only when no commit that depends on it is under way: each `set` is stamped with the
- * number of the commit it will be part of, and `trim` drops entries whose stamp is settled. `pinned` entries stay.
+ * An entry may be evicted only when no commit that depends on it is under way: each `set` is stamped with the number of
+ * the commit that it becomes part of, and `trim` evicts only entries whose stamp is settled. `pinned` entries stay.
  */
 export class Window<K, V> extends Map<K, V> {
-  /** Number of the commit that what is set now will be part of; 0 for what was read. Written by the owner. */
+  /** Number of the commit that the next `set` is part of; 0 for rows that were read. Written by the owner. */
   nextCommit = 0;
   readonly #stamps = new Map<K, number>();
 
@@ -25,8 +25,8 @@ export class Window<K, V> extends Map<K, V> {
   }
 
   /**
-   * Drops the oldest entries until `max` are left, and none that is younger than one whose commit is under way: for a
-   * window in which an entry says something of those that come after it.
+   * Evicts the oldest entries until `max` are left, but none that is younger than an entry whose commit is under way:
+   * for a window in which an entry describes the entries after it.
    */
   trimInOrder(max: number, settledCommit: number): void {
     for (const key of this.keys()) {
@@ -36,8 +36,8 @@ export class Window<K, V> extends Map<K, V> {
   }
 
   /**
-   * Drops the oldest entries until `max` unpinned ones are left. Looks at no more than 64 beyond what it drops,
-   * so a call is cheap however many are pinned; those it meets go to the young end.
+   * Evicts the oldest entries until `max` unpinned ones are left. Looks at no more than 64 entries beyond those it
+   * evicts, so a call is cheap however many are pinned; pinned entries that it meets move to the young end.
    */
   trim(max: number, settledCommit: number, pinnedCount: number, pinned: (key: K) => boolean): void {
     let excess = this.size - pinnedCount - max;

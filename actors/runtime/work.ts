@@ -1,6 +1,6 @@
 import type { Work } from './resident.machine.ts';
 
-/** Runs work. A bug in it is answered to the caller before it ends the actor. */
+/** Runs work. A bug in it faults the caller before it ends the actor. */
 export function answeringBugs<State>(work: Work<State>, run: () => void): void {
   try {
     run();
@@ -10,7 +10,7 @@ export function answeringBugs<State>(work: Work<State>, run: () => void): void {
   }
 }
 
-/** Work that ends the actor by a bug found outside its turn. */
+/** Work that ends the actor because of a bug outside its turn. */
 export function rethrow(error: Error): Work<never> {
   return {
     run: () => {
