@@ -2,11 +2,11 @@ import { setup } from 'xstate';
 
 /** The effects of a call's lifecycle. */
 export interface CallShellEffects {
-  /** The first member connects: media and the delivery service of DAVE begin. */
+  /** The first member connected: starts media and the DAVE delivery service. */
   open(): void;
-  /** The last member has left: media ends, and the group is forgotten. */
+  /** The last member left: ends media and discards the MLS group. */
   close(): void;
-  /** The call is over: let go of everything. */
+  /** The call ended: releases all resources. */
   release(): void;
 }
 
@@ -20,8 +20,8 @@ export interface CallEvent {
 }
 
 /**
- * Lifecycle of one call, from the first member who connects to the last who leaves. Packets, heartbeats, speaking, and
- * the steps of the encryption between members never come here.
+ * Lifecycle of one call, from its first connection to the departure of its last member. Packets, heartbeats, speaking
+ * and the steps of the encryption handshake bypass this machine.
  */
 export const callMachine = setup({
   types: {} as { input: CallShellEffects; context: { readonly shell: CallShellEffects }; events: CallEvent },

@@ -9,21 +9,23 @@ interface EncryptionHost {
   readonly wheel: Wheel;
   /** Monotonic milliseconds. */
   nowMs(): number;
-  /** The session of a member that has been told the protocol version, or null. */
+  /** The session of a member that has received the protocol version, or null. */
   described(userId: string): CallSession | null;
-  /** Called when it is another one than before; it begins as `plain`. */
+  /** Called when the phase changes. The first phase is `plain`. */
   phase(phase: DavePhase): void;
   counted(what: string, result: string): void;
-  /** A member sent what no client sends, or too much. */
+  /** The member violated the protocol or sent too much. */
   expel(session: CallSession, close: Close): void;
 }
 
-/** The delivery service of one call at work: carries its frames, keeps its time and tells how far the group is. */
+/**
+ * Runs the DAVE delivery service of one call: forwards its frames, runs its timers and reports the phase of the group.
+ */
 export class CallEncryption {
   readonly #delivery: DaveDelivery;
   readonly #host: EncryptionHost;
   #phase: DavePhase = 'plain';
-  /** The latest transition that was announced and not executed; 0: none. */
+  /** The latest transition that was announced and not executed; 0 for none. */
   #transition = 0;
   #timer: Timer | null = null;
 
@@ -45,8 +47,8 @@ export class CallEncryption {
   }
 
   /**
-   * Brings a member in. `describe` sends its Session Description with the version for it: before any frame of the group,
-   * as clients drop those that come earlier.
+   * Adds a member. `describe` sends its Session Description with the DAVE version. It runs before any frame of the
+   * group is sent, because clients drop earlier frames.
    */
   join(session: CallSession, describe: (version: number) => void): void {
     const effects = this.#delivery.join(session.userId, session.maxDaveVersion, this.#host.nowMs());
@@ -87,7 +89,7 @@ export class CallEncryption {
         });
     }
     this.#settle();
-    // Last: who is expelled leaves the group, which makes effects of its own.
+    // Runs last: an expelled member leaves the group, which produces further effects.
     for (const close of closes) close();
   }
 
@@ -116,7 +118,7 @@ export class CallEncryption {
       deadlineMs === null
         ? null
         : this.#host.wheel.add(() => this.#tick(), Math.max(0, deadlineMs - this.#host.nowMs()));
-    // A transition that nothing waits for any more is over, however it ended.
+    // A transition without a deadline is finished, whatever its outcome.
     const phase = davePhase(this.#delivery, this.#transition !== 0 && deadlineMs !== null);
     if (phase === this.#phase) return;
     this.#phase = phase;

@@ -2,7 +2,7 @@ import type { CallListing } from '../../embedding.ts';
 import type { MediaMetrics } from '../../media/plane.ts';
 import type { CallView } from './calls.ts';
 
-/** Calls with what media know of their members. */
+/** Lists the calls with the media metrics of their members. */
 export const callListing = (views: readonly CallView[], metrics: MediaMetrics | null): CallListing[] =>
   views.map((view) => {
     const bySsrc = new Map(metrics?.calls.get(view.callId)?.map((each) => [each.ssrc, each]));

@@ -8,7 +8,7 @@ interface Wheel {
   add(run: () => void, delayMs: number): Timer;
 }
 
-/** The call of a place, as far as a change of the place concerns it. */
+/** The call of a voice channel, as far as a change of its voice members concerns it. */
 interface ParticipantCall {
   readonly callId: string;
   enter(participant: Participant, identify: VoiceIdentify, sink: VoiceSink): CallSession;
@@ -18,12 +18,12 @@ interface ParticipantCall {
   vacate(participant: Participant, close: Close): void;
 }
 
-/** A user's place in a call: what the seat says, the ticket to it, and the voice session that has taken it, if any. */
+/** A user's membership of a call: the voice member, the token for it, and the voice session that uses it, if any. */
 export class Participant {
   voiceMember: VoiceMember;
   readonly call: ParticipantCall;
   session: CallSession | null = null;
-  /** Users who may hear this one; null: everyone. */
+  /** Users who may hear this one. Null when everyone may. */
   audience: ReadonlySet<string> | null = null;
   #token = '';
   #spokeMs: number;
@@ -56,12 +56,12 @@ export class Participant {
     return given.byteLength === own.byteLength && timingSafeEqual(given, own);
   }
 
-  /** The user has just been speaking. */
+  /** Records that the user has just spoken. */
   spoke(nowMs: number): void {
     this.#spokeMs = nowMs;
   }
 
-  /** Calls `run` whenever the user has not spoken for as long as the seat says. */
+  /** Calls `run` when the user has not spoken for the AFK timeout of the voice member. */
   watchSilence(wheel: Wheel, nowMs: () => number, run: () => void): void {
     this.#afk?.cancel();
     this.#afk = null;
@@ -74,13 +74,15 @@ export class Participant {
         this.#spokeMs = nowMs();
         run();
       }
-      // The run may have taken the user elsewhere.
+      // `run` may have moved the user to another channel.
       if (!this.#gone) this.#afk = wheel.add(look, leftMs > 0 ? leftMs : afkAfterMs);
     };
     this.#afk = wheel.add(look, Math.max(0, this.#spokeMs + afkAfterMs - nowMs()));
   }
 
-  /** The voice session has ended and the seat stands: `run` is called unless another takes it in time. */
+  /**
+   * The voice session ended and the user is still a voice member: calls `run` unless another session connects in time.
+   */
   awaitReturn(wheel: Wheel, windowMs: number, run: () => void): void {
     this.#absence?.cancel();
     this.#absence = wheel.add(run, windowMs);
@@ -92,7 +94,7 @@ export class Participant {
     this.session = session;
   }
 
-  /** The seat is given up. */
+  /** The user is no longer a voice member. */
   leave(): void {
     this.#gone = true;
     this.#afk?.cancel();

@@ -3,47 +3,47 @@ import type { UserId } from '../../protocol/ids.ts';
 
 export type { VoiceMember };
 
-/** The connection a voice session writes to. Implemented by the voice socket; a session may outlive many. */
+/** The connection of a voice session, implemented by the voice socket. A session may outlive many connections. */
 export interface VoiceSink {
-  /** IP address of the client, as the network or the proxy says. */
+  /** IP address of the client, as reported by the network or the proxy. */
   readonly address: string;
-  /** Sends one JSON frame; `seq` is null for what is not replayed (2, 6, 8, 9 …), and for versions under 8. */
+  /** Sends one JSON frame. `seq` is null for frames that are not replayed (2, 6, 8, 9 …) and for versions under 8. */
   send(op: number, d: unknown, seq: number | null): void;
-  /** Sends one binary frame: big-endian u16 `seq`, opcode, payload. The bytes are not changed later. */
+  /** Sends one binary frame: big-endian u16 `seq`, opcode, payload. The caller does not change the bytes later. */
   sendBinary(op: number, payload: Uint8Array, seq: number): void;
-  /** Closes with one of the voice gateway's close codes. */
+  /** Closes the connection with a close code of the voice gateway. */
   close(code: number, reason: string): void;
 }
 
-/** Op 0 after it was parsed. */
+/** Parsed op 0. */
 export interface VoiceIdentify {
   /** Version of the connection, 4 to 9. */
   readonly version: number;
-  /** Guild, private channel or lobby. */
+  /** Id of a guild, private channel or lobby. */
   readonly serverId: string;
   /** Version 9 only. */
   readonly channelId: string | null;
   readonly userId: string;
   readonly sessionId: string;
   readonly token: string;
-  /** 0: none. */
+  /** 0 for none. */
   readonly maxDaveVersion: number;
   readonly video: boolean;
   /** At most 8. */
   readonly streams: readonly { readonly type: string; readonly rid: string; readonly quality: number }[];
 }
 
-/** Op 7 after it was parsed. */
+/** Parsed op 7. */
 export interface VoiceResume {
   readonly version: number;
   readonly serverId: string;
   readonly sessionId: string;
   readonly token: string;
-  /** Last sequence number the client saw; -1: none (also for versions under 8). */
+  /** Last sequence number that the client received; -1 for none, and for versions under 8. */
   readonly seqAck: number;
 }
 
-/** Op 1 after it was parsed. `mode` and `fragment` are what the client sent: they may be nothing known here. */
+/** Parsed op 1. `mode` and `fragment` come from the client unchecked and may be unknown. */
 export type SelectProtocol = { readonly codecs: readonly VoiceCodec[] } & (
   | { readonly protocol: 'udp'; readonly address: string; readonly port: number; readonly mode: string }
   | { readonly protocol: 'webrtc'; readonly fragment: string }
@@ -59,12 +59,12 @@ export interface VoiceCodec {
   readonly decode: boolean;
 }
 
-/** Op 12 after it was parsed. `videoSsrc` 0: no video. */
+/** Parsed op 12. `videoSsrc` is 0 without video. */
 export interface VideoUpdate {
   readonly audioSsrc: number;
   readonly videoSsrc: number;
   readonly rtxSsrc: number;
-  /** At most 8; the wire's own objects, checked for form. */
+  /** At most 8 wire objects, validated. */
   readonly streams: readonly WireStream[];
 }
 
@@ -80,7 +80,7 @@ export interface WireStream {
   readonly max_resolution?: { readonly type: string; readonly width: number; readonly height: number };
 }
 
-/** A live voice session as the socket sees it. Every method is cheap and never throws on client input. */
+/** A live voice session as the socket uses it. Every method is cheap and never throws on client input. */
 export interface VoiceSession {
   readonly userId: string;
   selectProtocol(select: SelectProtocol): void;
@@ -89,13 +89,13 @@ export interface VoiceSession {
   /** Op 14 from a client. */
   codecs(codecs: readonly VoiceCodec[]): void;
   sinkWants(wants: { readonly any: number; readonly bySsrc: ReadonlyMap<number, number> }): void;
-  /** Binary frame of op 26 or 28 without its opcode byte. The bytes may be kept. */
+  /** Binary frame of op 26 or 28 without its opcode byte. The callee may keep the bytes. */
   dave(op: number, payload: Uint8Array): void;
   transitionReady(transitionId: number): void;
   invalidCommitWelcome(transitionId: number): void;
-  /** What op 3 acknowledges: frames up to there are no longer kept. */
+  /** Op 3 acknowledges frames up to `seq`; they are dropped from the replay buffer. */
   acknowledge(seq: number): void;
-  /** The socket went away. `resumable`: keep the session for its window; otherwise it leaves the call now. */
+  /** The socket closed. With `resumable` the session stays for its resume window; otherwise it leaves the call now. */
   detach(sink: VoiceSink, resumable: boolean): void;
 }
 
@@ -103,26 +103,29 @@ export type VoiceOutcome =
   | { readonly kind: 'open'; readonly session: VoiceSession }
   | { readonly kind: 'closed'; readonly code: number; readonly reason: string };
 
-/** What the voice transport asks of the calls. A throw is a fault: the socket closes with 4015. */
+/** Operations of the calls for the voice transport. A throw is a fault: the socket closes with 4015. */
 export interface VoicePort {
-  /** READY and CLIENTS_CONNECT are sent before it returns. */
+  /** Sends READY and CLIENTS_CONNECT before it returns. */
   identify(identify: VoiceIdentify, sink: VoiceSink): VoiceOutcome;
-  /** RESUMED and what was missed are sent before it returns. */
+  /** Sends RESUMED and the missed frames before it returns. */
   resume(resume: VoiceResume, sink: VoiceSink): VoiceOutcome;
 }
 
-/** What owners of voice states tell the calls. Never throws. */
+/** Notifications from the owners of voice states to the calls. Never throws. */
 export interface VoiceListener {
-  /** A seat is new, or changed. A new channel or session makes a new ticket: the client gets VOICE_SERVER_UPDATE. */
+  /**
+   * A voice member is new or changed. A new channel or session gets a new token: the client receives
+   * VOICE_SERVER_UPDATE.
+   */
   voiceJoined(voiceMember: VoiceMember): void;
   /** The user is no longer in voice on that server: its connection closes with 4014. */
   voiceLeft(serverId: string, userId: UserId): void;
   /**
-   * The channel is gone, or the whole server: everyone's connection closes with 4022. `moved`: it goes on at another
-   * shard, which tells everyone where; connections that are still here some seconds later close with 4015.
+   * The channel or the whole server was deleted: every connection closes with 4022. With `moved` the call continues at
+   * another shard, which sends everyone its endpoint; connections still open here some seconds later close with 4015.
    */
   ended(callId: string, moved?: MovedCall): void;
 }
 
-/** Whose call goes on at another shard. */
+/** Kind of owner of a call that continues at another shard. */
 export type MovedCall = 'guild' | 'lobby' | 'private';

@@ -19,32 +19,32 @@ import type { FreshId, UserId } from '../../protocol/ids.ts';
 import type { StreamRequest } from '../session/requests.ts';
 import type { VoiceListener } from './ports.ts';
 
-/** Who asks: a gateway session of a person. */
+/** The gateway session of a user that sends a stream request. */
 export interface Streamer {
   readonly userId: UserId;
   readonly sessionId: string;
 }
 
 interface StreamPorts {
-  /** The calls, those of streams among them. */
+  /** All calls, including the calls of streams. */
   readonly calls: VoiceListener & { voiceMemberOf(serverId: string, userId: string): VoiceMember | null };
   readonly nextId: () => FreshId;
   readonly region: string;
-  /** Delivers a dispatch to that session alone. */
+  /** Delivers a dispatch to one session only. */
   readonly tell: (to: Streamer, t: DispatchName, d: object) => void;
-  /** Has the owner's voice state say whether it streams. */
+  /** Updates `self_stream` in the owner's voice state. */
   readonly show: (stream: GoLiveStream, live: boolean) => void;
 }
 
 /**
- * All Go Live streams of this process. It hears where everyone is in voice before the calls do: who leaves the voice
- * channel leaves its streams, and a stream ends with its owner's leave to show it.
+ * All Go Live streams of this process. This listener receives voice state changes before the calls do: a user who
+ * leaves the voice channel leaves its streams, and a stream ends when its owner leaves.
  */
 export class Streams implements VoiceListener {
   readonly #ports: StreamPorts;
   readonly #byKey = new Map<string, GoLiveStream>();
   readonly #byCall = new Map<string, GoLiveStream>();
-  /** By the guild or private channel. */
+  /** By id of the guild or private channel. */
   readonly #byServer = new Map<string, Set<GoLiveStream>>();
 
   constructor(ports: StreamPorts) {
@@ -55,12 +55,14 @@ export class Streams implements VoiceListener {
     return this.#byKey.size;
   }
 
-  /** The stream whose call that is; undefined for other calls. */
+  /** The stream of a call; undefined for a call that is not a stream's. */
   of(callId: string): GoLiveStream | undefined {
     return this.#byCall.get(callId);
   }
 
-  /** Stream opcodes (18 to 22). What is refused is answered with a STREAM_DELETE that says why. */
+  /**
+   * Handles the stream opcodes (18 to 22). A refused request is answered with a STREAM_DELETE that contains the reason.
+   */
   ask(by: Streamer, request: StreamRequest): void {
     if (request.type === 'create') this.#create(by, { ...request.place, ownerId: by.userId });
     else {
@@ -81,7 +83,7 @@ export class Streams implements VoiceListener {
     const isOwner = userId === stream.ownerId;
     const voiceMember = stream.voiceMembers.get(userId);
     if (request.type === 'delete') this.#leave(stream, userId, 'user_requested');
-    // To be seated again is to be told again where to connect, unless one is connected.
+    // Joining again makes the call send its endpoint again, unless a connection is open.
     else if (request.type === 'ping' && voiceMember) this.#ports.calls.voiceJoined(voiceMember);
     else if (request.type === 'setPaused' && isOwner && stream.paused !== request.paused) {
       stream.paused = request.paused;
@@ -147,7 +149,7 @@ export class Streams implements VoiceListener {
     this.#ports.calls.voiceJoined(own);
   }
 
-  /** Takes somebody out; with its owner the stream is over. */
+  /** Removes a user from the stream. The stream ends when its owner leaves. */
   #leave(stream: GoLiveStream, userId: UserId, reason: StreamEnd): void {
     const voiceMember = stream.voiceMembers.get(userId);
     if (!voiceMember) return;
@@ -179,7 +181,7 @@ export class Streams implements VoiceListener {
       if (voiceMember.userId !== exceptId) this.#ports.tell(voiceMember, 'STREAM_UPDATE', d);
   }
 
-  // From the owners of seats in voice channels
+  // Notifications from the owners of voice channels
 
   voiceJoined(voiceMember: VoiceMember): void {
     for (const [stream, before] of this.#streamsOf(voiceMember.serverId, voiceMember.userId)) {
@@ -202,7 +204,7 @@ export class Streams implements VoiceListener {
       if (stream.channelId === callId) this.#end(stream, 'invalid_channel');
   }
 
-  /** The streams of that server in which a user is, with the seat. O(streams of the server). */
+  /** The streams of a server in which a user is, with the voice member. O(streams of the server). */
   #streamsOf(serverId: string, userId: UserId): [GoLiveStream, VoiceMember][] {
     return [...(this.#byServer.get(serverId) ?? [])].flatMap((stream): [GoLiveStream, VoiceMember][] => {
       const voiceMember = stream.voiceMembers.get(userId);
@@ -210,14 +212,14 @@ export class Streams implements VoiceListener {
     });
   }
 
-  // From the calls of streams
+  // Notifications from the calls of streams
 
-  /** The ticket to the call. */
+  /** Sends the token and endpoint of the call. */
   invite(stream: GoLiveStream, voiceMember: VoiceMember, token: string, endpoint: string | null): void {
     this.#ports.tell(voiceMember, 'STREAM_SERVER_UPDATE', streamServerUpdate(stream, token, endpoint));
   }
 
-  /** The call has lost a user for good, or never let them in. */
+  /** The call removed a user for good, or refused the user. */
   dropped(stream: GoLiveStream, { userId, sessionId }: VoiceMember): void {
     if (stream.voiceMembers.get(userId)?.sessionId === sessionId) this.#leave(stream, userId, 'stream_ended');
   }

@@ -1,8 +1,8 @@
 import type { VoiceListener } from './ports.ts';
 
 /**
- * Tells calls what owners of seats say, in order, but not within the owner's turn: an actor must not begin inside the
- * action of another, nor may what goes wrong in a call end a guild.
+ * Forwards notifications of voice owners to the calls, in order but in a later turn: an actor must not start inside the
+ * action of another, and a fault in a call must not end a guild.
  */
 export function inOwnTurn(
   calls: VoiceListener,
