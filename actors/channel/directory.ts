@@ -6,8 +6,8 @@ type ChannelOwner = { readonly guildId: GuildId } | { readonly private: true };
 const REMEMBERED_MAX = 100_000;
 
 /**
- * Which aggregate owns a channel. A channel never changes hands, so what was once read is remembered, up to
- * 100,000 channels, the longest unused forgotten first; unknown ids are not remembered.
+ * Looks up which aggregate owns a channel. A channel never changes its owner, so results are cached: up to 100,000
+ * channels, evicting the least recently used first. Unknown ids are not cached.
  */
 export class ChannelDirectory {
   readonly #store: Pick<DirectoryStore, 'channelOwner'>;
@@ -17,7 +17,7 @@ export class ChannelDirectory {
     this.#store = store;
   }
 
-  /** The owner when it is remembered, a promise when it must be read; null when there is no such channel. */
+  /** The owner if it is cached, else a promise that reads it. Null when the channel does not exist. */
   owner(channelId: ChannelId): ChannelOwner | Promise<ChannelOwner | null> {
     const known = this.#known.get(channelId);
     if (!known) return this.#read(channelId);

@@ -8,10 +8,10 @@ import { Window } from '../runtime/window.ts';
 /** Bounds of the windows of one aggregate: channels whose pins are loaded, and reactions. */
 const [PINS_MAX, REACTIONS_MAX] = [20, 10_000];
 
-/** The windows of an aggregate that owns messages, but for the messages themselves. */
+/** The windows of an aggregate that owns messages, except the messages themselves. */
 type Owner = Messages & { readonly reacted: Map<string, boolean> };
 
-/** The reads that bring the pins and reactions that a command needs into the windows; none for what is there. */
+/** The reads that load the pins and reactions that a command needs into the windows; none for rows that are loaded. */
 export function* messageReads(
   owner: Owner,
   ownerId: string,
@@ -34,7 +34,7 @@ export function* messageReads(
   }
 }
 
-/** What is set from now on will be part of this commit. */
+/** Entries set from now on are part of this commit. */
 export function numberMessageWindows(owner: Owner, commit: number): void {
   const { pins, reacted } = owner;
   for (const window of [pins, reacted]) if (window instanceof Window) window.nextCommit = commit;

@@ -5,11 +5,14 @@ import type { RelationshipStore } from '../../storage/relationship/port.ts';
 
 export interface ReachPorts {
   readonly relationships: Pick<RelationshipStore, 'among' | 'acquaintance'>;
-  /** Who may write to people who have not chosen. */
+  /** Default contact policy of users who have not chosen one. */
   readonly contactPolicy: ContactPolicy;
 }
 
-/** What the database says of two users, with the server's default for who has not chosen. */
+/**
+ * What two users are to each other according to the database, with the server's default contact policy for users who
+ * have not chosen one.
+ */
 export async function acquaintanceOf(
   { relationships, contactPolicy }: ReachPorts,
   from: UserId,

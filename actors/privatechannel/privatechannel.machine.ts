@@ -1,5 +1,5 @@
 import type { PrivateChannelState } from '../../engine/privatechannel/rules.ts';
 import { residentMachine } from '../runtime/resident.machine.ts';
 
-/** Lifecycle of one private channel that is in use, on the owning shard. */
+/** Lifecycle of one resident private channel on its owner shard. */
 export const privateChannelMachine = residentMachine<PrivateChannelState>('privateChannel');

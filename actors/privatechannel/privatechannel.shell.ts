@@ -43,21 +43,21 @@ export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts
   readonly users: Pick<UserStore, 'get'>;
   readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf'>;
   readonly messageWindowMax: number;
-  /** Sessions of a user that take what has no guild. */
+  /** Sessions of a user that receive dispatches without a guild. */
   readonly listeners: (userId: UserId) => readonly Recipient[];
   /** Ends ringing. */
   readonly wheel: Wheel;
-  /** Hears where the users are in voice. */
+  /** Receives the voice states of the users. */
   readonly voiceListener: () => VoiceListener;
 }
 
 /**
- * What the two are to each other is read again after this long. A change reaches the owner before it is answered; this is
- * for a change whose shard stored it and could not reach the owner any more.
+ * The cached relations of the recipients are read again after this time. A change usually reaches the owner before its
+ * reply is sent; this bound covers a shard that stored a change and could no longer reach the owner.
  */
 const RELATIONS_KEPT_MS = 30_000;
 
-/** The needs of one command, with what is read for it alone. */
+/** The needs of one command, including reads that are not cached. */
 interface ReadNeeds extends PrivateNeeds {
   readonly acquaintance?: { readonly by: By; readonly keep: (known: Acquaintance) => void };
 }
@@ -70,16 +70,16 @@ export class PrivateChannelShell extends AggregateShell<
   ChannelId
 > {
   readonly #ports: PrivateChannelPorts;
-  /** Who has missed something has it looked up: here only the last number counts. */
+  /** Clients look up what they have missed, so only the last stream number matters here. */
   protected override readonly keptMax = 1;
   readonly #reader = new WindowReader();
   readonly #send: Send<PrivateChannelState>;
   #ringing: Timer | null = null;
-  /** Counts what made the relations unknown: a read that began before is not believed. */
+  /** Incremented when the relations are invalidated, so that the result of an earlier read is discarded. */
   #relationsVersion = 0;
-  /** When they were read, monotonic milliseconds. */
+  /** When the relations were read, monotonic milliseconds. */
   #relationsReadMs = 0;
-  /** Writes the call down for the next owner; null while the process is alone. */
+  /** Writes snapshots of the call for the next owner; null while the process is alone. */
   readonly #keeper: VoiceSnapshotWriter | null;
 
   constructor(id: string, ports: PrivateChannelPorts, send: Send<PrivateChannelState>) {
@@ -92,7 +92,7 @@ export class PrivateChannelShell extends AggregateShell<
       new VoiceSnapshotWriter({ wheel, write: () => this.#keepCall(), onFault: this.ownership.onFault });
   }
 
-  /** Answers whether there is a call, of which what is written down must be kept fresh. */
+  /** Resolves with whether a call is running, whose snapshot must be kept fresh. */
   async #keepCall(): Promise<boolean> {
     const { state, ownership, fence } = this;
     if (!state || !ownership || !fence) return false;
@@ -140,7 +140,8 @@ export class PrivateChannelShell extends AggregateShell<
   }
 
   /**
-   * A shard that may have stored a block and died before it reached this owner is gone: what it has stored is read again.
+   * A crashed shard may have stored a block without notifying this owner: invalidates the relations, so that they are
+   * read again.
    */
   doubtRelations(): void {
     this.#relationsVersion += 1;
@@ -170,12 +171,12 @@ export class PrivateChannelShell extends AggregateShell<
     return { ...state, messages: new Window(), pins: new Window(), reacted: new Window(), call };
   }
 
-  /** A call that was on with the owner before goes on: everyone in it is told where. */
+  /** A call of the previous owner continues: every voice member receives the new endpoint. */
   override adopt(state: PrivateChannelState): void {
     super.adopt(state);
     const { call } = state;
     if (!call) return;
-    // It goes on from here.
+    // Keep the snapshot fresh from now on.
     this.#keeper?.changed();
     for (const voiceState of call.voiceStates.values()) {
       const voiceMember = callVoiceMember(voiceState);
@@ -184,7 +185,7 @@ export class PrivateChannelShell extends AggregateShell<
     this.#ring(call, this.#ports.clock.now());
   }
 
-  /** A call is known here alone. */
+  /** Writes the call down; no table holds it. */
   protected override async writeDown(): Promise<void> {
     const { state, ownership, fence } = this;
     const wasKept = await this.#keeper?.end();
@@ -219,7 +220,7 @@ export class PrivateChannelShell extends AggregateShell<
     return [{ kind: 'message', keys: absent.map(({ id }) => id), fetch }];
   }
 
-  /** By version, so that whoever asks after a change does not wait for a read that began before it. */
+  /** Keyed by version, so that a command after a change does not join a read that began before the change. */
   #relationsRead(state: PrivateChannelState): WindowRead {
     const version = this.#relationsVersion;
     const fetch = async () => {
@@ -232,7 +233,7 @@ export class PrivateChannelShell extends AggregateShell<
     return { kind: 'relations', keys: [String(version)], fetch };
   }
 
-  /** Not kept: guilds, installs and choices change without the channel's owner. */
+  /** Not cached: guilds, installs and choices change without the channel's owner. */
   #readAcquaintance({ channel }: PrivateChannelState, { userId }: By): Promise<Acquaintance> {
     const other = channel.recipientIds.find((id) => id !== userId) ?? userId;
     return acquaintanceOf(this.#ports, userId, other);
@@ -271,7 +272,7 @@ export class PrivateChannelShell extends AggregateShell<
 
   protected follow(): void {}
 
-  /** Who is in the call, and until when it rings, is followed as soon as it is told. */
+  /** Voice members and ringing are updated when the dispatches have left. */
   protected override afterwards(
     state: PrivateChannelState,
     facts: readonly PrivateFact[],
@@ -294,7 +295,7 @@ export class PrivateChannelShell extends AggregateShell<
     };
   }
 
-  /** Ringing ends by itself: whoever does nothing is rung no longer. */
+  /** Ringing ends by itself after its timeout. */
   #ring(call: PrivateCall | null, nowMs: number): void {
     this.#ringing?.cancel();
     this.#ringing = null;
@@ -307,19 +308,19 @@ export class PrivateChannelShell extends AggregateShell<
     }, ringUntilMs - nowMs);
   }
 
-  /** A call is remembered here alone. */
+  /** Calls are held in memory only. */
   protected occupied({ call }: PrivateChannelState): boolean {
     return call !== null;
   }
 
-  /** A call that was on is lost with what was known of it. */
+  /** A running call ends with the actor. */
   protected ended(state: PrivateChannelState, moved: boolean): void {
     this.#ringing?.cancel();
     void this.#keeper?.end();
     if (!state.call) return;
     this.#ports.voiceListener().ended(this.id, moved ? 'private' : undefined);
     if (moved) return;
-    // Whoever reads the channel next is not to find what its people were told is over.
+    // The next owner must not restore a call that clients have been told is over.
     this.ownership?.dropSnapshot(this.id).catch(this.ownership.onFault);
     const body = this.body('CALL_DELETE', callDelete(state, true));
     const sessions = callAudience(state).flatMap((userId) => this.#ports.listeners(userId));
@@ -327,7 +328,7 @@ export class PrivateChannelShell extends AggregateShell<
   }
 }
 
-/** A call as it is written down for the next owner. */
+/** The snapshot of a call for the next owner. */
 type KeptCall = Omit<PrivateCall, 'voiceStates'> & {
   readonly voiceStates: readonly [
     UserId,

@@ -7,7 +7,7 @@ import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { UserSession } from './user.shell.ts';
 
-/** A dispatch, and whom it is for. */
+/** A dispatch and the users it is sent to. */
 export interface DirectDispatch {
   readonly userIds: readonly UserId[];
   readonly ears: SessionFilter;
@@ -16,8 +16,9 @@ export interface DirectDispatch {
 }
 
 /**
- * Makes facts durable together with what people are to be told of them. Answers how to tell it, which is to be done
- * before the next of the same owner; whoever owns the people does so if this shard does not live to.
+ * Commits facts together with the dispatches that notify users of them. Resolves with a function that sends the
+ * dispatches; the caller must run it before the next commit of the same owner. If this shard crashes before that, the
+ * owner shards of the users deliver them.
  */
 export type CommitAndNotify = (
   ownerId: string,
@@ -25,27 +26,31 @@ export type CommitAndNotify = (
   told: readonly DirectDispatch[],
 ) => Promise<() => void>;
 
-/** Tells sessions of users what has no guild, and answers for them, wherever they are in the cluster. */
+/** Sends dispatches without a guild to sessions of users anywhere in the cluster, and looks users up there. */
 export interface Notifier {
-  /** To the sessions that take what has no guild. */
+  /** Sends to the sessions that receive dispatches without a guild. */
   notify(userId: UserId, t: DispatchName, d: object, ears?: SessionFilter): void;
-  /** The same to many, as one body. */
+  /** Sends one body to many users. */
   notifyEach(to: readonly (readonly [UserId, SessionFilter])[], t: DispatchName, d: object): void;
-  /** The sessions of a user that take what has no guild, or, when another shard owns the user, the way to them. */
+  /**
+   * The user's sessions that receive dispatches without a guild, or a route to them when another shard owns the user.
+   */
   listeners(userId: UserId): readonly Recipient[];
-  /** The way to all of these, for bodies that are numbered; they are of other shards as well. */
+  /** A route to all of these sessions, on this and other shards, for numbered bodies. */
   recipientOf(to: readonly (readonly [UserId, SessionFilter])[]): Recipient;
-  /** That very session, or the way to it, whichever shard owns its user from now on. */
+  /** This session, or a route to it, even when the ownership of its user changes later. */
   route(session: SessionRef): Recipient;
-  /** To that very session; when its user has just come from another shard, it may be open a moment later. */
+  /**
+   * Sends to one session. If its user has just moved from another shard, the dispatch waits until the session is open.
+   */
   notifySession(userId: UserId, sessionId: string, t: DispatchName, d: object): void;
-  /** A session of a user of this shard is open again: it is told what waited for it. */
+  /** A session of a user of this shard is open again: delivers the dispatches that waited for it. */
   sessionOpened(session: Pick<Recipient, 'sessionId'>): void;
-  /** Those of the users who do not appear offline. Of whom nobody serves now nothing is known. */
+  /** Presences of the users who do not appear offline. Users without an owner are left out. */
   presencesOf(userIds: readonly UserId[]): Promise<ReadonlyMap<UserId, Presence>>;
   /** Guilds of a user who is online. */
   guildIdsOf(userId: UserId): Promise<readonly GuildId[]>;
-  /** Whether a session of that application is open that takes what has no guild. */
+  /** Whether the application has an open session of the user that receives dispatches without a guild. */
   plays(userId: UserId, applicationId: ApplicationId): Promise<boolean>;
 }
 
@@ -55,7 +60,7 @@ const matches = ({ bot, authorization }: UserSession, filter: SessionFilter): bo
   return bot ? (filter.bot ?? filter.own) : filter.own;
 };
 
-/** Those of the sessions that it is for, and that may hear it. */
+/** The sessions that match the filter and may receive the dispatch. */
 export function matchingSessions(
   sessions: readonly UserSession[],
   t: DispatchName,

@@ -12,7 +12,7 @@ import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 
-/** A user's sessions on this shard, what they say of the user, and the user's guilds. */
+/** A user, the user's sessions on this shard with their presences, and the user's guilds. */
 export interface UserState {
   user: APIUser;
   readonly guildIds: Set<GuildId>;
@@ -21,12 +21,12 @@ export interface UserState {
   readonly presences: Map<string, SessionPresence>;
 }
 
-/** A session as its user's actor sees it. */
+/** A session as its user's actor uses it. */
 export interface UserSession extends Recipient {
   readonly shard: readonly [id: number, count: number];
-  /** True from the moment the session has ended. */
+  /** True once the session has ended. */
   readonly over: boolean;
-  /** True while it is at no home: what it is told then is lost. */
+  /** True while no shard hosts the session; dispatches sent to it then are lost. */
   readonly away?: boolean;
 }
 
@@ -36,11 +36,11 @@ interface UserPorts extends AggregatePorts {
 }
 
 export interface UserListener {
-  /** The account has changed and the change is durable: its guilds must hear of it. */
+  /** A durable change of the account: its guilds must be notified. */
   userChanged(user: APIUser, guildIds: readonly GuildId[]): void;
-  /** Another object stands for the session that this one was: if it goes on, it must be opened again. */
+  /** Another object now represents this session; if the session continues, it must be opened again. */
   sessionReplaced(session: UserSession): void;
-  /** The actor ended with these sessions: they are to be handed to its successor. */
+  /** The actor ended with these sessions open: they must be handed to its successor. */
   userLost(userId: UserId, sessions: readonly UserSession[]): void;
 }
 

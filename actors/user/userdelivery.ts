@@ -17,31 +17,34 @@ export interface UserDeliveryPorts {
   };
   readonly owns: (userId: string) => boolean;
   readonly store: Pick<ClusterStore, 'deliveriesTo' | 'recordsAt'>;
-  /** Delivers to a session what it has not had. */
+  /** Delivers to a session a dispatch that it has not received. */
   readonly deliver: (session: UserSession, body: DispatchBody) => void;
   readonly clock: Clock;
   readonly wheel: Wheel;
-  /** How long the database keeps what was told. */
+  /** How long the database keeps records of dispatches. */
   readonly recordAgeMs: number;
   readonly onFault: (error: unknown) => void;
 }
 
-/** Whom of a user's sessions a dispatch is for: those with these ears, or one by its id. */
+/** The target among a user's sessions: a filter, or one session by its id. */
 type SessionTarget = SessionFilter | string;
 
-/** Clocks of shards differ by this much at most: what was told so long before a session began may be news to it. */
+/**
+ * Largest difference between the clocks of two shards. A dispatch sent this long before a session began may still be
+ * new to the session.
+ */
 const SKEW_MS = 1_000;
-/** Streams of which is kept up to where a user was told; of others it is looked up. */
+/** Streams per user whose last delivered number is kept; for other streams the number is looked up. */
 const STREAMS_MAX = 256;
-/** What may wait for one user; more is let go, and looked up with the rest. */
+/** Most dispatches queued for one user. Further ones are dropped here and read from the database. */
 const QUEUED_MAX = 4_096;
-/** Users in one question, and what one answer holds. */
+/** Bounds of one look-up: users, positions and records. */
 const USERS_MAX = 1_000;
 const PLACES_MAX = 20_000;
 const RECORDS_MAX = 1_000;
-/** Doubts are gathered for a moment: what raises them comes in swarms. */
+/** Delay before a recheck, to batch its causes, which come in bursts. */
 const RECHECK_DELAY_MS = 50;
-/** Before a look that has failed is taken again, and how often. */
+/** Delay before a failed look-up is retried, and the most retries. */
 const RETRY = { delayMs: 250, times: 20 };
 
 interface QueuedDispatch {
@@ -49,38 +52,39 @@ interface QueuedDispatch {
   readonly body: DispatchBody;
 }
 
-/** A session that was open with another owner, or at another home: it has each stream up to its cursor. */
+/** A session that was open at another owner or shard. It has received each stream up to its cursor. */
 interface RejoiningSession {
   readonly session: UserSession;
   readonly cursors: ReadonlyMap<string, number>;
-  /** False: some of what it has missed cannot be had any more. */
+  /** False when some missed dispatches are no longer stored. */
   readonly settle: (isWhole: boolean) => void;
 }
 
-/** What one user, who has sessions, is told here. */
+/** Delivery state of one user with sessions. */
 interface UserQueue {
-  /** Since when this shard tells the user, Unix milliseconds. */
+  /** Since when this shard delivers to the user, Unix milliseconds. */
   sinceMs: number;
-  /** By stream: the last number that was told. */
+  /** The last delivered number by stream. */
   readonly lastDelivered: Map<string, number>;
-  /** What waits until it is known what came before; null: nothing has to. */
+  /** Dispatches queued until the missed ones before them are looked up. Null when nothing is queued. */
   waiting: QueuedDispatch[] | null;
-  /** Of what is held: how much is to go on whatever is found. */
+  /** How many queued dispatches a finished look-up covers; they are delivered whatever it found. */
   confirmed: number;
   rejoining: RejoiningSession[];
-  /** Sessions that are about to join: until then nothing is told. */
+  /** Sessions about to rejoin; nothing is delivered until they have. */
   readonly entering: Set<UserSession>;
-  /** More came than may wait: what is in a stream is to be looked up. */
+  /** The queue was full: dispatches of streams must be looked up. */
   overflowed: boolean;
   failures: number;
 }
 
 /**
- * What people are told directly, each stream in order and without a gap, as long as the database has it. Whoever tells
- * may have died before it did, and what it told may have been lost on the way: a gap in a stream's numbers, and any
- * change of hands, has the owner of the user look up what was committed. Meanwhile the user is told nothing.
+ * Delivers direct notifications: each stream in order and without a gap, as long as the database keeps its records. The
+ * sender may crash before it sends, and dispatches may be lost on the way. So a gap in a stream's numbers, or any
+ * change of ownership, makes the owner of the user look up what was committed; until then deliveries to the user are
+ * queued.
  *
- * What is told twice by that is sorted out at the homes of the sessions.
+ * Sessions drop the duplicates that this produces.
  */
 export class UserDelivery {
   readonly #ports: UserDeliveryPorts;
@@ -97,12 +101,12 @@ export class UserDelivery {
     return this.#queues.size;
   }
 
-  /** The user has a session from now on. */
+  /** The user has an open session from now on. */
   sessionOpened(userId: string): void {
     this.#queueOf(userId);
   }
 
-  /** Tells a user of this shard. Answers whether there was a session to hear it, or one is on its way. */
+  /** Delivers to a user of this shard. Returns whether a session received the dispatch or is about to open. */
   deliver(userId: string, target: SessionTarget, body: DispatchBody): boolean {
     const { users } = this.#ports;
     const known = this.#queues.get(userId);
@@ -120,8 +124,8 @@ export class UserDelivery {
   }
 
   /**
-   * Opens a session again by `enter`, and has it hear all that was told beyond its cursors. Answers also whether all of
-   * that could be had.
+   * Reopens a session with `enter` and delivers everything beyond its cursors. `isWhole` is false when some of it is no
+   * longer stored.
    */
   async rejoin<T>(
     session: UserSession,
@@ -147,7 +151,7 @@ export class UserDelivery {
     }
   }
 
-  /** Something may have been committed and not told, whoever it is for. */
+  /** Dispatches may have been committed and not delivered, to any user: looks up every user. */
   recheckAll(): void {
     if (this.#isRecheckDue) return;
     this.#isRecheckDue = true;
@@ -208,9 +212,9 @@ export class UserDelivery {
     void this.#runLookups();
   }
 
-  /** One look after the other, each for all who want one by then. */
+  /** Runs look-ups one after another; each covers all users that requested one by then. */
   async #runLookups(): Promise<void> {
-    // Those who come in the same moment are looked up together.
+    // Requests of one turn share a look-up.
     await Promise.resolve();
     for (let batchMax = USERS_MAX; this.#pending.size > 0; ) {
       const userIds = [...this.#pending].slice(0, batchMax);
@@ -242,7 +246,7 @@ export class UserDelivery {
     ];
   }
 
-  /** Answers true when there was more than one answer holds, and nothing was done. @param isForced Not even then. */
+  /** Returns true when the result exceeds the bound and nothing was delivered. @param isForced Deliver even then. */
   async #lookUp(lookups: readonly Lookup[], isForced: boolean): Promise<boolean> {
     if (lookups.length === 0) return false;
     const { store, clock, recordAgeMs } = this.#ports;
@@ -285,7 +289,8 @@ export class UserDelivery {
     const { userId, inbox: queue, rejoining } = lookup;
     const { users, clock } = this.#ports;
     const rejoiners = new Map(rejoining.map((each) => [each.session, each.cursors]));
-    // Who came while this look was under way has missed what came before, and hears all of it in order by the next one.
+    // A session that began rejoining during this look-up is skipped; the next look-up delivers everything to it in
+    // order.
     const listeners = users.listeners(userId).filter((session) => !isLate(queue, rejoining, session));
     for (const { t, d, n, ears, streamId, atMs } of missed) {
       const body = new DispatchBody(t, d, clock.monotonic(), { ownerId: streamId, n });
@@ -305,7 +310,7 @@ export class UserDelivery {
     for (const { settle } of rejoining) settle(!isCut);
   }
 
-  /** What was held goes on, up to where the next gap is. */
+  /** Delivers the queue up to its next gap. */
   #flushQueue(userId: string, queue: UserQueue): void {
     if (queue.rejoining.length > 0 || queue.entering.size > 0) {
       if (queue.rejoining.length > 0) this.#requestLookup(userId);
@@ -324,7 +329,7 @@ export class UserDelivery {
     if (queue.waiting) this.#requestLookup(userId);
   }
 
-  /** The database does not answer: it is asked again, for as long as somebody may wait for it. */
+  /** The database failed: retries for as long as somebody may wait for the result. */
   #lookupFailed({ userId, inbox: queue, rejoining, queued }: Lookup): void {
     queue.failures += 1;
     if (queue.failures < RETRY.times) this.#pending.add(userId);
@@ -342,7 +347,7 @@ const isLate = (
 interface Lookup {
   readonly userId: UserId;
   readonly inbox: UserQueue;
-  /** How much was held when it was begun: what came before that is among what is found. */
+  /** Length of the queue when the look-up began; the look-up covers these dispatches. */
   readonly queued: number;
   readonly rejoining: readonly RejoiningSession[];
 }
@@ -355,7 +360,7 @@ interface Missed extends Pick<RecordedDispatch, 't' | 'd' | 'n'> {
 
 function advance({ lastDelivered }: UserQueue, streamId: string, n: number): void {
   const last = lastDelivered.get(streamId) ?? 0;
-  // The last that was told stands last, so that what goes is what nobody speaks in.
+  // Most recently used last; eviction takes the front.
   lastDelivered.delete(streamId);
   lastDelivered.set(streamId, Math.max(last, n));
   if (lastDelivered.size <= STREAMS_MAX) return;
@@ -374,7 +379,7 @@ const isMissed = (
   return last === undefined ? atMs >= sinceMs - SKEW_MS : n > last;
 };
 
-/** Whether anyone of the user has yet to hear of it. */
+/** Whether any session of the user has not received the dispatch. */
 const isWanted = ({ ownerId, n, atMs }: DeliveryPosition, { inbox: queue, rejoining }: Lookup): boolean => {
   const streamId = directStream(ownerId);
   return (
@@ -383,7 +388,7 @@ const isWanted = ({ ownerId, n, atMs }: DeliveryPosition, { inbox: queue, rejoin
   );
 };
 
-/** By time, and each stream by its numbers, though its owners' clocks differ. */
+/** Sorted by time, and within each stream by number, because the owners' clocks differ. */
 function inOrder(positions: readonly DeliveryPosition[]): DeliveryPosition[] {
   const latest = new Map<string, number>();
   return [...positions]

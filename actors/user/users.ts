@@ -10,13 +10,13 @@ import type { Registry } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { UserListener, UserSession, UserShell, UserState } from './user.shell.ts';
 
-/** What a session learns about its user when it opens. */
+/** What a session receives about its user when it opens. */
 interface OpenedUser {
   readonly user: APIUser;
   readonly guildIds: readonly GuildId[];
 }
 
-/** How changes reach users that other shards own. */
+/** Routing of changes to users that other shards own. */
 interface UserPlacement {
   readonly router: Pick<Router, 'askOwner' | 'serve'>;
   readonly ownership: Pick<Ownership, 'standalone'>;
@@ -24,10 +24,10 @@ interface UserPlacement {
 
 const TAKEN = { ok: false, refusal: USERNAME_TAKEN } as const;
 
-/** Users that have sessions, as everyone else reaches them: all but `update` is for the shard that owns the user. */
+/** Users with sessions, as the rest of the server reaches them. All methods except `update` are for the owner shard. */
 export class Users {
   readonly #registry: Registry<UserState, UserShell>;
-  /** Null while this process owns all of them. */
+  /** Null while this process owns all users. */
   readonly #router: UserPlacement['router'] | null;
 
   readonly #onSessionReplaced: UserListener['sessionReplaced'];
@@ -48,7 +48,7 @@ export class Users {
     );
   }
 
-  /** Enters a session with its user, unless it has ended meanwhile; null when there is no such user. */
+  /** Adds a session to its user unless it has ended meanwhile. Null when the user does not exist. */
   open(session: UserSession): Promise<OpenedUser | null> {
     return new Promise((resolve, reject) => {
       const work: Work<UserState> = {
@@ -67,8 +67,8 @@ export class Users {
   }
 
   /**
-   * Takes a session off its user; answers how the others present the user, undefined when nothing was known of it, or it
-   * has come back under the same id from another home.
+   * Removes a session from its user and returns the presence that results. Undefined when the user had no presence of
+   * this session, or the session has returned under the same id from another shard.
    */
   close(session: UserSession): Presence | null | undefined {
     const { userId, sessionId } = session;
@@ -79,13 +79,17 @@ export class Users {
     return mergePresences(state.presences.values());
   }
 
-  /** Whether the session has come back under the same id from another home, which this one stood for. */
+  /**
+   * Whether the session has returned under the same id from another shard, so that this object no longer represents it.
+   */
   hasAnother(session: UserSession): boolean {
     const known = this.#stateOf(session.userId)?.sessions.get(session.sessionId);
     return known !== undefined && known !== session;
   }
 
-  /** Notes what a session says of its user; answers how the user now appears, undefined when the session is not open. */
+  /**
+   * Stores the presence of a session and returns the user's resulting presence; undefined when the session is not open.
+   */
   present({ userId, sessionId }: UserSession, presence: SessionPresence): Presence | null | undefined {
     const state = this.#stateOf(userId);
     if (!state?.sessions.has(sessionId)) return undefined;
@@ -93,17 +97,17 @@ export class Users {
     return mergePresences(state.presences.values());
   }
 
-  /** How the user appears to others; null: offline. */
+  /** The user's visible presence. Null when offline. */
   presenceOf(userId: string): Presence | null {
     return mergePresences(this.#stateOf(userId)?.presences.values() ?? []);
   }
 
-  /** The open sessions of a user; empty when there is none here. */
+  /** The open sessions of a user on this shard. */
   sessions(userId: string): readonly UserSession[] {
     return [...(this.#stateOf(userId)?.sessions.values() ?? [])];
   }
 
-  /** Those of them that take what has no guild: of shard 0. */
+  /** The user's sessions that receive dispatches without a guild: those of gateway shard 0. */
   listeners(userId: string): readonly UserSession[] {
     return this.sessions(userId).filter((session) => session.shard[0] === 0);
   }
@@ -113,10 +117,10 @@ export class Users {
   }
 
   /**
-   * Notes a membership, on the user's turn: also while its guilds are still being read. `then` gets the sessions that
-   * were opened without the guild; none is asked for when the user has none, or all were opened with it.
+   * Records a membership in the user's turn, even while its guilds are still being read. `then` receives the sessions
+   * that were opened without the guild. It is not called when the user has no session, or when all were opened with it.
    *
-   * @param always Also when it was known: that the user had left meanwhile may not have been heard of here.
+   * @param always Call `then` even for a known membership: this shard may have missed that the user left.
    */
   joined(
     userId: string,
@@ -135,7 +139,7 @@ export class Users {
     this.#note(userId, (state) => state.guildIds.delete(guildId));
   }
 
-  /** Changes the account, of whichever shard. The same change twice leaves it as it is. */
+  /** Changes an account owned by any shard. Idempotent. */
   update(userId: UserId, change: UserChange): Promise<Reply<APIUser>> {
     const here = () => this.#updateHere(userId, change);
     if (this.#router === null) return here();
@@ -147,7 +151,7 @@ export class Users {
     for (const { current } of this.#registry.shells()) if (current) yield current;
   }
 
-  /** A name is looked up first; of two people who take one at the same time the database refuses the second. */
+  /** Checks a username first. When two users claim one at the same time, the database rejects the second. */
   async #updateHere(userId: UserId, change: UserChange): Promise<Reply<APIUser>> {
     const { username } = change;
     const isTaken = async () => username !== undefined && (await this.#names.usernameTaken(username, userId));
