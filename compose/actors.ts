@@ -18,25 +18,25 @@ import { createSessions } from './sessions.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
 
-/** For a house without calls. */
+/** The voice listener of an engine without calls. */
 export const NO_CALLS: VoiceListener = { voiceJoined: () => {}, voiceLeft: () => {}, ended: () => {} };
 
 interface ActorPorts {
-  /** Asked for when a session opens. */
+  /** Called when a session opens. */
   readonly gatewayUrl: () => string;
   /** Base URL of this server as clients should use it, without a slash. */
   readonly publicUrl: () => string;
-  /** Asked for when somebody is somewhere else in voice. */
+  /** Called when a user's voice state changes. */
   readonly voiceListener?: () => VoiceListener;
-  /** Called when a session asks for a stream. */
+  /** Handles stream requests of sessions. */
   readonly stream?: RequestHandlers['stream'];
-  /** Signs the attachment URLs of what is sent to gateway sessions. */
+  /** Signs the attachment URLs in dispatches to gateway sessions. */
   readonly sign?: Signing['sign'];
-  /** Of which this process is a shard; none when absent. */
+  /** The cluster of this process; absent for a standalone process. */
   readonly cluster?: Cluster;
 }
 
-/** The actors of this shard and what ties them together. */
+/** Creates the actors of this shard and connects them. */
 export function createActors(
   foundation: Foundation,
   storage: Storage,
@@ -114,7 +114,7 @@ const createFeatures = (context: ServiceContext): Features => ({
   social: createSocial(context),
 });
 
-/** The bound is of both together. */
+/** The bound counts tokens of both kinds. */
 const tokenMetrics = (...[identity, oauth]: readonly [Identity, OAuth]): Metric[] =>
   Object.entries({ own: identity, oauth2: oauth }).map(([kind, tokens]) => ({
     name: 'guildhall_token_holders_at_hand',

@@ -22,10 +22,10 @@ import { operations, unlisted } from '../transports/rest/resources/index.ts';
 import type { Services } from '../transports/rest/services.ts';
 import type { Features } from './context.ts';
 
-/** Windows of the rate limits kept at most; the emptiest make room. */
+/** Most rate-limit windows kept; the emptiest are evicted first. */
 const LIMIT_ENTRIES_MAX = 200_000;
 
-/** One count of what addresses try in vain, wherever they do. */
+/** Counts invalid requests of each network across all endpoints. */
 export const watchAddresses = (security: SecurityTrail): InvalidCalls =>
   watchInvalidCalls(LIMIT_ENTRIES_MAX, INVALID_CALLS, (network, forMs) =>
     security('address_blocked', { network, reason: 'invalid_requests', wait_ms: Math.ceil(forMs) }),
@@ -43,7 +43,7 @@ interface ApiPorts {
   readonly signUrl: (url: string) => string;
 }
 
-/** The operations as the network serves them, and as the embedding program calls them: one pipeline. */
+/** The operations as served over HTTP and as called by the embedding program, through one pipeline. */
 export function createApi(ports: ApiPorts) {
   const { config, clock, services, hooks } = ports;
   const catalog = createCatalog({ ...operations, ...unlisted });
@@ -80,11 +80,11 @@ interface ServicePorts
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
   readonly routing: Routing;
   readonly founding: GuildFounding;
-  /** Flags or name of an application have changed: what is remembered of its bot no longer holds. */
+  /** The flags or the name of an application changed: invalidates everything cached about its bot. */
   forget(botId: UserId): void;
 }
 
-/** What REST handlers may use, over the actors and stores. */
+/** What REST handlers may use, made of the actors and stores. */
 export function createServices(ports: ServicePorts): Services {
   const { storage, guilds, users, inPrivate } = ports;
 

@@ -22,22 +22,22 @@ import { createLinks, type GrpcLinks } from '../transports/cluster/links.ts';
 import { bytesWaiting, linkMetrics } from '../transports/cluster/metrics.ts';
 import type { Foundation } from './foundation.ts';
 
-/** What makes this process one of many. Alone, every question is answered "here". */
+/** The cluster as its shards use it. In a standalone process this process owns everything. */
 export interface Cluster extends Placement {
   /** Null while this process is alone. */
   readonly links: Links | null;
   readonly directory: Directory | null;
-  /** The actors of this shard, by kind: each part of the house enters its own. */
+  /** Actors that take part in handovers, by kind; each service registers its own. */
   readonly participants: Map<string, HandoverParticipant>;
-  /** Whether this shard may work on an aggregate now; null while it is alone, and always may. */
+  /** Whether this shard may work on an aggregate now. Null while the process is alone and always may. */
   readonly admits: ((id: string) => boolean) | null;
-  /** What is done before this shard enters again, having been no member for a while. */
+  /** Run before this shard rejoins the cluster after it has lost its membership. */
   readonly beforeRejoin?: Set<() => Promise<void>>;
-  /** Where sessions are written down; null or absent: nowhere. */
+  /** Where session journals are written. Null or absent: no journals. */
   readonly journals?: Journals | null;
 }
 
-/** One process: it owns everything, and nobody else is there to be told. */
+/** A standalone process: it owns everything and has no peers. */
 export const standaloneCluster = (): Cluster => ({
   ...standalone(),
   links: null,
@@ -46,25 +46,25 @@ export const standaloneCluster = (): Cluster => ({
   admits: null,
 });
 
-/** The cluster, as the engine begins and ends it. */
+/** The cluster with the operations that start and stop it. */
 export interface OpenCluster extends Cluster {
   /** Null while this process is alone. */
   readonly id: string | null;
   readonly partitions: number;
-  /** Enters it; resolves when this shard serves what it could have at once. */
+  /** Joins the cluster; resolves when this shard serves every partition that it could take at once. */
   enter(adminUrl: string | null): Promise<void>;
-  /** For how long partitions that are to be ours are not served yet. */
+  /** How long partitions assigned to this shard have not been served yet. */
   lagMs(): number;
-  /** What waits for other shards. */
+  /** Bytes that wait to be sent to other shards. */
   linkBytes(): number;
   unready(): { cluster?: string };
-  /** Leaves it: others may take what this shard owns from now on. */
+  /** Leaves the cluster: other shards may take over everything that this shard owned. */
   close(): Promise<void>;
 }
 
 interface ClusterPorts {
   readonly storage: Pick<Storage, 'cluster'>;
-  /** Classes that travel over links, beside secrets. */
+  /** Classes that the link codec carries, besides secrets. */
   readonly extensions: readonly LinkExtension[];
 }
 
@@ -88,7 +88,9 @@ const WHY: Readonly<Record<string, string>> = {
 };
 
 /**
- * Makes this process a shard of the cluster that the directory keeps, or none. It is no member before `enter`.
+ * Opens the cluster of the configured directory, or a standalone one. The shard becomes a member by `enter`.
+ *
+ * @throws RangeError for settings that contradict each other, and errors of opening the port for links.
  *
  * @throws RangeError for settings that do not go together, and what opening the links' port throws.
  */
@@ -165,7 +167,9 @@ const openAlone = (config: Config): OpenCluster => ({
 });
 
 /**
- * The directory that the embedding program brings, or the settings name; null: this process is alone.
+ * The directory of the embedding program or of the settings. Null for a standalone process.
+ *
+ * @throws RangeError when each shard would have a database of its own, and errors of reading the certificates.
  *
  * @throws RangeError when shards were to have a database each, and what reading the certificates throws.
  */
@@ -201,13 +205,13 @@ const etcdOf = ({ config, clock, randomBytes, onFault }: Foundation, urls: strin
 
 const UINT32 = 2 ** 32;
 
-/** 0 to 1. */
+/** A random number from 0 to 1. */
 const chanceOf = (randomBytes: Foundation['randomBytes']): number =>
   Buffer.from(randomBytes(4)).readUInt32LE() / UINT32;
 
 type Self = ReturnType<typeof identityOf>;
 
-/** Who this shard is; the same name after a restart, another run. */
+/** The identity of this shard: its name survives a restart, the run id does not. */
 function identityOf({ config, clock, randomBytes }: Foundation) {
   const host = hostname();
   const made = `${host}-${config.link_port || process.pid}`.toLowerCase().replace(/[^a-z0-9-]/g, '-');
@@ -225,7 +229,7 @@ function identityOf({ config, clock, randomBytes }: Foundation) {
 
 const LOOPBACK = /^(127\.|::1$|localhost$)/;
 
-/** @throws what reading the certificates and listening throw. */
+/** @throws errors of reading the certificates and of listening. */
 async function linksOf(
   { config, clock, logger, onFault }: Foundation,
   self: Self,

@@ -18,7 +18,7 @@ import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
 import type { createResidents, OwnerAccess } from './owners.ts';
 
-/** What accounts, lobbies and friends add to the engine; made in `features.ts`. */
+/** Accounts, lobbies and social features of the engine; created in `features.ts`. */
 export interface Features {
   readonly oauth: OAuth;
   readonly accounts: Accounts;
@@ -29,28 +29,31 @@ export interface Features {
   readonly social: Social;
 }
 
-/** What a part is made of. `features` and `sessions` are there once the house stands: not while it is being built. */
+/**
+ * Dependencies of the services. `features` and `sessions` are available once the engine is assembled, not while it is
+ * being built.
+ */
 export interface ServiceContext extends Foundation, ReturnType<typeof createResidents>, OwnerAccess {
-  /** Of which this process is a shard. */
+  /** The cluster of this process. */
   readonly cluster: Cluster;
   readonly storage: Storage;
   readonly supervisor: Supervisor;
   readonly identity: Identity;
-  /** What the shell of an aggregate needs. */
+  /** Dependencies of aggregate shells. */
   readonly aggregate: AggregatePorts;
   readonly hooks: ReturnType<typeof createHooks>;
   /** Resolves when the facts are durable. */
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
-  /** The same of what was decided here, as its owner, over what was read: not tried again elsewhere. */
+  /** Commits facts that this shard decided as owner over state that it read; not retried at another shard. */
   readonly commitAsOwner: ServiceContext['commit'];
-  /** The same, with what people are to be told of it. */
+  /** Commits facts together with the dispatches that notify users of them. */
   readonly commitAndNotify: CommitAndNotify;
-  /** Tells guilds how a user of this shard appears. */
+  /** Sends the presence of a user of this shard to guilds. */
   readonly publishPresence: PublishPresence;
-  /** Hears where people are in voice. */
+  /** Receives the voice states of users. */
   readonly voiceListener: () => VoiceListener;
   readonly sessions: () => GatewaySessions;
   readonly features: () => Features;
-  /** Base URL of this server as clients should use it, without a slash. */
+  /** Base URL of this server for clients, without a trailing slash. */
   readonly publicUrl: () => string;
 }

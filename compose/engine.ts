@@ -19,12 +19,15 @@ import { rulesMsOf } from './owners.ts';
 import { openStores, type Stores } from './stores.ts';
 import { callControl, createVoice, type Voice } from './voice.ts';
 
-/** Part of the drain time that changes of hands get. */
+/** Part of the drain time reserved for handovers. */
 const HANDOVER_SHARE = 0.3;
 
 /**
- * Makes an engine: stores, actors, rules and, once it listens, the network. It has no globals, takes no signals and
- * never ends the process, so many fit in one.
+ * Creates an engine: stores, actors, rules and, once it listens, the network. It has no globals, handles no signals and
+ * never ends the process, so one process can run several.
+ *
+ * @throws StorageFault when the database does not open.
+ * @throws RangeError for an unknown option, or for unknown or invalid settings, which the message names.
  *
  * @throws StorageFault when the database does not open.
  * @throws RangeError for an unknown option, or settings that are unknown or wrong; the message names them.
@@ -47,7 +50,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   }
 }
 
-/** What stands between the stores and the network. Whatever goes on by itself ends with the foundation's lifetime. */
+/** Connects stores and network. All background work ends with the foundation's lifetime. */
 function engineOver(
   foundation: Foundation,
   { storage, blobs, secret }: Stores,
@@ -136,7 +139,7 @@ function lifeOf({
   voice,
   storage,
 }: Living): Pick<Engine, 'listen' | 'drain' | 'close'> {
-  // In reverse: the sockets end first, then what they ask.
+  // In reverse order: the sockets close first, then the services that they use.
   lifetime.own(() => actors.close());
   lifetime.own(() => cluster.close());
   lifetime.own(() => voice?.close());
@@ -144,7 +147,7 @@ function lifeOf({
   return {
     listen: ({ adminUrl = null } = {}) => lifetime.run(network.listen(() => cluster.enter(adminUrl))),
     async drain() {
-      // Who comes back then finds that others decide; the rest of the time is for sessions and commits.
+      // Clients that reconnect then find the new owners. The rest of the drain time is for sessions and commits.
       const handedOver = withTimeout(
         cluster.ownership.drain(),
         config.drain_timeout_ms * HANDOVER_SHARE,
@@ -181,7 +184,7 @@ const lobbyControl = ({
 
 const databaseReason = (database: string | null): { database?: string } => (database ? { database } : {});
 
-/** Whoever asks again gets the first answer. */
+/** Repeated calls get the result of the first. */
 function once(run: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null;
   return () => {

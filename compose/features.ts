@@ -54,10 +54,7 @@ import { inviteCode } from '../transports/rest/resources/invites.ts';
 import type { Features, ServiceContext } from './context.ts';
 import { serverSecret } from './stores.ts';
 
-/**
- * Accounts of people over the house: real hashes, letters by mail or into the outbox, nobody who is banned, and what of it
- * metrics show.
- */
+/** User accounts with password hashing, e-mail by SMTP or to the outbox, bans, and metrics of refused sign-ins. */
 export function createAccounts(context: ServiceContext): Accounts {
   const passwords = createPasswordHasher();
   context.metrics.push({
@@ -135,7 +132,7 @@ export function createOAuth(context: ServiceContext): OAuth {
       closeSessions(userId, applicationId);
       context.features().social.activities.takeBack(userId, applicationId);
     },
-    // What hangs on a grant ends by itself; that it does not must not make the revocation look failed.
+    // Follow-up work of a revocation reports its own faults, so that the revocation does not look failed.
     deauthorized: (userId, applicationId) =>
       context
         .features()
@@ -146,12 +143,12 @@ export function createOAuth(context: ServiceContext): OAuth {
   return routed(oauth, oauthRoutes(applications), context.cluster);
 }
 
-/** The largest answer that is read from an identity provider: its documents are small. */
+/** Largest response read from an identity provider; its documents are small. */
 const ANSWER_BYTES_MAX = 256 << 10;
 const ANSWER_TIMEOUT_MS = 10_000;
 const REQUESTS_MAX = 64;
 
-/** Provisional accounts of this house; what an earlier run left unfinished is taken up as soon as the house stands. */
+/** Provisional accounts. Moves that an earlier run left unfinished are resumed once the engine is assembled. */
 export function createProvisional(context: ServiceContext): Provisional {
   const { config, storage, clock, notifier, onFault } = context;
   const outgoing = createOutgoing({
@@ -183,13 +180,13 @@ export function createProvisional(context: ServiceContext): Provisional {
   return routed(provisional, PROVISIONAL_ROUTES, context.cluster);
 }
 
-/** Origins out of a list that commas part. */
+/** Origins in a comma-separated list. */
 const originsOf = (list: string | null): ReadonlySet<string> =>
   new Set(
     (list ?? '').split(',').flatMap((text) => (URL.canParse(text.trim()) ? [new URL(text).origin] : [])),
   );
 
-/** Relationships between people and what hangs on them, over the actors and stores. */
+/** Relationships and the features that depend on them. */
 export function createSocial(context: ServiceContext): Social {
   const { storage, users, clock, commit, wheel, randomBytes, routing, notifier } = context;
   const friendCache = createFriendCache(storage.relationships, routing);
@@ -252,7 +249,7 @@ export function createSocial(context: ServiceContext): Social {
     friends: (userId, other, applicationId) => friendCache.friends(userId, other, applicationId),
     merge: (from, to) => merge(from, to).then(() => channels.move(from, to)),
     unmerge,
-    // Sessions of the game are not told: they have ended with its tokens.
+    // Sessions of the game are not notified: they ended with its tokens.
     async forgetGame(applicationId) {
       await commit(applicationId, [{ type: 'gameRelationsForgotten', applicationId }]);
       friendCache.forgetAll();
@@ -261,7 +258,7 @@ export function createSocial(context: ServiceContext): Social {
   return routed(social, SOCIAL_ROUTES, context.cluster);
 }
 
-/** Guilds and friends hear how somebody appears who has no session. */
+/** Sends the presence of a user without a session to guilds and friends. */
 const appearing =
   ({ publishPresence, users }: ServiceContext, { presented }: Pick<Social, 'presented'>) =>
   (userId: UserId, presence: Parameters<Social['presented']>[1]): void => {
@@ -269,7 +266,7 @@ const appearing =
     presented(userId, presence);
   };
 
-/** The shortest tick of a game, and how late one may come. */
+/** Shortest interval of game ticks, and how late a tick may run. */
 const GAME_TICK_MS = 10;
 const UINT32 = 2 ** 32;
 

@@ -14,34 +14,34 @@ import type { Mailer } from '../services/accounts/ports.ts';
 import { REDACTION } from '../services/identity/secret.ts';
 import { loggedTrail } from '../transports/admin/securitytrail.ts';
 
-/** What everything else stands on: settings, time, chance, ids, and the book of faults. */
+/** The base of all other parts: settings, time, randomness, ids, and fault reporting. */
 export interface Foundation {
   readonly config: Config;
-  /** Of all that goes on by itself above the stores: it ends, and is awaited, before they are closed. */
+  /** Scope of all background work above the stores: it ends, and is awaited, before the stores close. */
   readonly lifetime: Lifetime;
-  /** Timers end with the lifetime. */
+  /** Its timers end with the lifetime. */
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   readonly randomBytes: (size: number) => Uint8Array;
   readonly nextId: () => FreshId;
-  /** Where `nextId` has its ids from; null when the embedding program makes them. */
+  /** Source of the ids of `nextId`; null when the embedding program generates them. */
   readonly ids: SnowflakeSource | null;
-  /** What ids are marked with; a shard has it from the directory, and may get another. */
+  /** Worker number in generated ids. A shard gets it from the directory, and it may change. */
   readonly worker: { number: number };
   readonly logger: Logger;
-  /** Of the embedding program; null: the one that the settings name. */
+  /** The mailer of the embedding program; null selects the configured one. */
   readonly mailer: Mailer | null;
-  /** What each part of the house shows of itself in metrics. */
+  /** Metrics that the services register. */
   readonly metrics: Metric[];
-  /** Where something failed, and how often; for metrics. */
+  /** Number of faults by place, for metrics. */
   readonly faults: Map<string, number>;
-  /** What concerns the security of the server: in the log, and counted. */
+  /** Logs and counts security events. */
   readonly security: SecurityTrail;
-  /** Notes a failure that nobody waits for; `details` are told in the log. */
+  /** Reports a fault of work that no caller awaits; `details` are added to the log line. */
   readonly onFault: (error: unknown, where: string, details?: object) => void;
 }
 
-/** How long a socket may take to close after it was told to. */
+/** How long a socket may take to close after it was asked to. */
 export const CLOSE_GRACE_MS = 5_000;
 
 export function foundationOf(options: EngineOptions): Foundation {
@@ -76,7 +76,7 @@ export function foundationOf(options: EngineOptions): Foundation {
   };
 }
 
-/** Where any free port will do for the engine, it will for its calls: many engines fit in one process. */
+/** When the engine listens on any free port, so do its calls: many engines fit in one process. */
 const FREE_PORTS = { voice_port: 0, voice_udp_port: 0, voice_webrtc_port: 0 };
 
 const configOf = (given: Partial<Config> = {}): Config => ({
@@ -85,7 +85,7 @@ const configOf = (given: Partial<Config> = {}): Config => ({
   ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
 });
 
-/** An error as the log tells it: without what a driver adds of a query's values, which may be what people wrote. */
+/** The error without the query values that a database driver adds, which may contain user input; for the log. */
 export function withoutValues(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const told: Record<string, unknown> = { ...stdSerializers.err(error) };
@@ -109,10 +109,10 @@ const OPTIONS: Readonly<Record<keyof EngineOptions, true>> = {
 };
 
 /**
- * Checks what a program in JavaScript may get wrong: there no compiler finds a misspelt option or setting, and a server
- * with a default in its place is found out late.
+ * Checks for mistakes that TypeScript would find and JavaScript does not: an ignored misspelt option or setting would
+ * leave a default in place unnoticed.
  *
- * @throws RangeError for an option that does not exist. @throws ConfigError for wrong settings, all of them at once.
+ * @throws RangeError for an option that does not exist. @throws ConfigError for invalid settings, all of them at once.
  */
 export function checkOptions(options: EngineOptions): void {
   for (const [name, value] of Object.entries(options)) {

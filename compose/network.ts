@@ -34,18 +34,18 @@ interface NetworkPorts extends Foundation {
   readonly signer: UrlSigner;
   readonly watch: AddressWatch | null;
   readonly authenticate: (token: string) => Promise<Principal | null>;
-  /** Null when calls are not served. */
+  /** Null when calls are disabled. */
   readonly voice: Voice | null;
   /** Whether other processes listen on the same port. */
   readonly sharedPort: boolean;
-  /** Told of every answer. */
+  /** Called for every response. */
   readonly observe: (operationId: string | null, status: number, elapsedMs: number) => void;
 }
 
-/** Part of the drain time that sessions get; the rest is for commits. */
+/** Part of the drain time reserved for sessions; the rest is for commits. */
 const DRAIN_SHARE = 0.6;
 
-/** The port that serves API, gateway and CDN; nothing of it is there before `listen`. */
+/** The port that serves API, gateway and CDN; it opens with `listen`. */
 export function createNetwork(ports: NetworkPorts) {
   const { config, lifetime } = ports;
   let server: HttpServer | null = null;
@@ -57,7 +57,10 @@ export function createNetwork(ports: NetworkPorts) {
     return { origin, gateway: origin.replace(/^http/, 'ws') };
   }
 
-  /** @param enter Enters the cluster. Calls listen by then: they may go on here at once, and who is in them is told where. */
+  /**
+   * @param enter Joins the cluster. Calls already listen then, because calls of other shards may move here at once and
+   *   their members are sent the new endpoint.
+   */
   async function listen(enter: () => Promise<void>): Promise<Addresses> {
     if (server) throw new Error('The engine listens already.');
     const voice = (await ports.voice?.listen()) ?? null;
@@ -96,7 +99,7 @@ export function createNetwork(ports: NetworkPorts) {
   };
 }
 
-/** All that the port answers. */
+/** All routes of the port. */
 const installersOf = (
   ports: NetworkPorts,
   origin: () => string,
@@ -170,7 +173,7 @@ const httpSettings = (config: Foundation['config']): ApiSettings => ({
   trustProxy: config.trust_proxy,
 });
 
-/** What the served pages stand on. */
+/** Dependencies of the served pages. */
 function pagesOver(ports: NetworkPorts, publicUrl: () => string): PagesDeps {
   const { config, features, storage, clock } = ports;
   return {

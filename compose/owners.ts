@@ -55,7 +55,7 @@ interface OwnerPorts {
   readonly sign?: Signing['sign'];
 }
 
-/** The actors that decide, what they write through, and the ways to those of other shards. */
+/** The owning actors, their writer, and the routes to actors of other shards. */
 export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   const { config, lifetime, clock, wheel, nextId, logger, onFault } = foundation;
   const { storage, cluster, supervisor, membership, voiceListener, sign } = ports;
@@ -100,7 +100,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
 
 export type Owners = ReturnType<typeof createOwners>;
 
-/** The day whose dated rules apply: the one that the setting names, or today. Unix milliseconds. */
+/** The day whose dated rules apply: the configured one, or today. Unix milliseconds. */
 export const rulesMsOf = ({ permission_split_date: date }: Config, nowMs: number): number =>
   date === null ? nowMs : Date.parse(date);
 
@@ -113,9 +113,9 @@ interface ResidentPorts {
   readonly cluster: Cluster;
   readonly guildListener: GuildListener;
   readonly userListener: UserListener;
-  /** Sessions of a user that take what has no guild, or the way to them. */
+  /** A user's sessions that receive dispatches without a guild, or a route to them. */
   readonly listeners: PrivateChannelPorts['listeners'];
-  /** Hears where people are in the calls of private channels. */
+  /** Receives the voice states of calls in private channels. */
   readonly voiceListener: () => VoiceListener;
   readonly onBug: (kind: string, id: string, error: Error) => void;
 }
@@ -192,7 +192,7 @@ export function createResidents(ports: ResidentPorts) {
   };
 }
 
-/** How the parts of the house reach what others own. Alone, everything is here. */
+/** Access to aggregates and users wherever they are owned. A standalone process owns all of them. */
 export interface OwnerAccess {
   readonly routing: Routing;
   readonly notifier: Notifier;

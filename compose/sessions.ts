@@ -34,11 +34,11 @@ interface SessionPorts {
   readonly gatewayUrl: () => string;
   readonly stream: RequestHandlers['stream'];
   readonly features: () => Features;
-  /** What another shard has told this one may be missing. */
+  /** Called when dispatches from other shards may have been lost. */
   readonly dispatchesMissed: () => void;
 }
 
-/** The sessions that live here, and the ways on which they reach whoever owns their users and guilds. */
+/** The sessions that this shard hosts, and their routes to the owners of their users and guilds. */
 export function createSessions(foundation: Foundation, ports: SessionPorts) {
   const { config, clock, wheel } = foundation;
   const { owners, cluster } = ports;
@@ -128,7 +128,7 @@ const sessionSettings = (config: Config) => ({
   resumeWindowMs: config.resume_window_ms,
   replayFramesMax: config.replay_frames_max,
   replayAgeMs: replayAgeMs(config),
-  // A session may wait for its client while another socket has already come.
+  // A detached session may still be resumable while another socket has taken its place.
   sessionsMax: config.sockets_max * 2,
   maxConcurrency: config.max_concurrency,
   sessionStartsPerDay: config.session_starts_per_day,

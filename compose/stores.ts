@@ -21,7 +21,7 @@ export interface Stores {
 
 const SECRET_BYTES = 32;
 
-/** The secret that signed links and sealed values are made with: as set, or made once and kept. */
+/** The secret that signs links and seals values: the configured one, or one generated once and stored. */
 export async function serverSecret(
   { token_secret: given }: Config,
   { settings }: Pick<Storage, 'settings'>,
@@ -30,14 +30,14 @@ export async function serverSecret(
   return given ?? settings.putIfAbsent('link_secret', Buffer.from(randomBytes(SECRET_BYTES)).toString('hex'));
 }
 
-/** Opens what the settings name, unless the embedding program has brought its own. */
+/** Opens the configured stores, except those that the embedding program provides. */
 export async function openStores(
   config: Config,
   given: Pick<EngineOptions, 'storage' | 'blobs'>,
   foundation: Pick<Foundation, 'randomBytes' | 'onFault' | 'ids' | 'clock' | 'worker' | 'logger'>,
 ): Promise<Stores> {
   const { randomBytes, onFault, logger } = foundation;
-  // Attachments, letters and certificates are written later: a directory that cannot be made is refused now.
+  // Attachments, e-mails and certificates are written later; a directory that cannot be created is reported now.
   if (config.data_dir !== null) await makeDirectory(config.data_dir, 0o700);
   const storage =
     given.storage ??
@@ -60,10 +60,13 @@ export async function openStores(
   }
 }
 
-/** From here on it is told: a restart within the second of a crash, or clocks of two machines, are no more apart. */
+/**
+ * Least clock lag that is logged. A restart within the second of a crash, or two machines with slightly different
+ * clocks, stay below it.
+ */
 const BEHIND_MS = 5000;
 
-/** Makes ids go on behind the highest that was ever written, and says so when that is not what the clock says. */
+/** Keeps new ids above the highest id in the database, and warns when the clock lags behind it. */
 async function followIds(
   storage: Storage,
   { ids, clock, worker, logger }: Pick<Foundation, 'ids' | 'clock' | 'worker' | 'logger'>,
@@ -85,7 +88,7 @@ async function followIds(
   });
 }
 
-/** Lines of one report in the log; the table holds the rest. */
+/** Most log lines for one report; the table holds the rest. */
 const REPORTED_MAX = 1000;
 
 function reportMigration(report: readonly string[], logger: Foundation['logger']): void {

@@ -43,11 +43,11 @@ interface VoicePorts extends Foundation {
 
 export type Voice = ReturnType<typeof createVoice>;
 
-/** The voice of an engine by its `calls`: for tests of faults that no interface causes. */
+/** The voice of an engine by its `calls`, for tests of faults that no public interface causes. */
 const voices = new WeakMap<CallControl, Voice>();
 export const voiceBehind = (control: CallControl): Voice | null => voices.get(control) ?? null;
 
-/** Calls as an engine shows them. Where none are served, there is nothing to list and nobody to be heard. */
+/** Calls as the engine exposes them. Without voice the list is empty and audibility cannot be set. */
 export function callControl(voice: Voice | null): CallControl {
   const control: CallControl = {
     list: async () => (await voice?.list()) ?? [],
@@ -58,23 +58,23 @@ export function callControl(voice: Voice | null): CallControl {
   return control;
 }
 
-/** Threads need built files; what runs from its sources forwards on the main thread. */
+/** Worker threads need built files; when running from sources, media are forwarded on the main thread. */
 const RUNS_FROM_SOURCES = import.meta.url.endsWith('.ts');
 
-/** Part of the time to drain in which clients may go by themselves to where their calls are. */
+/** Part of the drain time in which clients may move to the new endpoint of their call by themselves. */
 const MOVING_SHARE = 0.5;
 
-/** What `listen` opened. */
+/** Resources that `listen` opened. */
 interface Open {
   readonly server: HttpServer;
   readonly addresses: VoiceAddresses;
 }
 
-/** Calls, with the sockets and media they run over; nothing of those is there before `listen`. */
+/** Calls with their sockets and media, which open with `listen`. */
 export function createVoice(ports: VoicePorts) {
   const { config } = ports;
   let open: Open | null = null;
-  /** Opened first; calls may have it for as long as it is. */
+  /** Opened first; calls use it while it is open. */
   let plane: RunningMediaPlane | null = null;
   const streams: Streams = createStreams(ports, () => calls);
   const calls: Calls = createCalls(
@@ -89,7 +89,7 @@ export function createVoice(ports: VoicePorts) {
   return {
     calls,
     streams,
-    /** Stream opcodes of a session. */
+    /** Handles the stream opcodes of a session. */
     ask: askInOwnTurn(streams, ports),
     voiceListener: inOwnTurn(
       streamsThenCalls(streams, calls),
@@ -99,16 +99,16 @@ export function createVoice(ports: VoicePorts) {
     routes,
     metrics,
     list: async () => callListing(calls.list(), await metrics()),
-    /** Ends a media worker as a crash would; it is begun anew. */
+    /** Ends a media worker like a crash would; the worker is restarted. */
     killWorker: (index: number) => plane?.killWorker(index),
 
-    /** @throws Error when a port is taken, or a certificate cannot be used. */
+    /** @throws Error when a port is in use or a certificate is invalid. */
     async listen(): Promise<VoiceAddresses> {
       const { voice_host: host, voice_port: port } = config;
       const { tls, caFile } = await voiceTls(config, namesOf(config));
       const webrtc = await ports.lifetime.opening(webrtcOf(config));
       ports.lifetime.own(() => webrtc.close());
-      // The engine may be closed between two steps: what it could not know of ends here.
+      // The engine may close between two steps; `opening` then closes what was opened last.
       plane = await ports.lifetime.opening(openPlane(ports, webrtc));
       const server = await ports.lifetime.opening(
         startServer({ host, port, installers: [routes.onOwnPort], ...(tls && { tls }) }),
@@ -127,7 +127,8 @@ export function createVoice(ports: VoicePorts) {
 
     async drain(timeoutMs: number): Promise<void> {
       open?.server.stopAccepting();
-      // Who is in a call that goes on elsewhere is about to hear where, and would only come back if sent away.
+      // Members of a call that moves are about to receive its new endpoint; closing their connections now would only
+      // make them reconnect here.
       await routes.drain(timeoutMs, calls.leaving > 0 ? timeoutMs * MOVING_SHARE : 0);
     },
 
@@ -142,10 +143,10 @@ export function createVoice(ports: VoicePorts) {
   };
 }
 
-/** The one region there is; the same that the lists of regions name. */
+/** The only voice region; the lists of regions name the same. */
 const REGION = 'local';
 
-/** Go Live over the calls, which are asked for when the first stream begins. */
+/** Go Live over the calls. `calls` is a function because the calls are created later. */
 function createStreams(ports: VoicePorts, calls: () => Calls): Streams {
   return new Streams({
     get calls() {
@@ -190,7 +191,7 @@ function createCalls(
   });
 }
 
-/** For the operator: the client's own library says nothing and rejoins for ever. */
+/** Logged for the operator, because the client's own library reports nothing and rejoins forever. */
 const UNENCRYPTED =
   'A voice client was refused because it has no end-to-end encryption (close code 4017). Update its voice library: ' +
   '@discordjs/voice 0.19 or newer has DAVE. Or set e2ee_required to false to let it in unencrypted; see docs/clients.md.';
@@ -210,12 +211,12 @@ const createRoutes = ({ config, clock, wheel, routing, watch, onFault }: VoicePo
     watch,
   });
 
-/** Where browsers send to; the port is held until `close`. */
+/** The UDP address for browsers; the port stays reserved until `close`. */
 interface WebrtcPlace extends PeerOptions {
   close(): void;
 }
 
-/** @throws Error when the address is none of this machine's, or the port is taken. */
+/** @throws Error when the address does not belong to this machine or the port is in use. */
 async function webrtcOf(config: Config): Promise<WebrtcPlace> {
   const { voice_webrtc_address: given, voice_host: host } = config;
   const bindAddress = given === 'auto' ? await machineAddress() : (given ?? host);
@@ -244,7 +245,7 @@ function openPlane({ config, onFault }: VoicePorts, webrtc: PeerOptions): Promis
 
 const bracketed = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
-/** What a certificate must name. */
+/** Host names that the certificate must contain. */
 function namesOf(config: Config): string[] {
   const { external_address: external } = config;
   return [voiceGatewayHost(config), config.voice_host, ...(external === null ? [] : [external])];
