@@ -1,8 +1,8 @@
 const MAPPED = /^(?:::|(?:0{1,4}:){5})ffff:(?:([0-9a-f]{1,4}):([0-9a-f]{1,4})|(\d{1,3}(?:\.\d{1,3}){3}))$/i;
 
 /**
- * An address as text, IPv4 in dotted form also where an IPv6 socket received it: otherwise all IPv4 clients would be
- * one network of IPv6.
+ * The text of an address, with IPv4 in dotted form even when an IPv6 socket received it; otherwise all IPv4 clients
+ * would count as one IPv6 network.
  *
  * @source RFC 4291, section 2.5.5.2
  */
@@ -17,7 +17,8 @@ export function plainAddress(address: string): string {
 }
 
 /**
- * The part of an address that one customer has: of IPv6 the first 64 bits, since the rest is the customer's to choose.
+ * The part of an address that identifies one customer: the first 64 bits of IPv6, because the customer chooses the
+ * rest.
  *
  * @source RFC 6177
  */
@@ -35,7 +36,7 @@ export function networkOf(address: string): string {
     .join(':')}::/64`;
 }
 
-/** The port that a listening socket was given; `address` is what its `address()` answers. */
+/** The port of a listening socket; `address` is the result of its `address()`. */
 export function portOf(address: string | { readonly port: number } | null): number {
   if (address === null || typeof address === 'string') throw new TypeError('No TCP or UDP port is bound.');
   return address.port;

@@ -1,6 +1,6 @@
 import { type Refusal, refusalText } from './refusal.ts';
 
-/** The engine refused what was asked of it, in the platform's terms. */
+/** A refusal of the engine as an exception, with the platform's error code. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly refusal: Refusal;

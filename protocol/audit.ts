@@ -1,7 +1,7 @@
 /**
  * Action types of the audit log.
  *
- * 192 bears the name that sources disagree on; only the number is on the wire.
+ * Sources disagree on the name of 192; only the number is on the wire.
  *
  * @source https://docs.discord.com/developers/resources/audit-log#audit-log-entry-object-audit-log-events; 171 to 180
  * and 200 to 213 from https://github.com/discord/discord-api-spec/blob/main/specs/openapi.json, `AuditLogActionTypes`,
@@ -141,8 +141,8 @@ export const AUDIT_OPTIONS = {
 export type AuditOption = keyof typeof AUDIT_OPTIONS;
 
 /**
- * Keys of `changes` that are not simply fields of the changed object. In any change a missing `new_value` means the
- * field was reset, a missing `old_value` that it was not set before.
+ * Keys of `changes` that are not plain fields of the changed object. In any change, a missing `new_value` means that
+ * the field was reset, and a missing `old_value` that it was not set before.
  */
 export const AUDIT_CHANGE_KEYS = {
   /** MEMBER_ROLE_UPDATE: `new_value` is a list of `{ id, name }`. */

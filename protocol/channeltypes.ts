@@ -1,5 +1,5 @@
 /**
- * Channel types, and the sets of them that rules speak of.
+ * Channel types, and named sets of them for the rules.
  *
  * @source https://docs.discord.com/developers/resources/channel#channel-object-channel-types
  */
@@ -20,7 +20,7 @@ export const CHANNEL = {
 } as const satisfies Record<string, number>;
 
 /**
- * Places that only games know.
+ * Channel types of the Social SDK only.
  *
  * @source https://discord.com/developers/docs/social-sdk/namespacediscordpp.html, `ChannelType`
  */
@@ -41,11 +41,11 @@ export const TEXT_LIKE = types(CHANNEL.GUILD_TEXT, CHANNEL.GUILD_ANNOUNCEMENT);
 export const WITH_MESSAGES = types(...TEXT_LIKE, ...VOICE_LIKE, ...THREADS);
 /** Channels without a guild. */
 export const PRIVATE = types(CHANNEL.DM, CHANNEL.GROUP_DM);
-/** What can be created in a guild by itself; threads hang on another channel. */
+/** Types that can be created by themselves in a guild; a thread needs a parent channel. */
 export const CREATABLE = types(...TEXT_LIKE, ...VOICE_LIKE, ...FORUMS, CHANNEL.GUILD_CATEGORY);
-/** What an invite can lead to. */
+/** Types that an invite can lead to. */
 export const INVITABLE = types(...TEXT_LIKE, ...VOICE_LIKE, ...FORUMS);
-/** Types a channel can be changed between. */
+/** Types that a channel can be converted between. */
 export const CONVERTIBLE = TEXT_LIKE;
 
 /**
@@ -96,7 +96,7 @@ export const MESSAGE = {
 
 export type MessageTypeName = keyof typeof MESSAGE;
 
-/** Messages that record what happened and stay: nobody may delete them. */
+/** System messages that nobody may delete. */
 export const UNDELETABLE: ReadonlySet<number> = new Set([
   MESSAGE.RECIPIENT_ADD,
   MESSAGE.RECIPIENT_REMOVE,
@@ -112,7 +112,7 @@ const DELETABLE: ReadonlySet<number> = new Set(
 /** Whether messages of this type may be deleted. An AUTO_MODERATION_ACTION always needs MANAGE_MESSAGES. */
 export const isDeletable = (type: number): boolean => DELETABLE.has(type);
 
-/** Messages written by someone: they can be edited by their author, replied to and forwarded. */
+/** Types that users write: their author can edit them, and they can be replied to and forwarded. */
 export const FORWARDABLE: ReadonlySet<number> = new Set([
   MESSAGE.DEFAULT,
   MESSAGE.REPLY,

@@ -2,7 +2,7 @@ interface CloseRow {
   readonly code: number;
   /** The close frame's reason; at most 123 bytes. */
   readonly reason: string;
-  /** Whether a client should connect again at all. */
+  /** Whether a client should reconnect at all. */
   readonly reconnect: boolean;
   /** Whether the session outlives the connection, so that a RESUME may succeed. */
   readonly resumable: boolean;
@@ -18,8 +18,8 @@ const close = (code: number, reason: string, reconnect: boolean, resumable: bool
 /**
  * Close codes of the gateway.
  *
- * The platform publishes which codes forbid to reconnect, and says of 4003, 4007 and 4009 that a new session must be
- * started; the others keep the session.
+ * The platform publishes which codes forbid reconnecting, and that 4003, 4007 and 4009 require a new session; the
+ * others keep the session.
  *
  * @source https://docs.discord.com/developers/topics/opcodes-and-status-codes#gateway-gateway-close-event-codes
  */
@@ -43,8 +43,9 @@ export const CLOSE = {
 export type CloseName = keyof typeof CLOSE;
 
 /**
- * Codes with which a client ends its session for good; after any other, or none, the session waits to be resumed. What
- * discordeno (3000) and seyfert (3040) shut down with cannot be among them: the WebSocket library reports a close frame
- * with a code from 1012 to 3999 as 1006, like a connection that broke, and both resume after others of these codes.
+ * Codes with which a client ends its session for good; after any other code, or none, the session waits for RESUME. The
+ * codes with which discordeno (3000) and seyfert (3040) shut down cannot be included: the WebSocket library reports a
+ * close frame with a code from 1012 to 3999 as 1006, like a broken connection, and both clients resume after other
+ * codes of this range.
  */
 export const CLIENT_ENDS: ReadonlySet<number> = new Set([1000, 1001]);

@@ -1,8 +1,8 @@
 import { LIMITS } from './limits.ts';
 
 /**
- * Every kind of component: its keys, their bounds, and the kinds it may contain. Messages and modals are read against
- * the same table; `only` marks a key that just one of them has.
+ * Every kind of component: its keys, their bounds, and the kinds that it may contain. Messages and modals are validated
+ * against the same table; `only` marks a key that exists in one of them.
  *
  * @source https://docs.discord.com/developers/components/reference; where it is silent, the schemas of requests in
  * https://github.com/discord/discord-api-spec/blob/main/specs/openapi.json
@@ -34,7 +34,7 @@ export type ComponentKind = (typeof COMPONENT)[keyof typeof COMPONENT];
 
 export const BUTTON_STYLE = { PRIMARY: 1, SECONDARY: 2, SUCCESS: 3, DANGER: 4, LINK: 5, PREMIUM: 6 } as const;
 
-/** What components are sent with. */
+/** Where components are used. */
 export type ComponentPlace = 'message' | 'modal';
 
 /** The schema of one value. Lengths of text are in code points. */
@@ -43,9 +43,9 @@ export type ComponentField = { readonly required?: true; readonly only?: Compone
       readonly is: 'text';
       readonly min: number;
       readonly max: number;
-      /** Readers are shown it: spaces and line breaks alone are no text. */
+      /** Shown to readers: text of spaces and line breaks alone is rejected. */
       readonly shown?: true;
-      /** Direction controls are dropped: the text is read beside what the client writes around it. */
+      /** Direction controls are removed, because clients show the text next to text of their own. */
       readonly oneDirection?: true;
     }
   | { readonly is: 'integer'; readonly min: number; readonly max: number }
@@ -54,9 +54,9 @@ export type ComponentField = { readonly required?: true; readonly only?: Compone
   | { readonly is: 'snowflake' }
   /** A web address: http or https. */
   | { readonly is: 'link'; readonly max: number }
-  /** Unicode, or the id and name of a custom one. */
+  /** A Unicode emoji, or the id and name of a custom one. */
   | { readonly is: 'emoji' }
-  /** An object whose `url` is a web address or `attachment://name`; `upload`: only the latter. */
+  /** An object whose `url` is a web address or `attachment://name`; with `upload` only the latter. */
   | { readonly is: 'media'; readonly upload: boolean }
   | { readonly is: 'object'; readonly fields: ComponentFields }
   | {
@@ -64,7 +64,7 @@ export type ComponentField = { readonly required?: true; readonly only?: Compone
       readonly of: ComponentField;
       readonly min: number;
       readonly max: number;
-      /** No value twice; of objects, no id twice. */
+      /** Duplicate values are rejected; objects are compared by id. */
       readonly unique?: true;
     }
   | { readonly is: 'component'; readonly of: Readonly<Record<ComponentPlace, readonly ComponentKind[]>> }
@@ -74,7 +74,7 @@ export type ComponentFields = Readonly<Record<string, ComponentField>>;
 
 export interface ComponentSchema {
   readonly fields: ComponentFields;
-  /** Values of keys that the author of a message left out. */
+  /** Values of keys that the author of a message omitted. */
   readonly defaults?: Readonly<Record<string, unknown>>;
 }
 
@@ -172,7 +172,7 @@ const select = (defaults: readonly string[], more: ComponentFields = {}): Compon
   defaults: { min_values: 1, max_values: 1 },
 });
 
-/** Keys of a component beside `type` and `id`, in the order in which they are read. */
+/** Keys of a component besides `type` and `id`, in the order in which they are validated. */
 export const COMPONENT_SCHEMAS: Readonly<Record<ComponentKind, ComponentSchema>> = {
   [C.ACTION_ROW]: { fields: { components: needed(list(kinds(IN_ROW, [C.TEXT_INPUT]), 1, 5)) } },
   [C.BUTTON]: {
@@ -283,8 +283,8 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Whether client libraries can read these components: all keys that a kind requires are there and of their type, down
- * to the last one. Earlier versions of this server stored components as they were sent.
+ * Whether client libraries can read these components: at every level, all required keys are present and have their
+ * type. Earlier versions of this server stored components as they were sent.
  */
 export const areReadable = (components: unknown): boolean =>
   Array.isArray(components) && components.every((one) => fits(one, { is: 'component', of: NO_KINDS }));

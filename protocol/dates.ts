@@ -1,6 +1,7 @@
 /**
- * Days on which the platform changed what is allowed, as Unix milliseconds at 00:00 UTC. Rules on both sides of each
- * date are served: the setting `permission_split_date` names the day whose rules apply, otherwise it is today.
+ * Days on which the platform changed its rules, as Unix milliseconds at 00:00 UTC. This server implements the rules on
+ * both sides of each date: the setting `permission_split_date` selects the day whose rules apply, otherwise it is
+ * today.
  */
 const CONTRACT_DATES = {
   /**

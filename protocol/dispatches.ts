@@ -2,26 +2,26 @@ import { INTENTS as I } from './intents.ts';
 import { P } from './permissions.ts';
 import type { Scope } from './scopes.ts';
 
-/** What a bot's session must have, besides being in the audience, to receive a dispatch. */
+/** What the session of a bot needs to receive a dispatch, besides being in its audience. */
 export interface DispatchRow {
-  /** The intent that gates it in a guild; null: always sent. */
+  /** The intent that gates the dispatch in a guild. Null: always sent. */
   readonly intent: number | null;
-  /** The intent that gates it in a direct message, where that differs. */
+  /** The intent that gates it in a direct message, when it differs. */
   readonly dmIntent?: number;
-  /** Any of these bits, in the guild or in the dispatch's channel, for users and bots alike. */
+  /** Requires any of these bits in the guild or in the dispatch's channel, for users and bots alike. */
   readonly permission?: { readonly at: 'guild' | 'channel'; readonly anyOf: bigint };
-  /** What people wrote in it reaches only sessions with MESSAGE_CONTENT, and those it was written by or for. */
+  /** User-written content in it reaches only sessions with MESSAGE_CONTENT, its author and its addressees. */
   readonly contentGated?: true;
-  /** The user it is about (`d.user`) receives it without the intent, if it goes to the guild or to users. */
+  /** The affected user (`d.user`) receives it without the intent when it is sent to the guild or to users. */
   readonly ownWithoutIntent?: true;
   /**
-   * The scope, any of these, with which a session of an OAuth2 token may hear it; without, such a session never does.
-   * Of guilds it hears nothing, whatever stands here.
+   * Scopes, any of which lets the session of an OAuth2 token receive the dispatch; without the column such a session
+   * never does. Dispatches of guilds never reach such sessions.
    */
   readonly scope?: Scope | readonly Scope[] | 'any';
-  /** The intent that gates it for sessions of OAuth2 tokens, where that differs from a direct message's. */
+  /** The intent that gates it for sessions of OAuth2 tokens, when it differs from that of direct messages. */
   readonly oauth2Intent?: number;
-  /** The user it is about (`d.user_id`) always receives it, even of a channel it cannot see. */
+  /** The affected user (`d.user_id`) always receives it, even for a channel that the user cannot see. */
   readonly ownAlways?: true;
 }
 
@@ -30,8 +30,8 @@ const OF_CALLS = { scope: 'voice', oauth2Intent: I.CALLS } as const;
 const BANS = { at: 'guild', anyOf: P.BAN_MEMBERS | P.VIEW_AUDIT_LOG } as const;
 
 /**
- * Every dispatch of the gateway, one row each. Who is in the audience at all (a guild, a channel, some users) comes
- * with the dispatch itself; `engine/fanout/audience.ts` joins the two.
+ * Every dispatch of the gateway, one row each. The audience (a guild, a channel, some users) comes with the dispatch
+ * itself; `engine/fanout/audience.ts` combines the two.
  *
  * @source https://docs.discord.com/developers/events/gateway-events#receive-events
  */
@@ -50,11 +50,11 @@ export const DISPATCH = {
   CHANNEL_CREATE: { intent: I.GUILDS, ...OF_PRIVATE_CHANNELS },
   CHANNEL_UPDATE: { intent: I.GUILDS, ...OF_PRIVATE_CHANNELS },
   CHANNEL_DELETE: { intent: I.GUILDS, ...OF_PRIVATE_CHANNELS },
-  // Calls in private channels; only sessions of people are ever told.
+  // Calls in private channels, sent to sessions of users only.
   CALL_CREATE: { intent: null, ...OF_CALLS },
   CALL_UPDATE: { intent: null, ...OF_CALLS },
   CALL_DELETE: { intent: null, ...OF_CALLS },
-  // Go Live, to its owner and its viewers.
+  // Go Live, sent to the owner and the viewers.
   STREAM_CREATE: { intent: null, scope: 'voice' },
   STREAM_UPDATE: { intent: null, scope: 'voice' },
   STREAM_SERVER_UPDATE: { intent: null, scope: 'voice' },
@@ -128,7 +128,7 @@ export const DISPATCH = {
   MESSAGE_REACTION_REMOVE: { intent: I.GUILD_MESSAGE_REACTIONS, dmIntent: I.DIRECT_MESSAGE_REACTIONS },
   MESSAGE_REACTION_REMOVE_ALL: { intent: I.GUILD_MESSAGE_REACTIONS, dmIntent: I.DIRECT_MESSAGE_REACTIONS },
   MESSAGE_REACTION_REMOVE_EMOJI: { intent: I.GUILD_MESSAGE_REACTIONS, dmIntent: I.DIRECT_MESSAGE_REACTIONS },
-  // Outside of guilds: of friends.
+  // Outside guilds: presences of friends.
   PRESENCE_UPDATE: {
     intent: I.GUILD_PRESENCES,
     scope: ['activities.read', 'presences.read'],
@@ -137,7 +137,7 @@ export const DISPATCH = {
   TYPING_START: { intent: I.GUILD_MESSAGE_TYPING, dmIntent: I.DIRECT_MESSAGE_TYPING },
   USER_UPDATE: { intent: null, scope: 'identify' },
   VOICE_CHANNEL_EFFECT_SEND: { intent: I.GUILD_VOICE_STATES },
-  // Who joins a call needs the session id in it.
+  // A user who joins a call needs the session id in it.
   VOICE_STATE_UPDATE: { intent: I.GUILD_VOICE_STATES, ownAlways: true, ...OF_CALLS },
   VOICE_SERVER_UPDATE: { intent: null, scope: 'voice' },
   WEBHOOKS_UPDATE: { intent: I.GUILD_WEBHOOKS },
@@ -150,7 +150,7 @@ export const DISPATCH = {
   SUBSCRIPTION_DELETE: { intent: null },
   MESSAGE_POLL_VOTE_ADD: { intent: I.GUILD_MESSAGE_POLLS, dmIntent: I.DIRECT_MESSAGE_POLLS },
   MESSAGE_POLL_VOTE_REMOVE: { intent: I.GUILD_MESSAGE_POLLS, dmIntent: I.DIRECT_MESSAGE_POLLS },
-  // Of people: their friends, and what their games do.
+  // Friends, and the activities of their games.
   RELATIONSHIP_ADD: { intent: I.USER_RELATIONSHIPS, scope: 'relationships.read' },
   RELATIONSHIP_UPDATE: { intent: I.USER_RELATIONSHIPS, scope: 'relationships.read' },
   RELATIONSHIP_REMOVE: { intent: I.USER_RELATIONSHIPS, scope: 'relationships.read' },
@@ -162,7 +162,7 @@ export const DISPATCH = {
   USER_APPLICATION_IDENTITY_UPDATE: { intent: null, scope: 'any' },
   USER_APPLICATION_IDENTITY_REMOVE: { intent: null, scope: 'any' },
   AUTHORIZE_REQUEST: { intent: null, scope: 'any' },
-  // Lobbies, to the sessions of their application.
+  // Lobbies, sent to sessions of their application.
   LOBBY_CREATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
   LOBBY_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
   LOBBY_DELETE: { intent: I.LOBBY_DELETE, scope: 'lobbies.write' },
@@ -176,7 +176,7 @@ export const DISPATCH = {
   LOBBY_MESSAGE_DELETE: { intent: I.LOBBIES, scope: 'lobbies.write' },
   LOBBY_VOICE_STATE_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
   LOBBY_VOICE_SERVER_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
-  // Of lobbies and matches beyond the platform; clients that do not know them pass over them.
+  // Lobbies and matches beyond the platform; clients ignore unknown dispatches.
   GUILDHALL_LOBBY_HOST: { intent: I.LOBBIES, scope: 'lobbies.write' },
   GUILDHALL_LOBBY_READY: { intent: I.LOBBIES, scope: 'lobbies.write' },
   GUILDHALL_LOBBY_MESSAGE: { intent: I.LOBBIES, scope: 'lobbies.write' },

@@ -1,7 +1,7 @@
 interface ErrorRow {
   /** HTTP status of the answer. */
   readonly status: number;
-  /** The platform's JSON error code; 0 where it has none of its own. */
+  /** The platform's JSON error code; 0 for errors without a code. */
   readonly code: number;
   readonly message: string;
 }
@@ -9,14 +9,15 @@ interface ErrorRow {
 const row = (status: number, code: number, message: string): ErrorRow => ({ status, code, message });
 
 /**
- * Every error the platform's clients know, by name: the only place where a code meets its HTTP status and text.
- * The platform publishes codes and meanings; the status is the one clients see, or follows the code's class.
+ * Every error that the platform's clients know, by name: the only place that maps a code to its HTTP status and
+ * message. The platform publishes codes and meanings; the status is the one that clients observe, or follows from the
+ * code's class.
  *
  * @source https://docs.discord.com/developers/topics/opcodes-and-status-codes#json-json-error-codes;
  * https://github.com/discordjs/discord-api-types/blob/main/rest/common.ts for the set of codes
  */
 export const ERRORS = {
-  // General answers without a code of their own.
+  // General errors without a code.
   GENERAL_ERROR: row(400, 0, '400: Bad Request'),
   UNAUTHORIZED: row(401, 0, '401: Unauthorized'),
   FORBIDDEN: row(403, 0, '403: Forbidden'),
@@ -28,7 +29,7 @@ export const ERRORS = {
   INTERNAL_ERROR: row(500, 0, '500: Internal Server Error'),
   NOT_BUILT: row(404, 0, '404: Not Found'),
   SERVICE_UNAVAILABLE: row(503, 0, '503: Service Unavailable'),
-  // 10xxx: what is named does not exist, or not for the caller.
+  // 10xxx: the named resource does not exist, or the caller cannot see it.
   UNKNOWN_ACCOUNT: row(404, 10001, 'Unknown Account'),
   UNKNOWN_APPLICATION: row(404, 10002, 'Unknown Application'),
   UNKNOWN_CHANNEL: row(404, 10003, 'Unknown Channel'),
@@ -76,7 +77,7 @@ export const ERRORS = {
   UNKNOWN_SOUND: row(404, 10097, 'Unknown Sound'),
   UNKNOWN_INVITE_TARGET_USERS_JOB: row(404, 10124, 'Unknown Invite Target Users Job'),
   UNKNOWN_INVITE_TARGET_USERS: row(404, 10129, 'Unknown Invite Target Users'),
-  // 20xxx: not for this kind of caller, or not this fast.
+  // 20xxx: the kind of caller is wrong, or its requests come too fast.
   BOTS_CANNOT_USE_THIS_ENDPOINT: row(403, 20001, 'Bots cannot use this endpoint'),
   ONLY_BOTS_CAN_USE_THIS_ENDPOINT: row(403, 20002, 'Only bots can use this endpoint'),
   EXPLICIT_CONTENT_CANNOT_BE_SENT: row(
@@ -115,7 +116,7 @@ export const ERRORS = {
     'Your Stage topic, server name, server description, or channel names contain words that are not allowed',
   ),
   GUILD_PREMIUM_LEVEL_TOO_LOW: row(403, 20035, 'Guild premium subscription level too low'),
-  // 30xxx: a bound is reached.
+  // 30xxx: a limit is reached.
   MAXIMUM_GUILDS: row(400, 30001, 'Maximum number of guilds reached (100)'),
   MAXIMUM_FRIENDS: row(400, 30002, 'Maximum number of friends reached (1000)'),
   MAXIMUM_PINS: row(400, 30003, 'Maximum number of pins reached for the channel (250)'),
@@ -178,7 +179,7 @@ export const ERRORS = {
   MAXIMUM_GUILD_WEBHOOKS: row(400, 30058, 'Maximum number of webhooks per guild reached (1000)'),
   MAXIMUM_OVERWRITES: row(400, 30060, 'Maximum number of channel permission overwrites reached (1000)'),
   CHANNELS_TOO_LARGE: row(400, 30061, 'The channels for this guild are too large'),
-  // 40xxx: the account, the request as a whole, or a state stands in the way.
+  // 40xxx: the account, the request as a whole, or a state prevents it.
   UNAUTHORIZED_TOKEN: row(401, 40001, 'Unauthorized. Provide a valid token and try again'),
   VERIFY_YOUR_ACCOUNT: row(403, 40002, 'You need to verify your account in order to perform this action'),
   OPENING_DIRECT_MESSAGES_TOO_FAST: row(429, 40003, 'You are opening direct messages too fast'),
@@ -207,7 +208,7 @@ export const ERRORS = {
   ENTITLEMENT_ALREADY_GRANTED: row(400, 40074, 'An entitlement has already been granted for this resource'),
   MAXIMUM_FOLLOW_UPS: row(400, 40094, 'This interaction has hit the maximum number of follow up messages'),
   BLOCKED_AT_THE_EDGE: row(403, 40333, 'internal network error'),
-  // 50xxx: the request cannot be done like this.
+  // 50xxx: the request is not possible in this form.
   MISSING_ACCESS: row(403, 50001, 'Missing Access'),
   INVALID_ACCOUNT_TYPE: row(403, 50002, 'Invalid account type'),
   CANNOT_EXECUTE_ON_DM: row(400, 50003, 'Cannot execute action on a DM channel'),
@@ -315,7 +316,7 @@ export const ERRORS = {
   CANNOT_UNMERGE_PROVISIONAL: row(400, 50229, 'Cannot unmerge a provisional account'),
   NO_MUTUAL_GUILDS: row(403, 50278, 'Cannot send messages to this user due to having no mutual guilds'),
   CANNOT_SEND_STICKER: row(403, 50600, 'You do not have permission to send this sticker.'),
-  // 60xxx and up: single subjects.
+  // 60xxx and above: single features.
   TWO_FACTOR_REQUIRED: row(401, 60003, 'Two factor is required for this operation'),
   INVALID_TWO_FACTOR_CODE: row(400, 60008, 'Invalid two-factor code'),
   INVALID_TWO_FACTOR_TICKET: row(400, 60010, 'Invalid two-factor auth ticket'),
@@ -409,7 +410,7 @@ export const ERRORS = {
   INVALID_OIDC_TOKEN: row(400, 530020, 'The ID token is invalid'),
   IDENTITY_ALREADY_LINKED: row(400, 530023, 'The user already has an identity for this application'),
   ID_TOKEN_WITHOUT_KEY_ID: row(400, 530027, 'The ID token does not name its key'),
-  // Ours, outside the platform's ranges: lobbies beyond the platform, and matchmaking.
+  // Our own codes outside the platform's ranges: lobbies beyond the platform, and matchmaking.
   LOBBY_LOCKED: row(403, 900001, 'This lobby is locked'),
   LOBBY_NOT_INVITED: row(403, 900002, 'This lobby is open to invited users only'),
   LOBBY_WRONG_PASSWORD: row(403, 900003, 'The password of this lobby is another one'),

@@ -1,13 +1,13 @@
-/** Why a link did not bring an answer. */
+/** Why a call over a link got no reply. */
 export type LinkFaultKind =
-  /** It was not sent, or refused before it was begun: it may be sent again, anywhere. */
+  /** The call was not sent, or was rejected before it began: it may be sent again anywhere. */
   | 'unreachable'
   | 'notOwner'
   | 'overloaded'
-  /** It was sent, and whether it was done is not known: to be sent again only under the same command key. */
+  /** The call was sent and its outcome is unknown: it may be sent again only under the same command key. */
   | 'lost'
   | 'timeout'
-  /** The other side failed; its log says why. */
+  /** The other side failed and logged the reason. */
   | 'failed';
 
 export class LinkFault extends Error {
@@ -20,7 +20,7 @@ export class LinkFault extends Error {
   }
 }
 
-/** Nobody serves this now: answered 503 with Retry-After. */
+/** No shard serves the resource now: answered 503 with Retry-After. */
 export class NotServed extends Error {
   override readonly name = 'NotServed';
   readonly retryAfterSec: number;

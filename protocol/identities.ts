@@ -16,10 +16,10 @@ export const PROVIDER_TYPES = [
   'PLAYSTATION_NETWORK',
   'BOT',
 ] as const;
-/** Who vouches for a player: `provider_type` of an identity. */
+/** The provider that vouches for a player: `provider_type` of an identity. */
 export type ProviderType = (typeof PROVIDER_TYPES)[number];
 
-/** What a game may show for a player (`external_auth_type`), and whose word it is. */
+/** Proof types that a game may present for a player (`external_auth_type`), with the provider of each. */
 const EXTERNAL_AUTH = {
   OIDC: 'OIDC',
   STEAM_SESSION_TICKET: 'STEAM',

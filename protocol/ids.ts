@@ -1,6 +1,6 @@
 /**
- * Branded snowflake ids. On the wire an id is a decimal string of 15 to 21 digits; inside it stays one,
- * so no id ever passes through a lossy number.
+ * Branded snowflake ids. On the wire an id is a decimal string of 15 to 21 digits; the engine keeps it as a string, so
+ * no id passes through a lossy number.
  *
  * @source https://docs.discord.com/developers/reference#snowflakes
  */
@@ -17,25 +17,27 @@ export type AttachmentId = Id<'attachment'>;
 /** Not a snowflake: 32 hexadecimal digits from the server's random source. */
 export type SessionId = Id<'session'>;
 export type AnyId = string;
-/** An id that was just made: it may become the id of anything. */
+/** A newly generated id, which may become the id of anything. */
 export type FreshId = Id<never>;
 
-/** Milliseconds of 2015-01-01T00:00:00Z, the first instant a snowflake can name. */
+/** 2015-01-01T00:00:00Z in milliseconds, the earliest time in a snowflake. */
 export const EPOCH_MS = 1_420_070_400_000;
 
-/** One spelling for each number: ids name actors and count limits as text, and `01` must not be another `1`. */
+/** One spelling per number: ids name actors and count limits as text, and `01` must not be another `1`. */
 const SNOWFLAKE = /^(?:0|[1-9][0-9]{0,19})$/;
 const MAX_SNOWFLAKE = (1n << 63n) - 1n;
 
-/** True for a decimal string without leading zeros that fits a signed 64-bit integer (what the database holds). */
+/**
+ * True for a decimal string without leading zeros that fits a signed 64-bit integer (the column type of the database).
+ */
 export function isSnowflake(value: unknown): value is string {
   return typeof value === 'string' && SNOWFLAKE.test(value) && BigInt(value) <= MAX_SNOWFLAKE;
 }
 
-/** True for a snowflake where a user's is wanted. Whether there is such a user is another question. */
+/** True for a well-formed snowflake, used where a user id is expected. The user may not exist. */
 export const isUserId = (value: unknown): value is UserId => isSnowflake(value);
 
-/** The Unix time in milliseconds at which a snowflake was made. */
+/** The Unix time in milliseconds at which a snowflake was generated. */
 export function snowflakeMs(id: string): number {
   return Number(BigInt(id) >> 22n) + EPOCH_MS;
 }
@@ -43,7 +45,7 @@ export function snowflakeMs(id: string): number {
 /** The snowflake with these bits. */
 export const snowflakeOf = (bits: bigint): FreshId => String(bits) as FreshId;
 
-/** The smallest snowflake of a Unix time in milliseconds; for paging by time. */
+/** The smallest snowflake of a Unix time in milliseconds, for paging by time. */
 export function snowflakeAt(ms: number): FreshId {
   return snowflakeOf(BigInt(Math.max(0, Math.trunc(ms) - EPOCH_MS)) << 22n);
 }
@@ -54,11 +56,11 @@ export function compareIds(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Two users, the older account first: what stands between two people is kept under one order. */
+/** Two users, the older account first: relations of two users are stored under one order. */
 export const userPair = (one: UserId, other: UserId): [UserId, UserId] =>
   compareIds(one, other) <= 0 ? [one, other] : [other, one];
 
-/** The role that every member of a guild has carries the guild's own id. */
+/** The id of the everyone role of a guild equals the id of the guild. */
 export function everyoneRoleOf(guildId: GuildId): RoleId {
   const id: string = guildId;
   return id as RoleId;

@@ -1,4 +1,4 @@
-/** Facts of the wire, for programs that speak it: `import { OP, INTENTS } from 'guildhall/protocol'`. */
+/** Constants and types of the wire protocol: `import { OP, INTENTS } from 'guildhall/protocol'`. */
 export * from './audit.ts';
 export * from './capabilities.ts';
 export * from './channeltypes.ts';

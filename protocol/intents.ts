@@ -1,6 +1,6 @@
 /**
- * Gateway intents: what a bot's session asks to hear. From the 27th bit on they are of OAuth2 sessions only; 17 to
- * 19, 22, 23 and 26 are of users. Which dispatch hangs on which intent stands in `DISPATCH`.
+ * Gateway intents: the dispatches that a bot's session subscribes to. Bits from the 27th on are for OAuth2 sessions
+ * only; 17 to 19, 22, 23 and 26 are for users. `DISPATCH` maps dispatches to intents.
  *
  * @source https://docs.discord.com/developers/events/gateway#list-of-intents and
  * https://docs.discord.food/gateway/using-gateway#list-of-intents
@@ -39,12 +39,12 @@ export const INTENTS = {
 
 export type IntentName = keyof typeof INTENTS;
 
-/** Every known bit; an IDENTIFY with another is closed with 4013. */
+/** Every known bit; an IDENTIFY with another one is closed with 4013. */
 export const ALL_INTENTS: number = Object.values(INTENTS).reduce((all: number, bit) => all | bit, 0);
 
 /**
- * Privileged intents, and the application flags any of which grants it: the approved one, or the LIMITED one that
- * an application switches on by itself while it is small.
+ * Privileged intents, and the application flags any of which grants each: the approved flag, or the LIMITED one that an
+ * application enables by itself while it is small.
  */
 export const PRIVILEGED = [
   { intent: INTENTS.GUILD_PRESENCES, flags: (1 << 12) | (1 << 13) },
@@ -55,14 +55,14 @@ export const PRIVILEGED = [
 /** Application flags that grant all privileged intents. */
 export const ALL_PRIVILEGED_FLAGS: number = (1 << 12) | (1 << 14) | (1 << 18);
 
-/** The privileged intents an application with `applicationFlags` has been granted. */
+/** The privileged intents that an application with `applicationFlags` has been granted. */
 export function grantedIntents(applicationFlags: number): number {
   let granted = 0;
   for (const { intent, flags } of PRIVILEGED) if ((applicationFlags & flags) !== 0) granted |= intent;
   return granted;
 }
 
-/** Those of `intents` that are privileged and not granted: an IDENTIFY with any is closed with 4014. */
+/** The bits of `intents` that are privileged and not granted: an IDENTIFY with any is closed with 4014. */
 export function deniedIntents(intents: number, applicationFlags: number): number {
   let denied = 0;
   for (const { intent, flags } of PRIVILEGED)

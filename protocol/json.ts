@@ -1,11 +1,13 @@
-/** How deep arrays and objects of a request may nest. No schema of the interface goes deeper than twelve. */
+/** Deepest nesting of arrays and objects in a request. No schema of the interface exceeds twelve. */
 export const JSON_DEPTH_MAX = 64;
-/** Opening brackets and commas outside strings: each makes a value, which takes many times the bytes of its text. */
+/**
+ * Most opening brackets and commas outside strings. Each creates a value, which takes many times the bytes of its text.
+ */
 export const JSON_TOKENS_MAX = 20_000;
 
 /** The text is not JSON, or not UTF-8. */
 export class MalformedJson extends Error {}
-/** The text may be JSON, but has more values or nests deeper than is read. */
+/** The text may be JSON, but has more values or nests deeper than allowed. */
 export class OversizedJson extends MalformedJson {}
 
 const BLANK = 0x20;
@@ -20,10 +22,10 @@ const LETTER_C = 0x63;
 const LETTER_D = 0x64;
 const LETTER_F = 0x66;
 const LETTER_U = 0x75;
-/** The bit that makes a capital small. */
+/** The bit that turns an upper-case letter into lower case. */
 const LOWER_CASE = 0x20;
 
-/** What a byte outside strings begins. Whitespace, colons and anything else begin nothing that counts. */
+/** The token that a byte begins outside strings. Whitespace, colons and all other bytes begin no counted token. */
 const KIND = { string: 1, number: 2, comma: 3, open: 4, close: 5, literal: 6 } as const;
 const KINDS = new Uint8Array(256);
 KINDS.fill(KIND.number, ZERO, NINE + 1);
@@ -36,49 +38,51 @@ for (const [characters, kind] of [
   ['tnf', KIND.literal],
 ] as const)
   for (const character of characters) KINDS[character.charCodeAt(0)] = kind;
-/** `true` and `null`; the last letter of `false` begins nothing that counts. */
+/** `true` and `null`; the last letter of `false` begins no counted token. */
 const LITERAL_BYTES_MIN = 4;
 const DIGIT = new Uint8Array(256);
 DIGIT.fill(1, ZERO, NINE + 1);
-/** What a number is made of. */
+/** Characters of a number. */
 const NUMERIC = DIGIT.slice();
 for (const character of '+-.eE') NUMERIC[character.charCodeAt(0)] = 1;
 const HEX = new Uint8Array(256);
 for (const character of '0123456789abcdefABCDEF') HEX[character.charCodeAt(0)] = 1;
 
-/** What a run of plain characters in a string ends at. */
+/** Bytes that end a run of plain characters in a string. */
 const ENDS = new Uint8Array(256);
 ENDS[QUOTE] = ENDS[BACKSLASH] = 1;
 
-/** 2^53 has this many digits, 2^64 the other. */
+/** Number of digits of 2^53 and of 2^64. */
 const BIG_DIGITS_MIN = 16;
 const BIG_DIGITS_MAX = 20;
-/** Half of a surrogate pair, the second: no string of a client begins with it, because U+FFFD takes its place. */
+/**
+ * A low surrogate, which marks a replaced string: no string of a client begins with one, because U+FFFD replaces it.
+ */
 const MARK = 0xdc00;
 const INDEX_DIGITS = 5;
-/** No double needs as many digits, and no client writes them. */
+/** Most bytes of a number; no double needs as many digits, and no client writes them. */
 const NUMBER_BYTES_MAX = 1024;
-/** Bytes of a string that are looked at one by one before the native search is asked for its end. */
+/** Bytes of a string that are examined one by one before the native search looks for its end. */
 const NATIVE_SEARCH_FROM = 64;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const words = new Uint32Array(2);
 const long = new BigUint64Array(words.buffer);
-/** On a machine that stores the high word first, words change places. */
+/** On a big-endian machine the two words change places. */
 const LOW = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? 0 : 1;
 const WORD = 2 ** 32;
 
 /**
- * One pass over the bytes before anything is built: counts values and depth, and writes over what `JSON.parse` would
- * get wrong, in a copy and without moving a byte. An integer beyond 2^53 becomes a marked string of the same length
- * with its index in `bigs`; the escape of a lone surrogate becomes that of U+FFFD. Grammar is left to `JSON.parse`:
- * what is no JSON before is none after.
+ * One pass over the bytes before any value is built: counts values and depth, and overwrites, in a copy and without
+ * moving a byte, what `JSON.parse` would get wrong. An integer beyond 2^53 becomes a marked string of the same length
+ * with its index in `bigs`; the escape of a lone surrogate becomes the escape of U+FFFD. `JSON.parse` still checks the
+ * grammar: text that was invalid stays invalid.
  */
 class Scan {
   readonly bigs: bigint[] = [];
   readonly #bytes: Uint8Array;
   #copy: Uint8Array | null = null;
-  /** The next backslash from where it was last looked for. */
+  /** Position of the next backslash when it was last searched. */
   #backslashAt = -1;
 
   constructor(bytes: Uint8Array) {
@@ -95,7 +99,7 @@ class Scan {
       if (kind === 0) at = afterBlanks(bytes, at + 1);
       else if (kind === KIND.string) at = this.#string(at + 1);
       else if (kind === KIND.number) at = this.#number(at);
-      // Where its letters are others, there is no JSON, whatever follows.
+      // A misspelt literal is invalid JSON whatever follows it.
       else if (kind === KIND.literal) at += LITERAL_BYTES_MIN;
       else {
         at += 1;
@@ -109,7 +113,7 @@ class Scan {
     return this.#copy ?? bytes;
   }
 
-  /** Where the string that begins at `at`, after its quote, is over. */
+  /** The end of the string whose opening quote is before `at`. */
   #string(at: number): number {
     const bytes = this.#bytes;
     const { length } = bytes;
@@ -129,7 +133,7 @@ class Scan {
     return length;
   }
 
-  /** The next quote or backslash. */
+  /** Position of the next quote or backslash. */
   #stop(at: number): number {
     const bytes = this.#bytes;
     const { length } = bytes;
@@ -141,13 +145,13 @@ class Scan {
     return Math.min(quoteAt < 0 ? length : quoteAt, this.#backslashAt);
   }
 
-  /** Steps over the escapes of a pair, or puts U+FFFD in place of a half without the other. */
+  /** Skips the escapes of a surrogate pair, or replaces a lone half by U+FFFD. */
   #surrogate(at: number): number {
     const bytes = this.#bytes;
     if (isHigh(bytes[at + 3] as number) && isEscape(bytes, at + 6) && isSurrogate(bytes, at + 6)) {
       if (!isHigh(bytes[at + 9] as number)) return at + 12;
     }
-    // What is no escape must not become one.
+    // An invalid escape must not become a valid one.
     if (HEX[bytes[at + 3] ?? 0] !== 1 || HEX[bytes[at + 4] ?? 0] !== 1 || HEX[bytes[at + 5] ?? 0] !== 1)
       return at + 2;
     const out = this.#writable();
@@ -156,7 +160,7 @@ class Scan {
     return at + 6;
   }
 
-  /** Where the number that begins at `from` is over. */
+  /** The end of the number that begins at `from`. */
   #number(from: number): number {
     const bytes = this.#bytes;
     const { length } = bytes;
@@ -188,7 +192,7 @@ class Scan {
     out[from + 3] = LETTER_D;
     out[from + 4] = LETTER_C;
     out[from + 5] = out[from + 6] = ZERO;
-    // The digits between the mark and the index stay, and say nothing.
+    // The digits between the mark and the index stay and have no meaning.
     let index = this.bigs.push(from === digitsAt ? value : -value) - 1;
     for (let at = end - 2; at > end - 2 - INDEX_DIGITS; at -= 1) {
       const rest = (index / 10) | 0;
@@ -198,20 +202,20 @@ class Scan {
   }
 
   #writable(): Uint8Array {
-    // Not `slice`, which of a Buffer is no copy.
+    // Not `slice`, which does not copy a Buffer.
     this.#copy ??= new Uint8Array(this.#bytes);
     return this.#copy;
   }
 }
 
-/** Where whitespace that reaches to `at` is over; control characters are for `JSON.parse` to refuse. */
+/** The end of the whitespace that reaches to `at`; `JSON.parse` rejects control characters. */
 function afterBlanks(bytes: Uint8Array, at: number): number {
   const { length } = bytes;
   while (at < length && (bytes[at] as number) <= BLANK) at += 1;
   return at;
 }
 
-/** Where the number that reaches to `at` is over, or `last` when it is longer. */
+/** The end of the number that reaches to `at`, or `last` when the number is longer. */
 function afterNumber(bytes: Uint8Array, at: number, last: number): number {
   while (at < last && NUMERIC[bytes[at] as number] === 1) at += 1;
   return at;
@@ -224,10 +228,10 @@ const isEscape = (bytes: Uint8Array, at: number): boolean =>
 const isSurrogate = (bytes: Uint8Array, at: number): boolean =>
   ((bytes[at + 2] as number) | LOWER_CASE) === LETTER_D && (bytes[at + 3] as number) >= EIGHT;
 
-/** By its third digit: 8 to b are the first halves, c to f the second. */
+/** The third digit tells the halves apart: 8 to b for the high, c to f for the low one. */
 const isHigh = (digit: number): boolean => (digit | LOWER_CASE) < LETTER_C;
 
-/** The integer of 16 to 20 digits; null when a double holds it exactly, or 64 bits do not. */
+/** The integer of 16 to 20 digits. Null when a double holds it exactly, or when it exceeds 64 bits. */
 function integerOf(bytes: Uint8Array, from: number, end: number): bigint | null {
   let upper = 0;
   let lower = 0;
@@ -248,17 +252,17 @@ function integerOf(bytes: Uint8Array, from: number, end: number): bigint | null 
   return long[0] as bigint;
 }
 
-/** A colon follows, before which JSON has no number. */
+/** Whether a colon follows; JSON does not allow a number there. */
 const isKey = (bytes: Uint8Array, end: number): boolean => bytes[afterBlanks(bytes, end)] === COLON;
 
 /**
- * Whether the text of a number that `parseJson` read has the digits that the client sent. An integer beyond 64 bits is
- * the nearest double, of which the last digits are made up.
+ * Whether the text of a number that `parseJson` returned has the digits that the client sent. An integer beyond 64 bits
+ * is the nearest double, whose last digits are made up.
  */
 export const keepsDigits = (value: number): boolean =>
   Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
 
-/** A value for what reads no bigints: they are decimal strings, which lose no digit and which JSON can carry. */
+/** Replaces bigints by decimal strings, which lose no digit and which JSON can represent. */
 export function withoutBigints(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;
@@ -271,12 +275,12 @@ function parsed(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch {
-    // Both throw for nothing but the bytes they were given.
+    // Both throw only for invalid input bytes.
     throw new MalformedJson('The text is not valid JSON in UTF-8.');
   }
 }
 
-/** The index that a marked string holds in its last digits. */
+/** The index in the last digits of a marked string. */
 function indexOf(marked: string): number {
   let index = 0;
   for (let at = marked.length - INDEX_DIGITS; at < marked.length; at++)
@@ -284,7 +288,7 @@ function indexOf(marked: string): number {
   return index;
 }
 
-/** `value`, or the integer whose mark it is. Nests no deeper than the scan allowed. */
+/** `value` with marked strings replaced by their integers. Nests no deeper than the scan allowed. */
 function restored(value: unknown, bigs: readonly bigint[]): unknown {
   if (typeof value === 'string') return value.charCodeAt(0) === MARK ? bigs[indexOf(value)] : value;
   if (typeof value !== 'object' || value === null) return value;
@@ -297,7 +301,7 @@ function restored(value: unknown, bigs: readonly bigint[]): unknown {
     const was = record[key];
     const is = restored(was, bigs);
     if (is === was) continue;
-    // To assign `__proto__` would not change the key of that name.
+    // Assigning `__proto__` would not create a key of that name.
     if (key === '__proto__') Object.defineProperty(record, key, { value: is });
     else record[key] = is;
   }
@@ -305,12 +309,14 @@ function restored(value: unknown, bigs: readonly bigint[]): unknown {
 }
 
 /**
- * Reads a JSON text of a client as `JSON.parse` does, with three differences: integers beyond ±(2^53 - 1) that fit 64
- * bits are bigints, so that ids keep all their digits; a lone surrogate, which only an escape can bring, is U+FFFD, so
- * that every string is well-formed; depth and number of values are bounded before anything is built. An integer beyond
- * 64 bits stays the nearest double, which no schema takes for an id.
+ * Parses a JSON text of a client like `JSON.parse`, with three differences: integers beyond ±(2^53 - 1) that fit 64
+ * bits are bigints, so that ids keep all their digits; a lone surrogate, which only an escape can produce, is U+FFFD,
+ * so that every string is well-formed; depth and number of values are bounded before anything is built. An integer
+ * beyond 64 bits stays the nearest double, which no schema accepts as an id.
  *
  * Cost: one pass over the bytes besides decoding and `JSON.parse`, and one over the values when there is a bigint.
+ *
+ * @throws MalformedJson, or its subclass OversizedJson
  *
  * @throws MalformedJson, and of its kind OversizedJson
  */

@@ -1,6 +1,6 @@
 /**
- * Every bound of the wire, once. Keys are the facts' own: subject first, then the unit and `_max`, `_min` or
- * `_default`. Lengths of text are in UTF-16 code units as clients count them unless the key says bytes.
+ * All limits of the wire. Keys name the subject first, then the unit and `_max`, `_min` or `_default`. Lengths of text
+ * are in UTF-16 code units, as clients count them, unless the key says bytes.
  *
  * @source https://docs.discord.com/developers/reference and the page of each resource beside it; bounds marked "ours"
  * are this server's
@@ -9,7 +9,7 @@ export const LIMITS = {
   // Messages.
   content_chars_max: 2_000,
   nonce_chars_max: 25,
-  /** How long a nonce is remembered for `enforce_nonce`. The platform says "a few minutes"; this is ours. */
+  /** How long a nonce is kept for `enforce_nonce`. The platform says "a few minutes"; this value is ours. */
   nonce_ms: 180_000,
   /** Ours. */
   nonces_per_guild_max: 10_000,
@@ -60,7 +60,7 @@ export const LIMITS = {
   poll_duration_hours_default: 24,
   waveform_samples_max: 256,
   typing_ms: 10_000,
-  /** Ours: events that wait to be sent to one application; older ones are dropped. A few more may stand for a moment. */
+  /** Ours: events queued for one application; older ones are dropped. The queue may exceed the bound briefly. */
   webhook_events_waiting_max: 10_000,
   // Channels.
   channel_name_chars_min: 1,
@@ -87,7 +87,7 @@ export const LIMITS = {
   thread_member_count_max: 50,
   active_threads_per_guild_max: 1_000,
   voice_status_chars_max: 500,
-  /** Ours, as people know it: the platform publishes none. */
+  /** Ours, as observed by users: the platform publishes none. */
   stream_viewers_max: 50,
   stage_topic_chars_max: 120,
   webhooks_per_channel_max: 15,
@@ -111,7 +111,7 @@ export const LIMITS = {
   guilds_per_user_max: 100,
   guilds_page_max: 200,
   guilds_page_default: 200,
-  /** Bots are not held to the number of guilds of a user. Ours. */
+  /** The limit of guilds per user does not apply to bots. Ours. */
   guilds_per_bot_max: 2_500,
   members_per_guild_max: 500_000,
   roles_per_guild_max: 250,
@@ -152,7 +152,7 @@ export const LIMITS = {
   application_tag_chars_max: 20,
   // Lobbies.
   lobby_members_max: 1_000,
-  /** Of one application. The platform's guide says 100, its library 200. */
+  /** Per application. The platform's guide says 100, its library 200. */
   lobbies_per_user_max: 100,
   /** Members that one request may name. */
   lobby_members_per_request_max: 25,
@@ -199,9 +199,9 @@ export const LIMITS = {
   member_query_results_max: 100,
   member_request_ids_max: 100,
   member_request_nonce_bytes_max: 32,
-  /** One request for the whole list per guild and bot in this time. */
+  /** Least time between two requests of a bot for the whole member list of a guild. */
   member_request_ms: 30_000,
-  /** Above it GUILD_CREATE carries only the session's own member and those in voice. */
+  /** Above this size GUILD_CREATE contains only the session's own member and members in voice. */
   guild_create_members_max: 75_000,
   /** Ours. */
   activities_per_presence_max: 10,
@@ -212,14 +212,14 @@ export const LIMITS = {
   invalid_requests_ms: 600_000,
   // Inside a guild's actor; all ours.
   guild_backlog_max: 1_000,
-  /** Recipient slots of remembered audiences (8 bytes each), counted as if no two audiences shared a list. */
+  /** Recipient slots in cached audiences (8 bytes each), counted as if no two audiences shared a list. */
   audience_slots_max: 8_000_000,
   slowmode_entries_max: 10_000,
 } as const satisfies Record<string, number>;
 
 export type LimitName = keyof typeof LIMITS;
 
-/** Values some fields are limited to. */
+/** Allowed values of fields with a fixed choice. */
 export const CHOICES = {
   auto_archive_minutes: [60, 1_440, 4_320, 10_080],
   afk_timeout_sec: [60, 300, 900, 1_800, 3_600],

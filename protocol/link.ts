@@ -22,7 +22,9 @@ import {
   whole,
 } from './linkschema.ts';
 
-/** Who runs a method: the owner shard of an aggregate or of another name, the shard that is called, or all others. */
+/**
+ * The shard that runs a method: the owner shard of an aggregate or of another name, the called shard, or all others.
+ */
 type RunBy =
   | 'guild'
   | 'channel'
@@ -35,8 +37,8 @@ type RunBy =
   | 'all shards';
 
 /**
- * Whether a call is sent again when its fate is unknown. `once`: no, the caller gets a fault. `repeatable`: yes, as two
- * runs have the effect of one. `keyed`: yes, with a command key, by which the aggregate runs it once.
+ * Whether a call with an unknown outcome is sent again. `once`: no, the caller gets a fault. `repeatable`: yes, two
+ * runs have the effect of one. `keyed`: yes, with a command key by which the aggregate runs it once.
  */
 type Repeat = 'once' | 'repeatable' | 'keyed';
 
@@ -46,11 +48,11 @@ export interface Method {
   readonly by: RunBy;
   readonly repeat: Repeat;
   readonly args: readonly Schema<unknown>[];
-  /** Nothing for a method that is told: no answer is sent. */
+  /** `nothing` for a notification, which gets no reply. */
   readonly reply: Schema<unknown>;
   /** The version of the link that added the method; see `LINK_VERSIONS`. */
   readonly since: number;
-  /** An owner whose lease is not safe may answer too, and must then refuse to change anything. */
+  /** An owner without a safe lease may run it too, and must then refuse every change. */
   readonly reads: boolean;
 }
 
@@ -69,19 +71,19 @@ const owned =
     { since = 1, reads = false }: Extra = {},
   ) => ({ kind: 'ask' as const, by, repeat, args, reply: answer, since, reads });
 
-/** Asks the owner. */
+/** A call to the owner that is not repeated. */
 const once = owned('once');
 const repeatable = owned('repeatable');
 const keyed = owned('keyed');
 
-/** Tells the owner: in the order of the caller, without an answer; a broken link may lose it. */
+/** A notification of the owner: in the order of the caller and without a reply; a broken link may lose it. */
 const tells = <B extends Exclude<RunBy, 'shard' | 'all shards'>, const A extends Schemas>(
   by: B,
   args: A,
   since = 1,
 ) => ({ kind: 'tell' as const, by, repeat: 'once' as const, args, reply: nothing, since, reads: false });
 
-/** Asks the shard that is called; the caller decides whether to ask again. */
+/** A call to a given shard; the caller decides whether to repeat it. */
 const asksShard = <const A extends Schemas, V>(args: A, answer: Schema<V>, since = 1) => ({
   ...{ kind: 'ask' as const, by: 'shard' as const, repeat: 'once' as const },
   ...{ args, reply: answer, since, reads: false },
@@ -90,7 +92,7 @@ const tellsShard = <const A extends Schemas>(args: A, since = 1) => ({
   ...{ kind: 'tell' as const, by: 'shard' as const, repeat: 'once' as const },
   ...{ args, reply: nothing, since, reads: false },
 });
-/** Tells every other shard. */
+/** A notification of every other shard. */
 const tellsAll = <const A extends Schemas>(args: A, since = 1) => ({
   ...{ kind: 'tell' as const, by: 'all shards' as const, repeat: 'once' as const },
   ...{ args, reply: nothing, since, reads: false },
@@ -101,27 +103,28 @@ const channelId = id<ChannelId>('channel');
 const lobbyId = id<ChannelId>('lobby');
 const userId = id<UserId>('user');
 const applicationId = id<ApplicationId>('application');
-/** Who calls, and which permissions the call requires. */
+/** The caller and the permissions that the call requires. */
 const authority = object;
 /** A command of an aggregate: its type, input and authority. */
 const command = [text, object, authority] as const;
-/** A session of another shard, as its home names it. */
+/** A session of another shard, as its host describes it. */
 const session = object;
-/** How the subscription of a session has ended. */
+/** Result of a session's subscription. */
 const subscribed = oneOf('member', 'gone', 'tooOld');
-/** The number of a connection period between two shards; what belongs to an earlier one is ignored. */
+/** Number of a connection period between two shards; messages of an earlier period are ignored. */
 const period = whole;
 const shardState = oneOf('joining', 'serving', 'suspended', 'draining', 'left');
 /** Counts by name. */
 const countByName = record(whole);
-/** What attempts to sign in are counted by. */
+/** Counters for sign-in attempts. */
 const attemptKind = oneOf('login', 'everywhere', 'factor', 'address');
-/** States by owner and subject, each with what it is now. */
+/** Current states by owner and subject. */
 const states = list(tuple(id('owner'), anything));
 
 /**
- * Every method between shards. Callers, receivers, the check of what arrives and the golden packets are made from this
- * table. Within a version of the link, methods and optional arguments may be added; anything else needs a new version.
+ * Every method between shards. Callers, receivers, the validation of incoming calls and the golden packets are made
+ * from this table. Within a version of the link, methods and optional arguments may be added; any other change needs a
+ * new version.
  */
 export const LINK = {
   // Guilds, private channels and users.
@@ -273,15 +276,15 @@ export const LINK = {
   'streams.ask': tells('name', [text, object, object]),
 } as const;
 
-/** The catalogue as a type. */
+/** The type of the catalogue. */
 export type Rows = typeof LINK;
 export type LinkMethod = keyof Rows;
 type MethodsWhere<Row> = { [M in LinkMethod]: Rows[M] extends Row ? M : never }[LinkMethod];
 type OfShards = 'shard' | 'all shards';
 
-/** Methods that the owner of a key answers. */
+/** Calls that the owner of a key answers. */
 export type OwnerAsk = Exclude<MethodsWhere<{ kind: 'ask' }>, MethodsWhere<{ by: OfShards }>>;
-/** Methods that the owner of a key is told. */
+/** Notifications to the owner of a key. */
 export type OwnerTell = Exclude<MethodsWhere<{ kind: 'tell' }>, MethodsWhere<{ by: OfShards }>>;
 export type ShardAsk = MethodsWhere<{ kind: 'ask'; by: 'shard' }>;
 export type ShardTell = MethodsWhere<{ kind: 'tell'; by: 'shard' }>;
@@ -294,7 +297,9 @@ export type ReplyOf<M extends LinkMethod> = ValueOf<Rows[M]['reply']>;
 export type Catalogue = ReadonlyMap<string, Method>;
 export const CATALOGUE: Catalogue = new Map(Object.entries(LINK));
 
-/** What is wrong with the arguments of a call from another shard; null when nothing is. Extra arguments are ignored. */
+/**
+ * What is wrong with the arguments of a call from another shard; null when they are valid. Extra arguments are ignored.
+ */
 export function malformedArgs(
   name: string,
   { args: schemas }: Method,
@@ -306,12 +311,12 @@ export function malformedArgs(
     : `Malformed call of ${name}: argument ${at + 1} must be ${schemas[at]?.name}, got ${kindOf(args[at])}.`;
 }
 
-/** What is wrong with a reply of another shard; null when nothing is. */
+/** What is wrong with a reply of another shard; null when it is valid. */
 export function malformedReply(name: string, { reply: schema }: Method, value: unknown): string | null {
   return schema.accepts(value)
     ? null
     : `Malformed reply of ${name}: expected ${schema.name}, got ${kindOf(value)}.`;
 }
 
-/** Names a value's type, never its content, which may be secret. */
+/** The type of a value for error messages, never its content, which may be secret. */
 const kindOf = (value: unknown): string => (value === null ? 'null' : typeof value);

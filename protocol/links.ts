@@ -11,23 +11,29 @@ type ReadLink =
   | { readonly ok: false; readonly problem: LinkProblem };
 
 const SCHEME = /^([a-z][a-z0-9+.-]*):/i;
-/** Its groups: scheme with authority, authority alone, and the rest. */
+/** Groups: scheme with authority, authority alone, and the rest. */
 const WEB = /^(https?:\/\/([^/?#]+))(.*)$/i;
-/** Spaces, and what RFC 3986 leaves out of URIs. URL parsers drop, escape or reinterpret these, each its own way. */
+/**
+ * Spaces and characters that RFC 3986 excludes from URIs. URL parsers drop, escape or reinterpret them inconsistently.
+ */
 const NOT_IN_URI = /[\s\p{White_Space}"<>\\^`{|}]/u;
 const NOT_ASCII = /[^\x21-\x7e]/;
 const PORT = /:\d*$/;
 const LABELS = /^[^.]+(?:\.[^.]+)*\.?$/;
-/** Browsers leave these unescaped when an address is copied. The first number sign begins the fragment. */
+/** Characters that browsers leave unescaped when an address is copied. The first number sign begins the fragment. */
 const UNESCAPED = /%(?![0-9a-f]{2})|[[\]#]/gi;
 
 const invalid = { code: 'URL_TYPE_INVALID_URL', message: 'Not a well formed URL.' } as const;
 
 /**
- * Reads a URL that clients show as a link, load as an image, or that this server calls: http or https only, so that it
- * can neither run a script nor read a local file, and without what two URL parsers read as two addresses. What browsers
- * leave unescaped (letters beyond ASCII, brackets in queries) is escaped, so that the result is a URI. A URI stays as it
- * was sent. Cost: linear.
+ * Parses a URL that clients show as a link, load as an image, or that this server calls. Only http and https are
+ * accepted, so that it can neither run a script nor read a local file, and nothing that two URL parsers would read as
+ * two addresses. Characters that browsers leave unescaped (letters beyond ASCII, brackets in queries) are escaped, so
+ * that the result is a URI. A URI is returned as it was sent. Cost: linear.
+ *
+ * @param max     Characters, of the URL as sent and as stored.
+ * @param schemes Schemes that the error message names.
+ * @source RFC 3986, section 2 and appendix A; WHATWG URL, "Host parsing"
  *
  * @param max     Characters, of the URL as it was sent and as it is kept.
  * @param schemes Schemes that the error message names.
@@ -38,7 +44,7 @@ export function readLink(
   max: number,
   schemes: readonly string[] = ['http', 'https'],
 ): ReadLink {
-  // A code point takes at most two units here, and at least one character of the URI.
+  // A code point takes at most two UTF-16 units here, and at least one character of the URI.
   if (text.length > max * 2 || [...text].length > max) return tooLong(max);
   const scheme = SCHEME.exec(text)?.[1];
   if (scheme && !/^https?$/i.test(scheme)) return { ok: false, problem: wrongScheme(scheme, schemes) };
@@ -47,7 +53,7 @@ export function readLink(
   return url.length > max ? tooLong(max) : { ok: true, url };
 }
 
-/** The URL as a URI; null when it is none that every parser reads alike. */
+/** The URL as a URI; null when parsers would read it differently. */
 function uriOf(text: string): string | null {
   if (NOT_IN_URI.test(text) || hasHiddenCharacters(text)) return null;
   const authority = WEB.exec(text)?.[2];
@@ -60,7 +66,7 @@ function uriOf(text: string): string | null {
   return origin + rest.replace(UNESCAPED, (one, at) => (at === fragmentAt ? one : encodeURIComponent(one)));
 }
 
-/** Not by `URL.canParse`: once V8 has optimised it, that of Node 20 refuses hosts with letters of Latin-1. */
+/** Not `URL.canParse`: once V8 has optimised it, the one of Node 20 rejects hosts with letters of Latin-1. */
 function parsed(text: string): URL | null {
   try {
     return new URL(text);
@@ -74,7 +80,7 @@ const tooLong = (max: number): ReadLink => ({
   problem: { code: 'BASE_TYPE_MAX_LENGTH', message: `Must be ${max} or fewer in length.` },
 });
 
-/** The 50035 leaf for a URL whose scheme is not allowed there. */
+/** The 50035 leaf for a URL whose scheme is not allowed. */
 export const wrongScheme = (scheme: string, schemes: readonly string[]): LinkProblem => ({
   code: 'URL_TYPE_INVALID_SCHEME',
   message: `Scheme "${scheme.slice(0, 32)}" must be one of (${schemes.map((one) => `'${one}'`).join(', ')}).`,

@@ -1,6 +1,6 @@
 import { isSnowflake } from './ids.ts';
 
-/** What one argument or reply of a link method looks like. Fields that a schema does not name are ignored. */
+/** The schema of one argument or reply of a link method. Fields that it does not name are ignored. */
 export interface Schema<T> {
   /** As the catalogue and errors print it, such as `list(user id)`. */
   readonly name: string;
@@ -20,7 +20,7 @@ const schema = <T>(name: string, example: unknown, accepts: (value: unknown) => 
 
 const EXAMPLE_ID = '1390000000000000001';
 
-/** A snowflake. @param kind Of what it is the id; `T` is the branded type. */
+/** A snowflake. @param kind The kind of id; `T` is its branded type. */
 export const id = <T extends string>(kind: string): Schema<T> =>
   schema<T>(`${kind} id`, EXAMPLE_ID, isSnowflake);
 
@@ -37,15 +37,15 @@ export const bytes: Schema<Uint8Array> = schema(
 );
 // biome-ignore lint/suspicious/noConfusingVoidType: functions without a reply return void.
 type Nothing = void | null | undefined;
-/** No value: the reply only says that the method has ended. */
+/** No value: the reply only reports that the method has ended. */
 export const nothing: Schema<Nothing> = schema<Nothing>(
   'nothing',
   null,
   (value) => value === null || value === undefined,
 );
 /**
- * An object that the module of the method defines and reads, such as a command's input: plain data, a Map, a Set or one
- * of the classes that the codec carries. Its fields are not checked here.
+ * An object that the module of the method defines and reads, such as the input of a command: plain data, a Map, a Set
+ * or a class that the codec carries. Its fields are not checked here.
  */
 export const object: Schema<object> = schema(
   'object',
@@ -76,7 +76,7 @@ export const list = <T>(inner: Schema<T>): Schema<readonly T[]> =>
     (value) => Array.isArray(value) && value.every((each) => inner.accepts(each)),
   );
 
-/** A list with one schema for each place. */
+/** A list with one schema per position. */
 export const tuple = <const S extends readonly Schema<unknown>[]>(...inner: S): Schema<ValuesOf<S>> =>
   schema<ValuesOf<S>>(
     `(${inner.map(({ name }) => name).join(', ')})`,
@@ -100,7 +100,7 @@ export const fields = <const S extends Readonly<Record<string, Schema<unknown>>>
   );
 };
 
-/** An object whose keys are names that only run time knows, such as kinds of actors. */
+/** An object whose keys are known only at run time, such as kinds of actors. */
 export const record = <T>(inner: Schema<T>): Schema<Readonly<Record<string, T>>> =>
   schema<Readonly<Record<string, T>>>(
     `record(${inner.name})`,
@@ -108,10 +108,10 @@ export const record = <T>(inner: Schema<T>): Schema<Readonly<Record<string, T>>>
     (value) => isObject(value) && Object.values(value).every((each) => inner.accepts(each)),
   );
 
-/** The types of the values that schemas accept, place by place. */
+/** The types of the values that schemas accept, by position. */
 export type ValuesOf<S extends readonly Schema<unknown>[]> = { readonly [I in keyof S]: ValueOf<S[I]> };
 
-/** The answer to a command: its value, or why it is refused. */
+/** The reply to a command: its value, or the refusal. */
 type ReplyValue<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly refusal: object };

@@ -20,9 +20,9 @@ const SHAPING = /[\p{L}\p{M}\p{Extended_Pictographic}]|\p{Emoji_Modifier}/u;
 const HIDDEN = /[\p{Cc}\p{Cs}\u2028\u2029\ufff9-\ufffb]|(?![\u200c\u200d])\p{Default_Ignorable_Code_Point}/u;
 
 /**
- * Whether a name holds characters that no name may hold, because they are not seen or change how the rest is read. What
- * shapes the characters around it is none of them: a joiner in an emoji or between letters that are not ASCII, a selector
- * after an emoji. Cost: linear.
+ * Whether a name contains characters that no name may contain, because they are invisible or change how the rest is
+ * read. Characters that shape their neighbours are allowed: a joiner in an emoji or between letters that are not ASCII,
+ * a selector after an emoji. Cost: linear.
  *
  * @source https://www.unicode.org/reports/tr9/, "Directional Formatting Characters";
  * https://www.unicode.org/reports/tr39/, section 3.1; https://www.unicode.org/reports/tr46/, "CONTEXTJ";
@@ -33,7 +33,10 @@ export function hasHiddenCharacters(name: string): boolean {
   return HIDDEN.test(rest) || hasStrayJoiner(rest);
 }
 
-/** A zero-width joiner or non-joiner that shapes nothing: two names would differ by what is not seen. */
+/**
+ * Whether the text has a zero-width joiner or non-joiner that shapes nothing, by which two names would differ
+ * invisibly.
+ */
 function hasStrayJoiner(text: string): boolean {
   if (!/[\u200c\u200d]/.test(text)) return false;
   const characters = [...text];
@@ -51,8 +54,8 @@ const SHAPED_OR_HIDDEN = new RegExp(`(${REGION_FLAG.source}|${SELECTED.source})|
 const HIDDEN_OR_SHAPING = new RegExp(`${HIDDEN.source}|[\\u200c\\u200d]`, 'gu');
 
 /**
- * The name of a file as it may be shown: without hidden characters, which could make `exe.png` of `gnp.exe`, on one
- * line. Files come with any name, so these are dropped, not refused. A name without them stays as it is.
+ * A file name safe to display: on one line and without hidden characters, which could show `exe.png` for `gnp.exe`.
+ * Files arrive with any name, so these characters are removed, not refused. Other names are returned unchanged.
  *
  * @source https://www.cve.org/CVERecord?id=CVE-2021-42574; https://www.unicode.org/reports/tr9/,
  * "Directional Formatting Characters"
@@ -61,36 +64,38 @@ export function visibleName(name: string): string {
   if (!hasHiddenCharacters(name)) return name;
   const line = name.replace(LINE_BREAKS, ' ');
   const shown = line.replace(SHAPED_OR_HIDDEN, (_, shape?: string) => shape ?? '');
-  // What shaped a character that is gone: stray joiners, and selectors after marks that are hidden themselves.
+  // Removing characters may leave others behind: stray joiners, and selectors after hidden marks.
   return hasHiddenCharacters(shown) ? shown.replace(HIDDEN_OR_SHAPING, '') : shown;
 }
 
 const DIRECTION_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
- * A text without what changes the order in which its characters are shown.
+ * The text without characters that change the order in which it is displayed.
  *
  * @source https://www.unicode.org/reports/tr9/, section 2
  */
 export const withoutDirectionControls = (text: string): string => text.replace(DIRECTION_CONTROLS, '');
 
-/** Drawn as nothing, though Unicode counts them as visible: blanks of braille, of notation and of hieroglyphs. */
+/** Blank although Unicode counts them as visible: blanks of braille, of notation and of hieroglyphs. */
 const BLANK_SYMBOLS = '\\u2800\\ufffc\\u{16fe4}\\u{1d159}\\u{13441}\\u{13442}';
 const NOTHING_SEEN = new RegExp(
   `^[\\s\\p{White_Space}\\p{Cc}\\p{Default_Ignorable_Code_Point}${BLANK_SYMBOLS}]*$`,
   'u',
 );
 
-/** Whether a reader sees nothing of a text: it is empty, or made of spaces, fillers and blank symbols alone. Cost: linear. */
+/**
+ * Whether a text displays nothing: it is empty, or consists of spaces, fillers and blank symbols alone. Cost: linear.
+ */
 export const showsNothing = (text: string): boolean => NOTHING_SEEN.test(text);
 
-/** Why a name cannot be taken, as the leaf of 50035; null when it can. */
+/** The 50035 leaf for an invalid name; null for a valid one. */
 export function nameProblem(name: string): { readonly code: string; readonly message: string } | null {
   if (hasHiddenCharacters(name)) return HIDDEN_CHARACTERS;
   return showsNothing(name) ? BLANK_NAME : null;
 }
 
-/** The leaf of 50035 for a name of which nothing is seen. */
+/** The 50035 leaf for a name that displays nothing. */
 const BLANK_NAME = {
   code: 'NAME_BLANK',
   message: 'Must hold a character that can be seen.',

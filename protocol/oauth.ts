@@ -1,7 +1,7 @@
 import { OAUTH_ERRORS, type OAuthErrorName } from './oautherrors.ts';
 import type { Refusal } from './refusal.ts';
 
-/** A refusal that is told in the RFC's words: `{error, error_description}`. */
+/** A refusal in the format of the RFC: `{error, error_description}`. */
 export const oauthRefusal = (error: OAuthErrorName, description: string): Refusal => ({
   status: OAUTH_ERRORS[error],
   code: 0,
@@ -10,7 +10,7 @@ export const oauthRefusal = (error: OAuthErrorName, description: string): Refusa
 });
 
 /**
- * The one thing said of a refresh token that does not count, whatever the cause.
+ * The only refusal of an invalid refresh token, whatever the cause.
  *
  * @source https://docs.discord.com/developers/discord-social-sdk/development-guides/account-linking-with-discord,
  * "When Refresh Fails"

@@ -1,5 +1,5 @@
 /**
- * Shapes of the wire whose ids say what they name. `discord-api-types` knows every id as a string.
+ * Wire types with branded ids. `discord-api-types` types every id as a string.
  *
  * @source https://docs.discord.com/developers/resources/user, https://docs.discord.com/developers/topics/permissions
  * and https://docs.discord.com/developers/resources/voice

@@ -30,8 +30,8 @@ export const OP = {
 export type Op = (typeof OP)[keyof typeof OP];
 
 /**
- * Opcodes of the platform's own user clients and of OAuth2 sessions: calls, subscriptions, lobbies, streams, metrics.
- * A user's session that sends one of them stays connected, also when this server does not serve it.
+ * Opcodes of the platform's user clients and of OAuth2 sessions: calls, subscriptions, lobbies, streams, metrics. A
+ * user session that sends one stays connected even when this server does not implement it.
  */
 export const USER_OPS: ReadonlySet<number> = new Set([
   ...[OP.VOICE_SERVER_PING, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22],

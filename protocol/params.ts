@@ -1,19 +1,16 @@
 import type { ApplicationId, ChannelId, GuildId, MessageId, RoleId, UserId } from './ids.ts';
 
-/**
- * Whose id each path parameter is. An operation's handler gets its parameters with these types: that they are
- * snowflakes has been checked by then.
- */
+/** The id type of each path parameter. Handlers receive parameters of these types, already validated as snowflakes. */
 interface PathIds {
   readonly application_id: ApplicationId;
   readonly channel_id: ChannelId;
   readonly guild_id: GuildId;
-  /** A lobby is a channel among others. */
+  /** A lobby is a channel. */
   readonly lobby_id: ChannelId;
   readonly message_id: MessageId;
   readonly role_id: RoleId;
   readonly user_id: UserId;
 }
 
-/** The type of a path parameter: an id of its own kind, or text. */
+/** The type of a path parameter: a branded id, or text. */
 export type PathParam<Name extends string> = Name extends keyof PathIds ? PathIds[Name] : string;

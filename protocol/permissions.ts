@@ -1,5 +1,5 @@
 /**
- * Permission bits. On the wire a set of them is a decimal string; inside it is a bigint. Bit 47 is unassigned.
+ * Permission bits. On the wire a set of them is a decimal string; in the engine it is a bigint. Bit 47 is unassigned.
  *
  * @source https://docs.discord.com/developers/topics/permissions#permissions-bitwise-permission-flags
  */
@@ -60,10 +60,10 @@ export const P = {
 
 export type PermissionName = keyof typeof P;
 
-/** Every assigned bit: what the owner and administrators hold. */
+/** Every assigned bit: the permissions of owners and administrators. */
 export const ALL_PERMISSIONS: bigint = Object.values(P).reduce((all: bigint, bit) => all | bit, 0n);
 
-/** What @everyone may do in a new guild: see, write, talk, invite; nothing that moderates. Ours to choose. */
+/** Permissions of @everyone in a new guild: view, write, talk and invite, without moderation. Our choice. */
 export const DEFAULT_EVERYONE: bigint =
   P.CREATE_INSTANT_INVITE |
   P.ADD_REACTIONS |
@@ -93,20 +93,23 @@ export const DEFAULT_EVERYONE: bigint =
   P.SEND_POLLS |
   P.USE_EXTERNAL_APPS;
 
-/** All that a member in time-out keeps. */
+/** The only permissions that a timed-out member keeps. */
 export const TIMED_OUT_PERMISSIONS: bigint = P.VIEW_CHANNEL | P.READ_MESSAGE_HISTORY;
-/** All that a member keeps whose name or tag is quarantined: enough to see the reason and change the name. */
+/**
+ * The only permissions that a member with a quarantined name or tag keeps: enough to see the reason and change the
+ * name.
+ */
 export const QUARANTINED_PERMISSIONS: bigint = TIMED_OUT_PERMISSIONS | P.CHANGE_NICKNAME;
 /** Member flags that quarantine: AUTOMOD_QUARANTINED_USERNAME_OR_GUILD_NICKNAME and AUTOMOD_QUARANTINED_GUILD_TAG. */
 export const QUARANTINE_FLAGS = (1 << 7) | (1 << 10);
-/** Bits that mean nothing to someone who may not send. */
+/** Bits without effect for a member who may not send messages. */
 export const SENDING_PERMISSIONS: bigint =
   P.MENTION_EVERYONE | P.SEND_TTS_MESSAGES | P.ATTACH_FILES | P.EMBED_LINKS;
 
-/** A newer bit, and the older bits any of which still stands in for it. */
+/** A newer bit, and the older bits any of which still grants it. */
 export type Splits = readonly { readonly bit: bigint; readonly heldBefore: bigint }[];
 
-/** Bits that were split off older ones. Until the split is in force, the older bit also suffices. */
+/** Bits that were split off older ones. Until the split is in force, an older bit also suffices. */
 export const SPLITS: Splits = [
   { bit: P.CREATE_GUILD_EXPRESSIONS, heldBefore: P.MANAGE_GUILD_EXPRESSIONS },
   { bit: P.CREATE_EVENTS, heldBefore: P.MANAGE_EVENTS },
@@ -115,20 +118,20 @@ export const SPLITS: Splits = [
 ];
 const NO_SPLITS: Splits = [];
 
-/** Unix milliseconds of 2026-02-23T00:00:00Z, when the platform put the splits in force. */
+/** Unix milliseconds of 2026-02-23T00:00:00Z, when the platform enforced the splits. */
 export const SPLITS_IN_FORCE_MS = 1_771_804_800_000;
 
-/** The stand-ins that still hold at `nowMs` when the splits come into force at `inForceMs` (both Unix milliseconds). */
+/** The splits that are not enforced at `nowMs` when enforcement begins at `inForceMs` (both Unix milliseconds). */
 export function splitsAt(nowMs: number, inForceMs: number = SPLITS_IN_FORCE_MS): Splits {
   return nowMs < inForceMs ? SPLITS : NO_SPLITS;
 }
 
-/** 78 bits or fewer: far above any bit in use, and no work for a hostile string. */
+/** 78 bits or fewer: far above every assigned bit, and cheap to parse. */
 const DECIMAL = /^[0-9]{1,23}$/;
 
 /**
- * Reads a set of bits from the wire: a decimal string, or a non-negative integer that a number holds exactly.
- * Unassigned bits are dropped, as clients of another version may send them.
+ * Parses a set of bits from the wire: a decimal string, or a non-negative integer that a number holds exactly.
+ * Unassigned bits are dropped, because clients of another version may send them.
  *
  * @returns The assigned bits; null when `value` is neither.
  */
@@ -140,5 +143,5 @@ export function parsePermissions(value: unknown): bigint | null {
   return null;
 }
 
-/** The wire's form of a set of bits. */
+/** The wire form of a set of bits. */
 export const formatPermissions = (permissions: bigint): string => permissions.toString();

@@ -1,5 +1,7 @@
 /**
- * A value that the code around it has made certain: an index within bounds, a key just put into a map.
+ * Asserts a value that the surrounding code guarantees: an index within bounds, a key just added to a map.
+ *
+ * @throws TypeError when the value is missing.
  *
  * @throws TypeError when it is missing all the same.
  */

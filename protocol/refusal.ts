@@ -8,15 +8,15 @@ export interface FieldError {
 }
 
 /**
- * The nested tree of a 50035 answer: keys of the request, array elements by decimal index, `_errors` at a leaf. A level
- * is either a leaf or has others within it: libraries, and the published file, know no third kind.
+ * The nested tree of a 50035 response: keys of the request, array elements by decimal index, `_errors` at a leaf. A
+ * level is either a leaf or contains others; libraries and the published file know no third kind.
  */
 export interface ErrorTree {
   [key: string]: ErrorTree | FieldError[] | undefined;
   _errors?: FieldError[];
 }
 
-/** An expected "no", in the platform's terms. A value, never an exception. */
+/** An expected "no" with the platform's error code. A value, never an exception. */
 export interface Refusal {
   /** HTTP status. */
   readonly status: number;
@@ -24,30 +24,33 @@ export interface Refusal {
   readonly code: number;
   readonly message: string;
   readonly errors?: ErrorTree;
-  /** Seconds; only for answers that say when to come back. */
+  /** Seconds; only for responses that tell the client when to retry. */
   readonly retryAfterSec?: number;
-  /** Set for an answer in the words of RFC 6749, whose description `message` then is; see `oauth.ts`. */
+  /** Set for an error of RFC 6749, whose description is `message`; see `oauth.ts`. */
   readonly oauthError?: OAuthErrorName;
 }
 
-/** Makes the refusal that stands under `name` in the error table. */
+/** Makes the refusal of a name in the error table. */
 export function refusal(name: ErrorName): Refusal {
   const { status, code, message } = ERRORS[name];
   return { status, code, message };
 }
 
-/** A key of a request as it stands in a tree: a client's own reaches neither the list of a leaf nor the prototype. */
+/**
+ * A request key as a key of the tree; escaped so that a client's key reaches neither the list of a leaf nor the
+ * prototype.
+ */
 export const treeKey = (key: string | number): string =>
   key === '_errors' || key === '__proto__' ? `${key}_` : String(key);
 
-/** A 50035 with one wrong field. `path` is keys and indices from the body's root; empty for the whole body. */
+/** A 50035 with one invalid field. `path` is keys and indices from the body's root; empty for the whole body. */
 export function invalidField(path: readonly (string | number)[], code: string, message: string): Refusal {
   const leaf: ErrorTree = { _errors: [{ code, message }] };
   const errors = path.reduceRight<ErrorTree>((tree, key) => ({ [treeKey(key)]: tree }), leaf);
   return { ...refusal('INVALID_FORM_BODY'), errors };
 }
 
-/** What each wrong field of a 50035 is, in the order of the tree: `username: This name is taken.` */
+/** The messages of all invalid fields of a 50035 in the order of the tree: `username: This name is taken.` */
 export function fieldMessages(tree: ErrorTree, path: readonly string[] = []): string[] {
   return Object.entries(tree).flatMap(([key, level]) => {
     if (level === undefined) return [];
@@ -57,7 +60,7 @@ export function fieldMessages(tree: ErrorTree, path: readonly string[] = []): st
   });
 }
 
-/** A refusal in one line for people: the wrong fields where it names some. */
+/** A refusal in one line for people, with the invalid fields if it names any. */
 export function refusalText({ message, errors }: Pick<Refusal, 'message' | 'errors'>): string {
   const fields = errors === undefined ? [] : fieldMessages(errors);
   return fields.length === 0 ? message : fields.map(sentence).join(' ');

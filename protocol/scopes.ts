@@ -1,18 +1,20 @@
 /**
- * OAuth2 scopes: what each one says on the consent page, and what it brings along. Scopes that the platform grants to
- * partners only are granted to applications that the operator has approved for them.
+ * OAuth2 scopes: the text of each on the consent page, and the scopes that it implies. Scopes that the platform grants
+ * only to partners are granted to applications that the operator has approved for them.
+ *
+ * @source the platform's "OAuth2" page; expansions of the SDK's scopes from the user documentation of the same
  *
  * @source https://docs.discord.com/developers/topics/oauth2#shared-resources-oauth2-scopes;
  * https://docs.discord.food/topics/oauth2#umbrella-oauth2-scopes for what the scopes of the SDK bring along
  */
 export interface ScopeRow {
-  /** What the application may do with it, as the consent page says it. */
+  /** The permission as described on the consent page. */
   readonly words: string;
   /** Scopes that are granted with it. */
   readonly implies?: readonly string[];
-  /** Only applications approved for it may ask. */
+  /** Only approved applications may request it. */
   readonly approval?: true;
-  /** Only the client credentials grant gives it. */
+  /** Granted only by the client credentials grant. */
   readonly clientCredentialsOnly?: true;
 }
 
@@ -94,7 +96,7 @@ export type Scopes = ReadonlySet<Scope>;
 export const isScope = (name: string): name is Scope => Object.hasOwn(SCOPES, name);
 export const scopeRow = (name: Scope): ScopeRow => SCOPES[name];
 
-/** The scopes given and those they bring along. */
+/** The given scopes and those that they imply. */
 export function expandScopes(scopes: Iterable<Scope>): Set<Scope> {
   const all = new Set<Scope>();
   for (const scope of scopes) {

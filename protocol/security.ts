@@ -1,7 +1,7 @@
 import { keysOf } from './present.ts';
 /**
- * What concerns the security of the server, for its operator: each event, what it says of itself, and what it means.
- * Fields are ids, networks and names of settings; never a password, token, code, or text that somebody typed.
+ * Security events for the operator: the fields and the meaning of each. Fields are ids, networks and names of settings;
+ * never a password, token, code, or text that a user typed.
  */
 export const SECURITY_EVENTS = {
   sign_in_locked: {
@@ -59,18 +59,21 @@ export const SECURITY_METRIC = {
   help: 'Security events since the start, by event.',
 };
 
-/** Lines of one event a minute: beyond them the event is counted only, so that no attacker fills the disk. */
+/** Most log lines per event and minute; further events are only counted, so that an attacker cannot fill the disk. */
 const LINES_MAX = 600;
 const LINES_MS = 60_000;
 
 export interface CountedTrail {
   readonly note: SecurityTrail;
-  /** How often the event was noted, with a line or without. */
+  /** Number of occurrences of the event, logged or not. */
   count(event: SecurityEvent): number;
 }
 
 /**
- * A trail that counts every event and writes few enough lines. Only the fields of the catalogue are written.
+ * A trail that counts every event and limits the log lines. Only the fields of the catalogue are written.
+ *
+ * @param write Writes one line and its sentence.
+ * @param monotonic Milliseconds.
  *
  * @param write Writes one line and its sentence.
  * @param monotonic Milliseconds.

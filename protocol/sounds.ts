@@ -1,4 +1,4 @@
-/** A sound that every guild may play, in the wire's shape. */
+/** A sound that every guild may play, as a wire object. */
 export interface DefaultSound {
   readonly name: string;
   readonly sound_id: string;
@@ -19,8 +19,8 @@ const sound = (id: number, name: string, emoji: string): DefaultSound => ({
 });
 
 /**
- * The default sounds of the soundboard, names and numbers of our own. They are words about a sound: clients play what
- * they have under the number, and the CDN serves no file for them.
+ * The default sounds of the soundboard, with names and numbers of our own. They contain no audio: clients play their
+ * own sound for the number, and the CDN serves no file for them.
  */
 export const DEFAULT_SOUNDS: readonly DefaultSound[] = [
   sound(1, 'gate bell', '🔔'),
@@ -31,6 +31,6 @@ export const DEFAULT_SOUNDS: readonly DefaultSound[] = [
   sound(6, 'coin toss', '🪙'),
 ];
 
-/** The default sound of a number; undefined when there is none. */
+/** The default sound with a number; undefined when the number is unknown. */
 export const defaultSound = (soundId: string): DefaultSound | undefined =>
   DEFAULT_SOUNDS.find(({ sound_id }) => sound_id === soundId);

@@ -1,6 +1,6 @@
-/** What can be read from a thrown value; anything may be thrown. */
+/** Helpers to read thrown values, which may be of any type. */
 
-/** The code of an error from the operating system or Node, such as ENOENT; undefined when there is none. */
+/** The code of an error from the operating system or Node, such as ENOENT; undefined for other values. */
 export function codeOf(thrown: unknown): string | undefined {
   if (typeof thrown !== 'object' || thrown === null || !('code' in thrown)) return undefined;
   return typeof thrown.code === 'string' ? thrown.code : undefined;

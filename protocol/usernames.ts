@@ -6,7 +6,7 @@ const PROTOTYPES: ReadonlyMap<string, string> = new Map(
 const IGNORED = /\p{Default_Ignorable_Code_Point}/gu;
 
 /**
- * What a text looks like: two texts with one skeleton are confusable.
+ * The skeleton of a text: two texts with one skeleton are confusable.
  *
  * @source https://www.unicode.org/reports/tr39/, section 4, "Confusable Detection"
  */
@@ -18,8 +18,8 @@ export function skeleton(text: string): string {
 }
 
 /**
- * Upper case first: characters that differ in lower case only (`ß` and `ss`, `ı` and `i`) become one. A sigma has a lower
- * case of its own at the end of a word.
+ * Case folding, upper case first: characters that differ in lower case only (`ß` and `ss`, `ı` and `i`) become one. A
+ * sigma has a separate lower-case form at the end of a word.
  */
 const folded = (text: string): string => text.toUpperCase().toLowerCase().replaceAll('ς', 'σ');
 
@@ -30,8 +30,8 @@ interface Drawn {
 }
 
 /**
- * The characters as they are drawn. The published look comes before NFKC, which makes other letters of some characters:
- * of the lunate sigma (`ϲ`), which looks like `c`, a sigma, which looks like `o`.
+ * The characters with their looks. The published table applies before NFKC, which turns some characters into other
+ * letters: the lunate sigma (`ϲ`), which looks like `c`, becomes a sigma, which looks like `o`.
  */
 const drawn = (text: string): readonly Drawn[] =>
   [...text.normalize('NFD').replace(IGNORED, '')].map((character) => ({
@@ -44,14 +44,16 @@ const lookOf = (text: string): string =>
     .map(({ look }) => look)
     .join('');
 
-/** Letters with a dot above and the marks on them. An `l` counts: it may stand for the `I` of a dotted `İ`. */
+/**
+ * Letters with a dot above and the marks on them. An `l` is included, because it may stand for the `I` of a dotted `İ`.
+ */
 const DOTTED = /([ijl\p{Soft_Dotted}])(\p{M}+)/gu;
 const ASCII = /[!-~]/g;
 const SPACES = /\s+/g;
 
 /**
- * Brings a text to the form of a key. A dot above a dotted letter is dropped, as it is not seen. Capitals may have become
- * letters with another look: `M` is an `m` now, and that looks like `rn`.
+ * Normalises a text to a key. A dot above a dotted letter is dropped, because it is invisible. Folding may have
+ * produced letters with another look: `M` becomes `m`, which looks like `rn`.
  *
  * @source https://www.unicode.org/reports/tr39/, section 5.4, "Optional Detection": U+0307 after a soft-dotted
  * character
@@ -68,7 +70,7 @@ function keyOf(text: string): string {
 
 const isAscii = (character: string): boolean => character <= '\u007f';
 
-/** Which characters that are drawn like `l` are read as the letter `i`. */
+/** Which characters drawn like `l` are read as the letter `i`. */
 type ReadAsI = 'capital' | 'foreign' | 'digit';
 const READINGS: readonly (readonly ReadAsI[])[] = [
   [],
@@ -79,13 +81,13 @@ const READINGS: readonly (readonly ReadAsI[])[] = [
 ];
 
 /**
- * The keys of what is drawn. `I`, `l` and their look-alikes are drawn alike, but `I` is the letter `i`: `AIex` is taken
- * for `alex`, and `IAN` for `ian`. So each reading has a key. `1`, `l` and `|` are read as `I` only among capitals:
- * `JUN1PER` is taken for `juniper`, but `ivan1` is not `ivani`.
+ * The keys of a name's look. `I`, `l` and their look-alikes are drawn alike, but `I` is the letter `i`: `AIex` is
+ * mistaken for `alex`, and `IAN` for `ian`. So each reading has a key. `1`, `l` and `|` are read as `I` only among
+ * capitals: `JUN1PER` is mistaken for `juniper`, but `ivan1` not for `ivani`.
  */
 function lookKeys(text: string): readonly string[] {
   const characters = drawn(text);
-  // The published look of a zero is a capital, so ASCII counts as it is written.
+  // The table maps a zero to a capital letter, so ASCII characters are taken as written.
   const letters = characters.map(({ character, look }) => (isAscii(character) ? character : look)).join('');
   const isCapital = /\p{Lu}/u.test(letters) && !/(?!l)\p{Ll}/u.test(letters);
   const kindOf = (character: string): ReadAsI | null => {
@@ -104,11 +106,13 @@ function lookKeys(text: string): readonly string[] {
 }
 
 /**
- * The keys of a username; two names that share one are the same or are taken for one another. The first is the name after
- * NFKC and case folding, the second the look of the name in lower case, the others its look as it is written, by the
- * skeleton of UTS #39. Names of small ASCII letters have one key.
+ * The keys of a username; two names that share one are equal or confusable. The first is the name after NFKC and case
+ * folding, the second the look of the name in lower case, the others its look as written, by the skeleton of UTS #39.
+ * Names of small ASCII letters have one key.
  *
- * The keys are stored and unique in the database: another version of the table, or of this rule, needs a migration.
+ * The keys are stored and unique in the database: another version of the table or of this rule needs a migration.
+ *
+ * @returns One to seven keys; none for a name that displays nothing.
  *
  * @returns One to seven; none for a name of which nothing is seen.
  */
@@ -119,7 +123,7 @@ export function usernameKeys(username: string): readonly string[] {
 }
 
 /**
- * Names nobody may take: they would speak for the server.
+ * Names that nobody may take, because they would appear to speak for the server.
  *
  * @source https://docs.discord.com/developers/resources/user#usernames-and-nicknames; `everyone` and `here`, the others
  * are ours
@@ -128,6 +132,6 @@ const RESERVED: ReadonlySet<string> = new Set(
   ['everyone', 'here', 'system', 'admin', 'administrator', 'moderator', 'guildhall'].flatMap(usernameKeys),
 );
 
-/** Whether a username is reserved, or is taken for one that is. */
+/** Whether a username is reserved or confusable with a reserved one. */
 export const isReservedUsername = (username: string): boolean =>
   usernameKeys(username).some((key) => RESERVED.has(key));

@@ -45,7 +45,7 @@ export const BINARY_VOICE_OPS: ReadonlySet<number> = new Set([25, 26, 27, 28, 29
 interface VoiceCloseRow {
   readonly code: number;
   readonly reason: string;
-  /** Whether the voice session outlives the connection, so that op 7 may succeed. */
+  /** Whether the voice session survives the connection, so that op 7 may succeed. */
   readonly resumable: boolean;
 }
 
@@ -74,7 +74,7 @@ export const VOICE_CLOSE = {
   DISCONNECTED: close(4014, 'Disconnected.', false),
   SERVER_CRASHED: close(4015, 'Voice server crashed.', true),
   UNKNOWN_ENCRYPTION_MODE: close(4016, 'Unknown encryption mode.', false),
-  /** Says what to do, for clients that show the reason of a close frame; such a frame has room for 123 bytes. */
+  /** Tells users what to do, for clients that show the reason of a close frame, which is at most 123 bytes long. */
   E2EE_REQUIRED: close(
     4017,
     'E2EE/DAVE protocol required: use a voice library with DAVE, such as @discordjs/voice 0.19 or newer.',
@@ -92,13 +92,13 @@ export const SPEAKING = { MICROPHONE: 1, SOUNDSHARE: 2, PRIORITY: 4 } as const;
 export const TRANSPORT_MODES = ['aead_aes256_gcm_rtpsize', 'aead_xchacha20_poly1305_rtpsize'] as const;
 export type TransportMode = (typeof TRANSPORT_MODES)[number];
 
-/** Versions of the voice gateway that are spoken; none given, or a lower one, is refused. */
+/** Supported versions of the voice gateway; a missing or lower version is rejected. */
 export const VOICE_VERSIONS = { min: 4, max: 9 } as const;
 
-/** The newest DAVE protocol version spoken here. */
+/** The newest supported DAVE protocol version. */
 export const DAVE_VERSION_MAX = 1;
 
-/** The Opus frame that says nothing; passes DAVE as it is. */
+/** The Opus frame of silence; DAVE passes it unencrypted. */
 export const SILENCE_FRAME: Uint8Array = Uint8Array.of(0xf8, 0xff, 0xfe);
 
 /** Last two bytes of every DAVE frame. */

@@ -1,6 +1,6 @@
 import { BINARY_VOICE_OPS, VOICE_OP } from './voice.ts';
 
-/** What a voice client may send as text. */
+/** Opcodes that a voice client may send as text. */
 const CLIENT_TEXT_OPS = [
   VOICE_OP.IDENTIFY,
   VOICE_OP.SELECT_PROTOCOL,
@@ -16,7 +16,7 @@ const CLIENT_TEXT_OPS = [
   VOICE_OP.NO_ROUTE,
 ] as const;
 
-/** What a voice client may send in binary. */
+/** Opcodes that a voice client may send as binary frames. */
 const CLIENT_BINARY_OPS = [VOICE_OP.DAVE_MLS_KEY_PACKAGE, VOICE_OP.DAVE_MLS_COMMIT_WELCOME] as const;
 
 export type ClientTextOp = (typeof CLIENT_TEXT_OPS)[number];
@@ -44,7 +44,7 @@ interface ClientBinaryFrame {
 const SERVER_HEADER_BYTES = 3;
 const CLIENT_HEADER_BYTES = 1;
 
-/** Sequence numbers wrap at 2^16; of `seq` the low 16 bits are written. */
+/** Encodes a frame with the low 16 bits of `seq`; sequence numbers wrap at 2^16. */
 export function encodeServerFrame({ seq, op, payload }: ServerBinaryFrame): Uint8Array {
   const frame = new Uint8Array(SERVER_HEADER_BYTES + payload.length);
   frame[0] = seq >>> 8;
@@ -54,7 +54,10 @@ export function encodeServerFrame({ seq, op, payload }: ServerBinaryFrame): Uint
   return frame;
 }
 
-/** Null: the frame is shorter than its header, or its opcode is no binary one. The payload is a view of the frame. */
+/**
+ * Null when the frame is shorter than its header, or its opcode is not a binary one. The payload is a view of the
+ * frame.
+ */
 export function decodeServerFrame(frame: Uint8Array): ServerBinaryFrame | null {
   const [high, low, op] = frame;
   if (high === undefined || low === undefined || op === undefined || !BINARY_VOICE_OPS.has(op)) return null;
@@ -68,7 +71,7 @@ export function encodeClientFrame({ op, payload }: ClientBinaryFrame): Uint8Arra
   return frame;
 }
 
-/** Null: the frame is empty, or its opcode is no binary one. The payload is a view of the frame. */
+/** Null when the frame is empty, or its opcode is not a binary one. The payload is a view of the frame. */
 export function decodeClientFrame(frame: Uint8Array): ClientBinaryFrame | null {
   const [op] = frame;
   if (op === undefined || !BINARY_VOICE_OPS.has(op)) return null;
