@@ -14,7 +14,7 @@ import type { Person, Social } from './social/ports.ts';
 
 const self = (by: Person): UserId => by.userId;
 
-/** Relationships find the owners of pairs themselves; what people do is known to the owner of who does it. */
+/** Relationships route pairs of users themselves; activities run on the owner shard of the user who shares them. */
 export const SOCIAL_ROUTES: Routes<Social> = {
   ...{ opened: 'local', ended: 'local', acting: 'local', presented: 'local' },
   ...{ blocks: 'local', friends: 'local' },
@@ -24,7 +24,7 @@ export const SOCIAL_ROUTES: Routes<Social> = {
   },
   messages: {
     ...{ list: 'local', edit: 'local', remove: 'local', channel: 'local', moderate: 'local' },
-    // What passes and is never kept stays with the sender, as does what an invite is an invite to.
+    // Unstored messages stay with the owner of the sender, as do the activities of invites.
     send: { method: 'directMessages.send', key: self },
   },
   activities: {
@@ -39,7 +39,10 @@ export const SOCIAL_ROUTES: Routes<Social> = {
   ...{ merge: 'local', unmerge: 'local', forgetGame: 'local' },
 };
 
-/** What is shown for tokens says whose it is; who shows nothing is the application's owner. Devices find their owners themselves. */
+/**
+ * The user whose owner shard issues the tokens: named in the code or refresh token, else the owner of the application.
+ * Devices are routed by the device flow.
+ */
 async function holderOf(
   { grantType, clientId, code, refreshToken }: TokenRequest,
   applications: Pick<ApplicationStore, 'get'>,
@@ -50,9 +53,9 @@ async function holderOf(
   return (await applications.get(clientId as ApplicationId))?.owner_id ?? null;
 }
 
-/** What a person has granted is decided by the owner of the person, one thing after another. */
+/** Grants are changed on the owner shard of their user, in order. */
 export const oauthRoutes = (applications: Pick<ApplicationStore, 'get'>): Routes<OAuth> => ({
-  // Every shard keeps the tokens that it sees at hand; what changes is dropped everywhere.
+  // Every shard caches the tokens that it has seen; changes invalidate all caches.
   ...{ cached: 'local', forgetAll: 'local', authenticate: 'local' },
   issue: { method: 'oauth.issue', key: ({ userId }) => userId },
   granted: { method: 'oauth.granted', key: (userId) => userId },
@@ -68,7 +71,7 @@ export const oauthRoutes = (applications: Pick<ApplicationStore, 'get'>): Routes
   devices: { begin: 'local', look: 'local', finish: 'local' },
 });
 
-/** Players find the owner of their publisher's application themselves, once it is known who they are. */
+/** Players are routed by their publisher's application once their identity is verified. */
 export const PROVISIONAL_ROUTES: Routes<Provisional> = {
   ...{ isProvisional: 'local', signIn: 'local', signInByBot: 'local', exchangeChild: 'local' },
   ...{ merge: 'local', unmerge: 'local', unmergeByBot: 'local', deauthorized: 'local' },
@@ -81,16 +84,19 @@ export const PROVISIONAL_ROUTES: Routes<Provisional> = {
   ...{ configure: 'local', unconfigure: 'local', close: 'local' },
 };
 
-/** Tickets and links in letters begin with whose they are; that proves nothing, but says who must look. */
+/** The user id at the start of a ticket or e-mailed link. It is not authenticated; it only selects the owner shard. */
 function ticketHolder(ticket: string): UserId | null {
   const [id = ''] = ticket.slice(0, 80).split('.', 1);
   return isSnowflake(id) ? (id as UserId) : null;
 }
 
-/** What is typed as login at most; more is nobody's. */
+/** Longest login; longer text matches no account. */
 const LOGIN_CHARACTERS_MAX = 320;
 
-/** An account is changed by the owner of its user. Names are given by the database, and attempts find their counts. */
+/**
+ * An account changes on the owner shard of its user. The database assigns names, and attempts are routed to their
+ * counters.
+ */
 export const accountRoutes = (accounts: Pick<AccountStore, 'byLogin'>): Routes<Accounts> => ({
   ...{ registrationOpen: 'local', register: 'local', create: 'local' },
   signIn: {
@@ -123,8 +129,8 @@ export const accountRoutes = (accounts: Pick<AccountStore, 'byLogin'>): Routes<A
 const caller = (_: unknown, { by }: Authority): UserId => by.userId;
 
 /**
- * Commands find the lobby's owner themselves, secrets and links theirs. Who comes into a lobby is brought by the owner
- * of the user: it knows the sessions, and in how many lobbies one is.
+ * Commands are routed by lobby, secret or link. Joining runs on the owner shard of the user, which knows the user's
+ * sessions and number of lobbies.
  */
 export const LOBBY_ROUTES: Routes<Lobbies> = {
   ...{ call: 'local', create: 'local' },
@@ -141,7 +147,7 @@ export const LOBBY_ROUTES: Routes<Lobbies> = {
   ...{ merge: 'local', unmerge: 'local', forgetGame: 'local', close: 'local' },
 };
 
-/** All tickets of an application are in one place: nobody is in two queues of it. */
+/** All tickets of an application are on one shard, so that no player is in two queues of it. */
 export const MATCHMAKING_ROUTES: Routes<Matchmaking> = {
   define: 'local',
   enter: { method: 'matchmaking.enter', key: (_draft, { by }) => by.applicationId },

@@ -3,13 +3,13 @@ import type { UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Accounts } from './ports.ts';
 
-/** Told only to who has proved to be that person. */
+/** Returned only to a client that has proved to be this user. */
 const BANNED = {
   ok: false,
   refusal: { ...refusal('USER_BANNED'), message: 'The user is banned from this server' },
 } as const;
 
-/** Accounts that let nobody in who is banned from the server, by whatever way they come. */
+/** Wraps accounts so that banned users cannot sign in by any means. */
 export function withoutBanned(accounts: Accounts, isBanned: (userId: UserId) => Promise<boolean>): Accounts {
   const checked = async <Value>(
     reply: Reply<Value>,
@@ -27,7 +27,7 @@ export function withoutBanned(accounts: Accounts, isBanned: (userId: UserId) => 
     reset: async (...given) => checked(await accounts.reset(...given), self),
     async issueToken(userId) {
       const token = await accounts.issueToken(userId);
-      // The ban may have come after the password and before the token.
+      // The user may have been banned after the password check and before the token was issued.
       if (await isBanned(userId)) await accounts.closeAll(userId, null);
       return token;
     },

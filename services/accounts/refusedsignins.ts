@@ -2,7 +2,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Metric } from '../../protocol/metrics.ts';
 import type { Accounts } from './ports.ts';
 
-/** Why a sign-in was refused, by the status of the refusal. */
+/** Labels of refused sign-ins, by the status of the refusal. */
 const REASONS: Readonly<Record<number, string>> = {
   400: 'wrong',
   403: 'banned',
@@ -10,7 +10,7 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'busy',
 };
 
-/** Counts the sign-ins that are refused: many that are wrong are somebody who guesses. */
+/** Counts refused sign-ins; many wrong ones indicate password guessing. */
 export function countingRefusals(accounts: Accounts, metrics: Metric[]): Accounts {
   const counts = new Map(Object.values(REASONS).map((reason) => [reason, 0]));
   for (const reason of counts.keys())

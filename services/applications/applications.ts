@@ -9,7 +9,7 @@ import type { Commit, Storage } from '../../storage/ports.ts';
 interface ApplicationPorts {
   readonly storage: Pick<Storage, 'applications'>;
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
-  /** Flags or name of an application have changed: what is remembered of its bot no longer holds. */
+  /** The flags or the name of an application changed: invalidates everything cached about its bot. */
   forget(botId: UserId): void;
   readonly routing: Routing;
 }
@@ -19,7 +19,7 @@ export type UpdateApplication = (
   change: Partial<Application>,
 ) => Promise<Reply<Application>>;
 
-/** Changes applications, one change after the other; each by who owns it. */
+/** Updates applications in order, each on the owner shard of the application. */
 export function applicationUpdater({
   storage,
   commitAsOwner,

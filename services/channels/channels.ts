@@ -26,10 +26,10 @@ type ChannelCall = (
 const isPrivateCommand = (type: string): type is keyof PrivateCommands =>
   Object.hasOwn(privateRules.commands, type);
 
-/** What a game that carried a message may want to hear of it, whoever does it by whatever route. */
+/** Changes of a message of which the game that sent it is notified, whoever makes them. */
 const CHANGES: ReadonlySet<string> = new Set<keyof PrivateCommands>(['updateMessage', 'deleteMessage']);
 
-/** Sends a command to whoever owns a channel: its guild, or the private channel. */
+/** Sends a command to the owner of a channel: its guild, or the private channel. */
 export function channelCalls(ports: ChannelPorts): ChannelCall {
   const { storage, guilds, inPrivate } = ports;
 
@@ -40,7 +40,7 @@ export function channelCalls(ports: ChannelPorts): ChannelCall {
     authority: Authority,
   ): Promise<Reply<never>> {
     if (!isPrivateCommand(type)) {
-      // To strangers the channel does not even exist.
+      // Strangers must not learn that the channel exists.
       const shown = await privately(channelId, 'getChannel', { channelId }, authority);
       return shown.ok ? { ok: false, refusal: refusal('CANNOT_EXECUTE_ON_DM') } : shown;
     }

@@ -19,17 +19,17 @@ interface FoundingPorts {
   readonly hooks: { readonly tap: Tap };
   readonly nextId: () => FreshId;
   readonly nowMs: () => number;
-  /** Guilds that one user may own; see the setting `guilds_owned_max`. */
+  /** Most guilds that one user may own; see the setting `guilds_owned_max`. */
   readonly guildsOwnedMax: number;
   commit(ownerId: string, facts: Commit['facts']): Promise<void>;
-  /** Subscribes the sessions of a user to a guild that was made here. */
+  /** Subscribes the sessions of a user to a guild that was created here. */
   memberJoined(guildId: GuildId, userId: UserId): void;
 }
 
 export interface GuildFounding {
-  /** Makes a guild; decided by the shard that owns it. */
+  /** Creates a guild on its owner shard. */
   create(id: GuildId, name: string, owner: APIUser, chosen?: Partial<GuildChoice>): Promise<Reply<APIGuild>>;
-  /** The same on a user's own behalf: within the bounds of memberships and of owned guilds, one guild at a time. */
+  /** Creates a guild for a user: within the limits of memberships and owned guilds, one guild at a time. */
   createOwn(
     userId: UserId,
     id: GuildId,
@@ -41,7 +41,7 @@ export interface GuildFounding {
 /** `large_threshold` of the view that the embedding program gets of a new guild. */
 const MEMBERS_SHOWN = 250;
 
-/** The platform's code for a person in too many guilds, saying that the bound is this server's own. */
+/** The platform's code for a user in too many guilds, with a message that names this server's own limit. */
 const tooManyOwned = (max: number): Refusal => ({
   ...refusal('MAXIMUM_GUILDS'),
   message: `Maximum number of owned guilds reached (${max})`,
@@ -66,7 +66,8 @@ export function createFounding(ports: FoundingPorts): GuildFounding {
         id,
         (guild) => ({
           object: guildObject(guild),
-          // Sessions receive theirs when they are subscribed; the program gets one, as the owner sees the guild.
+          // Sessions receive GUILD_CREATE when they subscribe; the embedding program receives one with the owner's
+          // view.
           shown: tap.listening
             ? guildCreatePayload(guild, ownerId, MEMBERS_SHOWN, ALL_INTENTS, nowMs())
             : null,

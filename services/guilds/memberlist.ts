@@ -17,10 +17,10 @@ export interface MemberListPorts {
 }
 
 /**
- * Delivers the members asked for, chunk by chunk, as fast as the session's socket takes them; no more than one chunk
- * is in hand at a time. Nothing when the session's user is not in the guild, and nothing more once it has left.
+ * Sends the requested members chunk by chunk, as fast as the session's socket accepts them, holding at most one chunk
+ * in memory. Sends nothing when the session's user is not in the guild, and stops when the user leaves it.
  *
- * How many chunks there are is said in the first: members who leave meanwhile make the last ones emptier.
+ * The first chunk states the number of chunks: when members leave meanwhile, the last chunks are smaller or empty.
  */
 export async function deliverMembers(
   session: LiveSession,
@@ -54,7 +54,7 @@ export async function deliverMembers(
   }
 }
 
-/** Null when the session's user is not in the guild, or the guild cannot be had. */
+/** Null when the session's user is not in the guild, or the guild is unavailable. */
 async function lookAsMember<T>(
   session: LiveSession,
   guildId: GuildId,
@@ -71,8 +71,8 @@ async function lookAsMember<T>(
 }
 
 /**
- * Every member in pages of a chunk each, to be asked for in order. Who joins meanwhile may push those who were
- * counted behind the end of the last page, so that one may hold up to a chunk more than the platform's.
+ * All members in pages of one chunk each, to be read in order. Members who join meanwhile may push counted members
+ * behind the end of the last page, so the last page may hold up to one chunk more than the platform's limit.
  */
 function pagesOf(
   guildId: GuildId,
@@ -91,13 +91,13 @@ function pagesOf(
   };
 }
 
-/** At most a chunk of them. */
+/** At most one chunk of matching members. */
 async function foundMembers(
   { guildId, userIds, query, limit }: MembersRequest,
   store: MemberListPorts['store'],
 ): Promise<readonly Member[]> {
   if (userIds) return store.members(guildId, userIds);
-  // NUL is in no name, and the database does not take it.
+  // No name contains NUL, and the database rejects it.
   const prefix = query?.replaceAll('\u0000', '\ufffd');
   if (prefix) return store.membersByPrefix(guildId, prefix, limit || LIMITS.member_chunk_max);
   return store.membersAfter(guildId, null, limit);

@@ -11,8 +11,8 @@ interface HasherPorts {
 }
 
 /**
- * Hashes the secrets of lobbies under a key that is not beside them: with `token_secret` the database alone tells
- * nothing of them. Without that setting the key is one of the database's own.
+ * Hashes the secrets of lobbies under a server key. With `token_secret` the key is outside the database, which then
+ * reveals nothing about the secrets; without that setting the key is stored in the database.
  */
 export function secretHasher({ tokenSecret, settings, randomBytes }: HasherPorts) {
   let key: Promise<string> | null = null;
@@ -22,7 +22,7 @@ export function secretHasher({ tokenSecret, settings, randomBytes }: HasherPorts
     key.catch(() => {
       key = null;
     });
-    // An id has no line feed, so no two pairs are confused.
+    // An id contains no line feed, so two different pairs never give the same input.
     return createHmac('sha256', await key)
       .update(`lobby\n${applicationId}\n${secret}`)
       .digest('hex');

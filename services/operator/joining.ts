@@ -10,17 +10,19 @@ const onBehalfOf = (userId: UserId): Authority => ({
   requires: 0n,
 });
 
-/** How the operator brings accounts into guilds. */
+/** Adds accounts to guilds for the operator. */
 export interface Joining {
-  /** Adds a user who exists, with a role of `permissions` when given; what the guild refuses leaves neither. */
+  /** Adds an existing user, with a role of `permissions` when given. When the guild refuses, neither is left behind. */
   join(
     guildId: GuildId,
     user: { readonly id: string; readonly username: string },
     permissions?: bigint,
   ): Promise<void>;
   /**
-   * Checks that a guild takes an account that does not exist yet, and makes its role: what the guild refuses is refused
-   * before anything of the account is stored.
+   * Checks that a guild accepts an account that does not exist yet, and creates its role, so that a refusal of the
+   * guild comes before anything of the account is stored.
+   *
+   * @returns a function that adds the account once it exists.
    *
    * @returns adds the account, once it exists.
    */
@@ -38,7 +40,7 @@ export function joiningOf(guilds: Guilds, granted: Granted): Joining {
   const ownerOf = async (guildId: GuildId): Promise<UserId> =>
     granted(await guilds.call(guildId, 'getGuild', { withCounts: false }, SYSTEM)).owner_id;
 
-  /** Makes a role of these permissions. @returns gives it to a member. */
+  /** Creates a role with these permissions. @returns a function that gives it to a member. */
   const roleFor = async (guildId: GuildId, ownerId: UserId, name: string, permissions: bigint) => {
     const by = onBehalfOf(ownerId);
     const draft = { name, permissions: String(permissions) };

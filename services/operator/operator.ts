@@ -26,7 +26,7 @@ import type { Provisional } from '../players/ports.ts';
 import { type Joining, joiningOf } from './joining.ts';
 import { playersOf } from './players.ts';
 
-/** Nothing of that kind has this id: the platform's error, with the id in the message. */
+/** The platform's error for an unknown id, with the id in the message. */
 const unknown = (kind: 'user' | 'application', id: string): ApiError =>
   new ApiError({
     ...refusal(kind === 'user' ? 'UNKNOWN_USER' : 'UNKNOWN_APPLICATION'),
@@ -39,7 +39,7 @@ export function granted<Value>(reply: Reply<Value>): Value {
   throw new ApiError(reply.refusal);
 }
 
-/** @throws ApiError for a name that holds characters which are not seen. */
+/** @throws ApiError for a name with invisible characters. */
 function seen(name: string | null | undefined, field: string): void {
   const objection = nameObjection(name, field);
   if (objection) throw new ApiError(objection);
@@ -66,7 +66,7 @@ async function accountOf(userId: UserId, { storage }: Pick<OperatorPorts, 'stora
   return user;
 }
 
-/** What is decided by whoever owns the guild, or the user. */
+/** Operations on the owner shards of guilds and users. */
 const ofOwners = (ports: OperatorPorts) => {
   const { identity } = ports;
   const { ask } = ports.routing;
@@ -79,7 +79,7 @@ const ofOwners = (ports: OperatorPorts) => {
   };
 };
 
-/** What the operator does, over the same actors and stores as everyone else. */
+/** The operations of the operator, over the same actors and stores as all others. */
 export function createOperator(ports: OperatorPorts): Admin {
   const { storage, guilds, nextId } = ports;
   const owners = ofOwners(ports);
@@ -131,9 +131,9 @@ export function createOperator(ports: OperatorPorts): Admin {
 }
 
 /**
- * Keeps an application as confidential as its publisher's others, which sign in by one another's tokens: a child is what
- * its parent is, and a parent takes its children along. They come first, so that the same call again finishes what a
- * crash has left.
+ * Makes an application as confidential as the others of its publisher, which sign in with each other's tokens: a child
+ * becomes what its parent is, and a parent changes its children. The children change first, so that repeating the call
+ * completes what a crash interrupted.
  */
 async function alignFamily(
   applicationId: ApplicationId,
@@ -152,7 +152,7 @@ async function alignFamily(
   }
 }
 
-/** Setting applications up to sign people in. */
+/** Configures applications as OAuth2 clients. */
 const clients = (ports: OperatorPorts): Pick<Admin, 'configureClient'> => ({
   async configureClient({ applicationId, redirectUris, publicClient, approvedScopes }) {
     const wrong = clientRefusal(redirectUris ?? [], approvedScopes ?? []);
@@ -170,10 +170,10 @@ const clients = (ports: OperatorPorts): Pick<Admin, 'configureClient'> => ({
   },
 });
 
-/** Redirects of one application. Ours. */
+/** Most redirects of one application. Our bound. */
 const REDIRECTS_MAX = 50;
 
-/** Why a client cannot be set up so, or null. */
+/** Why a client cannot be configured so; null when it can. */
 function clientRefusal(redirectUris: readonly string[], scopes: readonly string[]): Refusal | null {
   const max = `Must be ${REDIRECTS_MAX} or fewer in length.`;
   if (redirectUris.length > REDIRECTS_MAX)
@@ -191,7 +191,7 @@ function clientRefusal(redirectUris: readonly string[], scopes: readonly string[
   return null;
 }
 
-/** A person who can sign in, and a token, in one commit. */
+/** Creates a user who can sign in, with a token, in one commit. */
 async function createPerson(
   form: Founding,
   { identity, features, storage, nextId }: OperatorPorts,
@@ -208,7 +208,7 @@ const PASSWORD_BYTES = 15;
 const randomPassword = (randomBytes: OperatorPorts['randomBytes']): string =>
   Buffer.from(randomBytes(PASSWORD_BYTES)).toString('base64url');
 
-/** Making applications and people, each with a token, in one commit. */
+/** Creates applications and users, each with a token, in one commit. */
 function accounts(
   ports: OperatorPorts,
   joining: Joining,
@@ -267,7 +267,7 @@ function accounts(
   };
 }
 
-/** A person with a token who cannot sign in. */
+/** Creates a user with a token who cannot sign in. */
 async function createTokenUser(
   { username: given, globalName }: Pick<NewUser, 'username' | 'globalName'>,
   { identity, nextId, storage: { users }, commit }: OperatorPorts,
@@ -283,7 +283,7 @@ async function createTokenUser(
   try {
     await commit(id, [{ type: 'userCreated', user }, fact]);
   } catch (fault) {
-    // Somebody else has taken the name meanwhile, and the database has refused this one.
+    // Another user has taken the name meanwhile, and the database rejected this one.
     throw (await isTaken()) ? new ApiError(USERNAME_TAKEN) : fault;
   }
   identity.forget(id);

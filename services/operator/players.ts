@@ -9,7 +9,7 @@ type PlayerAdmin = Pick<
   'configureIdentityProvider' | 'removeIdentityProvider' | 'linkChildApplication' | 'banUser' | 'unbanUser'
 >;
 
-/** What the operator decides about players: who vouches for them, whose games are one publisher's, and who is out. */
+/** Decisions of the operator about players: their identity providers, the games of a publisher, and bans. */
 export function playersOf(
   provisional: Provisional,
   { users, applications }: Pick<Storage, 'users' | 'applications'>,

@@ -6,7 +6,10 @@ interface StartPorts extends Omit<ProvisionalPorts, 'schedule'> {
   readonly wheel: Pick<Wheel, 'after'>;
 }
 
-/** Provisional accounts until `close`; what an earlier run left unfinished is resumed once the caller has returned. */
+/**
+ * Provisional accounts until `close`. Moves that an earlier run left unfinished are resumed once the caller has
+ * returned.
+ */
 export function startProvisional(ports: StartPorts): Provisional {
   let closed = false;
   const { resume, ...provisional } = createProvisional({

@@ -9,20 +9,20 @@ interface PairPorts {
   readonly inPrivate: InPrivate;
 }
 
-/** Private channels of one account that move to another at most. */
+/** Most private channels that move from one account to another. */
 const MOVED_CHANNELS_MAX = 10_000;
 
-/** What a changed relationship, or the merge of two accounts, does to the private channels of the people. */
+/** Updates private channels after a changed relationship or a merge of two accounts. */
 export function channelsOfPairs({ storage, privates, inPrivate }: PairPorts) {
   const { users, privateChannels } = storage;
   return {
-    /** A private channel that is at hand reads anew what the two are to each other; any other does when it is loaded. */
+    /** A resident private channel reads the relations of its users again; any other reads them when it is loaded. */
     async relationsChanged(a: UserId, b: UserId): Promise<void> {
       const channel = await privateChannels.between(a, b);
       if (channel) await privates.relationsChanged(channel.id);
     },
 
-    /** Where `to` writes to the same person already, the older channel stays where it was. */
+    /** Where `to` already has a channel with the same user, the older channel stays with `from`. */
     async move(from: UserId, to: UserId): Promise<void> {
       const [user] = await users.get([to]);
       if (!user) return;

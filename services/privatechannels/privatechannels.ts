@@ -22,7 +22,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
 import { reachBetween } from '../social/reach.ts';
 
-/** Sends a command to a private channel; the key is given on the way there. */
+/** Sends a command to a private channel; the command key is added on the way. */
 export type InPrivate = <K extends keyof PrivateCommands>(
   channelId: ChannelId,
   type: K,
@@ -35,13 +35,14 @@ export type InPrivate = <K extends keyof PrivateCommands>(
 export interface PrivateChannels {
   readonly call: InPrivate;
   /**
-   * The channel between two users, opened when there is none, once however many ask at the same time. The second is shown
-   * it when the first may write to them (`reaches`: that is known already).
+   * The channel between two users, opened when there is none. Concurrent calls open one. The second user sees it at
+   * once when the first may write to them (`reaches`: this is already known).
    */
   open(a: UserId, b: UserId, reaches?: boolean): Promise<Reply<PrivateChannel>>;
   /**
-   * A relationship between the two has changed and is durable. When this resolves nothing is decided on what was before,
-   * what was decided on it has been shown, and a block has ended their call. A channel in nobody's memory reads it later.
+   * A relationship between the two users changed and is durable. When this resolves, no decision is based on the old
+   * relationship, the dispatches of earlier decisions were sent, and a block has ended their call. A channel that is
+   * not resident reads the relationship when it is loaded.
    */
   relationsChanged(channelId: ChannelId): Promise<void>;
 }
@@ -57,10 +58,10 @@ export interface PrivatePorts {
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
 }
 
-/** What two people have between them is decided by the owner of the lower id. */
+/** The owner shard of the lower id decides about a pair of users. */
 const lower = (a: UserId, b: UserId): UserId => (compareIds(a, b) < 0 ? a : b);
 
-/** Each is decided by the owner of the channel; opening one, by the owner of one of the two. */
+/** Commands run on the owner shard of the channel; opening a channel runs on the owner shard of one of its users. */
 export const PRIVATE_ROUTES: Routes<PrivateChannels> = {
   call: { method: 'privateChannel.command', key: (channelId) => channelId },
   open: { method: 'privateChannel.open', key: lower },
@@ -76,7 +77,7 @@ export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
         shell.command(type, input, authority, resolve, reject, commandKey),
       );
     });
-  // To join, the owner may have to read something that it needs not to leave: leaving must not overtake it.
+  // Joining a call may have to wait for a read that leaving does not need; leaving must not overtake it.
   const ordered = eagerKeyedMutex<string>();
   const call: PrivateChannels['call'] = (channelId, type, input, authority, commandKey) => {
     const job = () => run(channelId, type, input, authority, commandKey);
@@ -91,7 +92,7 @@ export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
       await call(channelId, 'applyBlock', {}, SYSTEM);
     },
   };
-  // A shard that is gone may have stored a block and not lived to tell it.
+  // A crashed shard may have stored a block without notifying anybody.
   ownership.onChange(({ moved }) => {
     if (moved.length > 0) for (const shell of privateChannels.shells()) shell.doubtRelations();
   });
@@ -129,7 +130,7 @@ function opener(ports: PrivatePorts): PrivateChannels['open'] {
   };
 }
 
-/** Whoever may not write to somebody does not get onto their list of channels either. */
+/** A user who may not write to another must not appear in the other's list of channels either. */
 async function isReached(
   { storage, contactPolicy }: PrivatePorts,
   users: readonly APIUser[],

@@ -44,22 +44,30 @@ interface BackendPorts {
   readonly places: VoicePlaces;
   readonly publishPresence: PublishPresence;
   readonly notifier: Pick<Notifier, 'sessionOpened'>;
-  /** Go Live; nothing happens where no calls are served. */
+  /** Go Live; requests are ignored when calls are disabled. */
   readonly stream: RequestHandlers['stream'];
-  /** Subscribes a session to a guild, later when it cannot be had now; false when its user is not a member. */
+  /**
+   * Subscribes a session to a guild, or retries later when the guild is unavailable. False when its user is not a
+   * member.
+   */
   readonly subscribe: (session: LiveSession, guildId: GuildId) => Promise<boolean>;
-  /** Friends, lobbies and players from elsewhere; there once the house stands. */
+  /** Friends, lobbies and players; available once the engine is assembled. */
   readonly features: () => SessionFeatures;
-  /** A session's own user, as its scopes let it see the account. */
+  /** The session's own user with the fields that its scopes allow. */
   readonly ownUser: (user: APIUser, scopes: Scopes | null) => Promise<APIUser>;
   readonly direct: Pick<DirectDelivery, 'userDelivery'> | null;
-  /** True once the engine closes: sessions that end with it have not left, and what they hold stays. */
+  /**
+   * True once the engine is closing: sessions that end then have not left, so their memberships and voice states stay.
+   */
   readonly isClosing: () => boolean;
-  /** Hears of what nobody waits for and went wrong. */
+  /** Reports faults of work that no caller awaits. */
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/** Tells guilds and friends how a session's user appears now, null: not at all. Undefined: the session was none. */
+/**
+ * Sends the presence of a session's user to guilds and friends. Null means offline; undefined, that the session was not
+ * open.
+ */
 const appearing =
   ({ features, publishPresence }: BackendPorts) =>
   (session: LiveSession, guildIds: readonly GuildId[], presence: Presence | null | undefined): void => {
@@ -68,13 +76,18 @@ const appearing =
     if (!session.bot) features().social.presented(session.userId, presence);
   };
 
-/** When several sessions of a user are opened again, others are shown the user as all of them say, and not as the first. */
+/**
+ * When several sessions of a user reopen, others receive one presence merged from all of them instead of that of the
+ * first.
+ */
 const BATCH_MS = 1000;
 
 type Appear = ReturnType<typeof appearing>;
 type Note = ReturnType<typeof noting>;
 
-/** Notes what a session says of its user; answers how the user now appears, undefined when the session is not open. */
+/**
+ * Stores the presence of a session and returns the user's resulting presence; undefined when the session is not open.
+ */
 const noting =
   ({ users, clock, features }: BackendPorts) =>
   (session: LiveSession, presence: GatewayPresenceUpdateData): Presence | null | undefined =>
@@ -86,7 +99,7 @@ const noting =
       changedMs: clock.monotonic(),
     });
 
-/** Shows a user a moment later, as all sessions say that were opened again meanwhile. */
+/** Sends a user's presence after a delay, merged from all sessions that reopened meanwhile. */
 function batchingPresences({ users, wheel }: BackendPorts, appear: Appear): (session: LiveSession) => void {
   const gathered = new Set<string>();
   return (session) => {
@@ -101,7 +114,7 @@ function batchingPresences({ users, wheel }: BackendPorts, appear: Appear): (ses
   };
 }
 
-/** What is done for each request of a session's client, by who owns its user or the guild that it names. */
+/** Handlers of client requests, routed to the owner of the session's user or of the named guild. */
 function handling(ports: BackendPorts, appear: Appear, note: Note): RequestHandlers {
   const { guilds, users, storage, clock, places, features } = ports;
   return {
@@ -116,7 +129,7 @@ function handling(ports: BackendPorts, appear: Appear, note: Note): RequestHandl
   };
 }
 
-/** Undoes all that was done for a session; one that goes on at another home has not ended. */
+/** Ends everything that was set up for a session; a session that continues at another shard has not ended. */
 const ending = (ports: BackendPorts, appear: Appear) => {
   const { guilds, users, places, features } = ports;
   const endTemporary = temporaryMemberships(ports);
@@ -134,7 +147,7 @@ const ending = (ports: BackendPorts, appear: Appear) => {
   };
 };
 
-/** Opens a session that was open elsewhere: it hears first what its user was told meanwhile. */
+/** Reopens a session that was open at another shard: it first receives what its user has missed. */
 function reopening(ports: BackendPorts, appear: Appear, note: Note): UserBackend['reopenAtOwner'] {
   const { users, direct, notifier, features } = ports;
   const appearGathered = batchingPresences(ports, appear);
@@ -152,7 +165,7 @@ function reopening(ports: BackendPorts, appear: Appear, note: Note): UserBackend
   };
 }
 
-/** What sessions ask of the rest of the engine, over the actors and stores. */
+/** Operations of sessions on the rest of the engine, over the actors and stores. */
 export function createBackend(ports: BackendPorts): OwnerBackend {
   const { users, storage, clock, places } = ports;
   const appear = appearing(ports);
@@ -171,13 +184,14 @@ export function createBackend(ports: BackendPorts): OwnerBackend {
         openingOf(session, { ...ports.features(), storage }),
       ]);
       if (directRecipients([session], 'CALL_CREATE').length > 0) places.greet(session, told.privateChannels);
-      // Of guilds an application that acts for a user hears nothing.
+      // Applications that act for users receive no dispatches of guilds.
       return { ...told, user, guildIds: session.authorization ? [] : opened.guildIds };
     },
 
     async subscribe(session, guildId) {
       if (await ports.subscribe(session, guildId)) return;
-      // READY named a guild that its user has left since: without a word it would stay unavailable for ever.
+      // READY named a guild that its user has left meanwhile; without GUILD_DELETE the guild would stay unavailable
+      // forever.
       if (session.bot && (session.intents & INTENTS.GUILDS) === 0) return;
       session.deliver(new DispatchBody('GUILD_DELETE', { id: guildId }, clock.monotonic()));
     },
@@ -196,7 +210,7 @@ export function createBackend(ports: BackendPorts): OwnerBackend {
     ended: ending(ports, appear),
 
     ask(session, { name, input }) {
-      // Shards of another version may name what is not known here.
+      // A shard of another version may name an unknown request.
       if (!Object.hasOwn(handlers, name)) return undefined;
       const handle = handlers[name] as (session: LiveSession, input: unknown) => Promise<void> | void;
       return handle(session, input);
@@ -205,7 +219,7 @@ export function createBackend(ports: BackendPorts): OwnerBackend {
   return backend;
 }
 
-/** Guilds have no sounds of their own yet; the default ones come from another operation. */
+/** Guilds have no sounds of their own yet; the default sounds come from another operation. */
 function soundboard(
   session: LiveSession,
   guildIds: readonly GuildId[],
@@ -219,7 +233,7 @@ function soundboard(
   }
 }
 
-/** Nothing is said to those who are not in the guild, nor of one that does not exist. */
+/** Ignored for users who are not in the guild, and for unknown guilds. */
 async function channelInfo(
   session: LiveSession,
   guildId: GuildId,

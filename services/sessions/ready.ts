@@ -8,7 +8,7 @@ import type { Lobbies } from '../lobbies/ports.ts';
 import type { IdentityProfile, Provisional } from '../players/ports.ts';
 import type { Social } from '../social/ports.ts';
 
-/** What the parts of the house tell a session that begins. */
+/** Services that contribute to READY. */
 interface OpeningPorts {
   readonly storage: Pick<Storage, 'privateChannels' | 'users' | 'applications'>;
   readonly social: Pick<Social, 'opened'>;
@@ -20,13 +20,13 @@ type ReadyContent = Omit<Opening, 'user' | 'guildIds' | 'privateChannels'> & {
   readonly privateChannels: readonly PrivateChannelObject[];
 };
 
-/** Newest private channels that a person's READY lists. */
+/** Most private channels in a user's READY, newest first. */
 const PRIVATE_CHANNELS_MAX = 100;
 
 /**
- * What READY says beside the account and its guilds: to a bot of its application, to people of those around them, to an
- * application that acts for a person what it was granted of that. To be asked for once the session is its user's: what
- * changes after the reads is then delivered to it.
+ * The part of READY besides the account and its guilds: the application for bots; friends, private channels and players
+ * for users; the granted part of those for an application that acts for a user. Call it once the session is added to
+ * its user: changes after the reads are then delivered to the session.
  */
 export async function openingOf(session: LiveSession, ports: OpeningPorts): Promise<ReadyContent> {
   const { authorization, applicationId: id, applicationFlags: flags } = session.principal;

@@ -50,7 +50,7 @@ export class JoinSecrets {
   }
 }
 
-/** What people let others join is known to the owner of who does it. */
+/** Joinable activities are on the owner shard of the user who shares them. */
 export const joinSecretLookup = (joinSecrets: JoinSecrets, routing: Routing): JoinSecretLookup => ({
   of: (userId, sessionId) => joinSecrets.of(userId, sessionId),
   joinable: routing.ask('activities.joinable', async (userId: UserId, applicationId: ApplicationId | null) =>
@@ -58,7 +58,7 @@ export const joinSecretLookup = (joinSecrets: JoinSecrets, routing: Routing): Jo
   ),
 });
 
-/** Keeps what others may join of what a session says that it does; a session that is over has nothing. */
+/** Stores the joinable activities in what a session reports; a session that has ended has none. */
 export const recordActivities =
   (joinSecrets: JoinSecrets, nowMs: () => number): Social['acting'] =>
   (session, sent) => {

@@ -13,15 +13,15 @@ interface CallOwnerPorts extends Pick<PlacePorts, 'guilds' | 'inPrivate' | 'noti
   readonly places: VoicePlaces;
   readonly lobbies: Pick<Lobbies, 'owns' | 'invited' | 'drop'>;
   readonly streams: Streams;
-  /** Where clients reach calls; null before they are served. */
+  /** Where clients connect to calls; null before calls are served. */
   readonly endpoint: () => string | null;
   readonly onFault: (error: unknown, where: string) => void;
 }
 
-/** What a call asks of whatever it belongs to: a guild, a private channel, a lobby or a stream. */
+/** Operations of a call on its owner: a guild, a private channel, a lobby or a stream. */
 export function createCallOwner(ports: CallOwnerPorts): CallOwner {
   const { lobbies, streams, endpoint, onFault } = ports;
-  /** Has the next owner of a private channel load it, so that its call goes on. */
+  /** Makes the next owner of a private channel load it, so that its call continues. */
   const wake = ports.routing.tell('calls.wake', (callId: string): void => {
     const id = callId as ChannelId;
     ports.inPrivate(id, 'getChannel', { channelId: id }, SYSTEM).catch((fault) => onFault(fault, 'voice'));
@@ -34,14 +34,14 @@ export function createCallOwner(ports: CallOwnerPorts): CallOwner {
       else invite(ports, voiceMember, token, endpoint());
     },
     moved(callId, of) {
-      // Guilds and lobbies are asked for by the sessions that hear them.
+      // Guilds and lobbies are loaded by the sessions that subscribe to them.
       if (of === 'private') wake(callId);
     },
     dropped(voiceMember) {
       const stream = streams.of(voiceMember.callId);
       if (stream) streams.dropped(stream, voiceMember);
       else if (lobbies.owns(voiceMember.callId)) lobbies.drop(voiceMember);
-      // Of a stream that has ended nobody has a seat to give up.
+      // A stream that has ended has no voice members to remove.
       else if (voiceMember.callId === voiceMember.groupId) ports.places.drop(voiceMember);
     },
     silent: (voiceMember) => moveToAfk(ports, voiceMember),
@@ -49,9 +49,9 @@ export function createCallOwner(ports: CallOwnerPorts): CallOwner {
 }
 
 /**
- * VOICE_SERVER_UPDATE, to the very session that is in voice. Without an endpoint clients wait for another. A session
- * that hears the guild here is told on the way of the guild's dispatches: among shards that is shorter, and when it
- * breaks the session comes back and is told again.
+ * Sends VOICE_SERVER_UPDATE to the one session that is in voice. Without an endpoint clients wait for another update. A
+ * session that subscribes to the guild receives it with the guild's dispatches: between shards that route is shorter,
+ * and when it breaks the session subscribes again and receives it again.
  */
 function invite(
   ports: CallOwnerPorts,

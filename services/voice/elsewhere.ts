@@ -1,10 +1,10 @@
 import type { VoiceOutcome, VoicePort } from '../../actors/call/ports.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 
-/** What a client reads that has come to a shard which holds no such call: through a port that several share. */
+/** Close reason for a client that reached a shard without its call, through a port that several shards share. */
 const OTHER_SHARD = 'The call is at another shard; VOICE_SERVER_UPDATE says where.';
 
-/** The calls for clients that may have come to the wrong shard: they are refused as ever, and told why. */
+/** Wraps calls so that clients on the wrong shard are refused with a reason. */
 export function redirectingCalls(calls: VoicePort, routing: Pick<Routing, 'standalone' | 'owns'>): VoicePort {
   if (routing.standalone) return calls;
   const said = (serverId: string, outcome: VoiceOutcome): VoiceOutcome =>

@@ -19,11 +19,11 @@ export interface PlacePorts {
   readonly inPrivate: InPrivate;
   readonly notifier: Pick<Notifier, 'notifySession' | 'guildIdsOf'>;
   readonly routing: Routing;
-  /** Hears of what nobody waits for and went wrong. */
+  /** Reports faults of work that no caller awaits. */
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/** Where one can be in voice: a guild, one of its channels at a time, or a private channel. */
+/** A place for voice: a guild, in one of its channels at a time, or a private channel. */
 type VoicePlace =
   | { readonly kind: 'guild'; readonly id: GuildId }
   | { readonly kind: 'private'; readonly id: ChannelId };
@@ -32,19 +32,19 @@ type VoiceChangeRequest = Omit<VoiceStateRequest, 'guildId'>;
 
 const NOWHERE: VoiceChangeRequest = { channelId: null, selfMute: false, selfDeaf: false, selfVideo: false };
 
-/** Brings sessions into voice and out of it: bots into one channel of each guild, people into one place at a time. */
+/** Moves sessions into and out of voice: a bot joins one channel per guild, a user one place at a time. */
 export interface VoicePlaces {
   /** Voice State Update (op 4). */
   ask(session: LiveSession, request: VoiceStateRequest): void;
-  /** Tells a session that begins of the calls that are on in its private channels. */
+  /** Sends the running calls of a session's private channels to the session when it begins. */
   greet(session: LiveSession, channels: readonly { readonly id: ChannelId }[]): void;
-  /** The session is over; these were its guilds. */
+  /** The session has ended; `guildIds` were its guilds. */
   ended(session: LiveSession, guildIds: readonly GuildId[]): void;
-  /** A call has lost a user for good. */
+  /** A call removed a user for good. */
   drop(voiceMember: Pick<VoiceMember, 'callId' | 'guildId' | 'userId' | 'sessionId'>): void;
 }
 
-/** Asks for a place in voice, of whoever owns it. */
+/** Sends a voice request to the owner of the place. */
 const askingIn =
   ({ guilds, inPrivate }: PlacePorts) =>
   (
@@ -66,7 +66,7 @@ const ofOwners = (ports: PlacePorts) => {
     guilds.isResident(id as GuildId) || privateChannels.peek(id) !== undefined;
   const { tell } = ports.routing;
   return {
-    /** Only the session that brought its user into voice takes them out; for the others nothing happens. */
+    /** Only the session that joined voice for its user can leave; requests of other sessions have no effect. */
     leave: tell(
       'places.leave',
       (placeId: string, place: VoicePlace, sessionId: string, authority: Authority): void => {
@@ -74,7 +74,7 @@ const ofOwners = (ports: PlacePorts) => {
         askIn(place, { ...NOWHERE, sessionId }, authority).catch((fault) => onFault(fault, sessionId));
       },
     ),
-    /** A channel with a call is resident. */
+    /** A channel with a call is always resident. */
     greet: tell('places.greet', (channelId: string, userId: UserId, sessionId: string): void => {
       if (!privateChannels.peek(channelId)) return;
       const run = (state: PrivateChannelState): void => {
@@ -89,7 +89,7 @@ const ofOwners = (ports: PlacePorts) => {
 export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   const { guilds, inPrivate, onFault } = ports;
   const owners = ofOwners(ports);
-  /** Where each person's session last asked to be. */
+  /** The place that each user session last asked for. */
   const places = new WeakMap<LiveSession, VoicePlace>();
 
   const askIn = askingIn(ports);
@@ -103,7 +103,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       if (session.bot) {
         if (inVoice && session.over) leave(session, place);
       } else if (!inVoice) {
-        // Refused, the session is where it was.
+        // The request was refused: the session stays where it was.
         if (before && isHere(places.get(session))) places.set(session, before);
       } else if (session.over || !isHere(places.get(session))) leave(session, place);
       else if (before && !isHere(before)) leave(session, before);
@@ -116,7 +116,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   const leave = (session: LiveSession, place: VoicePlace): void =>
     owners.leave(place.id, place, session.sessionId, authorityOf(session));
 
-  /** Of a session that came over from another shard it is not known where it is: only its own place hears it. */
+  /** The place of a session that moved from another shard is unknown: asks every place, and only the right one acts. */
   async function leaveAny(session: LiveSession): Promise<void> {
     for (const id of await ports.notifier.guildIdsOf(session.userId)) leave(session, { kind: 'guild', id });
   }
@@ -127,7 +127,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       else if (session.bot) return;
       else if (wish.channelId !== null) put(session, { kind: 'private', id: wish.channelId }, wish);
       else {
-        // People name no guild when they hang up, wherever they are.
+        // Users name no guild when they leave voice.
         const place = places.get(session);
         if (place) leave(session, place);
         else if (!ports.routing.standalone)

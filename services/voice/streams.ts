@@ -14,7 +14,7 @@ interface StreamPorts extends Pick<PlacePorts, 'guilds' | 'privateChannels' | 'i
   readonly onFault: (error: unknown, where: string) => void;
 }
 
-/** Shows in voice states who streams. Who is gone from memory shows nothing any more. */
+/** Updates `self_stream` in voice states; aggregates that are not resident are skipped. */
 export const showingStreams =
   ({ guilds, privateChannels, inPrivate, onFault }: Omit<StreamPorts, 'clock' | 'routing'>) =>
   (stream: GoLiveStream, live: boolean): void => {
@@ -28,7 +28,9 @@ export const showingStreams =
     shown.catch((fault) => onFault(fault, 'stream'));
   };
 
-/** What owners of seats say goes to both; who leaves a channel leaves its streams first. */
+/**
+ * Forwards notifications of voice owners to streams and calls; a user who leaves a channel leaves its streams first.
+ */
 export const streamsThenCalls = (streams: Streams, calls: Calls): VoiceListener => ({
   voiceJoined(voiceMember) {
     streams.voiceJoined(voiceMember);
@@ -44,7 +46,7 @@ export const streamsThenCalls = (streams: Streams, calls: Calls): VoiceListener 
   },
 });
 
-/** The guild or private channel in whose voice a request is about a stream; null: of none that there could be. */
+/** The guild or private channel of a stream request; null for a malformed stream key. */
 function serverOf(request: StreamRequest): string | null {
   if (request.type === 'create') return request.place.guildId ?? request.place.channelId;
   const [, server = ''] = request.streamKey.split(':', 2);
@@ -52,8 +54,8 @@ function serverOf(request: StreamRequest): string | null {
 }
 
 /**
- * What sessions ask of streams, each in a turn of its own: what goes wrong there must not end a connection. Streams are
- * where the call is, beside which they stand.
+ * Handles stream requests of sessions, each in a turn of its own, so that a fault does not end a connection. Streams
+ * run on the shard of the call that they belong to.
  */
 export function askInOwnTurn(
   streams: Streams,
