@@ -92,7 +92,7 @@ export const SPEAKING = { MICROPHONE: 1, SOUNDSHARE: 2, PRIORITY: 4 } as const;
 export const TRANSPORT_MODES = ['aead_aes256_gcm_rtpsize', 'aead_xchacha20_poly1305_rtpsize'] as const;
 export type TransportMode = (typeof TRANSPORT_MODES)[number];
 
-/** Supported versions of the voice gateway; a missing or lower version is rejected. */
+/** Supported versions of the voice gateway; a missing version, or one outside this range, is rejected. */
 export const VOICE_VERSIONS = { min: 4, max: 9 } as const;
 
 /** The newest supported DAVE protocol version. */

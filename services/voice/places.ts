@@ -58,7 +58,7 @@ const askingIn =
     return inPrivate(place.id, 'setCallState', input, authority);
   };
 
-/** What the owner of a place does for sessions elsewhere. */
+/** Operations on the owner shard of a place for sessions of other shards. */
 const ofOwners = (ports: PlacePorts) => {
   const { guilds, privateChannels, notifier, onFault } = ports;
   const askIn = askingIn(ports);
