@@ -11,26 +11,27 @@ export const SECURITY_EVENTS = {
   address_blocked: {
     fields: ['network', 'reason', 'wait_ms'],
     about:
-      'A network is turned away: it guessed at many logins (`guesses`), or sent too many refused requests, oversized bodies and wrong IDENTIFYs (`invalid_requests`).',
+      'A network was blocked: it guessed at many logins (`guesses`), or sent too many refused requests, oversized bodies and wrong IDENTIFYs (`invalid_requests`).',
   },
   password_changed: {
     fields: ['user_id', 'by'],
-    about: 'A new password, by the owner, a letter or the operator; every other sign-in ended.',
+    about:
+      'A new password, set by the owner, by an e-mailed link or by the operator; every other sign-in ended.',
   },
   email_changed: { fields: ['user_id'], about: 'A new address was confirmed.' },
   second_factor_changed: { fields: ['user_id', 'on'], about: 'Two-step sign-in was switched on or off.' },
   token_rotated: {
     fields: ['user_id', 'kind'],
-    about: 'A bot or user has a new token; the earlier ones ended.',
+    about: 'A bot or user got a new token; the earlier ones were revoked.',
   },
-  tokens_revoked: { fields: ['user_id'], about: 'All tokens of a user ended.' },
+  tokens_revoked: { fields: ['user_id'], about: 'All tokens of a user were revoked.' },
   refresh_token_reused: {
     fields: ['user_id', 'application_id'],
-    about: 'A used refresh token came again: somebody has stolen one, and the chain ended.',
+    about: 'A refresh token was used twice: it was probably stolen, so its chain ended.',
   },
   authorization_code_reused: {
     fields: ['user_id', 'application_id'],
-    about: 'An authorization code came a second time: what the first exchange gave has ended.',
+    about: 'An authorization code was used twice: the tokens of the first exchange were revoked.',
   },
   admin_change: {
     fields: ['token_name', 'what', 'id', 'status'],
