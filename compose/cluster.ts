@@ -91,8 +91,6 @@ const WHY: Readonly<Record<string, string>> = {
  * Opens the cluster of the configured directory, or a standalone one. The shard becomes a member by `enter`.
  *
  * @throws RangeError for settings that contradict each other, and errors of opening the port for links.
- *
- * @throws RangeError for settings that do not go together, and what opening the links' port throws.
  */
 export async function openCluster(
   foundation: Foundation,
@@ -170,8 +168,6 @@ const openAlone = (config: Config): OpenCluster => ({
  * The directory of the embedding program or of the settings. Null for a standalone process.
  *
  * @throws RangeError when each shard would have a database of its own, and errors of reading the certificates.
- *
- * @throws RangeError when shards were to have a database each, and what reading the certificates throws.
  */
 export function directoryOf(
   foundation: Foundation,

@@ -28,9 +28,6 @@ const HANDOVER_SHARE = 0.3;
  *
  * @throws StorageFault when the database does not open.
  * @throws RangeError for an unknown option, or for unknown or invalid settings, which the message names.
- *
- * @throws StorageFault when the database does not open.
- * @throws RangeError for an unknown option, or settings that are unknown or wrong; the message names them.
  */
 export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
   checkOptions(options);

@@ -317,8 +317,6 @@ function restored(value: unknown, bigs: readonly bigint[]): unknown {
  * Cost: one pass over the bytes besides decoding and `JSON.parse`, and one over the values when there is a bigint.
  *
  * @throws MalformedJson, or its subclass OversizedJson
- *
- * @throws MalformedJson, and of its kind OversizedJson
  */
 export function parseJson(bytes: Uint8Array, depthMax = JSON_DEPTH_MAX): unknown {
   const scan = new Scan(bytes);

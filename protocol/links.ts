@@ -33,10 +33,6 @@ const invalid = { code: 'URL_TYPE_INVALID_URL', message: 'Not a well formed URL.
  *
  * @param max     Characters, of the URL as sent and as stored.
  * @param schemes Schemes that the error message names.
- * @source RFC 3986, section 2 and appendix A; WHATWG URL, "Host parsing"
- *
- * @param max     Characters, of the URL as it was sent and as it is kept.
- * @param schemes Schemes that the error message names.
  * @source RFC 3986, section 2 and appendix A; https://url.spec.whatwg.org/#host-parsing
  */
 export function readLink(

@@ -2,8 +2,6 @@
  * Asserts a value that the surrounding code guarantees: an index within bounds, a key just added to a map.
  *
  * @throws TypeError when the value is missing.
- *
- * @throws TypeError when it is missing all the same.
  */
 export function present<T>(value: T | null | undefined): T {
   if (value === null || value === undefined) throw new TypeError('A value is missing that must be there.');

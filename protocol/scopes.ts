@@ -2,8 +2,6 @@
  * OAuth2 scopes: the text of each on the consent page, and the scopes that it implies. Scopes that the platform grants
  * only to partners are granted to applications that the operator has approved for them.
  *
- * @source the platform's "OAuth2" page; expansions of the SDK's scopes from the user documentation of the same
- *
  * @source https://docs.discord.com/developers/topics/oauth2#shared-resources-oauth2-scopes;
  * https://docs.discord.food/topics/oauth2#umbrella-oauth2-scopes for what the scopes of the SDK bring along
  */

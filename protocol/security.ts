@@ -75,9 +75,6 @@ export interface CountedTrail {
  *
  * @param write Writes one line and its sentence.
  * @param monotonic Milliseconds.
- *
- * @param write Writes one line and its sentence.
- * @param monotonic Milliseconds.
  */
 export function createSecurityTrail(
   write: (line: object, about: string) => void,

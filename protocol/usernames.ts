@@ -44,9 +44,7 @@ const lookOf = (text: string): string =>
     .map(({ look }) => look)
     .join('');
 
-/**
- * Letters with a dot above and the marks on them. An `l` is included, because it may stand for the `I` of a dotted `İ`.
- */
+/** Letters with a dot above and the marks on them, including `l`, which may stand for the `I` of a dotted `İ`. */
 const DOTTED = /([ijl\p{Soft_Dotted}])(\p{M}+)/gu;
 const ASCII = /[!-~]/g;
 const SPACES = /\s+/g;
@@ -113,8 +111,6 @@ function lookKeys(text: string): readonly string[] {
  * The keys are stored and unique in the database: another version of the table or of this rule needs a migration.
  *
  * @returns One to seven keys; none for a name that displays nothing.
- *
- * @returns One to seven; none for a name of which nothing is seen.
  */
 export function usernameKeys(username: string): readonly string[] {
   const same = folded(folded(username.normalize('NFKC')).normalize('NFKC'));

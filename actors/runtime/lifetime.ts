@@ -107,8 +107,6 @@ export class Lifetime implements Clock {
    * Awaits a resource that takes several steps to open, during which the lifetime may end.
    *
    * @throws Error when the end began before the resource was open; the resource is then closed.
-   *
-   * @throws Error when it is open only after the end has begun: it is closed again then, as nobody else knows of it.
    */
   async opening<T extends { close(): void | Promise<void> }>(promise: Promise<T>): Promise<T> {
     const opened = await promise;
@@ -141,9 +139,6 @@ export class Lifetime implements Clock {
    * Calls the ends in reverse order, cancels the timers and waits for the jobs. Repeated calls return the same promise.
    *
    * @throws the error of the first end that failed, after all others were called; or an Error when jobs do not end.
-   *
-   * @throws what the first end that failed has thrown, the others being called all the same; or an Error when jobs do
-   *   not end.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close();

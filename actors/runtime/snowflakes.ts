@@ -18,9 +18,6 @@ export interface SnowflakeSource {
  *
  * @param worker 0 to 1023: the ten bits of worker and process. Two sources of one cluster must never share it. A
  *   function when it may change.
- *
- * @param worker 0 to 1023: the ten bits of worker and process; two sources of one cluster never share it. A function
- *   when it may become another one.
  */
 export function snowflakeSource(clock: Clock, worker: number | (() => number)): SnowflakeSource {
   const workerOf = typeof worker === 'number' ? () => worker : worker;

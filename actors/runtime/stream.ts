@@ -127,8 +127,6 @@ export class DispatchStream {
    * Adds dispatches of earlier owners, ascending. Call it before the first `add`.
    *
    * @param floor The number up to which dispatches may be missing.
-   *
-   * @param floor The number up to which something may be missing.
    */
   restore(dispatches: Iterable<StreamDispatch>, floor: number): void {
     this.#floor = Math.max(this.#floor, floor);

@@ -22,7 +22,7 @@ interface MailQueuePorts {
 
 /** Sends e-mails after the reply, so that no reply reveals whether one was sent. */
 export interface MailQueue {
-  /** `write` finds out whether there is anything to send; null: nothing. */
+  /** `compose` runs after the reply and writes the e-mail. Null when there is nothing to send. */
   enqueue(compose: () => Promise<Email | null>, client: ClientInfo): void;
   /** Resolves when no e-mail is pending. */
   idle(): Promise<void>;

@@ -26,7 +26,7 @@ type ChannelCall = (
 const isPrivateCommand = (type: string): type is keyof PrivateCommands =>
   Object.hasOwn(privateRules.commands, type);
 
-/** Changes of a message of which the game that sent it is notified, whoever makes them. */
+/** Commands that notify the game that sent the changed message, by any user and route. */
 const CHANGES: ReadonlySet<string> = new Set<keyof PrivateCommands>(['updateMessage', 'deleteMessage']);
 
 /** Sends a command to the owner of a channel: its guild, or the private channel. */

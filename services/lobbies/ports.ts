@@ -89,7 +89,7 @@ export interface Lobbies extends LobbyOperations, Mergeable {
   voiceServerPing(session: LiveSession, lobbyId: ChannelId): void;
   /** Whether a call belongs to a lobby of this shard. */
   owns(callId: string): boolean;
-  /** Sends the voice server to the session of a seat; `endpoint` null while there is none. */
+  /** Sends the voice server to the session of a voice member. `endpoint` is null while calls are not served. */
   invited(voiceMember: VoiceMember, token: string, endpoint: string | null): void;
   /** A call lost a user for good. */
   drop(voiceMember: Pick<VoiceMember, 'callId' | 'userId' | 'sessionId'>): void;

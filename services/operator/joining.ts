@@ -23,8 +23,6 @@ export interface Joining {
    * guild comes before anything of the account is stored.
    *
    * @returns a function that adds the account once it exists.
-   *
-   * @returns adds the account, once it exists.
    */
   prepare(
     guildId: GuildId | undefined,
