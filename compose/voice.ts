@@ -127,8 +127,7 @@ export function createVoice(ports: VoicePorts) {
 
     async drain(timeoutMs: number): Promise<void> {
       open?.server.stopAccepting();
-      // Members of a call that moves are about to receive its new endpoint; closing their connections now would only
-      // make them reconnect here.
+      // Members of a moving call soon receive its new endpoint; closing now would only make them reconnect here.
       await routes.drain(timeoutMs, calls.leaving > 0 ? timeoutMs * MOVING_SHARE : 0);
     },
 

@@ -115,7 +115,7 @@ describe('a lifetime', () => {
     const made = (name: string) => ({ close: () => void ended.push(name) });
     await expect(lifetime.opening(Promise.resolve(made('in time')))).resolves.toBeDefined();
     const closing = lifetime.close();
-    await expect(lifetime.opening(Promise.resolve(made('late')))).rejects.toThrow('The lifetime has ended');
+    await expect(lifetime.opening(Promise.resolve(made('late')))).rejects.toThrow('closed');
     await closing;
     lifetime.own(() => void ended.push('owned late'));
     await Promise.resolve();
