@@ -2,7 +2,7 @@ import { WindowTable } from './table.ts';
 import type { Rule } from './window.ts';
 
 /**
- * Calls answered 401, 403 or 429 that an address may make.
+ * Calls answered 401, 403, 413 or 429 that an address may make.
  *
  * @source https://docs.discord.com/developers/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans
  */
