@@ -15,22 +15,22 @@ import type { Participant } from './participant.ts';
 import type { SelectProtocol, VideoUpdate, VoiceCodec, VoiceIdentify, VoiceSink } from './ports.ts';
 import { CallSession, type CallSessionHost, type Close, weightOf } from './session.ts';
 
-/** What all calls share; one object, so that a call is small. */
+/** State shared by all calls; one object, to keep each call small. */
 export interface CallHost extends Pick<CallSessionHost, 'ring' | 'resumeWindowMs' | 'wheel'> {
   readonly supervisor: Supervisor;
   readonly plane: Pick<MediaPlane, 'open'>;
   readonly openDave: OpenDaveDelivery;
   readonly e2eeRequired: boolean;
-  /** How long members have to get ready for a DAVE transition. */
+  /** Deadline for members to report ready for a DAVE transition. */
   readonly transitionMs: number;
   readonly randomBytes: (size: number) => Uint8Array;
   /** Monotonic milliseconds. */
   nowMs(): number;
-  /** A voice session has ended while its user keeps the seat. `expired`: nobody came back to it in time. */
+  /** A voice session has ended while its user stays in voice. `expired`: the client did not resume it in time. */
   absent(participant: Participant, expired: boolean): void;
   /** The user must connect again, with another ticket. */
   renew(participant: Participant): void;
-  /** The media of the call are gone for good. */
+  /** The media of the call were lost and cannot be restored. */
   lost(call: Call): void;
   released(call: Call): void;
   crashed(call: Call, error: unknown): void;
@@ -38,15 +38,15 @@ export interface CallHost extends Pick<CallSessionHost, 'ring' | 'resumeWindowMs
   onFault(error: unknown, callId: string): void;
 }
 
-/** Transports that a session may choose until media come through: each may cost a peer connection. */
+/** Upper bound on Select Protocol frames before media arrive; each may cost a peer connection. */
 const ATTEMPTS_MAX = 16;
-/** Shorter than anyone pauses between words. */
+/** Shorter than a pause between words. */
 const SPEAKING_APART_MS = 100;
 const WHOLE_PICTURE = [{ type: 'video', rid: '100', quality: 100 }];
 
 /**
- * One call: who has a place in it, who is connected, and what its members are told of each other. Media and encryption
- * are carried by the room and the delivery service, which exist while someone is connected.
+ * One call: its places, its connected members, and what they are told about each other. The media room and the DAVE
+ * delivery service exist while at least one member is connected.
  */
 export class Call implements CallShellEffects, CallSessionHost {
   readonly callId: string;
@@ -98,7 +98,7 @@ export class Call implements CallShellEffects, CallSessionHost {
     return this.#dave;
   }
 
-  /** Opens a voice session for a place that has none, and tells it and the others of each other. */
+  /** Opens a voice session for a place without one, and introduces it and the other members to each other. */
   enter(participant: Participant, identify: VoiceIdentify, sink: VoiceSink): CallSession {
     if (this.#sessions.size === 0) this.#send('connect');
     const room = this.#room;
@@ -122,12 +122,12 @@ export class Call implements CallShellEffects, CallSessionHost {
     session.sendOnce(VOICE_OP.READY, readyPayload(media.ssrc, room.address, media.streams));
     this.introduce(session);
     this.#tell(VOICE_OP.CLIENTS_CONNECT, { user_ids: [session.userId] }, session);
-    // Media are faster than signalling: the published client drops a packet that comes before its SSRC is named.
+    // Media are faster than signalling: stock clients drop packets of an SSRC that they do not know yet.
     this.#tellSpeaking(session);
     return session;
   }
 
-  /** Tells a session of everyone else: who they are, which audio is whose, and what they show. */
+  /** Sends a session the other members: their user ids, SSRCs and video streams. */
   introduce(session: CallSession): void {
     const others = [...this.#sessions.values()].filter((other) => other !== session);
     if (others.length > 0)
@@ -138,7 +138,7 @@ export class Call implements CallShellEffects, CallSessionHost {
     }
   }
 
-  /** The seat of a place says something else than before. */
+  /** The voice state of the place's user has changed. */
   memberChanged({ voiceMember, session }: Participant): void {
     if (!session) return;
     session.member = { ...session.member, voiceMember };
@@ -147,7 +147,7 @@ export class Call implements CallShellEffects, CallSessionHost {
     this.#tellVideo(session);
   }
 
-  /** Who may hear the place's user has changed. */
+  /** The set of users that may hear the place's user has changed. */
   audienceChanged(participant: Participant): void {
     const { session, audience } = participant;
     if (!session) return;
@@ -155,7 +155,7 @@ export class Call implements CallShellEffects, CallSessionHost {
     this.#room?.setAudience(session.ssrc, this.#audienceOf(session));
   }
 
-  /** Takes a user out of the call. */
+  /** Removes a user from the call. */
   vacate(participant: Participant, close: Close): void {
     participant.leave();
     const { userId } = participant.voiceMember;
@@ -165,7 +165,7 @@ export class Call implements CallShellEffects, CallSessionHost {
     if (this.places.size === 0) this.#send('end');
   }
 
-  /** Everyone must leave. */
+  /** Removes all users and ends the call. */
   terminate(close: Close): void {
     for (const participant of [...this.places.values()]) this.vacate(participant, close);
     this.#send('end');
@@ -191,7 +191,7 @@ export class Call implements CallShellEffects, CallSessionHost {
         const session = this.#sessions.get(userId);
         return session?.lifecycle.described ? session : null;
       },
-      // While everyone is in one epoch, what is not encrypted is not forwarded.
+      // While all members are in one epoch, unencrypted media are not forwarded.
       phase: (phase) => room.setEncryptedOnly(e2eeRequired || phase === 'secure'),
       counted: (what, result) => this.#host.counted(what, result),
       expel: (session, close) => session.end(close),
@@ -300,7 +300,7 @@ export class Call implements CallShellEffects, CallSessionHost {
 
   #selectPeer(session: CallSession, fragment: string): void {
     const selection = session.selections;
-    // A later choice, or the end of the session, makes this one void.
+    // A later Select Protocol, or the end of the session, voids this one.
     const isStale = () => session.over || session.selections !== selection;
     this.#room?.connectPeer(session.ssrc, fragment).then(
       (sdp) => {
@@ -355,7 +355,7 @@ export class Call implements CallShellEffects, CallSessionHost {
       this.#tellSpeaking(session);
     } else if (event.type === 'unreachable') {
       session.lifecycle.send('lose');
-      // A peer connection does not come back by itself; a UDP client is reached again with its next packet.
+      // A peer connection does not recover by itself; a UDP client recovers with its next packet.
       if (session.transport === 'webrtc') session.cut(VOICE_CLOSE.WEBRTC_CRASHED);
     } else if (participant) {
       session.end(VOICE_CLOSE.SESSION_INVALID);
@@ -368,14 +368,14 @@ export class Call implements CallShellEffects, CallSessionHost {
     for (const session of this.#sessions.values()) if (session !== except) session.send(op, d, weightBytes);
   }
 
-  /** At once, and then not again for a moment: one who flickers must not keep a large call busy. */
+  /** Sends a change at once, then waits a moment: rapidly changing flags must not load a large call. */
   #tellSpeaking(session: CallSession): void {
     if (session.over || session.hushed) return;
     const payload = speakingPayload(session.member);
-    // Whoever was never let speak has sent nothing, and needs no name.
+    // A member that was never allowed to speak has sent no media, so nobody needs its SSRC.
     const isUnheard = session.toldSpeaking === null && session.member.voiceMember.silenced;
     if (isUnheard || payload.speaking === session.toldSpeaking) return;
-    // To name an SSRC is no change of it.
+    // Announcing an SSRC is not a change of its flags.
     session.hushed = session.toldSpeaking !== null || payload.speaking !== 0;
     session.toldSpeaking = payload.speaking;
     this.#tell(VOICE_OP.SPEAKING, payload, session);
@@ -402,7 +402,7 @@ export class Call implements CallShellEffects, CallSessionHost {
     this.#tellWants();
   }
 
-  /** Tells those who show video which of their layers are wanted, when that has changed. */
+  /** Sends members with video the layers that are wanted of them, when these have changed. */
   #tellWants(): void {
     for (const sender of this.#sessions.values()) {
       if (!showsVideo(sender.member)) continue;
@@ -422,7 +422,7 @@ export class Call implements CallShellEffects, CallSessionHost {
     return sharedCodecs([...this.#sessions.values()].map(({ member }) => member.codecs));
   }
 
-  /** Tells members whose video codec is another one now. */
+  /** Sends SESSION_UPDATE to members whose video codec has changed. */
   #tellCodecs(): void {
     const shared = this.#sharedCodecs();
     for (const session of this.#sessions.values()) {
@@ -446,7 +446,7 @@ export class Call implements CallShellEffects, CallSessionHost {
     this.#room?.setGate(session.ssrc, gate);
   }
 
-  /** Members are named to media by their SSRCs, which come and go with their sessions. */
+  /** Media know members by SSRC, so audiences are set again when sessions begin and end. */
   #applyAudiences(changed: CallSession): void {
     for (const session of this.#sessions.values())
       if (session === changed ? session.member.audience : session.member.audience?.has(changed.userId))
@@ -462,7 +462,7 @@ export class Call implements CallShellEffects, CallSessionHost {
   }
 
   #send(type: CallEvent['type']): void {
-    // An actor that has ended takes nothing, and would complain.
+    // A stopped actor would log a warning for every event.
     if (this.#actor.getSnapshot().status === 'active') this.#actor.send({ type });
   }
 

@@ -23,7 +23,7 @@ interface CallSettings {
   readonly callsMax: number;
   readonly membersMax: number;
   readonly e2eeRequired: boolean;
-  /** How long a voice session waits for its client, and a seat for another voice session. */
+  /** How long a voice session waits for its client, and a user without a voice session stays in voice. */
   readonly resumeWindowMs: number;
 }
 
@@ -42,25 +42,25 @@ export interface CallsDeps {
   readonly onUnencrypted: (voiceMember: VoiceMember) => void;
 }
 
-/** What calls tell those whose seats they are. Nothing is awaited, and nothing may throw. */
+/** Notifies the owners of the channels. Results are not awaited, and no method may throw. */
 export interface CallOwner {
-  /** Tells the gateway session of the seat where to connect, and with what (VOICE_SERVER_UPDATE). */
+  /** Sends the user's gateway session the endpoint and the ticket (VOICE_SERVER_UPDATE). */
   invite(voiceMember: VoiceMember, token: string): void;
-  /** The call goes on at another shard, which is to tell everyone in it where. */
+  /** The call continues on another shard, which sends its members the new endpoint. */
   moved(callId: string, of: MovedCall): void;
-  /** The user is lost for good, or was never let in: the seat is to be given up. */
+  /** The user did not return, or was refused: remove the user from voice. */
   dropped(voiceMember: VoiceMember): void;
-  /** The user has not spoken for as long as the seat says. */
+  /** The user has not spoken for the time that the voice member states. */
   silent(voiceMember: VoiceMember): void;
 }
 
-/** What `guildhall calls` and the embedding program see of a call. */
+/** A call as `guildhall calls` and the embedding program see it. */
 export interface CallView {
   readonly callId: string;
   readonly serverId: string;
   readonly guildId: string | null;
   readonly ageMs: number;
-  /** `version` is 0 and `phase` `plain` while nobody is connected. */
+  /** `version` is 0 and `phase` is `plain` while no member is connected. */
   readonly dave: { readonly version: number; readonly epoch: string | null; readonly phase: string };
   readonly members: readonly MemberView[];
 }
@@ -70,7 +70,7 @@ export interface MemberView {
   /** Null while the user is not connected to the voice gateway. */
   readonly ssrc: number | null;
   readonly transport: 'none' | 'udp' | 'webrtc';
-  /** A voice socket is there, and media comes through. */
+  /** The voice socket is open, and media arrive. */
   readonly attached: boolean;
   readonly connected: boolean;
   readonly silenced: boolean;
@@ -80,9 +80,9 @@ export interface MemberView {
 
 /** Frames kept for one session: some minutes of a lively call, or one join of a large one. */
 const RING: RingLimits = { framesMax: 1024, bytesMax: 512 << 10 };
-/** The published clients answer in well under a second; who does not is left behind and recovers by op 31. */
+/** Stock clients answer in well under a second; a client that does not is left behind and recovers by op 31. */
 const DAVE_TRANSITION_MS = 2_000;
-/** How long the connections of a call that has changed hands are kept. */
+/** How long connections of a call that moved to another shard are kept. */
 const MOVED_MS = 5_000;
 
 /** Libraries without DAVE rejoin at once and without end, so a refusal is reported once per user and interval. */
@@ -92,7 +92,7 @@ const UNENCRYPTED_USERS_MAX = 1000;
 const closed = ({ code, reason }: Close): VoiceOutcome => ({ kind: 'closed', code, reason });
 const byUser = (serverId: string, userId: string): string => `${serverId} ${userId}`;
 
-/** All calls of this process. Owners of channels say who sits where; voice sockets bring the users in. */
+/** All calls of this process. Owners of channels decide who is in voice; voice sockets connect the users. */
 export class Calls implements VoicePort, VoiceListener, CallHost {
   readonly ring = RING;
   readonly transitionMs = DAVE_TRANSITION_MS;
@@ -103,16 +103,16 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
   readonly plane;
   readonly openDave;
   readonly randomBytes;
-  /** What came to an end in DAVE, and how, as `transition executed`, to count. */
+  /** Counts of DAVE outcomes by name and result, such as `transition executed`. */
   readonly daveCounts = new Map<string, number>();
   readonly #deps: CallsDeps;
   readonly #calls = new Map<string, Call>();
-  /** Calls that go on at another shard, and how to end what is left of them here. */
+  /** Calls that continue on another shard, and how to end their remains here. */
   readonly #leaving = new Map<string, () => void>();
   readonly #byUser = new Map<string, Participant>();
   /** Places by server and gateway session: op 7 names no user. */
   readonly #bySession = new Map<string, Participant>();
-  /** When a refused client without DAVE was last reported, by user; the least recent first. */
+  /** When a refused client without DAVE was last reported, by user; least recent first. */
   readonly #unencryptedMs = new Map<string, number>();
   #refused = 0;
   #bugs = 0;
@@ -132,7 +132,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
     return this.#calls.size;
   }
 
-  /** Calls that go on at another shard and whose connections here still stand. */
+  /** Number of calls that continue on another shard while connections here are still open. */
   get leaving(): number {
     return this.#leaving.size;
   }
@@ -144,12 +144,12 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
     return members;
   }
 
-  /** Seats refused because of `calls_max` or `call_members_max`. */
+  /** Number of users refused because of `calls_max` or `call_members_max`. */
   get refused(): number {
     return this.#refused;
   }
 
-  /** Calls that a bug has ended. */
+  /** Number of calls that a bug ended. */
   get bugs(): number {
     return this.#bugs;
   }
@@ -162,14 +162,14 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
       participant.voiceMember.sessionId !== voiceMember.sessionId
     ) {
       this.#admit(voiceMember);
-      // Last, so that the user's client knows where to go when its connection closes.
+      // Last, so that the client knows the new endpoint when its connection closes.
       if (participant) this.#vacate(participant, VOICE_CLOSE.DISCONNECTED);
       return;
     }
     const before = participant.voiceMember;
     participant.voiceMember = voiceMember;
-    // The seat has not changed: the client asks for another chance to connect. The ticket stays the same, as the client
-    // may be connecting with it.
+    // Nothing changed: the client asks to connect again. The ticket stays the same, because the client may be
+    // connecting with it.
     if (sameVoiceMember(before, voiceMember)) {
       if (!participant.session) this.#deps.owner.invite(voiceMember, participant.token);
       return;
@@ -194,9 +194,9 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
   }
 
   /**
-   * Clients hear each other here until they are told where the call is, and leave by themselves then. One that is put out
-   * before would come back to where it was; one that is told to wait (VOICE_SERVER_UPDATE without an endpoint) would be
-   * silent meanwhile, and bots as the published guide has them give up after five seconds of that.
+   * Clients stay connected here until they receive the new endpoint, and then leave by themselves. A client that is
+   * disconnected before would reconnect here; a client told to wait (VOICE_SERVER_UPDATE without an endpoint) would be
+   * silent meanwhile, and bots written as the published guide shows give up after five seconds of that.
    */
   #goElsewhere(call: Call): void {
     this.#calls.delete(call.callId);
@@ -224,7 +224,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
     }
     const earlier = participant.session;
     participant.session = null;
-    // Not resumable: two clients with one ticket would take it from each other for ever.
+    // Not resumable: two clients with one ticket would replace each other forever.
     earlier?.end(VOICE_CLOSE.DISCONNECTED);
     return { kind: 'open', session: call.enter(participant, identify, sink) };
   }
@@ -247,10 +247,10 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
   }
 
   /**
-   * Bounds who hears a user to the given ones, whoever is in the call now or later; null lifts the bound. It holds
-   * until the user leaves the call.
+   * Restricts the audience of a user to the given users, in the call now or later; null removes the restriction. It
+   * holds until the user leaves the call.
    *
-   * @returns false when the user has no seat in that call.
+   * @returns false when the user is not in that call.
    */
   setAudibility(callId: string, userId: string, listenerIds: readonly string[] | null): boolean {
     const participant = this.#calls.get(callId)?.places.get(userId);
@@ -267,12 +267,12 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
     return [...this.#calls.values()].map((call) => viewOf(call, nowMs));
   }
 
-  /** Where a user is in voice on a server; null: nowhere. */
+  /** The channel in which a user is in voice on a server; null when the user is in none. */
   voiceMemberOf(serverId: string, userId: string): VoiceMember | null {
     return this.#byUser.get(byUser(serverId, userId))?.voiceMember ?? null;
   }
 
-  /** Ends every call; clients that come back find no session. */
+  /** Ends every call; clients that resume find no session. */
   close(): void {
     for (const callId of [...this.#calls.keys()]) this.ended(callId);
     for (const end of [...this.#leaving.values()]) end();
@@ -353,7 +353,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
   #callOf(voiceMember: VoiceMember): Call | null {
     const known = this.#calls.get(voiceMember.callId);
     if (known) return known;
-    // It has come back.
+    // The call has moved back to this shard.
     this.#leaving.get(voiceMember.callId)?.();
     if (this.#calls.size >= this.#deps.settings.callsMax) return null;
     const call = new Call(voiceMember, this);
@@ -379,7 +379,7 @@ export class Calls implements VoicePort, VoiceListener, CallHost {
     for (const { voiceMember } of participants) this.#deps.owner.dropped(voiceMember);
   }
 
-  /** Another place may already stand where this one stood. */
+  /** Another place may already have replaced this one. */
   #forget(participant: Participant): void {
     const { serverId, userId, sessionId } = participant.voiceMember;
     const user = byUser(serverId, userId);

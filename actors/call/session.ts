@@ -9,7 +9,7 @@ import type { Wheel } from '../runtime/wheel.ts';
 import type { SelectProtocol, VideoUpdate, VoiceCodec, VoiceSession, VoiceSink } from './ports.ts';
 import { VoiceSessionLifecycle } from './voicesession.shell.ts';
 
-/** What a voice session asks of its call. */
+/** The call as a voice session uses it. */
 export interface CallSessionHost {
   readonly ring: RingLimits;
   readonly resumeWindowMs: number;
@@ -23,7 +23,7 @@ export interface CallSessionHost {
   daveReceived(session: CallSession, op: number, payload: Uint8Array): void;
   daveReady(session: CallSession, transitionId: number): void;
   daveInvalid(session: CallSession, transitionId: number): void;
-  /** The session has ended. `expired`: nobody came back to it in time. */
+  /** The session has ended. `expired`: its client did not resume it in time. */
   left(session: CallSession, expired: boolean): void;
   /** A bug. */
   onFault(error: unknown): void;
@@ -36,7 +36,7 @@ export interface Close {
 
 /** The first version whose frames are numbered and kept for a resume. */
 const BUFFERED_VERSION = 8;
-/** What a frame weighs besides its payload. */
+/** Memory of a kept frame besides its payload. */
 const FRAME_BYTES = 64;
 const KEEP_NOTHING: RingLimits = { framesMax: 0, bytesMax: 0 };
 
@@ -51,8 +51,8 @@ interface SessionStart {
 }
 
 /**
- * One voice session: a member of a call from Identify until it ends, over as many connections as it takes. It numbers
- * what it is sent, keeps it for op 7, and waits for its client when a connection breaks.
+ * One voice session: a member of a call from Identify until the session ends, over one or more connections. It numbers
+ * its frames, keeps them for Resume (op 7), and waits for its client when a connection breaks.
  */
 export class CallSession implements VoiceSession {
   readonly userId: string;
@@ -60,13 +60,13 @@ export class CallSession implements VoiceSession {
   readonly mediaSessionId: string;
   member: CallMember;
   transport: 'none' | 'udp' | 'webrtc' = 'none';
-  /** Transports chosen so far. */
+  /** Number of Select Protocol frames so far. */
   selections = 0;
-  /** Those since media last came through. */
+  /** Number of Select Protocol frames since media last arrived. */
   attempts = 0;
-  /** What the others were told last; null: nothing yet, not even the SSRC. */
+  /** The speaking flags that the other members last received; null before they know the SSRC. */
   toldSpeaking: number | null = null;
-  /** They were told a moment ago; what has changed since waits. */
+  /** The other members received speaking flags a moment ago; later changes wait. */
   hushed = false;
   toldVideo: Video = NO_VIDEO;
   toldWants = '';
@@ -111,12 +111,12 @@ export class CallSession implements VoiceSession {
     return this.member.ssrc;
   }
 
-  /** Whether its connection takes numbered frames and is sent again what it missed. */
+  /** Whether its connection receives numbered frames and can resume without loss. */
   get buffered(): boolean {
     return this.#version >= BUFFERED_VERSION;
   }
 
-  /** Where its connection comes from; null without one. */
+  /** The address of the client's connection; null without a connection. */
   get address(): string | null {
     return this.#sink?.address ?? null;
   }
@@ -125,7 +125,7 @@ export class CallSession implements VoiceSession {
     return this.#sink !== null;
   }
 
-  /** Sends a frame that is kept until it is acknowledged. `weightBytes`: about how long `d` is. */
+  /** Sends a frame that is kept until it is acknowledged. `weightBytes`: the approximate size of `d`. */
   send(op: number, d: unknown, weightBytes = weightOf(d)): void {
     if (this.over) return;
     const seq = this.#ring.push({ kind: 'json', op, d, weightBytes });
@@ -148,12 +148,12 @@ export class CallSession implements VoiceSession {
     this.#sink?.sendBinary(op, payload, seq);
   }
 
-  /** What a connection of this version that saw `seqAck` has missed; null when that cannot be told any more. */
+  /** The frames after `seqAck` that a connection of this version missed; null when some were evicted. */
   missedBy(version: number, seqAck: number): readonly NumberedFrame[] | null {
     return version < BUFFERED_VERSION ? [] : this.#ring.since(seqAck);
   }
 
-  /** Goes on with another connection, which is sent what `missedBy` said. */
+  /** Continues on another connection and sends the frames that `missedBy` returned. */
   resume(sink: VoiceSink, version: number, missed: readonly NumberedFrame[]): void {
     const { code, reason } = VOICE_CLOSE.SESSION_TIMEOUT;
     this.#sink?.close(code, reason);
@@ -229,5 +229,5 @@ export class CallSession implements VoiceSession {
   }
 }
 
-/** About how much memory a payload takes while it is kept. */
+/** The approximate memory of a kept payload, in bytes. */
 export const weightOf = (d: unknown): number => JSON.stringify(d).length + FRAME_BYTES;
