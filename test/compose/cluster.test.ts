@@ -66,8 +66,13 @@ describe('two engines', () => {
       expect(shards.map(({ admin_url }) => admin_url)).toEqual(['http://127.0.0.1:1', null]);
       expect(shards.reduce((sum, shard) => sum + shard.partitions, 0)).toBe(32);
       expect(shards.reduce((sum, { residents }) => sum + (residents?.guild ?? 0), 0)).toBe(guilds.length);
-      expect(shards.every(({ residents }) => (residents?.guild ?? 0) < guilds.length)).toBe(true);
     }
+    // Chance decides which shard owns a guild: six are at one shard once in 32 runs.
+    const owners = async () =>
+      (await a.cluster.status()).shards.map(({ residents }) => residents?.guild ?? 0);
+    for (let more = 0; more < 60 && Math.min(...(await owners())) === 0; more += 1)
+      await a.admin.createGuild({ name: `More ${more}`, ownerId: user.id as UserId });
+    expect(Math.min(...(await owners()))).toBeGreaterThan(0);
     expect(await b.metrics()).toContain('guildhall_partitions_owned');
   });
 
