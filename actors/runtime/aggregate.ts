@@ -252,7 +252,8 @@ export abstract class AggregateShell<
    */
   release(end: End): void {
     const { why } = end;
-    const sentence = why === 'moved' ? 'Another shard owns the aggregate now.' : 'The aggregate was released.';
+    const sentence =
+      why === 'moved' ? 'Another shard owns the aggregate now.' : 'The aggregate was released.';
     const fault = 'fault' in end ? end.fault : new LinkFault('lost', sentence);
     this.#end(fault, why === 'moved' || why === 'stale');
   }
