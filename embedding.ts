@@ -8,7 +8,7 @@ import type { Config } from './config/config.ts';
 import type { ProviderSettings } from './engine/provisional/providers.ts';
 import type { Application } from './engine/user/facts.ts';
 import type { DispatchName } from './protocol/dispatches.ts';
-import type { ApplicationId, ChannelId, FreshId, GuildId, UserId } from './protocol/ids.ts';
+import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
 import type { APIGuild, APIUser } from './protocol/objects.ts';
 import type { SecurityTrail } from './protocol/security.ts';
 import type { Email, Mailer } from './services/accounts/ports.ts';
@@ -41,7 +41,7 @@ export interface EngineOptions {
   /** Whether other processes listen on the same port, as the shards of one machine do; else the port must be free. */
   readonly sharedPort?: boolean;
   /** Replaces the engine's id generator; must return strictly ascending snowflakes. */
-  readonly nextId?: () => FreshId;
+  readonly nextId?: () => string;
   /** The stores, instead of those that `config` names; the engine closes them when it closes. */
   readonly storage?: Storage;
   readonly blobs?: Blobs;

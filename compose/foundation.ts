@@ -7,7 +7,7 @@ import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { type Config, DEFAULTS, parseConfig } from '../config/config.ts';
 import { nearest } from '../config/nearest.ts';
 import type { EngineOptions } from '../embedding.ts';
-import type { FreshId } from '../protocol/ids.ts';
+import { type FreshId, snowflakeOf } from '../protocol/ids.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
 import type { Mailer } from '../services/accounts/ports.ts';
@@ -57,12 +57,13 @@ export function foundationOf(options: EngineOptions): Foundation {
   const metrics: Metric[] = [];
   const worker = { number: options.workerId ?? 0 };
   const ids = snowflakeSource(clock, () => worker.number);
+  const given = options.nextId;
   return {
     config,
     ...{ lifetime, clock, wheel },
     randomBytes: options.randomBytes ?? randomBytes,
-    nextId: options.nextId ?? ids,
-    ids: options.nextId ? null : ids,
+    nextId: given ? () => snowflakeOf(BigInt(given())) : ids,
+    ids: given ? null : ids,
     worker,
     logger,
     mailer: options.mailer ?? null,

@@ -98,7 +98,8 @@ export class CallSession implements VoiceSession {
     this.#ring = new FrameRing(this.buffered ? host.ring : KEEP_NOTHING);
     this.#sink = sink;
     this.lifecycle = new VoiceSessionLifecycle(host, (expired) => {
-      this.#sink = null;
+      // After a crash the connection is still open.
+      this.#hangUp(VOICE_CLOSE.SESSION_INVALID);
       host.left(this, expired);
     });
   }

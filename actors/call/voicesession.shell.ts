@@ -65,8 +65,9 @@ export class VoiceSessionLifecycle implements VoiceSessionShell {
   }
 
   stopWindow(): void {
-    this.#window?.cancel();
+    const window = this.#window;
     this.#window = null;
+    window?.cancel();
   }
 
   #release(): void {

@@ -53,6 +53,7 @@ export interface SessionIdentity {
  * People, whose connections change with their networks, keep their presence for the whole resume window.
  */
 const CONCEAL_BOT_AFTER_MS = 800;
+
 /**
  * One gateway session: who it is, what its client set, and its lifecycle. Dispatches go to its feed and never pass
  * through the machine.

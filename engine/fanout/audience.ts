@@ -130,7 +130,7 @@ function remember(guild: Guild, key: string, list: AudienceList): void {
 function ofChannel(guild: Guild, dispatch: Dispatch, row: DispatchRow, nowMs: number): AudienceList {
   const channel = channelOf(guild, dispatch);
   if (!channel) return listOf(NOBODY);
-  const alike = permissionKey(guild, channel);
+  const alike = channelPermissionKey(guild, channel);
   if (alike === null) return admit(guild, row, channel, nowMs);
   const key = alike + ROW_KEYS[dispatch.t];
   let list = fresh(guild, key, row, nowMs);
@@ -150,7 +150,7 @@ function channelOf(guild: Guild, { t, d, to }: Dispatch): GuildChannel | undefin
 }
 
 /** Equal for channels in which every member has equal permissions; null where a comparison costs too much. */
-function permissionKey(guild: Guild, channel: GuildChannel): string | null {
+function channelPermissionKey(guild: Guild, channel: GuildChannel): string | null {
   const bearer = THREADS.has(channel.type) ? channelById(guild, channel.parent_id) : channel;
   const overwrites = bearer?.permission_overwrites ?? [];
   if (!bearer || overwrites.length > COMPARED_OVERWRITES_MAX) return null;

@@ -108,7 +108,7 @@ function viewsOf(
   userIds: readonly UserId[],
   channelIds: readonly ChannelId[],
 ): Map<ChannelId, View> {
-  const alike = new Map(userIds.map((id) => [id, permissionKey(guild, id)]));
+  const alike = new Map(userIds.map((id) => [id, userPermissionKey(guild, id)]));
   const views = new Map<ChannelId, View>();
   for (const id of channelIds) {
     const channel = guild.channels.get(id);
@@ -131,7 +131,7 @@ function viewsOf(
 }
 
 /** Users with equal keys hold equal permissions wherever no overwrite names them. */
-function permissionKey(guild: Guild, userId: UserId): string {
+function userPermissionKey(guild: Guild, userId: UserId): string {
   if (userId === guild.info.owner_id) return 'owner';
   const member = guild.members.get(userId);
   return member ? `roles:${member.roles.join()}` : 'stranger';

@@ -25,8 +25,8 @@ export interface StageWish {
 /**
  * Rules of Modify Current User Voice State and Modify User Voice State. Everyone may leave the stage and lower their
  * own hand. Raising it requires REQUEST_TO_SPEAK; bringing a user on stage, or changing another user's state at all,
- * requires MUTE_MEMBERS. A user whom another brings on stage is invited, unless it is a bot: the timestamp records
- * since when.
+ * requires MUTE_MEMBERS. Bringing another user on stage is an invitation, except for a bot: the timestamp is the time
+ * of the invitation.
  *
  * @source https://docs.discord.com/developers/resources/voice#modify-current-user-voice-state and
  * https://docs.discord.com/developers/resources/voice#modify-user-voice-state

@@ -286,7 +286,7 @@ export const members: LobbyTopic<
     removeMember: { decide: (state, { userId }, _by) => accepted(null, removal(state, userId)) },
     leaveLobby: {
       decide: (state, _input, by) => {
-        // Members whom the application's server added are removed by the server.
+        // The application's server removes the members that it added.
         if (!by.bot && !state.lobby.by_secret && !settingsOf(state.lobby).listed)
           return refused(refusal('MISSING_PERMISSIONS'));
         return accepted(null, removal(state, by.userId));

@@ -45,7 +45,7 @@ export class RemoteSession implements LiveSession {
   readonly shard: readonly [id: number, count: number];
   readonly largeThreshold: number;
   over = false;
-  /** Whether the session is open with its user, whom this shard owns. */
+  /** Whether the session is open at the owner of its user, which is this shard. */
   opened = false;
   /** The session's shard has released it. */
   released = false;

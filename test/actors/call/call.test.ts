@@ -234,7 +234,7 @@ describe('DAVE', () => {
     ]);
   });
 
-  it('takes no part of a member who has not been described, and loses who leaves', () => {
+  it('ignores frames of a member before its Session Description, and removes users who leave', () => {
     const world = arrange();
     world.connect('1');
     world.calls.voiceJoined(seatOf('2'));
@@ -243,7 +243,7 @@ describe('DAVE', () => {
     session.transitionReady(1);
     world.calls.voiceLeft(SERVER, '2' as never);
     world.calls.voiceLeft(SERVER, '1' as never);
-    // Who leaves and was no member of the group is passed over by the group.
+    // The delivery service ignores the leave of a user that is not a member.
     expect(world.deliveries[0]!.inputs.map((input) => input.slice(0, 2))).toEqual([
       ['join', '1'],
       ['leave', '2'],

@@ -1,5 +1,7 @@
 // Goal: a ticket opens exactly one voice session, which lives as long as its seat and its client, and no longer.
 import { describe, expect, it } from 'vitest';
+import type { Timer } from '../../../actors/runtime/clock.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { VOICE_OP } from '../../../protocol/voice.ts';
 import {
   arrange,
@@ -383,6 +385,28 @@ describe('Resume', () => {
     expect(codeOf(world.resume('1', new RecordingSink(), -1))).toBe(4006);
     expect(other.sink.of(13)).toEqual([{ user_id: '1' }]);
     expect([world.names('dropped'), world.room().members.size]).toEqual([['1'], 1]);
+  });
+
+  it('closes the new connection when it crashes the session; the call goes on without the user', () => {
+    const crash = new Error('This timer cannot be cancelled.');
+    const cancel = () => {
+      throw crash;
+    };
+    class FailingWheel extends TimerWheel {
+      override add(run: () => void, delayMs: number): Timer {
+        const timer = super.add(run, delayMs);
+        return delayMs === RESUME_WINDOW_MS ? { ...timer, cancel } : timer;
+      }
+    }
+    const world = arrange({}, (clock) => new FailingWheel(clock));
+    const { sink, session } = world.connect('1');
+    const stays = world.connect('2');
+    session.detach(sink, true);
+    const back = new RecordingSink();
+    world.resume('1', back, -1);
+    expect(back.closed).toMatchObject({ code: 4006 });
+    expect(stays.sink.of(13)).toEqual([{ user_id: '1' }]);
+    expect(world.faults).toEqual([crash]);
   });
 
   it('announces the other members again to a version without sequence numbers', () => {

@@ -2,7 +2,7 @@ import { type CallOwner, Calls, type CallsDeps } from '../../../actors/call/call
 import type { VoiceIdentify, VoiceMember, VoiceSession, VoiceSink } from '../../../actors/call/ports.ts';
 import { createSupervisor } from '../../../actors/runtime/supervisor.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
-import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { TimerWheel, type Wheel } from '../../../actors/runtime/wheel.ts';
 import type { DaveDelivery, DaveEffect } from '../../../media/dave/delivery.ts';
 import type { Gate, MediaEvent, MediaRoom, VideoStream } from '../../../media/plane.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
@@ -198,7 +198,10 @@ const recordingOwner = (
 });
 
 /** Calls over recorded media, a scripted delivery service and virtual time. */
-export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
+export function arrange(
+  changes: Partial<CallsDeps['settings']> = {},
+  wheelOf: (clock: VirtualClock) => Wheel = (clock) => new TimerWheel(clock),
+) {
   const clock = new VirtualClock();
   const rooms = new Map<string, RecordingRoom>();
   const deliveries: ScriptedDave[] = [];
@@ -225,7 +228,7 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
       return dave;
     },
     supervisor: createSupervisor(),
-    wheel: new TimerWheel(clock),
+    wheel: wheelOf(clock),
     nowMs: () => clock.monotonic(),
     randomBytes: (size) => new Uint8Array(size).fill(bytes++ & 0xff),
     owner,
