@@ -4,9 +4,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Page, WebSocketRoute } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CHROMIUM, launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { CHROMIUM, closeSocket, countSockets, launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { oggOpus } from '../support/ogg.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { ROOT } from '../support/source.ts';
@@ -23,8 +23,6 @@ class Visitor {
   /** Everything the page has asked for. */
   readonly asked: string[] = [];
   readonly complaints: string[] = [];
-  /** The page's voice sockets, newest last. */
-  readonly sockets: WebSocketRoute[] = [];
   readonly #browser: TestBrowser;
 
   private constructor(id: string, page: Page, browser: TestBrowser) {
@@ -43,10 +41,6 @@ class Visitor {
       if (line.type() === 'error') visitor.complaints.push(line.text());
     });
     await context.addInitScript({ path: join(ROOT, 'test/support/room.page.js') });
-    await page.routeWebSocket(/\/voice\//, (socket) => {
-      socket.connectToServer();
-      visitor.sockets.push(socket);
-    });
     await page.goto(pageUrl());
     return visitor;
   }
@@ -191,9 +185,9 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
 
   test('return by themselves, with their keys, when their voice socket breaks', async () => {
     const code = await juniper.code();
-    const before = juniper.sockets.length;
-    await juniper.sockets.at(-1)!.close({ code: 4015, reason: 'A test.' });
-    await expect.poll(() => juniper.sockets.length, soon).toBe(before + 1);
+    const before = await countSockets(juniper.page, 'voice');
+    await closeSocket(juniper.page, 'voice', 4015);
+    await expect.poll(() => countSockets(juniper.page, 'voice'), soon).toBe(before + 1);
     await juniper.page.locator('[data-phase=connected]').waitFor();
     expect(await juniper.code()).toBe(code);
     await expect.poll(() => rowan.hears(juniper.id, JUNIPER_HZ), soon).toBeGreaterThan(0.5);

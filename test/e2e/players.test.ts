@@ -3,10 +3,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Page, WebSocketRoute } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuthenticationExternalAuthType, CallError, CallStatus, Client } from '../../sdk/node.ts';
-import { CHROMIUM, launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { CHROMIUM, closeSocket, countSockets, launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { openIssuer } from '../support/oidc.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { ROOT } from '../support/source.ts';
@@ -30,8 +30,6 @@ let bo: Player;
 let adaId: string;
 let lobbyId: string;
 const complaints: string[] = [];
-/** The page's connections to the gateway, newest last. */
-const sockets: WebSocketRoute[] = [];
 
 const pageUrl = () => `${server.info.cdn}/voice-room/players/`;
 const press = (name: string, on = page) => on.getByRole('button', { name, exact: true }).click();
@@ -53,13 +51,6 @@ async function openPage(): Promise<void> {
   await page.addInitScript({ path: join(ROOT, 'test/support/room.page.js') });
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (line) => line.type() === 'error' && complaints.push(line.text()));
-  await page.routeWebSocket(
-    (url) => url.pathname === '/',
-    (socket) => {
-      socket.connectToServer();
-      sockets.push(socket);
-    },
-  );
 }
 
 beforeAll(async () => {
@@ -175,11 +166,11 @@ describe.runIf(CHROMIUM !== null)('players', () => {
 
   test('a page whose connection breaks is back by itself: in the lobby, in the call, with what was said', async () => {
     const before = await code();
-    const count = sockets.length;
-    await sockets.at(-1)!.close({ code: 4000, reason: 'A test.' });
+    const count = await countSockets(page, '');
+    await closeSocket(page, '', 4000);
     await page.getByText('The connection to the server was lost.').waitFor();
     await bo.client.sendLobbyMessage(lobbyId, 'still there?');
-    await expect.poll(() => sockets.length, soon).toBe(count + 1);
+    await expect.poll(() => countSockets(page, ''), soon).toBe(count + 1);
     await page.getByText('The connection to the server was lost.').waitFor({ state: 'detached' });
     await expect.poll(async () => (await said()).at(-1), soon).toBe('Bo still there?');
     expect(bo.client.getLobbyHandle(lobbyId)?.lobbyMemberIds).toEqual([adaId, bo.id]);

@@ -63,6 +63,7 @@ beforeAll(async () => {
     once(server, 'exit').then(([code]) => Promise.reject(new Error(`${code}: ${complaints.join('')}`))),
   ]);
   started = JSON.parse(String(line));
+  if ('error' in started) throw new Error(`The server did not start: ${line}`);
 }, 120_000);
 afterAll(async () => {
   for (const child of children.reverse()) {

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
 
 const CANDIDATES = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser'];
 
@@ -46,6 +46,26 @@ export async function launchBrowser(hz: number): Promise<TestBrowser> {
     },
   };
 }
+
+/** What `room.page.js` adds to a page. */
+interface PageSockets {
+  countSockets(segment: string): number;
+  closeSocket(given: readonly [segment: string, code: number]): void;
+}
+
+/** First segment of the path that a page connects to. */
+type Gateway = '' | 'voice';
+
+/** How many connections the page has made there since it was loaded. */
+export const countSockets = (page: Page, gateway: Gateway): Promise<number> =>
+  page.evaluate((segment) => (globalThis as unknown as PageSockets).countSockets(segment), gateway);
+
+/** Closes the newest of those connections. */
+export const closeSocket = (page: Page, gateway: Gateway, code: number): Promise<void> =>
+  page.evaluate((given) => (globalThis as unknown as PageSockets).closeSocket(given), [
+    gateway,
+    code,
+  ] as const);
 
 const RATE_HZ = 48_000;
 

@@ -1,4 +1,22 @@
-/** Runs in the page of voice rooms, before it: what its audio elements play, for tests that listen. */
+/**
+ * Runs in the pages with calls, before them: what their audio elements play, for tests that listen, and their
+ * WebSockets, for tests that close one. A route of Playwright passes a message on later than the page sent it, and
+ * complains when that connection has been closed by then.
+ */
+const sockets = [];
+
+globalThis.WebSocket = class extends WebSocket {
+  constructor(...given) {
+    super(...given);
+    sockets.push(this);
+  }
+};
+
+/** Those whose path begins with this segment; the gateway's is empty. */
+const socketsOf = (segment) => sockets.filter(({ url }) => new URL(url).pathname.split('/')[1] === segment);
+globalThis.countSockets = (segment) => socketsOf(segment).length;
+globalThis.closeSocket = ([segment, code]) => socketsOf(segment).at(-1).close(code, 'A test.');
+
 let context = null;
 const analysers = new WeakMap();
 
