@@ -1,6 +1,6 @@
 import type { ApiOptions, ApiParams, Engine } from '../../embedding.ts';
 import { ApiError } from '../../protocol/apierror.ts';
-import { isUserId } from '../../protocol/ids.ts';
+import { isUserId, type UserId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { Caller } from './operation.ts';
@@ -17,9 +17,20 @@ interface EmbeddedPorts {
 export function embeddedCalls(ports: EmbeddedPorts): Engine['api'] {
   const { pipeline } = ports;
 
+  /** Lookups in progress: concurrent calls as the same user share one. */
+  const lookups = new Map<UserId, Promise<Caller>>();
+
   async function callerOf(userId: string | null): Promise<Caller | null> {
     if (userId === null) return null;
     if (!isUserId(userId)) throw new RangeError(`Expected a user id (a snowflake), got "${userId}".`);
+    const known = lookups.get(userId);
+    if (known) return known;
+    const lookup = lookUp(userId).finally(() => lookups.delete(userId));
+    lookups.set(userId, lookup);
+    return lookup;
+  }
+
+  async function lookUp(userId: UserId): Promise<Caller> {
     const [user] = await ports.storage.users.get([userId]);
     if (!user) throw new RangeError(`Unknown user: ${userId}.`);
     const application = user.bot ? await ports.storage.applications.byBot(userId) : null;

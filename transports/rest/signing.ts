@@ -15,10 +15,10 @@ export function signAttachments(body: unknown, sign: (url: string) => string, de
   let copy: Record<string, unknown> | null = null;
   for (const [key, value] of Object.entries(body)) {
     if (typeof value !== 'object' || value === null) continue;
-    const next =
-      Array.isArray(value) && key in SIGNED
-        ? sameOr(value, (one) => SIGNED[key]!(one, sign))
-        : signAttachments(value, sign, depth + 1);
+    const signItem = Array.isArray(value) ? SIGNED.get(key) : undefined;
+    const next = signItem
+      ? sameOr(value as readonly unknown[], (one) => signItem(one, sign))
+      : signAttachments(value, sign, depth + 1);
     if (next === value) continue;
     copy ??= { ...body };
     copy[key] = next;
@@ -34,10 +34,10 @@ export const signDispatch = (t: string, d: object, sign: (url: string) => string
   WITH_MESSAGE.has(t) ? (signAttachments(d, sign) as object) : d;
 
 /** Lists that the server fills. URLs elsewhere come from clients and are never signed. */
-const SIGNED: Readonly<Record<string, (item: unknown, sign: (url: string) => string) => unknown>> = {
-  attachments: (item, sign) => signed(item, sign),
-  components: (item, sign) => signedComponent(item, sign),
-};
+const SIGNED: ReadonlyMap<string, (item: unknown, sign: (url: string) => string) => unknown> = new Map([
+  ['attachments', signed],
+  ['components', signedComponent],
+]);
 
 /** Keys of a component that show a file, and keys that contain further components. */
 const MEDIA_KEYS: ReadonlySet<string> = new Set(['media', 'file']);
@@ -67,6 +67,7 @@ function signedPart(key: string, value: unknown, sign: (url: string) => string):
 
 /** Returns the same list if `change` left every element unchanged. */
 function sameOr(list: readonly unknown[], change: (item: unknown) => unknown): readonly unknown[] {
+  if (list.length === 0) return list;
   const next = list.map(change);
   return next.every((item, index) => item === list[index]) ? list : next;
 }
