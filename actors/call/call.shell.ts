@@ -407,9 +407,9 @@ export class Call implements CallShellEffects, CallSessionHost {
     for (const sender of this.#sessions.values()) {
       if (!showsVideo(sender.member)) continue;
       const wanted = wantedLayers(sender.member.layers, this.#wantsBesides(sender));
-      const told = JSON.stringify(wanted);
-      if (told === sender.toldWants) continue;
-      sender.toldWants = told;
+      const encoded = JSON.stringify(wanted);
+      if (encoded === sender.sentWants) continue;
+      sender.sentWants = encoded;
       sender.send(VOICE_OP.MEDIA_SINK_WANTS, wanted);
     }
   }
@@ -440,9 +440,9 @@ export class Call implements CallShellEffects, CallSessionHost {
 
   #applyGate(session: CallSession): void {
     const gate = gateOf(session.member.voiceMember);
-    const told = JSON.stringify(gate);
-    if (told === session.toldGate) return;
-    session.toldGate = told;
+    const encoded = JSON.stringify(gate);
+    if (encoded === session.sentGate) return;
+    session.sentGate = encoded;
     this.#room?.setGate(session.ssrc, gate);
   }
 

@@ -69,9 +69,9 @@ export class CallSession implements VoiceSession {
   /** The other members received speaking flags a moment ago; later changes wait. */
   hushed = false;
   toldVideo: Video = NO_VIDEO;
-  toldWants = '';
+  sentWants = '';
   toldCodec = '';
-  toldGate = '';
+  sentGate = '';
   readonly #host: CallSessionHost;
   readonly lifecycle: VoiceSessionLifecycle;
   readonly #ring: FrameRing;

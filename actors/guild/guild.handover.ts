@@ -23,7 +23,7 @@ const STATES: ReadonlySet<string> = new Set([
   ...['PRESENCE_UPDATE', 'VOICE_STATE_UPDATE', 'VOICE_CHANNEL_STATUS_UPDATE'],
   'VOICE_CHANNEL_START_TIME_UPDATE',
 ]);
-const TOLD_MAX = 1_000;
+const RECENT_MAX = 1_000;
 
 /** All of it. */
 export const handoverStateOf = (
@@ -35,7 +35,7 @@ export const handoverStateOf = (
   presences: [...guild.presences.values()],
   slowmode: [...guild.slowmode],
   replies: [...replies],
-  told: stream?.lastOf(STATES, TOLD_MAX) ?? [],
+  told: stream?.lastOf(STATES, RECENT_MAX) ?? [],
 });
 
 /** What must not be lost in a crash either. */

@@ -98,7 +98,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       // Who asks again because an answer was lost has been shown the guild, or is about to be.
       const isNew = (each: Entering) => stream === null || away.includes(each);
       const shown = arrived.filter((each) => (each.after === null ? isNew(each) : astray.includes(each)));
-      const told = [...behind, ...again, ...deliverGuild(guild, shown, origin, nowMs)];
+      const dispatches = [...behind, ...again, ...deliverGuild(guild, shown, origin, nowMs)];
       const voiceMembers = stream ? ports.returned(guild, away.map(subscriberOf)) : null;
       ports.after((fault) => {
         for (const { subscriber } of arrived) ports.arriving.delete(subscriber);
@@ -106,7 +106,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         if (stream && (fault || ports.over()))
           return ports.fault(fault ?? new NotServed('Another shard owns the guild now.'));
         // After a loss all subscribers receive GUILD_DELETE and later GUILD_CREATE.
-        if (!fault) tell(told, ports);
+        if (!fault) deliverAll(dispatches, ports);
         if (stream)
           for (const { subscriber, caughtUp } of arrived) {
             subscriber.following?.(ports.id, upTo);
@@ -124,7 +124,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
 
 const subscriberOf = ({ subscriber }: Entering): Recipient => subscriber;
 
-function tell(all: readonly SubscriptionDispatch[], { body }: Pick<Ports, 'body'>): void {
+function deliverAll(all: readonly SubscriptionDispatch[], { body }: Pick<Ports, 'body'>): void {
   for (const { t, d, to, origin } of all) {
     const one = body(t, d, origin);
     for (const subscriber of to) subscriber.deliver(one);

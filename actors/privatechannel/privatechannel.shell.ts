@@ -249,9 +249,9 @@ export class PrivateChannelShell extends AggregateShell<
     const userIds = to.kind === 'users' ? to.userIds : state.channel.recipientIds;
     const sessions = userIds.flatMap((userId) => this.#ports.listeners(userId));
     this.tap(t, d);
-    const told = { t, d, ears: ALL_SESSIONS };
+    const notification = { t, d, ears: ALL_SESSIONS };
     const isStored = privateRules.isDurable(fact);
-    const origin = isStored ? this.direct(told, userIds, nowMs, to.kind !== 'users') : null;
+    const origin = isStored ? this.direct(notification, userIds, nowMs, to.kind !== 'users') : null;
     return [{ t, d, to: directRecipients(sessions, t), origin }];
   }
 

@@ -180,9 +180,9 @@ export abstract class AggregateShell<
     this.keys = new CommandKeys(ownership.keys);
     const [state, { records, cut }] = await Promise.all([this.fetch(), ownership.records(this.id)]);
     const [oldest] = records;
-    const told = records.flatMap(({ dispatches, atMs }) => dispatches.map((each) => ({ ...each, atMs })));
+    const recorded = records.flatMap(({ dispatches, atMs }) => dispatches.map((each) => ({ ...each, atMs })));
     const floor = cut && oldest ? (oldest.dispatches[0]?.n ?? oldest.n) - 1 : 0;
-    this.stream.restore(merged(told, this.unrecorded, floor), floor);
+    this.stream.restore(merged(recorded, this.unrecorded, floor), floor);
     this.#announced = this.shown = this.stream.last;
     for (const { commandKey: key, reply, atMs } of records)
       if (key !== null) this.keys.restore({ key, reply: reply as Reply<unknown>, atMs }, true);
@@ -354,7 +354,7 @@ export abstract class AggregateShell<
     return n;
   }
 
-  /** The stream position of a direct notification; null while the process is alone. For `isForAll` see `toldAll`. */
+  /** The stream position of a direct notification; null while the process is alone. For `isForAll` see `deliveredToAll`. */
   protected direct(
     dispatch: Pick<RecordedDispatch, 't' | 'd' | 'ears'>,
     userIds: readonly UserId[],
@@ -364,7 +364,7 @@ export abstract class AggregateShell<
     if (this.stream === null) return null;
     const after = this.stream.lastToAll(nowMs);
     const n = this.numbered({ ...dispatch, to: { kind: 'users', userIds } }, nowMs);
-    if (isForAll) this.stream.toldAll(n, nowMs);
+    if (isForAll) this.stream.deliveredToAll(n, nowMs);
     return { ownerId: directStream(this.id), n, after };
   }
 
@@ -387,11 +387,11 @@ export abstract class AggregateShell<
     this.number(state, 0);
     const afterwards = this.afterwards(state, facts, nowMs);
     const tapped = this.#tapped.splice(0);
-    const told = this.stream === null ? NOT_DELIVERED : this.#lastDelivered.splice(0);
+    const delivered = this.stream === null ? NOT_DELIVERED : this.#lastDelivered.splice(0);
     const visible = () => {
       for (const { t, d } of tapped) this.#ports.tap.see(t, d, this.id);
       this.#fanOut(outgoing);
-      if (told.length > 0) this.#showed(state, told.at(-1)?.n ?? 0);
+      if (delivered.length > 0) this.#showed(state, delivered.at(-1)?.n ?? 0);
       settle(durable.length > 0);
       afterwards?.();
       this.follow(durable);
@@ -411,7 +411,7 @@ export abstract class AggregateShell<
       this.#guarded(visible);
       this.trim(state);
     };
-    this.commits.commit(durable as unknown as readonly StoredFact[], done, this.#owned(decided, told));
+    this.commits.commit(durable as unknown as readonly StoredFact[], done, this.#owned(decided, delivered));
   }
 
   /** The records that a commit carries besides its facts, for the next owner; none while the process is alone. */

@@ -99,7 +99,7 @@ export class DispatchStream {
    * The dispatch of this number was sent to everyone. A session that receives a later number has received this one or
    * has missed it.
    */
-  toldAll(n: number, atMs: number): void {
+  deliveredToAll(n: number, atMs: number): void {
     this.#toAll = { n, atMs };
   }
 
@@ -117,10 +117,10 @@ export class DispatchStream {
 
   /** Numbers a dispatch and keeps it. Call it in sending order. */
   add(dispatch: Omit<RecordedDispatch, 'n'>, atMs: number): StreamDispatch {
-    const told = { ...dispatch, n: this.next(), atMs };
-    this.#keep(told);
+    const numbered = { ...dispatch, n: this.next(), atMs };
+    this.#keep(numbered);
     this.#evict(atMs);
-    return told;
+    return numbered;
   }
 
   /**
@@ -173,14 +173,14 @@ export class DispatchStream {
 
 /** Recorded dispatches, and unrecorded ones beyond `floor`, in order and without duplicates. */
 export function merged(
-  told: readonly StreamDispatch[],
+  recorded: readonly StreamDispatch[],
   unrecorded: readonly StreamDispatch[],
   floor: number,
 ): readonly StreamDispatch[] {
-  if (unrecorded.length === 0) return told;
-  const known = new Set(told.map(({ n }) => n));
+  if (unrecorded.length === 0) return recorded;
+  const known = new Set(recorded.map(({ n }) => n));
   const others = unrecorded.filter(({ n }) => n > floor && !known.has(n));
-  return [...told, ...others].sort((a, b) => a.n - b.n);
+  return [...recorded, ...others].sort((a, b) => a.n - b.n);
 }
 
 /** Approximate size of a payload in bytes. */

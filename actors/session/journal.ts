@@ -58,7 +58,7 @@ export class Journal implements SessionJournal {
   readonly #endedMs = new Map<number, number>();
   /** Sessions that the current segment has not named yet; null when it has named all. */
   #unnamed: Iterator<Known> | null = null;
-  /** The dispatch whose record is open, and the sessions with a stream position of their own (`StreamCursors.told`). */
+  /** The dispatch whose record is open, and the sessions with a stream position of their own (`StreamCursors.advance`). */
   #body: DispatchBody | null = null;
   #laggards: Map<number, number> | null = null;
   #number = 0;
@@ -103,7 +103,7 @@ export class Journal implements SessionJournal {
 
   delivered(body: DispatchBody, handle: number): void {
     if (body !== this.#body) this.#begin(body);
-    if (this.#laggards && body.origin) this.cursors.toldOne(this.#laggards, handle, body.origin.n);
+    if (this.#laggards && body.origin) this.cursors.advanceOne(this.#laggards, handle, body.origin.n);
     if (this.#writing) this.#batch.add(handle);
   }
 
@@ -159,7 +159,7 @@ export class Journal implements SessionJournal {
   #begin(body: DispatchBody): void {
     this.#body = body;
     const { origin } = body;
-    this.#laggards = origin && this.cursors.told(origin.ownerId, origin.n);
+    this.#laggards = origin && this.cursors.advance(origin.ownerId, origin.n);
     if (this.#hasRoom()) this.#batch.dispatch(body.t, body.json, origin);
   }
 

@@ -23,7 +23,7 @@ export interface DirectDispatch {
 export type CommitAndNotify = (
   ownerId: string,
   facts: readonly StoredFact[],
-  told: readonly DirectDispatch[],
+  notifications: readonly DirectDispatch[],
 ) => Promise<() => void>;
 
 /** Sends dispatches without a guild to sessions of users anywhere in the cluster, and looks users up there. */

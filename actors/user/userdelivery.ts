@@ -239,7 +239,7 @@ export class UserDelivery {
     return [
       {
         userId: userId as UserId,
-        inbox: queue,
+        queue,
         queued: queue.waiting.length,
         rejoining: [...queue.rejoining],
       },
@@ -286,7 +286,7 @@ export class UserDelivery {
   }
 
   #deliverMissed(lookup: Lookup, missed: readonly Missed[], isCut: boolean): void {
-    const { userId, inbox: queue, rejoining } = lookup;
+    const { userId, queue, rejoining } = lookup;
     const { users, clock } = this.#ports;
     const rejoiners = new Map(rejoining.map((each) => [each.session, each.cursors]));
     // A session that began rejoining during this look-up is skipped; the next look-up delivers everything to it in
@@ -330,10 +330,10 @@ export class UserDelivery {
   }
 
   /** The database failed: retries for as long as somebody may wait for the result. */
-  #lookupFailed({ userId, inbox: queue, rejoining, queued }: Lookup): void {
+  #lookupFailed({ userId, queue, rejoining, queued }: Lookup): void {
     queue.failures += 1;
     if (queue.failures < RETRY.times) this.#pending.add(userId);
-    else this.#deliverMissed({ userId, inbox: queue, rejoining, queued }, [], true);
+    else this.#deliverMissed({ userId, queue, rejoining, queued }, [], true);
   }
 }
 
@@ -346,7 +346,7 @@ const isLate = (
 
 interface Lookup {
   readonly userId: UserId;
-  readonly inbox: UserQueue;
+  readonly queue: UserQueue;
   /** Length of the queue when the look-up began; the look-up covers these dispatches. */
   readonly queued: number;
   readonly rejoining: readonly RejoiningSession[];
@@ -380,7 +380,7 @@ const isMissed = (
 };
 
 /** Whether any session of the user has not received the dispatch. */
-const isWanted = ({ ownerId, n, atMs }: DeliveryPosition, { inbox: queue, rejoining }: Lookup): boolean => {
+const isWanted = ({ ownerId, n, atMs }: DeliveryPosition, { queue, rejoining }: Lookup): boolean => {
   const streamId = directStream(ownerId);
   return (
     isMissed(queue.lastDelivered, streamId, n, atMs, queue.sinceMs) ||

@@ -109,8 +109,8 @@ function badVoice({ draft, attachments }: CreateInput): Refusal | null {
   const [audio] = attachments;
   const isAudio = (file: APIAttachment) => file.content_type?.startsWith('audio/') ?? false;
   if (attachments.length !== 1 || !audio || !isAudio(audio)) return refusal('VOICE_MESSAGES_ONE_ATTACHMENT');
-  const told = audio.duration_secs !== undefined && audio.waveform !== undefined;
-  return told ? null : refusal('VOICE_MESSAGES_NEED_METADATA');
+  const hasMetadata = audio.duration_secs !== undefined && audio.waveform !== undefined;
+  return hasMetadata ? null : refusal('VOICE_MESSAGES_NEED_METADATA');
 }
 
 function resolveReference(scope: Scope, { draft, forward }: CreateInput, by: By): Reply<Reference | null> {

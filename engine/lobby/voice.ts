@@ -73,11 +73,11 @@ export const voice: LobbyTopic<VoiceCommands, 'lobbyVoiceChanged' | 'lobbyVoiceR
       },
       dispatches: (state, { userId, voiceState, turn }) => {
         const to = everyone(state);
-        const told: LobbyDispatch = { t: 'LOBBY_VOICE_STATE_UPDATE', d: voiceState, to };
+        const voiceUpdate: LobbyDispatch = { t: 'LOBBY_VOICE_STATE_UPDATE', d: voiceState, to };
         const member = state.members.get(userId);
-        if (turn === null || !member) return [told];
+        if (turn === null || !member) return [voiceUpdate];
         const t = turn === 'joined' ? 'LOBBY_MEMBER_CONNECT' : 'LOBBY_MEMBER_DISCONNECT';
-        return [told, { t, d: { member: gatewayMember(state, member), lobby_id: state.lobby.id }, to }];
+        return [voiceUpdate, { t, d: { member: gatewayMember(state, member), lobby_id: state.lobby.id }, to }];
       },
     },
     lobbyVoiceRepeated: { durable: false, apply: () => {}, dispatches: () => [] },

@@ -93,9 +93,9 @@ function baseOf(from: Sent, bot: boolean, nowMs: number, index: number): object 
   if (typeof name !== 'string' || name.length === 0 || !isType) return null;
   // A bot's state and a custom status may be one character long; any other state needs two.
   const isFree = bot || type === CUSTOM;
-  const told = isFree && typeof state === 'string' ? codePoints(state, LIMITS.activity_chars_max) : null;
+  const freeState = isFree && typeof state === 'string' ? codePoints(state, LIMITS.activity_chars_max) : null;
   const streamUrl = type === STREAMING ? link(url, STREAM_URL_CHARS_MAX) : null;
-  const shownState = told ?? textIn(state, 2, LIMITS.activity_chars_max);
+  const shownState = freeState ?? textIn(state, 2, LIMITS.activity_chars_max);
   return {
     // Opaque to clients; only distinct among the activities of one user.
     id: type === CUSTOM ? 'custom' : `${nowMs.toString(16)}${index}`,

@@ -143,14 +143,14 @@ function starting(
   voiceState: GatewayVoiceState,
   env: Env,
 ): CallOutcomeFact[] {
-  const told = systemMessage(env, owner.channel.id, MessageType.Call, user);
-  const message = { ...told.message, call: { participants: [user.id], ended_timestamp: null } };
+  const created = systemMessage(env, owner.channel.id, MessageType.Call, user);
+  const message = { ...created.message, call: { participants: [user.id], ended_timestamp: null } };
   // Only friends are rung; everyone else sees the call, and may join it.
   const friends = areFriends(owner.relations ?? [], user.id, null);
   const ringing = friends ? people(owner).filter((id) => id !== user.id) : [];
   const ringUntilMs = env.nowMs + RING_MS;
   return [
-    { ...told, message },
+    { ...created, message },
     { type: 'callStarted', messageId: message.id, ringing, ringUntilMs, voiceState },
     changed(voiceState),
   ];

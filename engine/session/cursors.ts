@@ -52,18 +52,18 @@ export class StreamCursors {
   }
 
   /**
-   * Records a dispatch of the stream. Returns the sessions with their own positions, each of which needs `toldOne` when
+   * Records a dispatch of the stream. Returns the sessions with their own positions, each of which needs `advanceOne` when
    * it receives the dispatch; null, as in almost all cases, without any.
    */
-  told(ownerId: string, n: number): Map<number, number> | null {
+  advance(ownerId: string, n: number): Map<number, number> | null {
     const stream = this.#streams.get(ownerId);
     if (!stream) return null;
     if (n > stream.n) stream.n = n;
     return stream.laggards;
   }
 
-  /** @param laggards The value of `told` for this dispatch. */
-  toldOne(laggards: Map<number, number>, handle: number, n: number): void {
+  /** @param laggards The value of `advance` for this dispatch. */
+  advanceOne(laggards: Map<number, number>, handle: number, n: number): void {
     const has = laggards.get(handle);
     if (has !== undefined && has < n) laggards.set(handle, n);
   }

@@ -133,7 +133,7 @@ export class JournalIndex {
 
   #dispatch(handles: Int32Array, place: RecordPosition, content: Buffer): void {
     const { origin } = readHead(content.subarray(place.at, place.at + place.bytes));
-    const laggards = origin && this.#cursors.told(origin.ownerId, origin.n);
+    const laggards = origin && this.#cursors.advance(origin.ownerId, origin.n);
     for (let index = 0; index < handles.length; index += 1) {
       const session = this.#byHandle.get(handles[index] ?? 0);
       if (!session || session.seq === UNKNOWN) continue;
@@ -141,7 +141,7 @@ export class JournalIndex {
       session.positions.push(place);
       if (session.positions.length >= this.#framesMax * 2)
         session.positions = session.positions.slice(-this.#framesMax);
-      if (laggards && origin) this.#cursors.toldOne(laggards, session.handle, origin.n);
+      if (laggards && origin) this.#cursors.advanceOne(laggards, session.handle, origin.n);
     }
   }
 

@@ -79,12 +79,12 @@ export function relationTold(
   }
   const shown = relation && peer ? relationshipObject(peer, relation) : null;
   const gone = before && { id: peerId, type: before.type, nickname: before.nickname };
-  const told = (was: boolean, is: boolean): SideDispatch | null => {
+  const changeDispatch = (was: boolean, is: boolean): SideDispatch | null => {
     if (is && shown) return { t: was ? 'RELATIONSHIP_UPDATE' : 'RELATIONSHIP_ADD', d: shown };
     return was && gone ? { t: 'RELATIONSHIP_REMOVE', d: gone } : null;
   };
-  const own = told(relation !== null && before?.type === relation.type, relation !== null);
-  const friends = told(before?.type === RELATION.FRIEND, relation?.type === RELATION.FRIEND);
+  const own = changeDispatch(relation !== null && before?.type === relation.type, relation !== null);
+  const friends = changeDispatch(before?.type === RELATION.FRIEND, relation?.type === RELATION.FRIEND);
   const removed = relation === null && gone ? { t: 'RELATIONSHIP_REMOVE' as const, d: gone } : null;
   return { ...((own ?? removed) && { own: (own ?? removed) as SideDispatch }), ...(friends && { friends }) };
 }

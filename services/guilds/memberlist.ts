@@ -44,8 +44,8 @@ export async function deliverMembers(
       session,
       guildId,
       (guild) => {
-        const told = { guildId, members, notFound, presences: presences ? guild.presences : null, nonce };
-        return membersChunk(told, index, count);
+        const page = { guildId, members, notFound, presences: presences ? guild.presences : null, nonce };
+        return membersChunk(page, index, count);
       },
       ports,
     );

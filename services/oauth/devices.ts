@@ -120,8 +120,8 @@ async function approve(ports: DevicePorts, request: DeviceRequest, userId: UserI
   const { applicationId, scopes } = request;
   const application = await ports.applications.get(applicationId);
   if (!application) return false;
-  const told = { application, userId, scopes, integrationType: null, guildId: null };
-  const events = await authorizedFacts(ports, told, grants.envNow());
+  const authorized = { application, userId, scopes, integrationType: null, guildId: null };
+  const events = await authorizedFacts(ports, authorized, grants.envNow());
   return ports.grantCache.change(userId, (held) => {
     const env = grants.envNow();
     const made = agree(held, { userId, applicationId, scopes }, env);

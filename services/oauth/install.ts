@@ -25,7 +25,7 @@ export type Installer = (
 /** The webhook event APPLICATION_AUTHORIZED; none when the application does not subscribe to it. */
 export async function authorizedFacts(
   ports: Pick<InstallPorts, 'users' | 'guildObject'>,
-  told: {
+  authorized: {
     readonly application: Application;
     readonly userId: UserId;
     readonly scopes: readonly Scope[];
@@ -35,7 +35,7 @@ export async function authorizedFacts(
   },
   env: Pick<Env, 'nowMs' | 'nextId'>,
 ): Promise<StoredFact[]> {
-  const { application, userId, scopes, integrationType, guildId } = told;
+  const { application, userId, scopes, integrationType, guildId } = authorized;
   if (!application.event_webhooks_types.includes('APPLICATION_AUTHORIZED')) return [];
   const [[user], guild] = await Promise.all([
     ports.users.get([userId]),

@@ -179,13 +179,13 @@ export function createBackend(ports: BackendPorts): OwnerBackend {
       const opened = await users.open(session);
       if (!opened) throw new Error("The token's user does not exist.");
       ports.direct?.userDelivery.sessionOpened(session.userId);
-      const [user, told] = await Promise.all([
+      const [user, opening] = await Promise.all([
         ports.ownUser(opened.user, session.authorization?.scopes ?? null),
         openingOf(session, { ...ports.features(), storage }),
       ]);
-      if (directRecipients([session], 'CALL_CREATE').length > 0) places.greet(session, told.privateChannels);
+      if (directRecipients([session], 'CALL_CREATE').length > 0) places.greet(session, opening.privateChannels);
       // Applications that act for users receive no dispatches of guilds.
-      return { ...told, user, guildIds: session.authorization ? [] : opened.guildIds };
+      return { ...opening, user, guildIds: session.authorization ? [] : opened.guildIds };
     },
 
     async subscribe(session, guildId) {

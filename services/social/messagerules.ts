@@ -148,9 +148,9 @@ export async function attachedToMessage(
   { activity, metadata }: DirectDraft,
   { joinSecrets, storage }: DirectMessagePorts,
 ): Promise<Reply<Carried>> {
-  const told = metadata && mayWriteContent(by) ? { metadata } : {};
+  const written = metadata && mayWriteContent(by) ? { metadata } : {};
   const of = application ? { application_id: application.id } : {};
-  if (!activity) return { ok: true, value: { ...of, ...told } };
+  if (!activity) return { ok: true, value: { ...of, ...written } };
   const { type, sessionId, partyId } = activity;
   const applicationId = application?.id ?? null;
   const own = sessionId === null ? [] : joinSecrets.of(by.userId, sessionId);
@@ -176,7 +176,7 @@ export async function attachedToMessage(
   const shownGame = { id, name, icon, description, type: null, ...cover };
   return {
     ok: true,
-    value: { application_id: game.id, activity: wire, ...(shownGame && { application: shownGame }), ...told },
+    value: { application_id: game.id, activity: wire, ...(shownGame && { application: shownGame }), ...written },
   };
 }
 

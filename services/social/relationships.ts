@@ -143,8 +143,8 @@ function committing(ports: RelationshipPorts) {
     const news = facts.map((fact) =>
       noticeOf(fact, relationBefore(fact, before), users.get(fact.peerId) ?? null),
     );
-    const told = news.flatMap((each) => each.told);
-    const tell = await ports.commitAndNotify(userIds[0] ?? '0', facts, told);
+    const notifications = news.flatMap((each) => each.notifications);
+    const tell = await ports.commitAndNotify(userIds[0] ?? '0', facts, notifications);
     const settled = await invalidate(pairsOf(facts)).then(
       () => null,
       (fault: unknown) => ({ fault }),
@@ -221,22 +221,22 @@ interface Notice {
   readonly userId: UserId;
   /** The dispatch that the embedding program observes. */
   readonly shown: SideDispatch | undefined;
-  readonly told: readonly DirectDispatch[];
+  readonly notifications: readonly DirectDispatch[];
 }
 
 /** Dispatches of a change to one of the two users. */
 function noticeOf(fact: RelationChanged, before: StoredRelation | null, peer: APIUser | null): Notice {
   const { userId, applicationId } = fact;
   const { own, friends, game } = relationTold(fact, before, peer);
-  const told = (what: SideDispatch | undefined, ears: SessionFilter): DirectDispatch[] =>
+  const notify = (what: SideDispatch | undefined, ears: SessionFilter): DirectDispatch[] =>
     what ? [{ userIds: [userId], ears, ...what }] : [];
   return {
     userId,
     shown: own ?? game,
-    told: [
-      ...told(own, OWN_SESSIONS),
-      ...told(friends, { own: false, applications: 'all' }),
-      ...(applicationId === null ? [] : told(game, applicationSessions(applicationId))),
+    notifications: [
+      ...notify(own, OWN_SESSIONS),
+      ...notify(friends, { own: false, applications: 'all' }),
+      ...(applicationId === null ? [] : notify(game, applicationSessions(applicationId))),
     ],
   };
 }

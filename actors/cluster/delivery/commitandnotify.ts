@@ -42,10 +42,10 @@ export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNot
       writer.commit({ ...commit, done: (fault) => (fault ? reject(fault) : resolve()) });
     });
   if (ownership.standalone)
-    return async (ownerId, facts, told) => {
+    return async (ownerId, facts, notifications) => {
       await written({ ownerId, facts });
       return () => {
-        for (const { userIds, ears, t, d } of told)
+        for (const { userIds, ears, t, d } of notifications)
           notifier.notifyEach(
             userIds.map((userId) => [userId, ears]),
             t,
@@ -56,12 +56,12 @@ export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNot
 
   const lastNotified = lastNotifiedOf(ports);
   let lastNumber = 0;
-  return async (ownerId, facts, told) => {
+  return async (ownerId, facts, notifications) => {
     const fence = ownership.fenceOf(ownerId);
     if (!fence || fence === 'alone')
       throw new NotServed('This shard does not own the aggregate now; it cannot write.');
     const last = await lastNotified(ownerId, fence);
-    const numbered = told.map((each) => {
+    const numbered = notifications.map((each) => {
       lastNumber += 1;
       return { ...each, n: fence.epoch * PER_EPOCH + FIRST_NUMBER + lastNumber };
     });
@@ -79,12 +79,12 @@ export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNot
 }
 
 function recordOf(
-  told: readonly (DirectDispatch & { readonly n: number })[],
+  notifications: readonly (DirectDispatch & { readonly n: number })[],
   atMs: number,
 ): CommandRecord | null {
-  const n = told.at(-1)?.n;
+  const n = notifications.at(-1)?.n;
   if (n === undefined) return null;
-  const dispatches = told.map(({ userIds, ears, t, d, n: own }) => ({
+  const dispatches = notifications.map(({ userIds, ears, t, d, n: own }) => ({
     ...{ t, d, ears, n: own },
     to: { kind: 'users', userIds } as const,
   }));

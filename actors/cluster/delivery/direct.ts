@@ -31,7 +31,7 @@ export function createDirectDelivery(ports: DirectDeliveryPorts): DirectDelivery
   const userDelivery = new UserDelivery({
     ...{ users, clock, wheel, recordAgeMs, store: storage.cluster, deliver: deliveryCursors.deliver },
     owns: (userId) => ownership.owns(userId),
-    onFault: (error) => onFault(error, 'what people are told'),
+    onFault: (error) => onFault(error, 'direct notifications'),
   });
   // The previous owner may have died between a commit and its notifications.
   ownership.onChange(({ moved }) => {

@@ -133,7 +133,7 @@ class WaitingDispatches {
   }
 }
 
-function clusterSender(inboxes: UserDelivery, { clock, cluster }: NotifierPorts): Sender {
+function clusterSender(userDelivery: UserDelivery, { clock, cluster }: NotifierPorts): Sender {
   const { ownership, router } = cluster;
   const waiting = new WaitingDispatches(clock, (of, body) => send([of], body, true));
   /** Dispatches to be sent at the end of the tick, in order. */
@@ -170,7 +170,7 @@ function clusterSender(inboxes: UserDelivery, { clock, cluster }: NotifierPorts)
     const here = others.length === 0 ? to : to.filter(([userId]) => ownership.owns(userId));
     for (const [userId, which] of here) {
       const waits = typeof which === 'string' && waiting.has(which);
-      const isHeard = !waits && inboxes.deliver(userId, which, body);
+      const isHeard = !waits && userDelivery.deliver(userId, which, body);
       if (!isHeard && !isRetry && typeof which === 'string') waiting.add([userId, which], body);
     }
     if (others.length === 0) return;

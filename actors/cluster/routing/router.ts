@@ -114,7 +114,7 @@ class OwnerRouter implements ClusterRouter {
     this.#stopListening = deps.ownership.onChange(() => this.#changed());
     this.handler = {
       ask: (from, method, args, context) => this.#asked(from, method, args, context),
-      notified: (from, frames) => this.#told(from, frames),
+      notified: (from, frames) => this.#receiveNotifications(from, frames),
       broken: (from) => this.#sessions?.broken(from),
     };
   }
@@ -318,7 +318,7 @@ class OwnerRouter implements ClusterRouter {
     }
   }
 
-  #told(from: string, frames: readonly LinkFrame[]): void {
+  #receiveNotifications(from: string, frames: readonly LinkFrame[]): void {
     for (let index = 0; index < frames.length; ) {
       const frame = frames[index] as LinkFrame;
       if (frame.kind === 'tell') {

@@ -10,7 +10,7 @@ describe('cursors', () => {
     const cursors = new StreamCursors();
     cursors.following(1, GUILD, 5);
     cursors.following(2, GUILD, 7);
-    expect(cursors.told(GUILD, 9)).toBeNull();
+    expect(cursors.advance(GUILD, 9)).toBeNull();
     expect([cursors.cursor(1, GUILD), cursors.cursor(2, GUILD)]).toEqual([9, 9]);
     cursors.ended(1);
     expect([cursors.of(1), cursors.of(2)]).toEqual([[], [[GUILD, 9]]]);
@@ -20,14 +20,14 @@ describe('cursors', () => {
     const cursors = new StreamCursors();
     for (const handle of [1, 2, 3]) cursors.following(handle, GUILD, 5);
     cursors.lagging(GUILD);
-    const laggards = cursors.told(GUILD, 6) ?? new Map();
-    cursors.toldOne(laggards, 1, 6);
+    const laggards = cursors.advance(GUILD, 6) ?? new Map();
+    cursors.advanceOne(laggards, 1, 6);
     cursors.following(2, GUILD, 8);
     expect([1, 2, 3].map((handle) => cursors.cursor(handle, GUILD))).toEqual([6, 8, 5]);
     expect([1, 2, 3].map((handle) => cursors.lags(handle, GUILD))).toEqual([true, false, true]);
     cursors.left(1, GUILD);
     cursors.following(3, GUILD, 8);
-    expect(cursors.told(GUILD, 9)).toBeNull();
+    expect(cursors.advance(GUILD, 9)).toBeNull();
     expect([cursors.cursor(1, GUILD), cursors.cursor(2, GUILD), cursors.cursor(3, GUILD)]).toEqual([
       null,
       9,
@@ -40,17 +40,17 @@ describe('cursors', () => {
     cursors.following(1, GUILD, 5);
     cursors.lag(2, GUILD, 9);
     expect([cursors.cursor(1, GUILD), cursors.cursor(2, GUILD)]).toEqual([5, 9]);
-    for (const n of [6, 10]) cursors.toldOne(cursors.told(GUILD, n) ?? new Map(), 2, n);
+    for (const n of [6, 10]) cursors.advanceOne(cursors.advance(GUILD, n) ?? new Map(), 2, n);
     expect([cursors.cursor(1, GUILD), cursors.cursor(2, GUILD)]).toEqual([10, 10]);
     cursors.following(2, GUILD, 10);
-    expect(cursors.told(GUILD, 11)).toBeNull();
+    expect(cursors.advance(GUILD, 11)).toBeNull();
   });
 
   it('are null for a stream that nobody follows', () => {
     const cursors = new StreamCursors();
     cursors.lagging(GUILD);
     cursors.left(1, GUILD);
-    expect([cursors.told(GUILD, 3), cursors.cursor(1, GUILD)]).toEqual([null, null]);
+    expect([cursors.advance(GUILD, 3), cursors.cursor(1, GUILD)]).toEqual([null, null]);
   });
 
   it('never name what was not told, over any interruptions', () => {
@@ -67,11 +67,11 @@ describe('cursors', () => {
         for (const { kind, handle } of acts) {
           if (kind === 'tell') {
             n += 1;
-            const laggards = cursors.told(GUILD, n);
+            const laggards = cursors.advance(GUILD, n);
             const to = [...following];
             for (const own of to) {
               has.set(own, n);
-              if (laggards) cursors.toldOne(laggards, own, n);
+              if (laggards) cursors.advanceOne(laggards, own, n);
             }
           } else if (kind === 'lag') {
             cursors.lagging(GUILD);

@@ -20,8 +20,8 @@ function arrange() {
       following: (streamId: string, n: number) => cursors.following(1, streamId, n),
       left: (streamId: string) => cursors.left(1, streamId),
       deliver({ origin }: DispatchBody) {
-        const laggards = origin && cursors.told(origin.ownerId, origin.n);
-        if (laggards && origin) cursors.toldOne(laggards, 1, origin.n);
+        const laggards = origin && cursors.advance(origin.ownerId, origin.n);
+        if (laggards && origin) cursors.advanceOne(laggards, 1, origin.n);
         got.push(origin ? `${origin.ownerId} ${origin.n}` : 'none');
       },
     } as unknown as LiveSession;
