@@ -7,25 +7,25 @@ import type { KeptReply } from '../runtime/commandkeys.ts';
 import type { DispatchStream, StreamDispatch } from '../runtime/stream.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
-/** What one owner of a guild leaves to the next, since no table holds it. As JSON takes it. */
+/** State of a guild that is in no table, passed from one owner to the next as JSON. */
 export interface HandoverState {
   readonly presences: readonly GatewayPresenceUpdate[];
   readonly voiceStates: readonly GatewayVoiceState[];
   readonly liveVoice: readonly (readonly [ChannelId, LiveVoiceChannel])[];
   readonly slowmode: readonly (readonly [string, number])[];
   readonly replies: readonly KeptReply[];
-  /** What it told of these of late: who was out of reach then hears it from the next. */
+  /** Recent dispatches of this state; the next owner delivers them to sessions that were unreachable. */
   readonly told?: readonly StreamDispatch[];
 }
 
-/** Dispatches of what is never stored, and tells how something is from then on. */
+/** Dispatches that carry the new value of state that is never stored. */
 const STATES: ReadonlySet<string> = new Set([
   ...['PRESENCE_UPDATE', 'VOICE_STATE_UPDATE', 'VOICE_CHANNEL_STATUS_UPDATE'],
   'VOICE_CHANNEL_START_TIME_UPDATE',
 ]);
 const RECENT_MAX = 1_000;
 
-/** All of it. */
+/** The complete handover state, for a planned change of owner. */
 export const handoverStateOf = (
   guild: Guild,
   replies: Iterable<KeptReply>,
@@ -38,7 +38,7 @@ export const handoverStateOf = (
   told: stream?.lastOf(STATES, RECENT_MAX) ?? [],
 });
 
-/** What must not be lost in a crash either. */
+/** The part of the handover state that must survive a crash. */
 export const voiceHandoverStateOf = (guild: Guild): HandoverState => ({
   presences: [],
   voiceStates: [...guild.voiceStates.values()],
@@ -50,7 +50,7 @@ export const voiceHandoverStateOf = (guild: Guild): HandoverState => ({
 export const isEmpty = (handover: HandoverState): boolean =>
   Object.values(handover).every((list: readonly unknown[]) => list.length === 0);
 
-/** Takes it over, but for what has gone from the guild since. The members in voice are in the window already. */
+/** Restores handover state, except for channels and members that no longer exist. Members in voice must be in the window. */
 export function restoreHandoverState(guild: Guild, handover: HandoverState): void {
   for (const presence of handover.presences) guild.presences.set(presence.user.id as UserId, presence);
   for (const state of handover.voiceStates) {
@@ -64,22 +64,22 @@ export function restoreHandoverState(guild: Guild, handover: HandoverState): voi
   for (const [key, atMs] of handover.slowmode) guild.slowmode.set(key, atMs);
 }
 
-/** How long changes are gathered, and how often what has not changed is written anew, as it must be fresh to count. */
+/** How long changes are collected before a write, and how often an unchanged snapshot is written again: an old one is ignored. */
 const WRITE_MS = { gather: 100, refresh: 60_000 };
 
 interface SnapshotWriterPorts {
   readonly wheel: Wheel;
-  /** Writes it down; answers whether it must be kept fresh. */
+  /** Writes the snapshot. @returns Whether it must be refreshed. */
   readonly write: () => Promise<boolean>;
   readonly onFault: (error: unknown) => void;
 }
 
-/** Writes down what changes, a little later and once for many changes, one writing after the other. */
+/** Writes a snapshot soon after a change: one write for many changes, one write at a time. */
 export class VoiceSnapshotWriter {
   readonly #ports: SnapshotWriterPorts;
   #timer: Timer | null = null;
   #writing: Promise<void> | null = null;
-  /** It has changed since what is being written was read. */
+  /** True if the state has changed since the current write began. */
   #changed = false;
   #wasWritten = false;
   #over = false;
@@ -94,7 +94,7 @@ export class VoiceSnapshotWriter {
     if (!this.#writing) this.#wait(WRITE_MS.gather);
   }
 
-  /** Resolves when nothing is written any more, with whether anything ever was. */
+  /** Resolves after the last write, with whether anything was ever written. */
   async end(): Promise<boolean> {
     this.#over = true;
     this.#timer?.cancel();

@@ -51,9 +51,9 @@ export interface GuildListener extends GuildVoiceListener {
   memberLeft(guildId: GuildId, userId: UserId): void;
   /** Recent membership changes by earlier owners that the owners of the users may have missed; the latest of each user. */
   membersMoved?(guildId: GuildId, changes: ReadonlyMap<UserId, 'joined' | 'left'>): void;
-  /** The guild's actor ended with these subscribed: to them it is unavailable until it is back. */
+  /** The guild's actor failed with these subscribers; the guild is unavailable to them until it is loaded again. */
   guildLost(guildId: GuildId, subscribers: readonly Recipient[]): void;
-  /** The guild goes on with another owner; its subscribers, but for who is just arriving, have its stream up to `n`. */
+  /** Another owner continues the guild. Its subscribers, except those just being subscribed, have its stream up to `n`. */
   guildReleased?(guildId: GuildId, n: number): void;
   /** Another object represents the session now; it has the guild's stream up to `n`. */
   subscriberReplaced?(guildId: GuildId, session: Recipient, n: number): void;
@@ -63,7 +63,7 @@ export interface GuildListener extends GuildVoiceListener {
   linked(news: LinkUpdate): void;
 }
 
-/** Facts of what is known of voice here alone. */
+/** Facts about voice state that is in no table. */
 const VOICE: ReadonlySet<GuildFact['type']> = new Set<keyof (EphemeralFacts & VoiceChannelFacts)>([
   'voiceStateChanged',
   'voiceStatusChanged',
@@ -75,7 +75,7 @@ const MOVES: Readonly<Record<string, 'joined' | 'left'>> = {
   GUILD_MEMBER_REMOVE: 'left',
 };
 
-/** How long those who are in voice when a guild changes hands may take to be heard of again. */
+/** After a change of owner, how long members in voice may take to subscribe again before they leave voice. */
 const RETURN_MS = 30_000;
 
 /** Runs the effects of one guild. */
@@ -92,9 +92,9 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   readonly #send: Send<Guild>;
   #restored = false;
   #dropping: Promise<void> | null = null;
-  /** Waits for those in voice to come back. */
+  /** Runs when members in voice have had time to subscribe again. */
   #strandedCheck: Timer | null = null;
-  /** For lobbies, of the facts that are being applied. */
+  /** Updates for linked lobbies, collected while facts are applied. */
   readonly #lobbyUpdates: LinkUpdate[] = [];
 
   constructor(id: string, ports: GuildPorts, send: Send<Guild>) {
@@ -110,7 +110,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       new VoiceSnapshotWriter({ wheel, write: () => this.#voiceSnapshot(), onFault: this.ownership.onFault });
   }
 
-  /** Answers whether there is something that must be kept fresh. */
+  /** @returns Whether the snapshot must be refreshed. */
   async #voiceSnapshot(): Promise<boolean> {
     const { state: guild, ownership, fence } = this;
     if (!guild || !ownership || !fence) return false;
@@ -137,8 +137,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   /**
-   * Work that subscribes sessions. Each is given the guild, or, when it has had it, what it has missed since; then it is
-   * told up to where it has the guild's stream, before anything that comes later.
+   * Work that subscribes sessions. Each receives the guild, or the dispatches it has missed, and then its position in the
+   * guild's stream, before later dispatches.
    */
   subscribe(
     entering: readonly Entering[],
@@ -182,7 +182,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     return this.#reader.read(guildReads(guild, needs, this.#ports));
   }
 
-  /** Takes what the last owner knew; whoever is in voice is a member at hand. */
+  /** Restores the last owner's handover state, with the members in voice loaded. */
   async #restore(guild: Guild, handover: HandoverState): Promise<void> {
     await this.read(guild, { members: handover.voiceStates.map(({ user_id }) => user_id) });
     restoreHandoverState(guild, handover);
@@ -199,7 +199,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       this.#strandedCheck = this.#ports.wheel.add(() => this.#lookForStranded(guild), RETURN_MS);
   }
 
-  /** A message that is sent again under its nonce is not stored again, also when another owner stored it. */
+  /** Restores nonces, so that a message sent again is not stored twice, even if an earlier owner stored it. */
   protected override recall(guild: Guild, records: readonly CommandRecord[]): void {
     for (const { atMs, reply } of records) {
       const { ok, value } = (reply ?? {}) as Partial<Extract<Reply<Partial<Written> | null>, { ok: true }>>;
@@ -216,8 +216,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   /**
-   * The calls hear who is in voice as they come back, each when it hears the guild again: what it is told of its call
-   * before would be lost, or overtaken. Whoever does not come back leaves voice.
+   * Members in voice are reported to their calls when their sessions subscribe again: dispatches about the call before that
+   * would be lost or arrive out of order. Members who do not return leave voice.
    */
   #settleIn(guild: Guild): void {
     if (guild.voiceStates.size === 0) {
@@ -250,7 +250,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     }
   }
 
-  /** For the next owner; called when all work is done. */
+  /** Saves the handover state for the next owner; called after the last work. */
   protected override async writeDown(): Promise<void> {
     const { state: guild, ownership, fence } = this;
     const [kept] = await Promise.all([this.#voice?.end(), this.#dropping]);
@@ -275,16 +275,16 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected override applied(guild: Guild, fact: GuildFact): void {
-    if (fact.type === 'memberRemoved') this.#putOut(guild, fact, fact.user.id);
+    if (fact.type === 'memberRemoved') this.#dismissRemoved(guild, fact, fact.user.id);
     if (fact.type !== 'guildDeleted') return;
     this.#lobbyUpdates.push(...linksEnded(guild));
   }
 
   /**
-   * Before it is durable: the user may be a member again by then, and until they are shown the guild anew its sessions
-   * are to hear nothing behind that they were put out; nor are those to be taken off that have come since.
+   * Unsubscribes a removed member's sessions before the removal is durable: by then the user may be a member again. Until
+   * GUILD_CREATE is sent again, the old sessions must receive nothing after the removal, and new ones stay subscribed.
    */
-  #putOut(guild: Guild, fact: GuildFact, userId: UserId): void {
+  #dismissRemoved(guild: Guild, fact: GuildFact, userId: UserId): void {
     const sessions = dismiss(guild, userId);
     if (sessions.length === 0) return;
     this.#leaving ??= new Map();
@@ -323,7 +323,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     trimMessageWindows(guild, settled);
   }
 
-  /** Membership is what ties sessions to guilds, so it is followed once it is durable. */
+  /** Reports durable changes of membership, by which sessions are subscribed to guilds. */
   protected follow(facts: readonly GuildFact[]): void {
     const { listener } = this.#ports;
     const id = this.id;
@@ -332,7 +332,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       else if (fact.type === 'memberRemoved') {
         this.#leaving?.delete(fact);
         listener.memberLeft(id, fact.user.id);
-      } else if (fact.type === 'guildDeleted') this.#over(fact.memberIds);
+      } else if (fact.type === 'guildDeleted') this.#guildDeleted(fact.memberIds);
     }
   }
 
@@ -351,8 +351,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     };
   }
 
-  /** No session is told that the guild is unavailable: all are unsubscribed before the actor ends. */
-  #over(memberIds: readonly UserId[]): void {
+  /** The guild was deleted. Unsubscribes all sessions first, so that none receives that the guild is unavailable. */
+  #guildDeleted(memberIds: readonly UserId[]): void {
     for (const userId of new Set([...memberIds, ...(this.state?.sessionCounts.keys() ?? [])])) {
       if (this.state) dismiss(this.state, userId);
       this.#ports.listener.memberLeft(this.id, userId);
@@ -360,7 +360,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     this.leave();
   }
 
-  /** A slow mode is remembered here alone, so it holds the guild as its sessions do: six hours at most. */
+  /** Slow modes are in no table, so like subscribers they keep the guild in memory, for at most six hours. */
   protected occupied(guild: Guild): boolean {
     return (
       guild.subscribers.size > 0 || guild.voiceStates.size > 0 || slowmodeRuns(guild, this.#ports.clock.now())

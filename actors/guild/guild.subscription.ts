@@ -13,9 +13,9 @@ import { type DispatchStream, endOfEpoch, epochOf } from '../runtime/stream.ts';
 
 /** A session that may end while it is being subscribed. */
 export interface Subscribing extends Recipient {
-  /** True once the session has ended: no one would unsubscribe it any more. */
+  /** True once the session has ended: nothing would unsubscribe it later. */
   readonly over?: boolean;
-  /** Told where streams are numbered: it has this aggregate's up to `n`, and hears from here on what comes beyond. */
+  /** Called on a cluster: the session has this aggregate's stream up to `n`, and later dispatches are delivered to it. */
   following?(ownerId: string, n: number): void;
 }
 
@@ -24,30 +24,29 @@ export interface Entering {
   readonly subscriber: Subscribing;
   /** From IDENTIFY: 50 to 250. */
   readonly largeThreshold: number;
-  /** It has had the guild, and its stream up to this number: it is given what came since, instead of the guild. */
+  /** Resume after this stream position instead of sending GUILD_CREATE; null for a session without the guild. */
   readonly after: number | null;
-  /** Hears what the subscriber is told by `following`, before anything that comes later is delivered. */
+  /** Receives the position that `following` receives, before later dispatches are delivered. */
   readonly caughtUp?: (n: number) => void;
 }
 
 interface Ports {
   readonly id: string;
   nowMs(): number;
-  /** True from the moment the guild's end is decided. */
   /** True from the moment the actor has ended. */
   over(): boolean;
   body(t: string, d: object, origin?: Origin | null): DispatchBody;
-  /** Runs behind the commits under way: what the payload shows must be durable before it is seen. */
+  /** Runs after the commits in progress: the state that a payload shows must be durable before it is visible. */
   after(run: (fault: Error | null) => void): void;
-  /** Null where nothing is numbered: then nothing can have been missed. */
+  /** Null while the process is alone: then no dispatch can have been missed. */
   stream(): DispatchStream | null;
-  /** Who is subscribed, and waits for what comes before. */
+  /** Subscribed sessions that have not received the earlier dispatches yet. */
   readonly arriving: Set<Recipient>;
-  /** Sessions are subscribed that may be those of members in voice; what it answers says where those are. */
+  /** Called with the new subscribers; the returned function reports the voice members among them. */
   returned(guild: Guild, sessions: readonly Recipient[]): (() => void) | null;
   /** Another object represents the session now; it has the stream up to `n`. */
   displaced(session: Recipient, n: number): void;
-  /** One outcome for each, in order. */
+  /** Receives one outcome for each entering session, in order. */
   done(outcomes: readonly Subscribed[]): void;
   fault(error: Error): void;
 }
@@ -61,10 +60,10 @@ interface SubscriptionDispatch {
 }
 
 /**
- * Work that makes sessions subscribers of a guild and delivers GUILD_CREATE to them, or what they have missed.
+ * Work that subscribes sessions to a guild and delivers GUILD_CREATE, or the dispatches that a session has missed.
  *
- * Cost: for those that missed something, one look at what the stream has beyond the first of them, and the sessions it
- * is for; whatever the number of the guild's other subscribers. For the rest a payload each.
+ * Cost: one GUILD_CREATE payload for each session without the guild. For the others, one pass over the stream from the
+ * lowest position among them, and its recipients among them, however many other subscribers the guild has.
  */
 export function subscription(entering: readonly Entering[], ports: Ports): Work<Guild> {
   return {
@@ -74,35 +73,35 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const stream = ports.stream();
       const outcomes = entering.map((each) => outcomeOf(guild, each, stream));
       const arrived = entering.filter((_, at) => outcomes[at] === 'member');
-      // A subscribed session has missed nothing, or its missed dispatches are under way.
-      const away = arrived.filter(
+      // The same subscriber again has missed nothing, or its missed dispatches are being delivered.
+      const behind = arrived.filter(
         ({ subscriber }) => guild.subscribers.get(subscriber.sessionId) !== subscriber,
       );
-      const displaced = stream ? away.flatMap(({ subscriber }) => sessionsNamed(guild, subscriber)) : [];
-      // Whoever reached it through an earlier link or another home has been reckoned with all the time.
-      const isKnown = ({ subscriber }: Entering) => guild.subscribers.has(subscriber.sessionId);
-      const reckoned = new Set(stream ? away.filter(isKnown) : []);
-      const heardUpTo = stream?.last ?? 0;
+      const displaced = stream ? behind.flatMap(({ subscriber }) => sessionsNamed(guild, subscriber)) : [];
+      // A session that subscribed over an earlier link or from another shard has been in the audiences all the time.
+      const isSubscribed = ({ subscriber }: Entering) => guild.subscribers.has(subscriber.sessionId);
+      const inAudiences = new Set(stream ? behind.filter(isSubscribed) : []);
+      const deliveredUpTo = stream?.last ?? 0;
       for (const { subscriber } of arrived) {
-        enter(guild, subscriber);
+        addSubscriber(guild, subscriber);
         ports.arriving.add(subscriber);
       }
       touchAudiences(guild);
-      // What an actor that ended here without a successor had told is over for all of its sessions.
-      const goingOn = away.filter(({ after }) => after === null || !stream?.isOrphan(after));
-      const behind = missed(guild, goingOn, stream, nowMs);
-      const astray = stream ? away.filter((each) => isStale(each, stream, reckoned.has(each))) : [];
-      const again = stream && astray.length > 0 ? unavailable(guild, astray, stream) : [];
-      const upTo = again.length > 0 && stream ? stream.next() : (stream?.last ?? 0);
+      // A position in the stream of an actor that ended without a successor cannot be resumed.
+      const resuming = behind.filter(({ after }) => after === null || !stream?.isOrphan(after));
+      const catchUp = missed(guild, resuming, stream, nowMs);
+      const stale = stream ? behind.filter((each) => isStale(each, stream, inAudiences.has(each))) : [];
+      const withdrawn = stream && stale.length > 0 ? unavailable(guild, stale, stream) : [];
+      const upTo = withdrawn.length > 0 && stream ? stream.next() : (stream?.last ?? 0);
       const origin = stream && { ownerId: ports.id, n: upTo };
-      // Who asks again because an answer was lost has been shown the guild, or is about to be.
-      const isNew = (each: Entering) => stream === null || away.includes(each);
-      const shown = arrived.filter((each) => (each.after === null ? isNew(each) : astray.includes(each)));
-      const dispatches = [...behind, ...again, ...deliverGuild(guild, shown, origin, nowMs)];
-      const voiceMembers = stream ? ports.returned(guild, away.map(subscriberOf)) : null;
+      // A session that asks again because a reply was lost has received the guild, or is about to.
+      const isNew = (each: Entering) => stream === null || behind.includes(each);
+      const shown = arrived.filter((each) => (each.after === null ? isNew(each) : stale.includes(each)));
+      const dispatches = [...catchUp, ...withdrawn, ...guildCreates(guild, shown, origin, nowMs)];
+      const voiceMembers = stream ? ports.returned(guild, behind.map(subscriberOf)) : null;
       ports.after((fault) => {
         for (const { subscriber } of arrived) ports.arriving.delete(subscriber);
-        // The next owner is asked for the same: what these have is what they came with.
+        // The sessions ask the next owner with the position they came with.
         if (stream && (fault || ports.over()))
           return ports.fault(fault ?? new NotServed('Another shard owns the guild now.'));
         // After a loss all subscribers receive GUILD_DELETE and later GUILD_CREATE.
@@ -113,7 +112,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
             caughtUp?.(upTo);
           }
         voiceMembers?.();
-        for (const session of displaced) ports.displaced(session, heardUpTo);
+        for (const session of displaced) ports.displaced(session, deliveredUpTo);
         ports.done(outcomes);
       });
     },
@@ -132,12 +131,12 @@ function deliverAll(all: readonly SubscriptionDispatch[], { body }: Pick<Ports, 
 }
 
 /**
- * The members themselves. Who hears presences gets all members of a guild that is not large: they are read once, and
- * whoever is pushed out of the window before its turn is left for the client to ask for.
+ * The subscribers' members. Sessions that receive presences get all members of a guild that is not large: these are read
+ * once, and the client requests members that are evicted from the window before the payload is built.
  */
 function needsOf(entering: readonly Entering[]): () => Needs {
   const members = entering.map(({ subscriber }) => subscriber.userId);
-  const shown = entering.filter(({ subscriber, after }) => after === null && hearsPresences(subscriber));
+  const shown = entering.filter(({ subscriber, after }) => after === null && receivesPresences(subscriber));
   let everyoneUpTo = Math.max(0, ...shown.map(({ largeThreshold }) => largeThreshold));
   return () => {
     const needs = everyoneUpTo > 0 ? { members, everyoneUpTo } : { members };
@@ -146,7 +145,7 @@ function needsOf(entering: readonly Entering[]): () => Needs {
   };
 }
 
-const hearsPresences = ({ bot, intents }: Recipient): boolean =>
+const receivesPresences = ({ bot, intents }: Recipient): boolean =>
   !bot || (intents & INTENTS.GUILD_PRESENCES) !== 0;
 
 function outcomeOf(guild: Guild, { subscriber, after }: Entering, stream: DispatchStream | null): Subscribed {
@@ -160,54 +159,54 @@ function sessionsNamed(guild: Guild, { sessionId }: Recipient): Recipient[] {
   return before && !before.over ? [before] : [];
 }
 
-function enter(guild: Guild, subscriber: Recipient): void {
+function addSubscriber(guild: Guild, subscriber: Recipient): void {
   const userId = subscriber.userId;
   const known = guild.subscribers.has(subscriber.sessionId);
   guild.subscribers.set(subscriber.sessionId, subscriber);
   if (!known) guild.sessionCounts.set(userId, (guild.sessionCounts.get(userId) ?? 0) + 1);
 }
 
-/** Dispatches of what may change which channels a member sees. */
-const MOVES_SIGHT: ReadonlySet<string> = new Set([
+/** Dispatches after which a member may see other channels than before. */
+const CHANGES_VISIBILITY: ReadonlySet<string> = new Set([
   ...['GUILD_UPDATE', 'GUILD_ROLE_UPDATE', 'GUILD_ROLE_DELETE', 'CHANNEL_UPDATE', 'CHANNEL_CREATE'],
   ...['CHANNEL_DELETE', 'GUILD_MEMBER_UPDATE'],
 ]);
 
 /**
- * Whether a session may see other channels than its client knows, and nobody has told it. Who comes to see a channel and
- * who does no longer is reckoned among those who are subscribed, and with an owner later than the one that it heard last
- * it was not, until now; nor with this one, when nothing stood for it any more (`isReckoned`). Nor was it while its user
- * was no member.
+ * Whether the client may know other channels than its session can see now. CHANNEL_CREATE and CHANNEL_DELETE for a change
+ * of visibility are computed for subscribed sessions only. A session misses them when a later owner than its last one has
+ * served the guild, when this owner had no subscriber for it (`wasInAudiences` is false), and while its user was not a
+ * member.
  */
-function isStale({ subscriber, after }: Entering, stream: DispatchStream, isReckoned: boolean): boolean {
+function isStale({ subscriber, after }: Entering, stream: DispatchStream, wasInAudiences: boolean): boolean {
   const dispatches = after === null ? 'tooOld' : stream.since(after);
   if (after === null || dispatches === 'tooOld') return false;
   if (stream.isOrphan(after)) return true;
-  const wasLeft = !isReckoned && epochOf(after) === epochOf(stream.last);
-  const heardUpTo = wasLeft ? after : endOfEpoch(after);
+  const wasUnsubscribed = !wasInAudiences && epochOf(after) === epochOf(stream.last);
+  const computedUpTo = wasUnsubscribed ? after : endOfEpoch(after);
   const isOwn = (d: object) => (d as { user: { id: string } }).user.id === subscriber.userId;
   return dispatches.some(
     ({ t, d, n }) =>
       (t === 'GUILD_MEMBER_REMOVE' && isOwn(d)) ||
-      (n > heardUpTo && MOVES_SIGHT.has(t) && (t !== 'GUILD_MEMBER_UPDATE' || isOwn(d))),
+      (n > computedUpTo && CHANGES_VISIBILITY.has(t) && (t !== 'GUILD_MEMBER_UPDATE' || isOwn(d))),
   );
 }
 
 /** Sent before GUILD_CREATE is repeated: clients ignore a guild that they hold, unless it was unavailable. */
 function unavailable(
   guild: Guild,
-  astray: readonly Entering[],
+  stale: readonly Entering[],
   stream: DispatchStream,
 ): SubscriptionDispatch[] {
-  const to = astray.flatMap(({ subscriber }) => (isShown(subscriber) ? [subscriber] : []));
+  const to = stale.flatMap(({ subscriber }) => (isShown(subscriber) ? [subscriber] : []));
   const origin = { ownerId: stream.ownerId, n: stream.next() };
   return [{ t: 'GUILD_DELETE', d: { id: guild.id, unavailable: true }, to, origin }];
 }
 
 const isShown = ({ bot, intents }: Recipient): boolean => !bot || (intents & INTENTS.GUILDS) !== 0;
 
-/** The guild, for those that have not had it, or have lost sight of it; numbered, as it is of no use once another owner tells the stream. */
-function deliverGuild(
+/** GUILD_CREATE for sessions without the guild or with an outdated view of it; numbered, as it ends with this owner's stream. */
+function guildCreates(
   guild: Guild,
   arrived: readonly Entering[],
   origin: Origin | null,
@@ -221,7 +220,7 @@ function deliverGuild(
   });
 }
 
-/** What those that have had the guild have missed, and may see now. */
+/** The dispatches that sessions with the guild have missed, for those that may see them now. */
 function missed(
   guild: Guild,
   arrived: readonly Entering[],
@@ -238,8 +237,8 @@ function missed(
   if (dispatches === 'tooOld') return [];
   const view = visibleTo(guild, afters.keys());
   // A removed member who rejoined receives the guild again.
-  const heard = dispatches.filter(({ t }) => t !== 'GUILD_DELETE');
-  return heard.flatMap(({ t, d: whole, to: audience, n }) =>
+  const repeated = dispatches.filter(({ t }) => t !== 'GUILD_DELETE');
+  return repeated.flatMap(({ t, d: whole, to: audience, n }) =>
     recipients(view, { t, d: whole, to: audience } as Dispatch, nowMs).flatMap(({ d, to: all }) => {
       const to = n > last ? all : all.filter((session) => (afters.get(session) ?? n) < n);
       return to.length === 0 ? [] : [{ t, d, to, origin: { ownerId: stream.ownerId, n } }];
@@ -247,14 +246,14 @@ function missed(
   );
 }
 
-/** The guild with these as its only subscribers: who receives what is then reckoned for them alone. */
+/** The guild with these as its only subscribers, to compute the recipients among them alone. */
 function visibleTo(guild: Guild, sessions: Iterable<Recipient>): Guild {
   const subscribers = new Map<string, Recipient>();
   for (const session of sessions) subscribers.set(session.sessionId, session);
   return { ...guild, subscribers, audiences: new Map() };
 }
 
-/** Takes every session of a user who is no longer a member off a guild's dispatches; answers which. */
+/** Unsubscribes every session of a user who is no longer a member. @returns These sessions. */
 export function dismiss(guild: Guild, userId: UserId): readonly Recipient[] {
   if (!guild.sessionCounts.has(userId)) return [];
   const sessions = [...guild.subscribers.values()].filter((subscriber) => subscriber.userId === userId);
@@ -262,9 +261,9 @@ export function dismiss(guild: Guild, userId: UserId): readonly Recipient[] {
   return sessions;
 }
 
-/** Takes a session off a guild's dispatches; the member leaves the resident ones with the last session. */
+/** Unsubscribes a session. With the last one, the user's member may be evicted from memory. */
 export function unsubscribe(guild: Guild, subscriber: Recipient): void {
-  // Another object may represent the session by now: it has moved from another shard.
+  // Another object may represent the session now: it has migrated from another shard.
   if (guild.subscribers.get(subscriber.sessionId) !== subscriber) return;
   guild.subscribers.delete(subscriber.sessionId);
   const userId = subscriber.userId;

@@ -14,10 +14,10 @@ import type { Wheel } from '../runtime/wheel.ts';
 
 /** Receives where the members of a guild are in voice, once that is durable. Never throws. */
 export interface GuildVoiceListener {
-  /** A seat is new, or something in it changed. */
+  /** A member joined voice, or the member's voice data changed. */
   voiceJoined(guildId: GuildId, voiceMember: VoiceMember): void;
   voiceLeft(guildId: GuildId, userId: UserId): void;
-  /** The channel is gone, or its guild is: all its seats are. `moved`: they go on with another owner. */
+  /** The channel or its guild was deleted, or, if `moved`, another owner continues the call. */
   callEnded(guildId: GuildId, channelId: ChannelId, moved?: boolean): void;
 }
 
@@ -25,16 +25,16 @@ interface GuildVoiceMembersPorts {
   readonly guildId: GuildId;
   readonly listener: GuildVoiceListener;
   readonly wheel: Wheel;
-  /** Has `settleVoice` decided. */
+  /** Submits the command `settleVoice`. */
   readonly settle: () => void;
 }
 
 /** The voice members of one guild: compared after each command, reported in the order of the commands. */
 export class GuildVoiceMembers {
   readonly #ports: GuildVoiceMembersPorts;
-  /** As the facts applied so far leave them; some of those may not be durable yet. */
+  /** The members after all applied facts, including facts that are not durable yet. */
   readonly #members = new Map<UserId, VoiceMember>();
-  /** Where the listener believes everyone to be. */
+  /** The channel last reported to the listener, by user. */
   readonly #notified = new Map<UserId, ChannelId>();
   #timeout: { readonly endMs: number; readonly timer: Timer } | null = null;
 
@@ -56,7 +56,7 @@ export class GuildVoiceMembers {
     };
   }
 
-  /** The guild's actor is over, and the voice states with it, unless they go on with another owner. */
+  /** The guild's actor has ended. The voice states end with it, unless another owner continues them (`moved`). */
   end(moved: boolean): void {
     this.#timeout?.timer.cancel();
     this.#timeout = null;
@@ -80,7 +80,7 @@ export class GuildVoiceMembers {
     }
   }
 
-  /** No fact tells of the end of a time-out, and it gives a voice back. */
+  /** Schedules `settleVoice` for the next end of a time-out, which restores the right to speak without a fact. */
   #awaitTimeout(guild: Guild, nowMs: number): void {
     const endMs = nextTimeoutEndMs(guild, nowMs);
     if (endMs === (this.#timeout?.endMs ?? null)) return;
