@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** End-to-end tests that listen for tones and frames in real time: what else ran meanwhile would be heard. */
+/** End-to-end tests that check tones and frames in real time: other load on the machine would disturb them. */
 const IN_REAL_TIME = [
   'voice*',
   'golive',

@@ -9,7 +9,7 @@ export interface GameMember {
   readonly connected: boolean;
 }
 
-/** What a game may do with its lobby. The same object for the whole of the game. */
+/** The lobby of a game, as handlers see and change it; the same object until the game ends. */
 export interface GameLobby<State> {
   readonly id: string;
   readonly applicationId: string;
@@ -17,28 +17,28 @@ export interface GameLobby<State> {
   readonly hostId: string | null;
   /** In the order of joining. */
   readonly members: readonly GameMember[];
-  /** The program's own: what `onCreate` returned. It ends with the game. */
+  /** The value that `onCreate` returned; discarded when the game ends. */
   state: State;
   /** Unix milliseconds, by the engine's clock. */
   nowMs(): number;
   /** At least 0, below 1, by the engine's randomness. */
   random(): number;
   /**
-   * Tells everyone who is connected (GUILDHALL_LOBBY_MESSAGE), as `data` is now, encoded once. Nothing of it is stored.
+   * Sends `data` as GUILDHALL_LOBBY_MESSAGE to all connected members. It is encoded once, during the call, and not stored.
    *
-   * @throws TypeError for what is no JSON.
+   * @throws TypeError when `data` is not JSON.
    */
   broadcast(type: string, data: unknown): void;
-  /** Sends to one member. @returns whether the member is connected. */
+  /** Sends to one member as `broadcast` does. @returns whether the member is connected. */
   send(userId: string, type: string, data: unknown): boolean;
-  /** Resolves once it is durable; rejects with an error that says why not. */
+  /** Resolves when the change is durable; rejects with the reason when it is refused. */
   setMetadata(metadata: Metadata | null): Promise<void>;
   kick(userId: string): Promise<void>;
   /** Ends the lobby. */
   close(): Promise<void>;
 }
 
-/** `deleted`: the lobby is gone. `changed`: it was given another game. `failed`: a handler threw. `stopped`: the server. */
+/** `deleted`: the lobby was deleted. `changed`: it got another game. `failed`: a handler threw. `stopped`: the server stops. */
 export type GameEnd = 'deleted' | 'changed' | 'failed' | 'stopped';
 
 export interface GameMessage {
@@ -48,22 +48,22 @@ export interface GameMessage {
 }
 
 export interface GameTick {
-  /** 1, 2, 3, …: those that were skipped are counted. */
+  /** Counts from 1, including skipped ticks. */
   readonly tick: number;
-  /** How long after the last one this should come: a multiple of `tickMs`. */
+  /** Scheduled time since the previous tick: a multiple of `tickMs`. */
   readonly elapsedMs: number;
-  /** Ticks that were due and did not come, because something held the process up. */
+  /** Ticks skipped before this one, because the process was blocked. */
   readonly skipped: number;
 }
 
 /**
- * A game that the server referees. Handlers are synchronous and run one at a time. One that throws, or whose promise
- * rejects, ends the game of its lobby and nothing else.
+ * A game that the server referees. Handlers are synchronous and run one at a time. A handler that throws, or whose promise
+ * rejects, ends only the game of its lobby.
  */
 export interface LobbyHandlers<State = unknown> {
-  /** 10 to 60000; without it there are no ticks. */
+  /** Interval of `onTick`, 10 to 60000; without it there are no ticks. */
   readonly tickMs?: number;
-  /** Makes the program's state. Who is in the lobby by now follows through `onJoin`. */
+  /** Creates the state. `onJoin` is called afterwards for the members who are already in the lobby. */
   onCreate?(lobby: GameLobby<State | undefined>): State;
   onJoin?(lobby: GameLobby<State>, member: GameMember): void;
   onMessage?(lobby: GameLobby<State>, message: GameMessage): void;

@@ -5,10 +5,10 @@ import type { Timer } from '../runtime/clock.ts';
 import type { GameEnd, GameLobby, GameMember, LobbyHandlers } from './game.ports.ts';
 import type { GamePorts } from './games.ts';
 
-/** What a game may reach of its lobby. */
+/** The operations of a lobby that a game uses. */
 export interface GameTable {
   readonly state: LobbyState;
-  /** Sends to all sessions, or those of one user; returns how many. */
+  /** Sends to all sessions, or to those of one user. @returns The number of sessions. */
   tell(type: string, data: unknown, from: string | null, userId: string | null): number;
   setMetadata(metadata: Metadata | null): Promise<void>;
   kick(userId: UserId): Promise<void>;
@@ -22,17 +22,17 @@ const memberOf = (state: LobbyState, { user, metadata }: LobbyMember): GameMembe
   connected: isConnected(state, user.id),
 });
 
-/** Runs the handlers of one lobby's game, inside of its actor's turns and its own ticks. */
+/** Runs the handlers of one lobby's game, in turns of the lobby's actor and on its own ticks. */
 export class LobbyGame {
   readonly name: string;
   readonly #handlers: LobbyHandlers<unknown>;
   readonly #table: GameTable;
   readonly #ports: GamePorts;
   readonly #lobby: GameLobby<unknown>;
-  /** Those whose `onJoin` has run. */
+  /** Members whose `onJoin` has run. */
   readonly #joined = new Set<string>();
   #over = false;
-  /** There is a state that `onClose` may look at. */
+  /** True once `onCreate` has returned, so that `onClose` has a state. */
   #created = false;
   #startedMs = 0;
   #tick = 0;
@@ -71,7 +71,7 @@ export class LobbyGame {
     this.#guarded(() => this.#handlers.onLeave?.(this.#lobby, memberOf(this.#table.state, member)));
   }
 
-  /** @returns false when the game does not know the sender yet. */
+  /** @returns false when `onJoin` has not run for the sender yet. */
   message(from: string, type: string, data: unknown): boolean {
     if (!this.#joined.has(from)) return false;
     this.#guarded(() => this.#handlers.onMessage?.(this.#lobby, { from, type, data }));
@@ -87,7 +87,7 @@ export class LobbyGame {
     if (reason !== 'deleted') this.#table.tell('guildhall.game_ended', { reason }, null, null);
   }
 
-  /** Each tick is due at a multiple of `tickMs` from the start: being late never adds up. */
+  /** Each tick is due at a multiple of `tickMs` after the start, so delays do not accumulate. */
   #schedule(): void {
     const { tickMs, onTick } = this.#handlers;
     if (this.#over || tickMs === undefined || !onTick) return;
@@ -109,7 +109,7 @@ export class LobbyGame {
     if (!this.#over && !this.#run(run)) this.close('failed');
   }
 
-  /** @returns false when it threw. A promise that rejects ends the game when it does. */
+  /** @returns false when the handler threw. If its promise rejects, the game ends then. */
   #run(run: () => unknown): boolean {
     try {
       const answer = run();
@@ -127,8 +127,8 @@ export class LobbyGame {
 }
 
 /**
- * As JSON has it, and the program's no more: a body may be encoded long after it was told, and the program goes on
- * changing its state. What is no JSON is the handler's fault, and throws in it.
+ * Copies a value as JSON: a body may be encoded long after the call, while the program keeps changing its state. Throws in
+ * the handler when the value is not JSON.
  */
 const snapshot = (data: unknown): unknown => JSON.parse(JSON.stringify(data ?? null) ?? 'null');
 
