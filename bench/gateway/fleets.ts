@@ -45,6 +45,7 @@ export function threadFleet(plan: FleetPlan, events: FleetEvents): RunningFleet 
   return remoteFleet(events, (host) => {
     const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: plan });
     worker.on('error', host.failed);
+    worker.on('exit', () => host.failed(new Error('A thread of connections ended.')));
     worker.on('message', host.news);
     return { send: (order) => worker.postMessage(order), end: () => worker.terminate() };
   });
@@ -62,34 +63,65 @@ export function processFleet(plan: FleetPlan, events: FleetEvents): RunningFleet
   });
 }
 
-function remoteFleet(events: FleetEvents, open: (events: HostEvents) => Host): RunningFleet {
+interface Waiter<Value> {
+  resolve(value: Value): void;
+  reject(error: Error): void;
+}
+
+/** @param open Starts the host. When it fails, every request in progress and every later one is rejected. */
+export function remoteFleet(events: FleetEvents, open: (events: HostEvents) => Host): RunningFleet {
   let host: Host | null = null;
-  let told: ((result: FleetResult) => void) | null = null;
-  let counted: ((deliveries: number) => void) | null = null;
-  const resultOf = (kind: 'lap' | 'finish'): Promise<FleetResult> =>
-    new Promise((resolve) => {
-      told = resolve;
-      host?.send({ kind });
+  let failure: Error | null = null;
+  let connected: Waiter<void> | null = null;
+  let counted: Waiter<number> | null = null;
+  let ended: Waiter<FleetResult> | null = null;
+
+  const ask = <Value>(wait: (waiter: Waiter<Value>) => void, send: () => void): Promise<Value> =>
+    new Promise((resolve, reject) => {
+      if (failure) return reject(failure);
+      wait({ resolve, reject });
+      send();
     });
+  const resultOf = (kind: 'lap' | 'finish'): Promise<FleetResult> =>
+    ask<FleetResult>(
+      (waiter) => {
+        ended = waiter;
+      },
+      () => host?.send({ kind }),
+    );
+
+  function failed(error: Error): void {
+    failure ??= error;
+    for (const waiter of [connected, counted, ended]) waiter?.reject(failure);
+  }
+
+  function news(each: FleetNews): void {
+    if (each.kind === 'progress') events.progress(each.ready);
+    else if (each.kind === 'scouted') events.scouted(each.guilds);
+    else if (each.kind === 'connected') connected?.resolve();
+    else if (each.kind === 'failed') failed(new Error(each.reason));
+    else if (each.kind === 'counted') counted?.resolve(each.deliveries);
+    else ended?.resolve(each.result);
+  }
+
   return {
     connect: () =>
-      new Promise((resolve, reject) => {
-        const news = (each: FleetNews): void => {
-          if (each.kind === 'progress') events.progress(each.ready);
-          else if (each.kind === 'scouted') events.scouted(each.guilds);
-          else if (each.kind === 'connected') resolve();
-          else if (each.kind === 'failed') reject(new Error(each.reason));
-          else if (each.kind === 'counted') counted?.(each.deliveries);
-          else told?.(each.result);
-        };
-        host = open({ news, failed: reject });
-      }),
+      ask<void>(
+        (waiter) => {
+          connected = waiter;
+        },
+        () => {
+          host = open({ news, failed });
+        },
+      ),
     start: (startMicros) => host?.send({ kind: 'start', startMicros }),
     deliveries: () =>
-      new Promise((resolve) => {
-        counted = resolve;
-        host?.send({ kind: 'count' });
-      }),
+      ask<number>(
+        (waiter) => {
+          counted = waiter;
+        },
+        () => host?.send({ kind: 'count' }),
+      ),
     lap: () => resultOf('lap'),
     finish: () => resultOf('finish'),
     abandon: async () => host?.end(),
