@@ -35,7 +35,7 @@ export type CallEvent =
   | { readonly type: 'refused'; readonly error: CallError }
   /** The time limit of the current state passed. */
   | { readonly type: 'timedOut' }
-  /** The connection was stable long enough to reset the retry countRejoin. */
+  /** The connection was stable long enough to reset the number of retries. */
   | { readonly type: 'settled' }
   /** The application ends the call. */
   | { readonly type: 'leave' }

@@ -43,7 +43,7 @@ const TIME_LIMIT_MS: Readonly<Partial<Record<CallState, number>>> = {
 };
 /** Time limit for the gateway's answer to a rejoin request, milliseconds. */
 const REJOIN_ANSWER_MS = 5_000;
-/** A connection this old resets the retry countRejoin, milliseconds. */
+/** A connection this old resets the number of retries, milliseconds. */
 const SETTLED_MS = 60_000;
 export const VOLUME_MAX = 200;
 

@@ -15,7 +15,7 @@ const CALLS_MAX = 25;
 
 export const createCalls = (host: CallHost): Calls => new Calls(host);
 
-/** The calls of a client and the audio settings they share. Volumes are 0 to 200; 100 is unchanged. */
+/** The calls of a client and the audio settings they share. */
 export class Calls {
   readonly #host: CallHost;
   readonly #context: CallContext;
@@ -133,7 +133,7 @@ export class Calls {
     return this.#inputVolume;
   }
 
-  /** @param volume 0 to 100. @throws ClientError when out of range. */
+  /** @param volume 0 to 100; 100 is unchanged. @throws ClientError when out of range. */
   setInputVolume(volume: number): void {
     this.#inputVolume = checkRange(volume, 0, 100, 'The input volume');
     this.#host.audio.setInputVolume(volume / 100);
@@ -143,7 +143,7 @@ export class Calls {
     return this.#outputVolume;
   }
 
-  /** @param volume 0 to 200. @throws ClientError when out of range. */
+  /** @param volume 0 to 200; 100 is unchanged. @throws ClientError when out of range. */
   setOutputVolume(volume: number): void {
     this.#outputVolume = checkRange(volume, 0, VOLUME_MAX, 'The output volume');
     this.#host.audio.setOutputVolume(volume / 100);
