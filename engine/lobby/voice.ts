@@ -77,7 +77,10 @@ export const voice: LobbyTopic<VoiceCommands, 'lobbyVoiceChanged' | 'lobbyVoiceR
         const member = state.members.get(userId);
         if (turn === null || !member) return [voiceUpdate];
         const t = turn === 'joined' ? 'LOBBY_MEMBER_CONNECT' : 'LOBBY_MEMBER_DISCONNECT';
-        return [voiceUpdate, { t, d: { member: gatewayMember(state, member), lobby_id: state.lobby.id }, to }];
+        return [
+          voiceUpdate,
+          { t, d: { member: gatewayMember(state, member), lobby_id: state.lobby.id }, to },
+        ];
       },
     },
     lobbyVoiceRepeated: { durable: false, apply: () => {}, dispatches: () => [] },

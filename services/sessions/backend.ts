@@ -183,7 +183,8 @@ export function createBackend(ports: BackendPorts): OwnerBackend {
         ports.ownUser(opened.user, session.authorization?.scopes ?? null),
         openingOf(session, { ...ports.features(), storage }),
       ]);
-      if (directRecipients([session], 'CALL_CREATE').length > 0) places.greet(session, opening.privateChannels);
+      if (directRecipients([session], 'CALL_CREATE').length > 0)
+        places.greet(session, opening.privateChannels);
       // Applications that act for users receive no dispatches of guilds.
       return { ...opening, user, guildIds: session.authorization ? [] : opened.guildIds };
     },

@@ -176,7 +176,12 @@ export async function attachedToMessage(
   const shownGame = { id, name, icon, description, type: null, ...cover };
   return {
     ok: true,
-    value: { application_id: game.id, activity: wire, ...(shownGame && { application: shownGame }), ...written },
+    value: {
+      application_id: game.id,
+      activity: wire,
+      ...(shownGame && { application: shownGame }),
+      ...written,
+    },
   };
 }
 
