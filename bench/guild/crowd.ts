@@ -1,5 +1,6 @@
 import type { FleetPlan, FleetResult } from '../gateway/fleet.ts';
-import { processFleet, type RunningFleet } from '../gateway/fleets.ts';
+import { processFleet } from '../gateway/fleets.ts';
+import type { RunningFleet } from '../gateway/remotefleet.ts';
 import { nowNs } from '../wire/pace.ts';
 
 /** Well below the usual limit of open files of a process. */

@@ -15,10 +15,11 @@ export function signAttachments(body: unknown, sign: (url: string) => string, de
   let copy: Record<string, unknown> | null = null;
   for (const [key, value] of Object.entries(body)) {
     if (typeof value !== 'object' || value === null) continue;
-    const signItem = Array.isArray(value) ? SIGNED.get(key) : undefined;
-    const next = signItem
-      ? sameOr(value as readonly unknown[], (one) => signItem(one, sign))
-      : signAttachments(value, sign, depth + 1);
+    const signItem = SIGNED.get(key);
+    const next =
+      signItem && Array.isArray(value)
+        ? sameOr(value, (one) => signItem(one, sign))
+        : signAttachments(value, sign, depth + 1);
     if (next === value) continue;
     copy ??= { ...body };
     copy[key] = next;

@@ -1,6 +1,6 @@
 // Goal: a bench whose thread or process of connections ends says so, instead of waiting for good.
 import { expect, test } from 'vitest';
-import { remoteFleet } from '../../bench/gateway/fleets.ts';
+import { remoteFleet } from '../../bench/gateway/remotefleet.ts';
 import type { FleetNews, FleetOrder } from '../../bench/gateway/worker.ts';
 
 function hosted() {
