@@ -150,6 +150,28 @@ export const LIMITS = {
   application_description_chars_max: 400,
   application_tags_max: 5,
   application_tag_chars_max: 20,
+  // Application commands. Lengths are in code points.
+  app_command_name_chars_max: 32,
+  app_command_description_chars_max: 100,
+  app_command_options_max: 25,
+  app_command_choices_max: 25,
+  app_command_choice_name_chars_max: 100,
+  app_command_choice_value_chars_max: 100,
+  app_command_string_chars_max: 6_000,
+  /** The bound of integers and of doubles, on both sides of zero. */
+  app_command_number_max: 2 ** 53,
+  app_command_file_types_max: 10,
+  app_command_locales_max: 34,
+  /** Names, descriptions and values of a command, its options and their choices together. */
+  app_command_total_chars_max: 8_000,
+  app_commands_chat_input_max: 100,
+  app_commands_user_max: 15,
+  app_commands_message_max: 15,
+  app_commands_entry_point_max: 1,
+  app_commands_per_overwrite_max: 130,
+  app_command_creates_max: 200,
+  app_command_creates_ms: 86_400_000,
+  app_command_overwrites_max: 100,
   // Lobbies.
   lobby_members_max: 1_000,
   /** Per application. The platform's guide says 100, its library 200. */

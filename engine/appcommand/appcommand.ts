@@ -1,0 +1,68 @@
+import type {
+  AppCommandType,
+  EntryPointHandler,
+  Installation,
+  InteractionContext,
+  Locale,
+  OptionType,
+} from '../../protocol/appcommands.ts';
+import type { ApplicationId, GuildId } from '../../protocol/ids.ts';
+
+/** Translations of a text by locale. */
+export type Localizations = Readonly<Partial<Record<Locale, string>>>;
+
+export interface OptionChoice {
+  readonly name: string;
+  readonly name_localizations: Localizations | null;
+  readonly value: string | number;
+}
+
+/** An option in the wire's shape. Absent fields have their defaults. */
+export interface CommandOption {
+  readonly type: OptionType;
+  readonly name: string;
+  readonly name_localizations: Localizations | null;
+  readonly description: string;
+  readonly description_localizations: Localizations | null;
+  readonly required?: true;
+  readonly autocomplete?: true;
+  readonly choices?: readonly OptionChoice[];
+  /** Options of a subcommand, or subcommands of a group. */
+  readonly options?: readonly CommandOption[];
+  readonly channel_types?: readonly number[];
+  readonly min_value?: number;
+  readonly max_value?: number;
+  readonly min_length?: number;
+  readonly max_length?: number;
+  /** Groups (`image`) and extensions (`.pdf`) in lower case. */
+  readonly file_types?: readonly string[];
+}
+
+/** The part of a command that its application writes, in normal form: reading it again returns an equal value. */
+export interface CommandDraft {
+  readonly type: AppCommandType;
+  readonly name: string;
+  readonly name_localizations: Localizations | null;
+  readonly description: string;
+  readonly description_localizations: Localizations | null;
+  readonly options: readonly CommandOption[];
+  /** Permission bits as decimal text; `0` reserves the command for administrators, null opens it to everyone. */
+  readonly default_member_permissions: string | null;
+  readonly nsfw: boolean;
+  /** Absent for commands of a guild. */
+  readonly integration_types?: readonly Installation[];
+  /** Null means all of them. Absent for commands of a guild. */
+  readonly contexts?: readonly InteractionContext[] | null;
+  /** Only for entry points. */
+  readonly handler?: EntryPointHandler;
+}
+
+/** A stored command. */
+export interface AppCommand extends CommandDraft {
+  readonly id: string;
+  readonly application_id: ApplicationId;
+  /** Null for a global command. */
+  readonly guild_id: GuildId | null;
+  /** Snowflake; changes with every change of the command. */
+  readonly version: string;
+}
