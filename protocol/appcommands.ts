@@ -33,6 +33,10 @@ export type Installation = (typeof INSTALLATION)[keyof typeof INSTALLATION];
 export const ENTRY_POINT_HANDLER = { APPLICATION: 1, LAUNCH_ACTIVITY: 2 } as const;
 export type EntryPointHandler = (typeof ENTRY_POINT_HANDLER)[keyof typeof ENTRY_POINT_HANDLER];
 
+/** Whom an overwrite of a command is for. */
+export const COMMAND_OVERWRITE = { ROLE: 1, USER: 2, CHANNEL: 3 } as const;
+export type OverwriteType = (typeof COMMAND_OVERWRITE)[keyof typeof COMMAND_OVERWRITE];
+
 /**
  * Locales of users.
  *

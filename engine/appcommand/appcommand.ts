@@ -5,8 +5,10 @@ import type {
   InteractionContext,
   Locale,
   OptionType,
+  OverwriteType,
 } from '../../protocol/appcommands.ts';
 import type { ApplicationId, GuildId } from '../../protocol/ids.ts';
+import type { FactOf } from '../kernel/topic.ts';
 
 /** Translations of a text by locale. */
 export type Localizations = Readonly<Partial<Record<Locale, string>>>;
@@ -65,4 +67,43 @@ export interface AppCommand extends CommandDraft {
   readonly guild_id: GuildId | null;
   /** Snowflake; changes with every change of the command. */
   readonly version: string;
+}
+
+/** Whom an overwrite is for. */
+export interface CommandOverwrite {
+  /** A role, a user or a channel; the guild's id for everyone, the number before it for all channels. */
+  readonly id: string;
+  readonly type: OverwriteType;
+  readonly permission: boolean;
+}
+
+/** The overwrites of one command in one guild, or, under the application's id, those of all its commands there. */
+export interface CommandPermissions {
+  readonly id: string;
+  readonly application_id: ApplicationId;
+  readonly guild_id: GuildId;
+  readonly permissions: readonly CommandOverwrite[];
+}
+
+export type AppCommandFacts = {
+  appCommandWritten: { readonly command: AppCommand };
+  /** Its overwrites end with it. */
+  appCommandDeleted: { readonly applicationId: ApplicationId; readonly commandId: string };
+  /** Creations of a scope since `startMs`. */
+  appCommandCreatesCounted: {
+    readonly applicationId: ApplicationId;
+    readonly guildId: GuildId | null;
+    readonly creates: Creates;
+  };
+  /** Without overwrites, none remain. */
+  appCommandPermissionsWritten: { readonly permissions: CommandPermissions };
+  /** The overwrites of a renamed command end in every guild. */
+  appCommandPermissionsEnded: { readonly applicationId: ApplicationId; readonly commandId: string };
+};
+export type AppCommandFact = FactOf<AppCommandFacts>;
+
+/** Commands created in the period that began at `startMs`, Unix milliseconds. */
+export interface Creates {
+  readonly startMs: number;
+  readonly count: number;
 }
