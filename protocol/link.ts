@@ -204,6 +204,23 @@ export const LINK = {
   'operator.rotateToken': once('user', [userId, oneOf('bot', 'user')], object),
   'operator.revokeTokens': once('user', [userId], nothing),
   'applications.update': repeatable('application', [applicationId, object], reply(object)),
+  'appCommands.write': once('application', [applicationId, nullable(guildId), anything], reply(object)),
+  'appCommands.edit': repeatable(
+    'application',
+    [applicationId, nullable(guildId), text, anything],
+    reply(object),
+  ),
+  'appCommands.delete': once('application', [applicationId, nullable(guildId), text], reply(nothing)),
+  'appCommands.overwrite': repeatable(
+    'application',
+    [applicationId, nullable(guildId), anything],
+    reply(list(object)),
+  ),
+  'appCommands.setPermissions': repeatable(
+    'application',
+    [applicationId, guildId, object, anything],
+    reply(object),
+  ),
   'oauth.issue': once('user', [object], object),
   'oauth.granted': repeatable('user', [userId, applicationId], nullable(object)),
   'oauth.deauthorize': repeatable('user', [userId, applicationId, optional(object)], flag),

@@ -1,4 +1,5 @@
 import { accountStore } from './account/accounts.ts';
+import { appCommandStore } from './application/appcommands.ts';
 import { applicationStore } from './application/applications.ts';
 import { webhookEventStore } from './application/webhookevents.ts';
 import { LostFiles } from './blob/files.ts';
@@ -152,6 +153,7 @@ export function storageOver(
     lobbies: lobbyStore(driver),
     relationships: socialStore(driver),
     webhookEvents: webhookEventStore(driver),
+    appCommands: appCommandStore(driver),
     onFilesGone: (listener) => files.listen(listener),
     directory: directoryStore(driver),
     cluster: clusterStore(driver, marks),

@@ -1,4 +1,5 @@
 import type { AccountFact } from '../engine/account/facts.ts';
+import type { AppCommandFact } from '../engine/appcommand/appcommand.ts';
 import type { WebhookEventFact } from '../engine/application/webhookevents.ts';
 import type { GuildFact } from '../engine/guild/facts.ts';
 import type { LobbyFact } from '../engine/lobby/facts.ts';
@@ -8,7 +9,7 @@ import type { SocialFact } from '../engine/social/facts.ts';
 import type { ApplicationFact, PrivateChannelFact, UserFact } from '../engine/user/facts.ts';
 import type { ChannelId, GuildId } from '../protocol/ids.ts';
 import type { AccountStore } from './account/port.ts';
-import type { ApplicationStore, WebhookEventStore } from './application/port.ts';
+import type { AppCommandStore, ApplicationStore, WebhookEventStore } from './application/port.ts';
 import type { FilesListener } from './blob/files.ts';
 import type { ClusterStore, CommandRecord } from './cluster/port.ts';
 import type { Fence } from './database/driver.ts';
@@ -32,7 +33,8 @@ export type StoredFact =
   | IdentityFact
   | LobbyFact
   | SocialFact
-  | WebhookEventFact;
+  | WebhookEventFact
+  | AppCommandFact;
 
 /** The facts of one command and their owner. `done` is called once: with null when they are durable. */
 export interface Commit {
@@ -93,6 +95,7 @@ export interface Storage {
   readonly lobbies: LobbyStore;
   readonly relationships: RelationshipStore;
   readonly webhookEvents: WebhookEventStore;
+  readonly appCommands: AppCommandStore;
   readonly directory: DirectoryStore;
   readonly cluster: ClusterStore;
   /** Small persistent values of the server itself (its signing secrets). */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { AccountFacts } from '../engine/account/facts.ts';
+import type { AppCommandFacts } from '../engine/appcommand/appcommand.ts';
 import type { WebhookEventFacts } from '../engine/application/webhookevents.ts';
 import type { EphemeralFacts, GuildFacts, VoiceChannelFacts } from '../engine/guild/facts.ts';
 import type { LobbyFacts } from '../engine/lobby/facts.ts';
@@ -8,6 +9,7 @@ import type { IdentityFacts } from '../engine/provisional/facts.ts';
 import type { SocialFacts } from '../engine/social/facts.ts';
 import type { ApplicationFacts, PrivateChannelFacts, UserFacts } from '../engine/user/facts.ts';
 import { accountStatements } from './account/accounts.ts';
+import { appCommandStatements } from './application/appcommands.ts';
 import { applicationStatements } from './application/applications.ts';
 import { webhookEventStatements } from './application/webhookevents.ts';
 import { none, type Statement, type StatementTable } from './database/statement.ts';
@@ -38,7 +40,8 @@ type AllFacts = GuildFacts &
   IdentityFacts &
   LobbyFacts &
   SocialFacts &
-  WebhookEventFacts;
+  WebhookEventFacts &
+  AppCommandFacts;
 
 const ephemeral: StatementTable<EphemeralFacts & VoiceChannelFacts> = {
   typingStarted: none,
@@ -73,6 +76,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...lobbyStatements,
   ...socialStatements,
   ...webhookEventStatements,
+  ...appCommandStatements,
 };
 
 /** The statements of a commit, in the order of its facts. */

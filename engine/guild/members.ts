@@ -36,8 +36,17 @@ export interface AddMember {
   readonly deaf?: boolean | null;
 }
 
+export interface MemberAccess {
+  readonly userId: UserId;
+  readonly roles: readonly string[];
+  /** Decimal. */
+  readonly permissions: string;
+}
+
 type MemberCommands = {
   getMember: { input: { readonly userId: UserId }; value: Member };
+  /** The caller's roles and permissions in the guild. */
+  getOwnAccess: { input: object; value: MemberAccess };
   /** Permission check before the stores are read. The whole list is for bots whose application may see all members. */
   authorizeMemberRead: { input: { readonly wholeList: boolean }; value: null };
   /** `added` is false when the user was a member already; then nothing changes. */
@@ -78,6 +87,14 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
         const member = guild.members.get(userId);
         if (member) return accepted(member);
         return refused(refusal(guild.users.get(userId) === null ? 'UNKNOWN_USER' : 'UNKNOWN_MEMBER'));
+      },
+    },
+    getOwnAccess: {
+      decide: (guild, _input, by, env) => {
+        const member = guild.members.get(by.userId);
+        if (!member) return refused(refusal('UNKNOWN_MEMBER'));
+        const permissions = String(bitsOf(guild, by, env.nowMs));
+        return accepted({ userId: by.userId, roles: member.roles, permissions });
       },
     },
     authorizeMemberRead: {

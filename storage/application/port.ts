@@ -1,6 +1,7 @@
+import type { AppCommand, CommandPermissions, Creates } from '../../engine/appcommand/appcommand.ts';
 import type { WebhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 
 export interface ApplicationStore {
   get(id: ApplicationId): Promise<Application | null>;
@@ -8,6 +9,16 @@ export interface ApplicationStore {
   list(): Promise<Application[]>;
   /** SHA-256 of the client secret, hexadecimal; null for an unknown application. */
   secretHash(id: ApplicationId): Promise<string | null>;
+}
+
+export interface AppCommandStore {
+  /** Commands of a guild, or the global ones for null, oldest first. */
+  list(applicationId: ApplicationId, guildId: GuildId | null): Promise<AppCommand[]>;
+  get(applicationId: ApplicationId, commandId: string): Promise<AppCommand | null>;
+  /** Creations in the latest period of a scope; null before the first. */
+  creates(applicationId: ApplicationId, guildId: GuildId | null): Promise<Creates | null>;
+  /** Overwrites of all commands in a guild, and those of the application itself. */
+  permissions(applicationId: ApplicationId, guildId: GuildId): Promise<CommandPermissions[]>;
 }
 
 export interface WebhookEventStore {

@@ -61,6 +61,9 @@ const OWNER: Record<string, string> = {
   told_users: 'owner_id',
   actor_snapshots: 'owner_id',
   id_marks: 'worker',
+  app_commands: 'application_id',
+  app_command_permissions: 'application_id',
+  app_command_creates: 'application_id',
   settings: 'key',
   schema_migrations: 'version',
 };

@@ -74,6 +74,12 @@ describe('who is a member', () => {
     expect(run(guild, 'getMember', { userId: '78' }, caller('11')).code).toBe(10013);
   });
 
+  it('reads its own roles and permissions, and an outsider is refused', () => {
+    const { outcome } = run<{ userId: string }>(arrange(), 'getOwnAccess', {}, caller('11'));
+    expect(outcome).toMatchObject({ ok: true, value: { userId: '11', permissions: expect.any(String) } });
+    expect(run(arrange(), 'getOwnAccess', {}, caller('77')).outcome.ok).toBe(false);
+  });
+
   it('is listed as a whole only for applications with the grant', () => {
     const ask = (flags: number, wholeList = true) =>
       run(
