@@ -8,6 +8,7 @@ import { INVALID_CALLS, type InvalidCalls, watchInvalidCalls } from '../engine/r
 import { createLimiter } from '../engine/ratelimit/limiter.ts';
 import type { UserId } from '../protocol/ids.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
+import { createAppCommands } from '../services/applications/appcommands.ts';
 import { applicationUpdater } from '../services/applications/applications.ts';
 import { channelCalls } from '../services/channels/channels.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
@@ -105,6 +106,7 @@ export function createServices(ports: ServicePorts): Services {
       openPrivateChannel: ports.openPrivate,
     },
     applications: { update: applicationUpdater(ports) },
+    appCommands: createAppCommands(ports),
     authorizeRequests: ports.authorizeRequests,
     oauth: ports.oauth,
     accounts: ports.accounts,

@@ -12,6 +12,7 @@ import { type BodyEnd, BodyStream } from './body.ts';
 import { BodyMemory, type BodyMemoryBounds } from './bodymemory.ts';
 import { type After, Exchange, REQUEST_TIMEOUT, TOO_LARGE } from './exchange.ts';
 import { readJson } from './json.ts';
+import { languagesOf } from './languages.ts';
 import { createFormReader } from './multipart.ts';
 import { readQuery } from './query.ts';
 import { createRouter, type Match } from './router.ts';
@@ -157,6 +158,7 @@ async function serve(
     ...(routed.entry.operation?.oauth2 ? shownBy(exchange) : await identify(exchange, deps)),
     reason,
     address,
+    locales: languagesOf(exchange.headers),
     publicUrl: deps.publicUrl(),
   };
   if (exchange.over) return GONE;

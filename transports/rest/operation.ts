@@ -52,6 +52,8 @@ export interface OperationCall<Params, Query, Body, Auth extends AuthKind> {
   readonly authority: Auth extends 'none' ? Authority | null : Authority;
   /** Base URL of this server for clients, without a trailing slash, for links in answers. */
   readonly publicUrl: string;
+  /** Language tags that the client prefers, best first; empty when it names none. */
+  readonly locales: readonly string[];
   /** HTTP Basic credentials; null if there are none, and for operations outside the authorization server. */
   readonly basic: BasicCredentials | null;
   /** The peer's address; null for an embedded call. */

@@ -23,6 +23,8 @@ export interface CallContext {
   readonly basic?: BasicCredentials | null;
   /** `X-Audit-Log-Reason`, decoded. */
   readonly reason?: string | null;
+  /** Language tags of `X-Discord-Locale` or `Accept-Language`, best first. */
+  readonly locales?: readonly string[];
   /** Base URL of this server for clients, without a trailing slash. */
   readonly publicUrl: string;
   /** The peer's address, for rate limits; null exempts the call from all limits (an embedded call). */
@@ -160,6 +162,7 @@ async function perform(
       publicUrl: call.publicUrl,
       address: call.address,
       basic: call.basic ?? null,
+      locales: call.locales ?? [],
     },
     services,
   );

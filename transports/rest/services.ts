@@ -9,12 +9,13 @@ import type { UserChange } from '../../engine/user/user.ts';
 import type { ApplicationId, ChannelId, FreshId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIGuild, APIUser } from '../../protocol/objects.ts';
 import type { Accounts } from '../../services/accounts/ports.ts';
+import type { AppCommands } from '../../services/applications/appcommands.ts';
 import type { Lobbies } from '../../services/lobbies/ports.ts';
 import type { Matchmaking } from '../../services/matchmaking/ports.ts';
 import type { OAuth } from '../../services/oauth/ports.ts';
 import type { Provisional } from '../../services/players/ports.ts';
 import type { Social } from '../../services/social/ports.ts';
-import type { ApplicationStore } from '../../storage/application/port.ts';
+import type { AppCommandStore, ApplicationStore } from '../../storage/application/port.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
@@ -79,6 +80,7 @@ export interface Services {
   readonly applications: {
     update(id: ApplicationId, change: Partial<Application>): Promise<Reply<Application>>;
   };
+  readonly appCommands: AppCommands;
   readonly authorizeRequests: AuthorizeRequests;
   readonly oauth: OAuth;
   readonly accounts: Accounts;
@@ -92,6 +94,7 @@ export interface Services {
     readonly messages: MessageStore;
     readonly users: UserStore;
     readonly applications: ApplicationStore;
+    readonly appCommands: AppCommandStore;
     readonly privateChannels: PrivateChannelStore;
     readonly directory: DirectoryStore;
   };

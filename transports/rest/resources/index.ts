@@ -1,3 +1,4 @@
+import { appCommands } from './appcommands.ts';
 import { applications } from './applications.ts';
 import { audit } from './audit.ts';
 import { auth } from './auth.ts';
@@ -31,6 +32,7 @@ import { voiceChannels } from './voicechannels.ts';
 export const operations = {
   ...gateway,
   ...applications,
+  ...appCommands,
   ...users,
   ...guilds,
   ...channels,
