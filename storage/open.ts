@@ -29,6 +29,7 @@ import { privateChannelStore } from './privatechannel/privatechannels.ts';
 import { openPurge, type Purge } from './purge.ts';
 import { socialStore } from './relationship/relationships.ts';
 import { userStore } from './user/users.ts';
+import { webhookStore } from './webhook/webhooks.ts';
 import { openWriter, type WriterOptions } from './writer.ts';
 
 export interface DriverOptions {
@@ -152,6 +153,7 @@ export function storageOver(
     lobbies: lobbyStore(driver),
     relationships: socialStore(driver),
     webhookEvents: webhookEventStore(driver),
+    webhooks: webhookStore(driver),
     onFilesGone: (listener) => files.listen(listener),
     directory: directoryStore(driver),
     cluster: clusterStore(driver, marks),

@@ -28,6 +28,7 @@ import type { Commit } from './ports.ts';
 import { privateChannelStatements } from './privatechannel/privatechannels.ts';
 import { socialStatements } from './relationship/relationships.ts';
 import { userStatements } from './user/users.ts';
+import { webhookStatements } from './webhook/webhooks.ts';
 
 type AllFacts = GuildFacts &
   UserFacts &
@@ -59,6 +60,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...memberStatements,
   ...banStatements,
   ...inviteStatements,
+  ...webhookStatements,
   ...messageStatements,
   ...reactionStatements,
   ...auditStatements,

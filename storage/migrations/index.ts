@@ -15,6 +15,7 @@ import { reach } from './0013_reach.ts';
 import { temporary } from './0014_temporary.ts';
 import { usernames } from './0015_usernames.ts';
 import { nameEverybody, usernameKeysAgain } from './0016_usernamekeys.ts';
+import { webhooks } from './0019_webhooks.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -43,4 +44,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 14, name: 'temporary members', sql: temporary },
   { version: 15, name: 'usernames', sql: usernames },
   { version: 16, name: 'username keys', sql: usernameKeysAgain, after: nameEverybody },
+  { version: 19, name: 'webhooks', sql: webhooks },
 ];

@@ -274,6 +274,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
       sweep: () => ({ after: null, lobbies: 0 }),
     }),
     webhookEvents: storeOf<Storage['webhookEvents']>(line, 'webhookEvents', { count: () => 0 }),
+    webhooks: storeOf<Storage['webhooks']>(line, 'webhooks', { ofGuild: never }),
     directory: storeOf<Storage['directory']>(line, 'directory', {
       channelOwner: (id) => {
         const guildId = database.channelGuilds.get(id);
