@@ -13,6 +13,9 @@ import { applicationUpdater } from '../services/applications/applications.ts';
 import { channelCalls } from '../services/channels/channels.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
 import type { PrivateChannels } from '../services/privatechannels/privatechannels.ts';
+import { createWebhookMessages } from '../services/webhooks/messages.ts';
+import { createWebhookTokens } from '../services/webhooks/tokens.ts';
+import { anyTokenMessages, createWebhooks } from '../services/webhooks/webhooks.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import { createCatalog } from '../transports/rest/catalog.ts';
@@ -81,6 +84,8 @@ interface ServicePorts
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
   readonly routing: Routing;
   readonly founding: GuildFounding;
+  /** The server's secret, from which tokens of webhooks are derived. */
+  readonly secret: string;
   /** The flags or the name of an application changed: invalidates everything cached about its bot. */
   forget(botId: UserId): void;
 }
@@ -88,6 +93,9 @@ interface ServicePorts
 /** What REST handlers may use, made of the actors and stores. */
 export function createServices(ports: ServicePorts): Services {
   const { storage, guilds, users, inPrivate } = ports;
+  const store = storage.webhooks;
+  const webhooks = createWebhooks({ store, guilds, tokens: createWebhookTokens(ports.secret) });
+  const webhookMessages = createWebhookMessages({ store, webhooks, guilds, messages: storage.messages });
 
   return {
     authenticate: ports.authenticate,
@@ -114,6 +122,8 @@ export function createServices(ports: ServicePorts): Services {
     lobbies: ports.lobbies,
     matchmaking: ports.matchmaking,
     social: ports.social,
+    webhooks,
+    tokenMessages: anyTokenMessages([webhookMessages]),
     read: storage,
     blobs: ports.blobs,
     nextId: ports.nextId,

@@ -70,7 +70,7 @@ function engineOver(
   const watch = config.rate_limits ? addressWatch(invalid, () => clock.monotonic()) : null;
   const voice = config.voice ? createVoice({ ...foundation, ...actors, watch }) : null;
   const publicUrl = () => network.urls().origin;
-  const common = { ...actors, storage, blobs, signer, nextId, randomBytes, nowMs: () => clock.now() };
+  const common = { ...actors, storage, blobs, signer, secret, nextId, randomBytes, nowMs: () => clock.now() };
 
   const services = createServices({
     ...{ ...common, rulesMs: () => rulesMsOf(config, clock.now()) },

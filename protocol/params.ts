@@ -1,4 +1,4 @@
-import type { ApplicationId, ChannelId, GuildId, MessageId, RoleId, UserId } from './ids.ts';
+import type { ApplicationId, ChannelId, GuildId, MessageId, RoleId, UserId, WebhookId } from './ids.ts';
 
 /** The id type of each path parameter. Handlers receive parameters of these types, already validated as snowflakes. */
 interface PathIds {
@@ -10,6 +10,8 @@ interface PathIds {
   readonly message_id: MessageId;
   readonly role_id: RoleId;
   readonly user_id: UserId;
+  /** A webhook, or the application of the interaction whose token follows. */
+  readonly webhook_id: WebhookId;
 }
 
 /** The type of a path parameter: a branded id, or text. */

@@ -30,6 +30,7 @@ import { privateChannelStore } from './privatechannel/privatechannels.ts';
 import { openPurge, type Purge } from './purge.ts';
 import { socialStore } from './relationship/relationships.ts';
 import { userStore } from './user/users.ts';
+import { webhookStore } from './webhook/webhooks.ts';
 import { openWriter, type WriterOptions } from './writer.ts';
 
 export interface DriverOptions {
@@ -154,6 +155,7 @@ export function storageOver(
     relationships: socialStore(driver),
     webhookEvents: webhookEventStore(driver),
     appCommands: appCommandStore(driver),
+    webhooks: webhookStore(driver),
     onFilesGone: (listener) => files.listen(listener),
     directory: directoryStore(driver),
     cluster: clusterStore(driver, marks),

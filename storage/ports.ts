@@ -21,6 +21,7 @@ import type { OAuthStore } from './oauth/port.ts';
 import type { PrivateChannelStore } from './privatechannel/port.ts';
 import type { RelationshipStore } from './relationship/port.ts';
 import type { UserStore } from './user/port.ts';
+import type { WebhookStore } from './webhook/port.ts';
 
 /** Facts that can be stored. */
 export type StoredFact =
@@ -96,6 +97,7 @@ export interface Storage {
   readonly relationships: RelationshipStore;
   readonly webhookEvents: WebhookEventStore;
   readonly appCommands: AppCommandStore;
+  readonly webhooks: WebhookStore;
   readonly directory: DirectoryStore;
   readonly cluster: ClusterStore;
   /** Small persistent values of the server itself (its signing secrets). */

@@ -30,6 +30,7 @@ import type { Commit } from './ports.ts';
 import { privateChannelStatements } from './privatechannel/privatechannels.ts';
 import { socialStatements } from './relationship/relationships.ts';
 import { userStatements } from './user/users.ts';
+import { webhookStatements } from './webhook/webhooks.ts';
 
 type AllFacts = GuildFacts &
   UserFacts &
@@ -62,6 +63,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...memberStatements,
   ...banStatements,
   ...inviteStatements,
+  ...webhookStatements,
   ...messageStatements,
   ...reactionStatements,
   ...auditStatements,

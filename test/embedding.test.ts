@@ -76,7 +76,7 @@ describe('operations', () => {
     const unbuilt = names.filter((name, index) =>
       (answers[index] as Refusal | null)?.message.includes(`the operation ${name} yet`),
     );
-    expect(unbuilt).toContain('execute_webhook');
+    expect(unbuilt).toContain('action_guild_join_request');
     expect(unbuilt).not.toContain('create_message');
   });
 

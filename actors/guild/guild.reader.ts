@@ -4,6 +4,7 @@ import type { ChannelId, MessageId, RoleId } from '../../protocol/ids.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
+import type { WebhookStore } from '../../storage/webhook/port.ts';
 import { messageReads } from '../channel/messagereads.ts';
 import { keep, type WindowRead } from '../runtime/reader.ts';
 
@@ -11,6 +12,7 @@ export interface GuildReads {
   readonly guilds: Pick<GuildStore, 'members' | 'membersAfter' | 'bansOf' | 'invitesByCode'>;
   readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf'>;
   readonly users: Pick<UserStore, 'get'>;
+  readonly webhooks: Pick<WebhookStore, 'ofGuild'>;
 }
 
 /** The reads that bring what a command needs into the guild's windows; none for what is there. */
@@ -45,6 +47,13 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
     yield read('invite', wanted.invites, async (keys) =>
       keep(invites, keys, await stores.guilds.invitesByCode(id, keys), ({ code }) => code),
     );
+  if (needs.webhooks && guild.webhooks === null)
+    yield read('webhooks', [id], async () => {
+      const found = await stores.webhooks.ofGuild(id);
+      // A channel that is being deleted may still have webhooks in the database.
+      const live = found.filter((webhook) => guild.channels.has(webhook.channel_id));
+      guild.webhooks ??= new Map(live.map((webhook) => [webhook.id, webhook]));
+    });
   if (wanted.messages.length > 0)
     yield read('message', wanted.messages.map(absence), async (keys) => {
       const fresh = wanted.messages.filter((key) => keys.includes(absence(key)));

@@ -395,6 +395,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     messages: new Window(),
     bans: new Window(),
     invites: new Window(),
+    webhooks: null,
     users: new Window(),
     presences: new Map(),
     presenceNumbers: new Map(),

@@ -87,6 +87,7 @@ export function buildGuild(): Guild {
     messages: new Map(),
     bans: new Map(),
     invites: new Map(),
+    webhooks: null,
     users: new Map(),
     presences: new Map(),
     presenceNumbers: new Map(),

@@ -1,19 +1,19 @@
 import type { APIMessageTopLevelComponent } from 'discord-api-types/v10';
-import { BUTTON_STYLE, COMPONENT, COMPONENT_ROOTS } from '../../protocol/components.ts';
+import { BUTTON_STYLE, COMPONENT, COMPONENT_ROOTS, SELECTS } from '../../protocol/components.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal } from '../../protocol/refusal.ts';
 import { type Reply, refused } from '../kernel/outcome.ts';
 import { resolveMedia, type Uploads } from './components.media.ts';
 import { type FoundComponent, type Reading, readComponents } from './components.read.ts';
 import { assignIds, repeatedIds, ruleBroken } from './components.rules.ts';
+import type { ComponentUse } from './draft.ts';
 import { Form } from './form.ts';
 
 /** The context of the components: their message. */
 interface Surroundings {
   /** The message consists of components only (IS_COMPONENTS_V2). */
   readonly standalone: boolean;
-  /** True when an application writes the message, false for a person. */
-  readonly byApplication: boolean;
+  readonly uses: ComponentUse;
   readonly uploads: Uploads;
 }
 
@@ -32,7 +32,7 @@ export interface BuiltComponents {
  */
 export function buildComponents(
   raw: readonly unknown[],
-  { standalone, byApplication, uploads }: Surroundings,
+  { standalone, uses, uploads }: Surroundings,
 ): Reply<BuiltComponents> {
   if (raw.length === 0) return { ok: true, value: { components: [], shownIds: new Set() } };
   const root = standalone ? COMPONENT_ROOTS.standalone : COMPONENT_ROOTS.legacy;
@@ -47,7 +47,7 @@ export function buildComponents(
     const message = `The total number of components, nested ones counted, exceeds ${LIMITS.components_per_message_max}.`;
     return refused(invalidField(['components'], 'COMPONENT_MAX_TOTAL_COMPONENTS_EXCEEDED', message));
   }
-  const reserved = byApplication ? null : reservedKinds(found);
+  const reserved = uses === 'any' ? null : reservedKinds(found, uses);
   if (reserved) return refused(reserved);
   for (const { component, path } of found) ruleBroken(reading, path, component);
   repeatedIds(form, found);
@@ -66,17 +66,19 @@ export function buildComponents(
   };
 }
 
-/** People may send rows of link buttons; every other component is reserved for applications. */
-function reservedKinds(found: readonly FoundComponent[]): Refusal | null {
+const RESERVED = {
+  passive: 'Only webhooks of applications may send components that people act on.',
+  links: 'Only applications may send this component; people may send rows of link buttons.',
+};
+
+/** Components that only applications may send, given what the writer may use. */
+function reservedKinds(found: readonly FoundComponent[], uses: 'passive' | 'links'): Refusal | null {
   const form = new Form();
   for (const { component, path } of found) {
     const { type, style } = component;
     if (type === COMPONENT.ACTION_ROW || (type === COMPONENT.BUTTON && style === BUTTON_STYLE.LINK)) continue;
-    form.add(
-      path,
-      'COMPONENT_RESERVED_FOR_APPLICATIONS',
-      'Only applications may send this component; people may send rows of link buttons.',
-    );
+    if (uses === 'passive' && type !== COMPONENT.BUTTON && !SELECTS.has(type)) continue;
+    form.add(path, 'COMPONENT_RESERVED_FOR_APPLICATIONS', RESERVED[uses]);
   }
   return form.refusal();
 }

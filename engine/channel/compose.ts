@@ -14,7 +14,7 @@ import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
-import { buildContent, isEmpty, legacyFieldRefused, mentioned } from './content.ts';
+import { buildContent, componentsOf, isEmpty, legacyFieldRefused, mentioned } from './content.ts';
 import type { CreateInput, MessageDraft, Written } from './draft.ts';
 import { owning, owningUnlisted } from './files.ts';
 import { forwardRefusal, snapshotOf } from './forward.ts';
@@ -160,13 +160,18 @@ function notBesideForward(draft: MessageDraft): Refusal | null {
 
 function build(
   scope: Scope,
-  { draft, attachments, forward, carried }: CreateInput,
+  { draft, attachments, forward, carried, from }: CreateInput,
   reference: Reference | null,
   by: By,
   env: Env,
 ): Reply<StoredMessage> {
   const flags = (draft.flags ?? 0) & SETTABLE;
-  const writing = { byApplication: by.bot, attachments, before: null, nextId: () => env.nextId() };
+  const writing = {
+    uses: from?.components ?? componentsOf(by),
+    attachments,
+    before: null,
+    nextId: () => env.nextId(),
+  };
   const built = buildContent(draft, flags, writing);
   if (!built.ok) return built;
   const { content, unlisted } = built.value;
@@ -195,6 +200,7 @@ function build(
     ...(snapshot ? { message_snapshots: [snapshot] } : {}),
     ...(poll ? { poll: poll.value } : {}),
     ...carried,
+    ...from?.fields,
     ...(unlisted ? owningUnlisted(unlisted) : owning([...attachments, ...(forward?.files ?? [])])),
   });
   return { ok: true, value: message };

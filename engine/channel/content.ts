@@ -10,16 +10,20 @@ import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
+import type { By } from '../kernel/authority.ts';
 import type { Reply } from '../kernel/outcome.ts';
 import { shownBy } from './components.media.ts';
 import { type BuiltComponents, buildComponents } from './components.ts';
-import type { ContentDraft } from './draft.ts';
+import type { ComponentUse, ContentDraft } from './draft.ts';
 import { buildEmbeds } from './embeds.ts';
 import { attachmentsOf } from './files.ts';
 import { tooLong } from './form.ts';
 import { type AllowedMentions, namedIn, wanted } from './mentions.ts';
 import { can, type Scope } from './scope.ts';
 import { cleanText, isBlank, textLength } from './text.ts';
+
+/** Components that a caller may send as itself. */
+export const componentsOf = ({ bot }: By): ComponentUse => (bot ? 'any' : 'links');
 
 /** The visible parts of a message. */
 export interface Content {
@@ -38,7 +42,7 @@ interface BuiltContent {
 
 /** The writer of a message, and the message before an edit. */
 interface Writing {
-  readonly byApplication: boolean;
+  readonly uses: ComponentUse;
   /** Files that are kept or new. */
   readonly attachments: readonly APIAttachment[];
   /** The message before an edit; null for a new one. */
@@ -61,8 +65,8 @@ export function buildContent(draft: ContentDraft, flags: number, writing: Writin
   if (textLength(content, max) > max) return { ok: false, refusal: tooLong(['content'], max) };
   const embeds = buildEmbeds(draft.embeds ?? [], attachments);
   if (!embeds.ok) return embeds;
-  if (standalone && !writing.byApplication) return { ok: false, refusal: reservedFlag() };
-  const built = componentsOf(draft, standalone, writing);
+  if (standalone && writing.uses === 'links') return { ok: false, refusal: reservedFlag() };
+  const built = readComponents(draft, standalone, writing);
   if (!built.ok) return built;
   if (standalone) {
     const legacy = content ? 'content' : embeds.value.embeds.length > 0 ? 'embeds' : null;
@@ -89,18 +93,18 @@ export function buildContent(draft: ContentDraft, flags: number, writing: Writin
 const ownedBefore = ({ before, attachments }: Writing): readonly APIAttachment[] =>
   before ? attachmentsOf(before).filter(({ id }) => !attachments.some((one) => one.id === id)) : [];
 
-function componentsOf(
+function readComponents(
   { components: raw }: ContentDraft,
   standalone: boolean,
   writing: Writing,
 ): Reply<BuiltComponents> {
-  const { byApplication, attachments, before, nextId } = writing;
+  const { uses, attachments, before, nextId } = writing;
   if (raw === undefined && before) {
     const components = before.components ?? [];
     return { ok: true, value: { components, shownIds: shownBy(components) } };
   }
   const uploads = { named: attachments, owned: [...attachments, ...ownedBefore(writing)], nextId };
-  return buildComponents(raw ?? [], { standalone, byApplication, uploads });
+  return buildComponents(raw ?? [], { standalone, uses, uploads });
 }
 
 const reservedFlag = () =>

@@ -43,9 +43,28 @@ export type Carried = Partial<
   Pick<StoredMessage, 'application_id' | 'application' | 'activity' | 'metadata'>
 >;
 
+/**
+ * Components that a writer may send: all of them (an application), those that nobody can act on (a webhook that no
+ * application owns), or rows of link buttons (a person).
+ */
+export type ComponentUse = 'any' | 'passive' | 'links';
+
+/**
+ * The author of messages that no member writes: a webhook, or an application that answers an interaction. It comes from
+ * the server, which has checked the webhook's or interaction's token, never from a request.
+ */
+export interface Sender {
+  /** Fields of its messages: the author, and where the messages come from. */
+  readonly fields: Pick<StoredMessage, 'author'> &
+    Partial<Pick<StoredMessage, 'webhook_id' | 'application_id' | 'message_reference'>>;
+  readonly components: ComponentUse;
+}
+
 export interface CreateInput {
   readonly draft: MessageDraft;
   readonly carried?: Carried;
+  /** The author, when it is not the caller. */
+  readonly from?: Sender;
   /** Files of the request, already stored, in the wire's shape. */
   readonly attachments: readonly APIAttachment[];
   readonly forward: ForwardSource | null;
@@ -60,6 +79,8 @@ export interface KeptAttachment {
 
 export interface EditInput {
   readonly edit: ContentDraft;
+  /** The author, when it is not the caller. */
+  readonly from?: Sender;
   /** Existing files to keep; null keeps all. */
   readonly keep: readonly KeptAttachment[] | null;
   /** New files, already stored. */

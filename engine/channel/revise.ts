@@ -8,7 +8,14 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
-import { buildContent, type Content, isEmpty, legacyFieldRefused, mentioned } from './content.ts';
+import {
+  buildContent,
+  type Content,
+  componentsOf,
+  isEmpty,
+  legacyFieldRefused,
+  mentioned,
+} from './content.ts';
 import type { ContentDraft, EditInput, KeptAttachment, Written } from './draft.ts';
 import { attachmentsOf, owningShown, owningUnlisted } from './files.ts';
 import { tooLong } from './form.ts';
@@ -100,7 +107,12 @@ function rewrite(
     embeds: edit.embeds ?? [],
     ...(edit.components === undefined ? {} : { components: edit.components }),
   };
-  const writing = { byApplication: by.bot, attachments, before: message, nextId: () => env.nextId() };
+  const writing = {
+    uses: input.from?.components ?? componentsOf(by),
+    attachments,
+    before: message,
+    nextId: () => env.nextId(),
+  };
   const built = buildContent(draft, flags, writing);
   if (!built.ok) return built;
   const { unlisted } = built.value;

@@ -331,6 +331,9 @@ function applyChannelDeleted(guild: Guild, fact: ChannelFacts['channelDeleted'])
   for (const [code, invite] of guild.invites) {
     if (invite?.channel_id === id) guild.invites.set(code, null);
   }
+  for (const webhook of guild.webhooks?.values() ?? []) {
+    if (webhook.channel_id === id) guild.webhooks?.delete(webhook.id);
+  }
   touchAudiences(guild);
 }
 

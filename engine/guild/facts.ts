@@ -1,8 +1,9 @@
 import type { APIAuditLogEntry, GatewayPresenceUpdate } from 'discord-api-types/v10';
-import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, MessageId, RoleId, UserId, WebhookId } from '../../protocol/ids.ts';
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { DefaultSound } from '../../protocol/sounds.ts';
 import type { FactOf } from '../kernel/topic.ts';
+import type { Webhook } from '../webhook/webhook.ts';
 import type {
   Ban,
   GuildChannel,
@@ -58,6 +59,13 @@ export type InviteFacts = {
   inviteCreated: { readonly invite: Invite };
   inviteUsed: { readonly invite: Invite };
   inviteDeleted: { readonly code: string; readonly channelId: ChannelId };
+};
+
+export type WebhookFacts = {
+  webhookCreated: { readonly webhook: Webhook };
+  /** `movedFrom`: the channel that it was in before, if that changed. */
+  webhookUpdated: { readonly webhook: Webhook; readonly movedFrom?: ChannelId };
+  webhookDeleted: { readonly webhookId: WebhookId; readonly channelId: ChannelId };
 };
 
 /** The owner of these facts is a guild, or a private channel for direct messages. */
@@ -149,6 +157,7 @@ export type GuildFacts = InfoFacts &
   MemberFacts &
   BanFacts &
   InviteFacts &
+  WebhookFacts &
   MessageFacts &
   ReactionFacts &
   AuditFacts &

@@ -7,9 +7,10 @@ import type {
   GatewayPresenceUpdate,
   GuildChannelType,
 } from 'discord-api-types/v10';
-import type { ChannelId, GuildId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, GuildId, MessageId, RoleId, UserId, WebhookId } from '../../protocol/ids.ts';
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { AudienceList, Recipient } from '../fanout/body.ts';
+import type { Webhook } from '../webhook/webhook.ts';
 
 /**
  * State of the guild aggregate on its owning shard.
@@ -35,6 +36,8 @@ export interface Guild {
   readonly bans: Map<UserId, Ban | null>;
   /** Window on invites, by code. `null`: known not to exist. */
   readonly invites: Map<string, Invite | null>;
+  /** All webhooks of the guild, once a command has needed them; null before. At most `webhooks_per_guild_max`. */
+  webhooks: Map<WebhookId, Webhook> | null;
   /** Window on users who are not members (mentioned, banned, invited). `null`: known not to exist. */
   readonly users: Map<UserId, APIUser | null>;
   /** Presences of the guild's online users; an offline user has none. */

@@ -8,6 +8,7 @@ import {
 } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import type { Sender } from '../channel/draft.ts';
 import type { Scope } from '../channel/scope.ts';
 import { pinsIn, sentUnder } from '../channel/window.ts';
 import type { By } from '../kernel/authority.ts';
@@ -18,17 +19,26 @@ import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 
 /** A guild channel with the caller's permissions for its messages. */
-interface GuildScope extends Scope {
+export interface GuildScope extends Scope {
   readonly channel: GuildChannel;
 }
 
-/** @returns 10003, 40058 and 50008 for channels that have no messages; 10013 for an unknown caller. */
-export function scopeIn(guild: Guild, channelId: ChannelId, by: By, env: Env): Reply<GuildScope> {
+/**
+ * @param from The author, when it is not the caller.
+ * @returns 10003, 40058 and 50008 for channels that have no messages; 10013 for an unknown caller.
+ */
+export function scopeIn(
+  guild: Guild,
+  channelId: ChannelId,
+  by: By,
+  env: Env,
+  from?: Sender,
+): Reply<GuildScope> {
   const channel = guild.channels.get(channelId);
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
   if (FORUMS.has(channel.type)) return refused(refusal('CANNOT_SEND_IN_FORUM'));
   if (!WITH_MESSAGES.has(channel.type)) return refused(refusal('CANNOT_SEND_IN_NON_TEXT_CHANNEL'));
-  const user = userIn(guild, by.userId);
+  const user = from ? from.fields.author : userIn(guild, by.userId);
   if (!user) return refused(refusal('UNKNOWN_USER'));
   const permissions = bitsIn(guild, by, channel, env.nowMs);
   return {
@@ -60,8 +70,9 @@ export function inChannel<Value>(
   by: By,
   env: Env,
   rule: (scope: GuildScope) => Outcome<Value, GuildFact>,
+  from?: Sender,
 ): Outcome<Value, GuildFact> {
-  const scope = scopeIn(guild, channelId, by, env);
+  const scope = scopeIn(guild, channelId, by, env, from);
   return scope.ok ? rule(scope.value) : scope;
 }
 

@@ -4,7 +4,7 @@ import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { composeMessage, repeated } from '../channel/compose.ts';
-import type { CreateInput, EditInput, Written } from '../channel/draft.ts';
+import type { CreateInput, EditInput, Sender, Written } from '../channel/draft.ts';
 import { namedIn } from '../channel/mentions.ts';
 import {
   crosspostMessage,
@@ -24,7 +24,7 @@ import { auditEntry } from './auditing.ts';
 import type { GuildFact, MessageFacts } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 import { messageDispatches } from './messages.dispatches.ts';
-import { inChannel, readsHistory, slowmodeSec, slowmodeWaitMs } from './messages.scope.ts';
+import { type GuildScope, inChannel, readsHistory, slowmodeSec, slowmodeWaitMs } from './messages.scope.ts';
 import type { GuildTopic } from './topic.ts';
 
 /** Names one message of a channel. */
@@ -43,7 +43,8 @@ export type MessageCommands = {
   };
   createMessage: { input: CreateInput & { readonly channelId: ChannelId }; value: Written };
   updateMessage: { input: EditInput & MessageInput; value: Written };
-  deleteMessage: { input: MessageInput; value: null };
+  /** `from`: the message's author, when it is not the caller. */
+  deleteMessage: { input: MessageInput & { readonly from?: Sender }; value: null };
   bulkDeleteMessages: {
     input: { readonly channelId: ChannelId; readonly messageIds: readonly MessageId[] };
     value: null;
@@ -82,13 +83,14 @@ function createMessage(
   by: By,
   env: Env,
 ): Outcome<Written, GuildFact> {
-  return inChannel(guild, input.channelId, by, env, (scope) => {
+  const compose = (scope: GuildScope): Outcome<Written, GuildFact> => {
     const before = repeated(scope, input);
     if (before) return accepted(before);
     const waitMs = slowmodeWaitMs(guild, scope, env);
     if (waitMs > 0) return refused({ ...refusal('SLOWMODE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 });
     return composeMessage(scope, input, by, env);
-  });
+  };
+  return inChannel(guild, input.channelId, by, env, compose, input.from);
 }
 
 /** Adds an audit entry when the message was another user's. */
@@ -100,6 +102,21 @@ function audited<Value extends { readonly authorId: string }>(
   const note = entry(outcome.value);
   const facts: readonly GuildFact[] = outcome.facts;
   return accepted(null, note ? [...facts, note] : facts);
+}
+
+function deleteMessage(
+  guild: Guild,
+  { channelId, messageId, from }: MessageCommands['deleteMessage']['input'],
+  by: By,
+  env: Env,
+): Outcome<null, GuildFact> {
+  const remove = (scope: GuildScope): Outcome<null, GuildFact> =>
+    audited(removeMessage(scope, messageId), ({ authorId }) => {
+      if (authorId === scope.user.id) return null;
+      const options = { channel_id: channelId, count: '1' };
+      return auditEntry(env, by, { actionType: AuditLogEvent.MessageDelete, targetId: authorId, options });
+    });
+  return inChannel(guild, channelId, by, env, remove, from);
 }
 
 function pinEntry(
@@ -152,24 +169,18 @@ export const messages: GuildTopic<MessageCommands, keyof MessageFacts> = {
         ...needsMessage(input, guild),
       }),
       decide: (guild, input, by, env) =>
-        inChannel(guild, input.channelId, by, env, (scope) =>
-          reviseMessage(scope, input.messageId, input, by, env),
+        inChannel(
+          guild,
+          input.channelId,
+          by,
+          env,
+          (scope) => reviseMessage(scope, input.messageId, input, by, env),
+          input.from,
         ),
     },
     deleteMessage: {
       needs: needsMessage,
-      decide: (guild, { channelId, messageId }, by, env) =>
-        inChannel(guild, channelId, by, env, (scope) =>
-          audited(removeMessage(scope, messageId), ({ authorId }) => {
-            if (authorId === by.userId) return null;
-            const options = { channel_id: channelId, count: '1' };
-            return auditEntry(env, by, {
-              actionType: AuditLogEvent.MessageDelete,
-              targetId: authorId,
-              options,
-            });
-          }),
-        ),
+      decide: deleteMessage,
     },
     bulkDeleteMessages: {
       needs: ({ channelId, messageIds }) => ({

@@ -19,6 +19,7 @@ import { stages } from './stage.ts';
 import type { GuildShape } from './topic.ts';
 import { voice } from './voice.ts';
 import { voiceChannels, withVoiceConsequences } from './voicechannels.ts';
+import { webhooks } from './webhooks.ts';
 
 /** The guild: its channels, roles, members, messages, and voice states. */
 export const guildRules = aggregate<GuildShape>()({
@@ -36,6 +37,7 @@ export const guildRules = aggregate<GuildShape>()({
     bans,
     installs,
     invites,
+    webhooks,
     messages,
     lobbyLinks,
     reactions,

@@ -17,4 +17,6 @@ export interface Needs {
   readonly bans?: readonly UserId[];
   readonly users?: readonly UserId[];
   readonly invites?: readonly string[];
+  /** All webhooks of the guild. */
+  readonly webhooks?: true;
 }

@@ -4,6 +4,7 @@ import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { composeMessage, repeated } from '../channel/compose.ts';
+import type { Sender } from '../channel/draft.ts';
 import { pinMessage, removeMessage, unpinMessage } from '../channel/moderate.ts';
 import {
   addReaction,
@@ -131,14 +132,15 @@ const PRIVATE_PERMISSIONS =
   P.SEND_POLLS |
   P.PIN_MESSAGES;
 
-/** Runs a rule for one of the two users; for anyone else the channel does not exist. */
+/** Runs a rule for one of the two users, or for `from`; for anyone else the channel does not exist. */
 function within<Value>(
   state: PrivateChannelState,
   by: By,
   env: Env,
   rule: (scope: Scope) => Outcome<Value, PrivateFact>,
+  from?: Sender,
 ): Outcome<Value, PrivateFact> {
-  const user = state.recipients.get(by.userId);
+  const user = from ? from.fields.author : state.recipients.get(by.userId);
   if (!user) return refused(refusal('UNKNOWN_CHANNEL'));
   return rule({
     ownerId: state.channel.id,
@@ -262,29 +264,47 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
         return needsMessage({ channelId, messageId: reference.message_id as MessageId });
       },
       decide: (state, input, by, env) =>
-        within(state, by, env, (scope) => {
-          const before = repeated(scope, input);
-          if (before) return accepted(before);
-          return toldToGame(state, input.game, composeMessage(scope, input, by, env), null, env);
-        }),
+        within(
+          state,
+          by,
+          env,
+          (scope) => {
+            const before = repeated(scope, input);
+            if (before) return accepted(before);
+            return toldToGame(state, input.game, composeMessage(scope, input, by, env), null, env);
+          },
+          input.from,
+        ),
     },
     updateMessage: {
       asks: 'writing',
       needs: needsMessage,
       decide: (state, input, by, env) =>
-        within(state, by, env, (scope) => {
-          const outcome = reviseMessage(scope, input.messageId, input, by, env);
-          return toldToGame(state, input.game, outcome, null, env);
-        }),
+        within(
+          state,
+          by,
+          env,
+          (scope) => {
+            const outcome = reviseMessage(scope, input.messageId, input, by, env);
+            return toldToGame(state, input.game, outcome, null, env);
+          },
+          input.from,
+        ),
     },
     deleteMessage: {
       asks: 'nothing',
       needs: needsMessage,
-      decide: (state, { messageId, game }, by, env) =>
-        within(state, by, env, (scope) => {
-          const outcome = nullValue(removeMessage(scope, messageId));
-          return toldToGame(state, game, outcome, scope.messageOf(messageId), env);
-        }),
+      decide: (state, { messageId, game, from }, by, env) =>
+        within(
+          state,
+          by,
+          env,
+          (scope) => {
+            const outcome = nullValue(removeMessage(scope, messageId));
+            return toldToGame(state, game, outcome, scope.messageOf(messageId), env);
+          },
+          from,
+        ),
     },
     pinMessage: {
       asks: 'writing',

@@ -10,14 +10,16 @@ const WRITE_DIRECTORY = upsert(
   'channel_id',
 );
 
-/** Deletes a channel with its invites. The purge deletes its messages later, as there may be millions. */
+/** Deletes a channel with its invites and webhooks. The purge deletes its messages later, as there may be millions. */
 const DELETE = `
 WITH r AS (SELECT guild_id, id FROM ${rows({ guild_id: 'bigint', id: 'bigint' })}),
   purge AS (INSERT INTO purges SELECT DISTINCT guild_id, id FROM r ON CONFLICT DO NOTHING),
   a AS (DELETE FROM channel_directory t USING r WHERE t.channel_id = r.id),
   b AS (DELETE FROM channel_activity t USING r WHERE t.owner_id = r.guild_id AND t.channel_id = r.id),
   c AS (DELETE FROM invites t USING r WHERE t.guild_id = r.guild_id AND t.channel_id = r.id RETURNING t.code),
-  d AS (DELETE FROM invite_directory t USING c WHERE t.code = c.code)
+  d AS (DELETE FROM invite_directory t USING c WHERE t.code = c.code),
+  e AS (DELETE FROM webhooks t USING r WHERE t.guild_id = r.guild_id AND t.channel_id = r.id RETURNING t.id),
+  f AS (DELETE FROM webhook_directory t USING e WHERE t.id = e.id)
 DELETE FROM channels t USING r WHERE t.guild_id = r.guild_id AND t.id = r.id`;
 
 /** Channel types with messages. */

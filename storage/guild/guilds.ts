@@ -26,7 +26,9 @@ WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   h AS (DELETE FROM invite_directory d USING invites i, r WHERE i.guild_id = r.id AND d.code = i.code),
   i AS (DELETE FROM invites t USING r WHERE t.guild_id = r.id),
   j AS (DELETE FROM audit_log t USING r WHERE t.guild_id = r.id),
-  k AS (DELETE FROM stage_instances t USING r WHERE t.guild_id = r.id)
+  k AS (DELETE FROM stage_instances t USING r WHERE t.guild_id = r.id),
+  l AS (DELETE FROM webhook_directory d USING webhooks w, r WHERE w.guild_id = r.id AND d.id = w.id),
+  m AS (DELETE FROM webhooks t USING r WHERE t.guild_id = r.id)
 DELETE FROM guilds t USING r WHERE t.id = r.id`;
 
 export const infoStatements: StatementTable<InfoFacts> = {

@@ -16,6 +16,7 @@ import { temporary } from './0014_temporary.ts';
 import { usernames } from './0015_usernames.ts';
 import { nameEverybody, usernameKeysAgain } from './0016_usernamekeys.ts';
 import { appCommands } from './0017_appcommands.ts';
+import { webhooks } from './0019_webhooks.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -45,4 +46,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 15, name: 'usernames', sql: usernames },
   { version: 16, name: 'username keys', sql: usernameKeysAgain, after: nameEverybody },
   { version: 17, name: 'application commands', sql: appCommands },
+  { version: 19, name: 'webhooks', sql: webhooks },
 ];

@@ -8,7 +8,7 @@ import { attachments, type Tree } from './components.ts';
 export function build(raw: readonly unknown[], standalone = false, byApplication = true) {
   let last = 700_000;
   const uploads = { named: attachments, owned: attachments, nextId: () => String(++last) as FreshId };
-  return buildComponents(raw, { standalone, byApplication, uploads });
+  return buildComponents(raw, { standalone, uses: byApplication ? 'any' : 'links', uploads });
 }
 
 export function built(raw: readonly unknown[], standalone = false): Tree[] {

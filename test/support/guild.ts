@@ -69,6 +69,7 @@ export function buildGuild(parts: {
     messages: new Map(),
     bans: new Map(),
     invites: new Map(),
+    webhooks: new Map(),
     users: new Map(),
     presences: new Map(),
     presenceNumbers: new Map(),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { InvalidCalls } from '../../engine/ratelimit/invalid.ts';
 import type { Attempt, Verdict } from '../../engine/ratelimit/limiter.ts';
 import { networkOf } from '../../protocol/addresses.ts';
@@ -35,10 +36,27 @@ const VIA = { Via: '1.1 guildhall' };
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(3);
 
+/**
+ * Whoever pays for a call: the caller or, for a call under a token in its path, that token, so that a webhook has one
+ * limit from wherever it is called, and a wrong token spends nothing of it. The token itself is not kept.
+ */
+function principalOf(
+  { webhook_token: token }: Readonly<Record<string, string>>,
+  caller: Caller | null,
+  address: string,
+): string {
+  if (token !== undefined) return `token ${createHash('sha256').update(token).digest('base64url')}`;
+  return caller?.userId ?? networkOf(address);
+}
+
 /** The bucket of a call and its key: the caller, or the application while its development limits apply. */
-function bucketOf({ operation }: CatalogEntry, caller: Caller | null, address: string, development: boolean) {
+function bucketOf(
+  { operation }: CatalogEntry,
+  caller: Caller | null,
+  principal: string,
+  development: boolean,
+) {
   const bucket = operation?.bucket ?? UNBUILT;
-  const principal = caller?.userId ?? networkOf(address);
   if (!development || !('development' in bucket) || !bucket.development || !caller?.applicationId)
     return { bucket, principal };
   return {
@@ -61,14 +79,19 @@ export function createLimits(
       const nowMs = clock.monotonic();
       const blockedMs = invalid.blockedMs(networkOf(address), nowMs);
       if (blockedMs > 0) return { headers: {}, refused: tooMany(blockedMs, 'global', {}) };
-      const { bucket, principal } = bucketOf(entry, caller, address, development);
+      const { bucket, principal } = bucketOf(
+        entry,
+        caller,
+        principalOf(params, caller, address),
+        development,
+      );
       const verdict = limiter(
         {
           principal,
           group: entry.bucketHash,
           major: bucket.per === null ? '' : (params[bucket.per] ?? ''),
           rule: bucket,
-          globalExempt: bucket.per === 'webhook_id',
+          globalExempt: params.webhook_token !== undefined,
         },
         nowMs,
       );

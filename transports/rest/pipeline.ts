@@ -176,7 +176,7 @@ async function perform(
 }
 
 const holdsMessages = ({ path }: CatalogEntry): boolean =>
-  path.includes('/messages') || path.endsWith('/pins');
+  path.includes('/messages') || path.endsWith('/pins') || path.endsWith('/:webhook_token');
 
 type RequestParts = Required<ApiParams>;
 

@@ -15,6 +15,7 @@ import type { Matchmaking } from '../../services/matchmaking/ports.ts';
 import type { OAuth } from '../../services/oauth/ports.ts';
 import type { Provisional } from '../../services/players/ports.ts';
 import type { Social } from '../../services/social/ports.ts';
+import type { TokenMessages, Webhooks } from '../../services/webhooks/ports.ts';
 import type { AppCommandStore, ApplicationStore } from '../../storage/application/port.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
@@ -88,6 +89,9 @@ export interface Services {
   readonly lobbies: Lobbies;
   readonly matchmaking: Matchmaking;
   readonly social: Social;
+  readonly webhooks: Webhooks;
+  /** What tokens in paths open: webhooks and answers to interactions. */
+  readonly tokenMessages: TokenMessages;
   /** Read-only views of the stores. */
   readonly read: {
     readonly guilds: GuildStore;

@@ -27,6 +27,7 @@ import { users } from './users.ts';
 import { userSettings } from './usersettings.ts';
 import { voice } from './voice.ts';
 import { voiceChannels } from './voicechannels.ts';
+import { webhooks } from './webhooks.ts';
 
 /** Every implemented operation of the platform's OpenAPI, by operationId. */
 export const operations = {
@@ -52,6 +53,7 @@ export const operations = {
   ...lobbies,
   ...directMessages,
   ...roleConnections,
+  ...webhooks,
 };
 
 /** Implemented operations that the platform's OpenAPI does not list. */

@@ -88,14 +88,15 @@ const content = {
   attachments: Maybe(Arr(Attachment, LIMITS.attachments_per_message_max)),
 };
 
+/** Fields of a new message, whoever writes it. */
+export const WrittenMessage = { ...content, poll: Maybe(Poll), tts: Maybe(Bool()) };
+
 export const CreateMessage = Obj({
-  ...content,
+  ...WrittenMessage,
   sticker_ids: Maybe(Arr(Snowflake(), LIMITS.stickers_per_message_max)),
-  poll: Maybe(Poll),
   message_reference: Maybe(Reference),
   nonce: Maybe(OneOf(Int(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER), Str(0, LIMITS.nonce_chars_max))),
   enforce_nonce: Maybe(Bool()),
-  tts: Maybe(Bool()),
 });
 
 export const EditMessage = Obj(content);

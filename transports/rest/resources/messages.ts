@@ -1,33 +1,18 @@
-import type { ForwardSource, KeptAttachment, MessageDraft, Written } from '../../../engine/channel/draft.ts';
+import type { ForwardSource, MessageDraft, Written } from '../../../engine/channel/draft.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { BODY_BYTES } from '../bodysize.ts';
-import {
-  type Answer,
-  type AuthKind,
-  type Bucket,
-  type OperationCall,
-  op,
-  resource,
-  type Upload,
-} from '../operation.ts';
+import { type Answer, type AuthKind, type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
-import {
-  type AttachmentNote,
-  copyFiles,
-  discardFiles,
-  type Paired,
-  pairFiles,
-  type Shelf,
-  storeFiles,
-} from './messages.files.ts';
+import { type Paired, pairFiles } from './messages.files.ts';
 import { linkRefusal } from './messages.linked.ts';
 import { pageOf } from './messages.page.ts';
 import { messagePins } from './messages.pins.ts';
 import { presentMessages, type Viewing, viewing } from './messages.present.ts';
 import { BulkDelete, CreateMessage, EditMessage, MessagesPage } from './messages.schema.ts';
+import { keptBy, usingFiles } from './messages.storing.ts';
 
 // The platform publishes no limits for these routes; the values follow its observed headers.
 const READ: Bucket = { per: 'channel_id', limit: 10, windowMs: 5_000 };
@@ -72,10 +57,7 @@ async function withFiles(
   call: ChannelCall,
   services: Services,
   { paired, forward }: { readonly paired: Paired; readonly forward: ForwardSource | null },
-  run: (
-    attachments: Awaited<ReturnType<typeof storeFiles>>,
-    forward: ForwardSource | null,
-  ) => Promise<Reply<Written>>,
+  run: Parameters<typeof usingFiles>[2],
 ): Promise<Reply<Written>> {
   const sends = paired.files.length > 0;
   if (!sends && !forward?.message.files) return run([], forward);
@@ -89,20 +71,7 @@ async function withFiles(
   );
   if (!may.ok) return may;
   const { blobs, nextId } = services;
-  const shelf: Shelf = { blobs, channelId, publicUrl: call.publicUrl, nextId };
-  const attachments = await storeFiles(shelf, paired);
-  // After a fault it is unknown whether the message was committed. A file without a message wastes space, but a message
-  // without its file loses data, so only a refusal deletes the files.
-  const copied = forward && (await copyFiles(shelf, forward));
-  const reply = await run(attachments, copied);
-  // Files are also unused when the message repeats an earlier one, or when an edit shows fewer files than it sent.
-  const taken = new Set(reply.ok ? reply.value.message.files?.map(({ id }) => id) : []);
-  const stored = [...attachments, ...(copied?.files ?? [])];
-  await discardFiles(
-    shelf,
-    stored.filter(({ id }) => !taken.has(id)),
-  );
-  return reply;
+  return usingFiles({ blobs, channelId, publicUrl: call.publicUrl, nextId }, { paired, forward }, run);
 }
 
 /** Answers with the message that a command wrote. */
@@ -115,15 +84,6 @@ async function written(call: ChannelCall, services: Services, reply: Reply<Writt
   const [body] = await presentMessages(services.read.messages, view, [message], known);
   return { ok: true, body: nonce === null ? body : { ...body, nonce } };
 }
-
-type Body = { readonly attachments?: readonly AttachmentNote[] | null };
-
-/** Attachments that an edit keeps: null means all, if the edit omits the field; null in the edit means none. */
-function keptBy({ attachments }: Body, { rest }: Paired): readonly KeptAttachment[] | null {
-  return attachments === undefined ? null : rest;
-}
-
-const paired = (files: readonly Upload[], body: Body): Reply<Paired> => pairFiles(files, body.attachments);
 
 /** Operations on messages of every channel type that has them. */
 export const messages = resource({
@@ -176,7 +136,7 @@ export const messages = resource({
     status: 200,
     handle: async (call, services) => {
       const { attachments: _notes, ...draft } = call.body;
-      const pairs = paired(call.files, call.body);
+      const pairs = pairFiles(call.files, call.body.attachments);
       if (!pairs.ok) return pairs;
       if (pairs.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
       const unlet = await linkRefusal(call, services);
@@ -208,7 +168,7 @@ export const messages = resource({
     status: 200,
     handle: async (call, services) => {
       const { attachments: _notes, ...edit } = call.body;
-      const pairs = paired(call.files, call.body);
+      const pairs = pairFiles(call.files, call.body.attachments);
       if (!pairs.ok) return pairs;
       const keep = keptBy(call.body, pairs.value);
       const { channel_id, message_id } = call.params;

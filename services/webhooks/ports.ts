@@ -1,0 +1,70 @@
+import type { APIAttachment } from 'discord-api-types/v10';
+import type { EditInput, MessageDraft, Written } from '../../engine/channel/draft.ts';
+import type { StoredMessage } from '../../engine/guild/guild.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Webhook } from '../../engine/webhook/webhook.ts';
+import type { ChannelId, GuildId, MessageId, WebhookId } from '../../protocol/ids.ts';
+
+/** A message to send under a token. */
+interface TokenMessage {
+  readonly draft: MessageDraft;
+  /** Files of the request, already stored, in the wire's shape. */
+  readonly attachments: readonly APIAttachment[];
+  /** Name and avatar (hash of a stored image) of this message only. */
+  readonly username?: string;
+  readonly avatar?: string;
+  /** The request's `with_components`. */
+  readonly withComponents: boolean;
+  readonly threadId?: ChannelId;
+  readonly threadName?: string;
+}
+
+type TokenEdit = Omit<EditInput, 'from'> & {
+  readonly withComponents: boolean;
+  readonly threadId?: ChannelId;
+};
+
+/** A message sent under the token, or the answer to the interaction that the token is of. */
+export type TokenMessageId = MessageId | '@original';
+
+/** What a token opens: its own messages in one channel. Messages of others are unknown to it (10008). */
+export interface TokenTarget {
+  readonly channelId: ChannelId;
+  /** The owner of the channel's messages. */
+  readonly ownerId: string;
+  readonly guildId: GuildId | null;
+  /** Whether every message is answered with its object, whatever the request's `wait` says. */
+  readonly waits: boolean;
+  execute(message: TokenMessage): Promise<Reply<Written>>;
+  get(messageId: TokenMessageId, threadId?: ChannelId): Promise<Reply<StoredMessage>>;
+  edit(messageId: TokenMessageId, edit: TokenEdit): Promise<Reply<Written>>;
+  delete(messageId: TokenMessageId, threadId?: ChannelId): Promise<Reply<null>>;
+}
+
+/** Messages under a token in the path: webhooks are one kind of them, answers to interactions another. */
+export interface TokenMessages {
+  /** Null for an id or a token that is not of this kind. */
+  find(id: WebhookId, token: string): Promise<TokenTarget | null>;
+  /** Whether something of this kind has the id, whatever its token. */
+  knows(id: WebhookId): Promise<boolean>;
+}
+
+/** Absent fields stay as they are. `avatar` is the hash of a stored image. */
+interface WebhookChange {
+  readonly name?: string;
+  readonly avatar?: string | null;
+  readonly channelId?: ChannelId;
+}
+
+/** Webhooks by their id, wherever their guild is owned. A null authority is that of whoever has shown the token. */
+export interface Webhooks {
+  /** The webhook, for those who may manage it. @returns 10015 for an unknown id, and to those who cannot see its guild. */
+  get(id: WebhookId, authority: Authority): Promise<Reply<Webhook>>;
+  update(id: WebhookId, change: WebhookChange, authority: Authority | null): Promise<Reply<Webhook>>;
+  remove(id: WebhookId, authority: Authority | null): Promise<Reply<null>>;
+  /** The webhook that a token opens. @returns 10015 for an unknown id, 50027 for a wrong token. */
+  authenticate(id: WebhookId, token: string): Promise<Reply<Webhook>>;
+  /** The token of an incoming webhook: a secret, for those who may use it. */
+  tokenOf(id: WebhookId): string;
+}

@@ -1,0 +1,265 @@
+// Goal: a webhook is made, used and removed through the interface as the platform's clients do, with its limits and errors.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createEngine } from '../../compose/engine.ts';
+import { SPEC_ABSENT, validateResponse } from '../support/openapi.ts';
+
+type Engine = Awaited<ReturnType<typeof createEngine>>;
+let engine: Engine;
+let api: string;
+let guildId: string;
+let owner: string;
+let stranger: string;
+let bot: string;
+let channelId: string;
+
+const ask = async (method: string, path: string, authorization: string | null, body?: object | FormData) => {
+  const isForm = body instanceof FormData;
+  const response = await fetch(`${api}${path}`, {
+    method,
+    headers: {
+      ...(authorization !== null && { authorization }),
+      ...(body && !isForm && { 'content-type': 'application/json' }),
+    },
+    ...(body && { body: isForm ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
+};
+
+type Asked = Awaited<ReturnType<typeof ask>>;
+
+const valid = (operationId: string, { status, body }: Asked): void => {
+  if (SPEC_ABSENT === null) expect(validateResponse(operationId, status, body)).toEqual([]);
+};
+
+/** A new webhook, by its path with the token. */
+async function hook(name = 'Herald', by = owner) {
+  const made = await ask('POST', `/channels/${channelId}/webhooks`, by, { name });
+  expect(made.status).toBe(200);
+  valid('create_webhook', made);
+  return { ...made.body, path: `/webhooks/${made.body.id}/${made.body.token}` };
+}
+
+beforeAll(async () => {
+  engine = await createEngine({
+    config: { listen_port: 0, voice: false, log_level: 'silent', rate_limits: false },
+  });
+  const { api: url } = await engine.listen();
+  api = `${url}/v10`;
+  const anna = await engine.admin.createUser({ username: 'anna' });
+  const bert = await engine.admin.createUser({ username: 'bert' });
+  const lantern = await engine.admin.createApplication({ name: 'Lantern' });
+  owner = `Bearer ${anna.token}`;
+  stranger = `Bearer ${bert.token}`;
+  bot = `Bot ${lantern.botToken}`;
+  guildId = (await engine.admin.createGuild({ name: 'Harbour', ownerId: anna.user.id as never })).id;
+  await engine.admin.addMember({ guildId: guildId as never, userId: lantern.bot.id as never });
+  const roles = await ask('GET', `/guilds/${guildId}/roles`, owner);
+  const everyone = roles.body.find(({ id }: { id: string }) => id === guildId);
+  const permissions = String(BigInt(everyone.permissions) | (1n << 29n));
+  await ask('PATCH', `/guilds/${guildId}/roles/${guildId}`, owner, { permissions });
+}, 60_000);
+afterAll(() => engine.close());
+
+beforeEach(async () => {
+  channelId = (await ask('POST', `/guilds/${guildId}/channels`, owner, { name: 'talk' })).body.id;
+});
+
+describe('a webhook', () => {
+  test('shows its token and URL to those who manage it', async () => {
+    const made = await hook();
+    expect(made.token).toMatch(/^[\w-]{68}$/);
+    expect(made.url).toMatch(new RegExp(`/api/webhooks/${made.id}/${made.token}$`));
+    const lists = await Promise.all([
+      ask('GET', `/channels/${channelId}/webhooks`, owner),
+      ask('GET', `/webhooks/${made.id}`, owner),
+      ask('GET', made.path, null),
+    ]);
+    const [list, one, byToken] = lists as [Asked, Asked, Asked];
+    expect(list.body[0].token).toBe(made.token);
+    expect(one.body).toMatchObject({ token: made.token, user: { username: 'anna' } });
+    expect(byToken.body.token).toBe(made.token);
+    expect(byToken.body.user).toBeUndefined();
+    valid('list_channel_webhooks', list);
+    valid('get_webhook', one);
+    valid('get_webhook_by_token', byToken);
+    const guild = await ask('GET', `/guilds/${guildId}/webhooks`, owner);
+    expect(guild.body.some(({ id }: { id: string }) => id === made.id)).toBe(true);
+    valid('get_guild_webhooks', guild);
+  });
+
+  test('shows its token to its application alone, when it has one', async () => {
+    const made = await hook('Beacon', bot);
+    expect(made.application_id).not.toBeNull();
+    expect((await ask('GET', `/webhooks/${made.id}`, owner)).body.token).toBeUndefined();
+    expect((await ask('GET', `/webhooks/${made.id}`, bot)).body.token).toBe(made.token);
+  });
+
+  test('is unknown to strangers, without a token 401 and with a wrong one 50027', async () => {
+    const made = await hook();
+    expect((await ask('GET', `/webhooks/${made.id}`, stranger)).body.code).toBe(10015);
+    expect((await ask('GET', `/webhooks/${made.id}`, null)).status).toBe(401);
+    const wrong = await ask('POST', `/webhooks/${made.id}/${'x'.repeat(68)}`, null, { content: 'hi' });
+    expect([wrong.status, wrong.body.code]).toEqual([401, 50027]);
+    const unknown = await ask('POST', `/webhooks/123/${made.token}`, null, { content: 'hi' });
+    expect([unknown.status, unknown.body.code]).toEqual([404, 10015]);
+  });
+
+  test('is changed and removed by managers and by its token', async () => {
+    const made = await hook();
+    const renamed = await ask('PATCH', `/webhooks/${made.id}`, owner, { name: 'Crier' });
+    expect(renamed.body.name).toBe('Crier');
+    valid('update_webhook', renamed);
+    const avatar = `data:image/png;base64,${Buffer.from('89504e470d0a1a0a00', 'hex').toString('base64')}`;
+    const painted = await ask('PATCH', made.path, null, { name: 'Bell', avatar });
+    expect(painted.body).toMatchObject({ name: 'Bell', avatar: expect.stringMatching(/^[0-9a-f]{32}$/) });
+    valid('update_webhook_by_token', painted);
+    expect((await ask('DELETE', made.path, null)).status).toBe(204);
+    expect((await ask('GET', made.path, null)).body.code).toBe(10015);
+    const other = await hook();
+    expect((await ask('DELETE', `/webhooks/${other.id}`, owner)).status).toBe(204);
+    const log = await ask('GET', `/guilds/${guildId}/audit-logs?action_type=52`, owner);
+    expect(log.body.audit_log_entries[1]).toMatchObject({ target_id: made.id, user_id: null });
+    expect(JSON.stringify(log.body)).not.toContain(made.token);
+  });
+
+  test('dies with its channel', async () => {
+    const made = await hook();
+    await ask('DELETE', `/channels/${channelId}`, owner);
+    expect((await ask('GET', made.path, null)).body.code).toBe(10015);
+  });
+
+  test('is refused beyond 15 in a channel with 30007', async () => {
+    for (let index = 0; index < 15; index += 1) await hook();
+    const over = await ask('POST', `/channels/${channelId}/webhooks`, owner, { name: 'one too many' });
+    expect([over.status, over.body.code]).toEqual([400, 30007]);
+  });
+});
+
+describe('a message of a webhook', () => {
+  test('is answered 204, or with its object when it waits', async () => {
+    const made = await hook();
+    const silent = await ask('POST', made.path, null, { content: 'one' });
+    expect([silent.status, silent.body]).toEqual([204, null]);
+    const sent = await ask('POST', `${made.path}?wait=true`, null, { content: 'two' });
+    expect(sent.status).toBe(200);
+    valid('execute_webhook', sent);
+    expect(sent.body).toMatchObject({
+      content: 'two',
+      webhook_id: made.id,
+      channel_id: channelId,
+      author: { id: made.id, username: 'Herald', discriminator: '0000', bot: true, avatar: null },
+    });
+    const list = await ask('GET', `/channels/${channelId}/messages`, owner);
+    expect(list.body.map(({ content }: { content: string }) => content)).toEqual(['two', 'one']);
+    valid('list_messages', list);
+  });
+
+  test('is read, edited and removed by its own webhook only', async () => {
+    const [mine, other] = [await hook(), await hook('Other')];
+    const sent = await ask('POST', `${mine.path}?wait=true`, null, { content: 'one', username: 'Guest' });
+    expect(sent.body.author.username).toBe('Guest');
+    const at = `/messages/${sent.body.id}`;
+    const found = await ask('GET', `${mine.path}${at}`, null);
+    expect(found.body.content).toBe('one');
+    valid('get_webhook_message', found);
+    const edited = await ask('PATCH', `${mine.path}${at}`, null, { content: 'two' });
+    expect(edited.body).toMatchObject({ content: 'two', author: { username: 'Guest' } });
+    valid('update_webhook_message', edited);
+    for (const [method, body] of [['GET'], ['PATCH', { content: 'x' }], ['DELETE']] as const)
+      expect((await ask(method, `${other.path}${at}`, null, body)).body.code).toBe(10008);
+    const spoken = await ask('POST', `/channels/${channelId}/messages`, owner, { content: 'mine' });
+    expect((await ask('DELETE', `${mine.path}/messages/${spoken.body.id}`, null)).body.code).toBe(10008);
+    expect((await ask('DELETE', `${mine.path}${at}`, null)).status).toBe(204);
+    expect((await ask('GET', `${mine.path}${at}`, null)).body.code).toBe(10008);
+    expect((await ask('GET', `${mine.path}/messages/@original`, null)).body.code).toBe(10008);
+  });
+
+  test('carries files, and an edit that leaves one out removes it', async () => {
+    const made = await hook();
+    const form = new FormData();
+    form.append(
+      'payload_json',
+      JSON.stringify({ content: 'with', attachments: [{ id: 0, description: 'a' }] }),
+    );
+    form.append('files[0]', new Blob(['hello'], { type: 'text/plain' }), 'note.txt');
+    const sent = await ask('POST', `${made.path}?wait=true`, null, form);
+    expect(sent.body.attachments[0]).toMatchObject({ filename: 'note.txt', description: 'a', size: 5 });
+    expect(await (await fetch(sent.body.attachments[0].url)).text()).toBe('hello');
+    const path = `${made.path}/messages/${sent.body.id}`;
+    expect((await ask('PATCH', path, null, { attachments: [] })).body.attachments).toEqual([]);
+    expect((await fetch(sent.body.attachments[0].url)).status).toBe(404);
+  });
+
+  test('notifies users by default, and everyone when it says so, whoever made it', async () => {
+    const made = await hook();
+    const send = (body: object) => ask('POST', `${made.path}?wait=true`, null, body);
+    expect((await send({ content: '@everyone' })).body.mention_everyone).toBe(false);
+    const loud = await send({ content: '@everyone', allowed_mentions: { parse: ['everyone'] } });
+    expect(loud.body.mention_everyone).toBe(true);
+  });
+
+  test('does not count for slow mode', async () => {
+    const made = await hook();
+    await ask('PATCH', `/channels/${channelId}`, owner, { rate_limit_per_user: 600 });
+    for (const content of ['one', 'two'])
+      expect((await ask('POST', made.path, null, { content })).status).toBe(204);
+  });
+
+  const LINK = { type: 2, style: 5, label: 'more', url: 'https://example.com' };
+  const PRESS = { type: 2, style: 1, label: 'press', custom_id: 'press' };
+  const row = (...components: object[]) => [{ type: 1, components }];
+
+  test.each([
+    ['loses its components without with_components', 'person', '', row(LINK), 0],
+    [
+      'a person shows passive components with with_components',
+      'person',
+      '&with_components=true',
+      row(LINK),
+      1,
+    ],
+    [
+      'is refused with components to press, from a webhook of a person',
+      'person',
+      '&with_components=true',
+      row(PRESS),
+      50035,
+    ],
+    ['shows all components of an application', 'application', '', row(PRESS), 1],
+  ])('%s', async (_, maker, query, components, expected) => {
+    const made = await hook('Herald', maker === 'person' ? owner : bot);
+    const sent = await ask('POST', `${made.path}?wait=true${query}`, null, { content: 'x', components });
+    expect(sent.body.code ?? sent.body.components.length).toBe(expected);
+    if (sent.status === 200) valid('execute_webhook', sent);
+  });
+
+  test('may consist of components only, from a webhook of a person too', async () => {
+    const made = await hook();
+    const body = { flags: 1 << 15, components: [{ type: 10, content: 'text' }] };
+    const sent = await ask('POST', `${made.path}?wait=true&with_components=true`, null, body);
+    expect(sent.body.components[0]).toMatchObject({ type: 10, content: 'text' });
+    valid('execute_webhook', sent);
+  });
+
+  test.each([
+    ['nothing', {}, '', 50006],
+    ['2001 characters', { content: 'x'.repeat(2001) }, '', 50035],
+    ['eleven embeds', { embeds: Array.from({ length: 11 }, () => ({ title: 'x' })) }, '', 50035],
+    ['a reserved name', { content: 'x', username: 'Clyde' }, '', 50035],
+    ['a name of 81 characters', { content: 'x', username: 'x'.repeat(81) }, '', 50035],
+    ['an avatar that is no link', { content: 'x', avatar_url: 'nowhere' }, '', 50035],
+    ['an unknown thread', { content: 'x' }, '?thread_id=123', 10003],
+    ['a thread to make where there are none', { content: 'x', thread_name: 'news' }, '', 220003],
+  ])('with %s is refused with the right code', async (_, body, query, code) => {
+    const made = await hook();
+    expect((await ask('POST', `${made.path}${query}`, null, body)).body.code).toBe(code);
+  });
+
+  test('in a forum needs a thread', async () => {
+    channelId = (await ask('POST', `/guilds/${guildId}/channels`, owner, { name: 'posts', type: 15 })).body
+      .id;
+    const made = await hook();
+    expect((await ask('POST', made.path, null, { content: 'x' })).body.code).toBe(220001);
+  });
+});

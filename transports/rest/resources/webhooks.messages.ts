@@ -1,0 +1,240 @@
+import type { Written } from '../../../engine/channel/draft.ts';
+import type { StoredMessage } from '../../../engine/guild/guild.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { ChannelId, WebhookId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import type { TokenMessageId, TokenTarget } from '../../../services/webhooks/ports.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
+import { Arr, Bool, NameText, Nullable, Obj, Optional, Snowflake, type Static, Str, Url } from '../schema.ts';
+import type { Services } from '../services.ts';
+import { pairFiles } from './messages.files.ts';
+import { presentMessages } from './messages.present.ts';
+import { EditMessage, WrittenMessage } from './messages.schema.ts';
+import { keptBy, usingFiles } from './messages.storing.ts';
+
+// The platform publishes no limits for these routes; the values follow its observed headers.
+const EXECUTE: Bucket = { per: 'webhook_id', limit: 5, windowMs: 2_000, group: 'execute_webhook' };
+const MESSAGE: Bucket = { per: 'webhook_id', limit: 5, windowMs: 2_000 };
+
+const AVATAR_URL_CHARS_MAX = 2_048;
+
+/** @source https://docs.discord.com/developers/resources/webhook#execute-webhook */
+const ExecuteWebhook = Obj({
+  ...WrittenMessage,
+  username: Optional(Nullable(NameText(1, LIMITS.webhook_name_chars_max))),
+  avatar_url: Optional(Nullable(Url(AVATAR_URL_CHARS_MAX))),
+  thread_name: Optional(Nullable(Str(0, LIMITS.channel_name_chars_max))),
+  applied_tags: Optional(Nullable(Arr(Snowflake(), LIMITS.applied_tags_max))),
+});
+
+const InThread = Obj({ thread_id: Optional(Snowflake<ChannelId>()) });
+const Edits = Obj({
+  thread_id: Optional(Snowflake<ChannelId>()),
+  with_components: Optional(Bool()),
+});
+const Executes = Obj({
+  wait: Optional(Bool()),
+  thread_id: Optional(Snowflake<ChannelId>()),
+  with_components: Optional(Bool()),
+});
+
+type TokenCall = Pick<
+  OperationCall<
+    { readonly webhook_id: WebhookId; readonly webhook_token: string },
+    { readonly thread_id?: ChannelId; readonly with_components?: boolean },
+    unknown,
+    'none'
+  >,
+  'params' | 'query' | 'files' | 'publicUrl'
+>;
+
+/** What the path's token opens. @returns 10015 for an unknown id, 50027 for a wrong token. */
+async function targetOf({ params }: TokenCall, { tokenMessages }: Services): Promise<Reply<TokenTarget>> {
+  const { webhook_id: id, webhook_token: token } = params;
+  const target = await tokenMessages.find(id, token);
+  if (target) return { ok: true, value: target };
+  const isKnown = await tokenMessages.knows(id);
+  return { ok: false, refusal: refusal(isKnown ? 'INVALID_WEBHOOK_TOKEN' : 'UNKNOWN_WEBHOOK') };
+}
+
+/** A message as its own author reads it. */
+async function presented(
+  { params }: TokenCall,
+  { read }: Services,
+  { ownerId, guildId, channelId }: TokenTarget,
+  message: StoredMessage,
+  known: readonly StoredMessage[] = [],
+): Promise<Answer> {
+  // The author of a webhook's messages has the webhook's id.
+  const caller = {
+    kind: 'user',
+    userId: params.webhook_id,
+    applicationId: null,
+    applicationFlags: 0,
+    authorization: null,
+  } as const;
+  const [body] = await presentMessages(
+    read.messages,
+    { caller, ownerId, guildId, channelId },
+    [message],
+    known,
+  );
+  return { ok: true, body };
+}
+
+const shown = (
+  call: TokenCall,
+  services: Services,
+  target: TokenTarget,
+  { message, referenced }: Written,
+): Promise<Answer> => presented(call, services, target, message, referenced ? [referenced] : []);
+
+/** Where the query's thread is, if it names one. */
+const inThread = ({ query }: TokenCall) =>
+  query.thread_id === undefined ? {} : { threadId: query.thread_id };
+
+const shelfOf = ({ publicUrl }: TokenCall, { blobs, nextId }: Services, { channelId }: TokenTarget) => ({
+  ...{ blobs, nextId, channelId, publicUrl },
+});
+
+/** Sends a message under the path's token. */
+async function executed(
+  call: TokenCall & { readonly query: { readonly wait?: boolean } },
+  body: Static<typeof ExecuteWebhook>,
+  services: Services,
+): Promise<Answer> {
+  const { attachments: notes, username, avatar_url: _url, thread_name, applied_tags: _tags, ...draft } = body;
+  const paired = pairFiles(call.files, notes);
+  if (!paired.ok) return paired;
+  if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
+  const target = await targetOf(call, services);
+  if (!target.ok) return target;
+  const message = {
+    draft,
+    withComponents: call.query.with_components ?? false,
+    ...inThread(call),
+    ...(username == null ? {} : { username }),
+    ...(thread_name == null ? {} : { threadName: thread_name }),
+  };
+  const files = { paired: paired.value, forward: null };
+  const reply = await usingFiles(shelfOf(call, services, target.value), files, (attachments) =>
+    target.value.execute({ ...message, attachments }),
+  );
+  if (!reply.ok) return reply;
+  if (!target.value.waits && !call.query.wait) return { ok: true, status: 204 };
+  return shown(call, services, target.value, reply.value);
+}
+
+async function got(call: TokenCall, id: TokenMessageId, services: Services): Promise<Answer> {
+  const target = await targetOf(call, services);
+  if (!target.ok) return target;
+  const message = await target.value.get(id, call.query.thread_id);
+  return message.ok ? presented(call, services, target.value, message.value) : message;
+}
+
+async function edited(
+  call: TokenCall,
+  id: TokenMessageId,
+  body: Static<typeof EditMessage>,
+  services: Services,
+): Promise<Answer> {
+  const { attachments: notes, ...edit } = body;
+  const paired = pairFiles(call.files, notes);
+  if (!paired.ok) return paired;
+  const target = await targetOf(call, services);
+  if (!target.ok) return target;
+  const change = {
+    edit,
+    keep: keptBy(body, paired.value),
+    withComponents: call.query.with_components ?? false,
+    ...inThread(call),
+  };
+  const files = { paired: paired.value, forward: null };
+  const reply = await usingFiles(shelfOf(call, services, target.value), files, (attachments) =>
+    target.value.edit(id, { ...change, attachments }),
+  );
+  return reply.ok ? shown(call, services, target.value, reply.value) : reply;
+}
+
+async function removed(call: TokenCall, id: TokenMessageId, services: Services): Promise<Answer> {
+  const target = await targetOf(call, services);
+  return target.ok ? target.value.delete(id, call.query.thread_id) : target;
+}
+
+/** Messages of webhooks, and answers to interactions, under the token in the path. */
+export const webhookMessages = resource({
+  execute_webhook: op({
+    method: 'POST',
+    path: '/webhooks/:webhook_id/:webhook_token',
+    auth: 'none',
+    bucket: EXECUTE,
+    bodyBytesMax: BODY_BYTES.message,
+    query: Executes,
+    body: ExecuteWebhook,
+    multipart: true,
+    status: 200,
+    handle: (call, services) => executed(call, call.body, services),
+  }),
+  get_original_webhook_message: op({
+    method: 'GET',
+    path: '/webhooks/:webhook_id/:webhook_token/messages/@original',
+    auth: 'none',
+    bucket: MESSAGE,
+    query: InThread,
+    status: 200,
+    handle: (call, services) => got(call, '@original', services),
+  }),
+  update_original_webhook_message: op({
+    method: 'PATCH',
+    path: '/webhooks/:webhook_id/:webhook_token/messages/@original',
+    auth: 'none',
+    bucket: MESSAGE,
+    bodyBytesMax: BODY_BYTES.message,
+    query: Edits,
+    body: EditMessage,
+    multipart: true,
+    status: 200,
+    handle: (call, services) => edited(call, '@original', call.body, services),
+  }),
+  delete_original_webhook_message: op({
+    method: 'DELETE',
+    path: '/webhooks/:webhook_id/:webhook_token/messages/@original',
+    auth: 'none',
+    bucket: MESSAGE,
+    query: InThread,
+    status: 204,
+    handle: (call, services) => removed(call, '@original', services),
+  }),
+  get_webhook_message: op({
+    method: 'GET',
+    path: '/webhooks/:webhook_id/:webhook_token/messages/:message_id',
+    auth: 'none',
+    bucket: MESSAGE,
+    query: InThread,
+    status: 200,
+    handle: (call, services) => got(call, call.params.message_id, services),
+  }),
+  update_webhook_message: op({
+    method: 'PATCH',
+    path: '/webhooks/:webhook_id/:webhook_token/messages/:message_id',
+    auth: 'none',
+    bucket: MESSAGE,
+    bodyBytesMax: BODY_BYTES.message,
+    query: Edits,
+    body: EditMessage,
+    multipart: true,
+    status: 200,
+    handle: (call, services) => edited(call, call.params.message_id, call.body, services),
+  }),
+  delete_webhook_message: op({
+    method: 'DELETE',
+    path: '/webhooks/:webhook_id/:webhook_token/messages/:message_id',
+    auth: 'none',
+    bucket: MESSAGE,
+    query: InThread,
+    status: 204,
+    handle: (call, services) => removed(call, call.params.message_id, services),
+  }),
+});
