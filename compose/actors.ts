@@ -11,7 +11,14 @@ import type { OAuth } from '../services/oauth/ports.ts';
 import type { Storage } from '../storage/ports.ts';
 import { type Cluster, standaloneCluster } from './cluster.ts';
 import type { Features, ServiceContext } from './context.ts';
-import { createAccounts, createLobbies, createOAuth, createProvisional, createSocial } from './features.ts';
+import {
+  createAccounts,
+  createEndpoints,
+  createLobbies,
+  createOAuth,
+  createProvisional,
+  createSocial,
+} from './features.ts';
 import type { Foundation } from './foundation.ts';
 import { createOwners } from './owners.ts';
 import { createSessions } from './sessions.ts';
@@ -101,6 +108,7 @@ export function createActors(
     clusterSessions?.close();
     features.lobbies.close();
     features.provisional.close();
+    features.endpoints.close();
     for (const registry of Object.values(owners.registries)) registry.close();
   };
   return { ...context, ...sessionActors, membership, founding, authenticate, features, close };
@@ -112,6 +120,7 @@ const createFeatures = (context: ServiceContext): Features => ({
   provisional: createProvisional(context),
   ...createLobbies(context),
   social: createSocial(context),
+  endpoints: createEndpoints(context),
 });
 
 /** The bound counts tokens of both kinds. */

@@ -6,10 +6,8 @@ import type { Users } from '../actors/user/users.ts';
 import type { Config } from '../config/config.ts';
 import { INVALID_CALLS, type InvalidCalls, watchInvalidCalls } from '../engine/ratelimit/invalid.ts';
 import { createLimiter } from '../engine/ratelimit/limiter.ts';
-import type { UserId } from '../protocol/ids.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
 import { createAppCommands } from '../services/applications/appcommands.ts';
-import { applicationUpdater } from '../services/applications/applications.ts';
 import { channelCalls } from '../services/channels/channels.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
 import type { PrivateChannels } from '../services/privatechannels/privatechannels.ts';
@@ -86,8 +84,6 @@ interface ServicePorts
   readonly founding: GuildFounding;
   /** The server's secret, from which tokens of webhooks are derived. */
   readonly secret: string;
-  /** The flags or the name of an application changed: invalidates everything cached about its bot. */
-  forget(botId: UserId): void;
 }
 
 /** What REST handlers may use, made of the actors and stores. */
@@ -113,7 +109,7 @@ export function createServices(ports: ServicePorts): Services {
       updateUser: (userId, change) => users.update(userId, change),
       openPrivateChannel: ports.openPrivate,
     },
-    applications: { update: applicationUpdater(ports) },
+    applications: { update: ports.endpoints.update },
     appCommands: createAppCommands(ports),
     authorizeRequests: ports.authorizeRequests,
     oauth: ports.oauth,

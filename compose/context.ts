@@ -6,6 +6,7 @@ import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { CommitAndNotify } from '../actors/user/notifier.ts';
 import type { Accounts } from '../services/accounts/ports.ts';
+import type { Endpoints } from '../services/applications/endpoints.ts';
 import type { Identity } from '../services/identity/identity.ts';
 import type { Lobbies } from '../services/lobbies/ports.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
@@ -27,6 +28,7 @@ export interface Features {
   readonly games: Games;
   readonly matchmaking: Matchmaking;
   readonly social: Social;
+  readonly endpoints: Endpoints;
 }
 
 /**

@@ -65,7 +65,7 @@ function engineOver(
     stream: (session, request) => voice?.ask(session, request),
     sign: (t, d) => signDispatch(t, d, signUrl),
   });
-  const { sessions, identity, hooks } = actors;
+  const { sessions, hooks } = actors;
   const invalid = watchAddresses(foundation.security);
   const watch = config.rate_limits ? addressWatch(invalid, () => clock.monotonic()) : null;
   const voice = config.voice ? createVoice({ ...foundation, ...actors, watch }) : null;
@@ -76,7 +76,6 @@ function engineOver(
     ...{ ...common, rulesMs: () => rulesMsOf(config, clock.now()) },
     ...actors.features,
     gateway: gatewayOf(() => network.urls().gateway, sessions),
-    forget: (botId) => identity.forget(botId),
   });
   const api = createApi({
     ...{ config, clock, services, invalid, storage },

@@ -16,6 +16,7 @@ import { assembleAccounts } from '../services/accounts/accounts.ts';
 import { withoutBanned } from '../services/accounts/bans.ts';
 import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
 import { countingRefusals } from '../services/accounts/refusedsignins.ts';
+import { type Endpoints, startEndpoints } from '../services/applications/endpoints.ts';
 import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
 import { secretHasher } from '../services/lobbies/secrethash.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
@@ -47,9 +48,10 @@ import { createRelationships } from '../services/social/relationships.ts';
 import { createRoleConnections } from '../services/social/roleconnections.ts';
 import { createUserSettings } from '../services/social/settings.ts';
 import { residentMetrics } from '../transports/admin/residentmetrics.ts';
-import { createOutgoing } from '../transports/identity/outgoing.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
+import { createEndpointTransport } from '../transports/outgoing/endpoints.ts';
+import { createOutgoing } from '../transports/outgoing/providers.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';
 import type { Features, ServiceContext } from './context.ts';
 import { serverSecret } from './stores.ts';
@@ -143,6 +145,48 @@ export function createOAuth(context: ServiceContext): OAuth {
   return routed(oauth, oauthRoutes(applications), context.cluster);
 }
 
+const ENDPOINT_TIMEOUT_MS = 3_000;
+
+/** The URLs of applications: webhook events, and tests of interactions endpoints. */
+export function createEndpoints(context: ServiceContext): Endpoints {
+  const { config, clock, identity, onFault } = context;
+  const endpoints = startEndpoints({
+    ...context,
+    transport: createEndpointTransport({
+      privateOrigins: originsOf(config.endpoints_private),
+      allowsLoopback: !isPublic(config),
+      extraCa: extraCaOf(config),
+      timeoutMs: ENDPOINT_TIMEOUT_MS,
+    }),
+    mailer: mailerOf(context),
+    contact: (userId) => context.features().accounts.contact(userId),
+    forget: (botId) => identity.forget(botId),
+    nowMs: () => clock.now(),
+    onFault: (error) => onFault(error, 'endpoints'),
+  });
+  context.metrics.push(
+    {
+      name: 'guildhall_webhook_events_sent_total',
+      help: 'Webhook events that applications have acknowledged.',
+      read: () => endpoints.events.counts.sent,
+    },
+    {
+      name: 'guildhall_webhook_events_failed_total',
+      help: 'Attempts to send a webhook event that were not acknowledged.',
+      read: () => endpoints.events.counts.failed,
+    },
+    {
+      name: 'guildhall_webhook_events_applications',
+      help: 'Applications whose webhook events are being sent, or wait for another attempt.',
+      read: () => endpoints.events.size,
+    },
+  );
+  return endpoints;
+}
+
+const extraCaOf = ({ identity_ca_file: file }: ServiceContext['config']): string | null =>
+  file === null ? null : readFileSync(file, 'utf8');
+
 /** Largest response read from an identity provider; its documents are small. */
 const ANSWER_BYTES_MAX = 256 << 10;
 const ANSWER_TIMEOUT_MS = 10_000;
@@ -153,7 +197,7 @@ export function createProvisional(context: ServiceContext): Provisional {
   const { config, storage, clock, notifier, onFault } = context;
   const outgoing = createOutgoing({
     privateOrigins: originsOf(config.identity_issuers_private),
-    extraCa: config.identity_ca_file === null ? null : readFileSync(config.identity_ca_file, 'utf8'),
+    extraCa: extraCaOf(config),
     timeoutMs: ANSWER_TIMEOUT_MS,
     bytesMax: ANSWER_BYTES_MAX,
     requestsMax: REQUESTS_MAX,

@@ -109,7 +109,12 @@ const IDENTITY = {
   identity_ca_file: optional(
     'a file',
     ANY,
-    'CA certificates (PEM) trusted for identity providers, besides the usual ones.',
+    'CA certificates (PEM) trusted for identity providers and endpoints of applications, besides the usual ones.',
+  ),
+  endpoints_private: optional(
+    'origins such as http://10.0.0.5:8080, separated by commas',
+    '^https?://[^\\s/?#,]+( *, *https?://[^\\s/?#,]+)*$',
+    'Endpoints of applications that may be contacted at private addresses, also without TLS. All others must be on the public Internet, with https. While the server is not public, this machine is allowed too.',
   ),
 };
 

@@ -204,6 +204,7 @@ export const LINK = {
   'operator.rotateToken': once('user', [userId, oneOf('bot', 'user')], object),
   'operator.revokeTokens': once('user', [userId], nothing),
   'applications.update': repeatable('application', [applicationId, object], reply(object)),
+  'webhookEvents.queued': tells('application', [applicationId]),
   'appCommands.write': once('application', [applicationId, nullable(guildId), anything], reply(object)),
   'appCommands.edit': repeatable(
     'application',

@@ -1,7 +1,8 @@
+import type { ApplicationId } from '../protocol/ids.ts';
 import { accountStore } from './account/accounts.ts';
 import { appCommandStore } from './application/appcommands.ts';
 import { applicationStore } from './application/applications.ts';
-import { webhookEventStore } from './application/webhookevents.ts';
+import { announcingEvents, webhookEventStore } from './application/webhookevents.ts';
 import { LostFiles } from './blob/files.ts';
 import { clusterStore } from './cluster/cluster.ts';
 import { counted } from './database/counted.ts';
@@ -140,9 +141,13 @@ export function storageOver(
   const writer = openWriter(driver, { onFilesGone, ...options, marks });
   const purge = openPurge(driver, files);
   purge.wake();
+  const queued = new Set<(ids: readonly ApplicationId[]) => void>();
+  const announce = (ids: readonly ApplicationId[]): void => {
+    for (const listener of queued) listener(ids);
+  };
   return {
     purge,
-    writer: purging(writer, purge),
+    writer: announcingEvents(purging(writer, purge), announce),
     guilds: guildStore(driver),
     messages: messageStore(driver),
     users: userStore(driver),
@@ -157,6 +162,7 @@ export function storageOver(
     appCommands: appCommandStore(driver),
     webhooks: webhookStore(driver),
     onFilesGone: (listener) => files.listen(listener),
+    onEventsQueued: (listener) => void queued.add(listener),
     directory: directoryStore(driver),
     cluster: clusterStore(driver, marks),
     settings: settingStore(driver),

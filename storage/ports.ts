@@ -7,7 +7,7 @@ import type { OAuthFact } from '../engine/oauth/facts.ts';
 import type { IdentityFact } from '../engine/provisional/facts.ts';
 import type { SocialFact } from '../engine/social/facts.ts';
 import type { ApplicationFact, PrivateChannelFact, UserFact } from '../engine/user/facts.ts';
-import type { ChannelId, GuildId } from '../protocol/ids.ts';
+import type { ApplicationId, ChannelId, GuildId } from '../protocol/ids.ts';
 import type { AccountStore } from './account/port.ts';
 import type { AppCommandStore, ApplicationStore, WebhookEventStore } from './application/port.ts';
 import type { FilesListener } from './blob/files.ts';
@@ -108,6 +108,8 @@ export interface Storage {
   };
   /** Sets the listener for files whose messages are durably deleted, replacing an earlier listener. */
   onFilesGone(listener: FilesListener): void;
+  /** Calls the listener with the applications whose webhook events have become durable here. */
+  onEventsQueued(listener: (ids: readonly ApplicationId[]) => void): void;
   /**
    * Raises a source above every id ever written here, and keeps it there: a shard that takes over a partition is raised above
    * the ids of the previous owner too.

@@ -5,7 +5,6 @@ import { foundationOf } from '../../compose/foundation.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import { present } from '../../protocol/present.ts';
-import { applicationUpdater } from '../../services/applications/applications.ts';
 import { createOperator } from '../../services/operator/operator.ts';
 import { openStorage } from '../../storage/open.ts';
 import { laneFor } from '../../transports/gateway/codec/lane.ts';
@@ -53,7 +52,7 @@ async function arrange() {
     nextId: foundation.nextId,
     nowMs: () => foundation.clock.now(),
     randomBytes: foundation.randomBytes,
-    updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
+    updateApplication: house.features.endpoints.update,
   });
   const { user: owner } = await operator.createUser({ username: 'owner' });
   const guild = await operator.createGuild({ name: 'Bench', ownerId: owner.id });

@@ -16,6 +16,8 @@ export interface WebhookEvent {
   /** Unix milliseconds. */
   readonly atMs: number;
   readonly data: object;
+  /** Where it goes instead of the application's URL. */
+  readonly url?: string;
 }
 
 export type WebhookEventType =
@@ -31,10 +33,18 @@ export type WebhookEventType =
 export type WebhookEventFacts = { webhookEventQueued: { readonly event: WebhookEvent } };
 export type WebhookEventFact = FactOf<WebhookEventFacts>;
 
-/** `event_webhooks_status` of an application that receives events. */
-const ENABLED = 2;
+/**
+ * `event_webhooks_status` of an application: off by its developer, on, off by the server after failures.
+ *
+ * @source https://docs.discord.com/developers/resources/application#application-object-application-event-webhook-status
+ */
+export const EVENTS_STATUS = { OFF: 1, ON: 2, DISABLED: 3 } as const;
 
-/** The fact that queues an event, in one commit with its cause; empty when the application does not want the event. */
+/**
+ * The fact that queues an event, in one commit with its cause; empty when the application does not want the event.
+ *
+ * @param override Receives the event instead of the application's URL; null for none.
+ */
 export function webhookEvent(
   application: Pick<
     Application,
@@ -43,12 +53,14 @@ export function webhookEvent(
   type: WebhookEventType,
   data: object,
   env: Pick<Env, 'nowMs' | 'nextId'>,
+  override: string | null = null,
 ): WebhookEventFact[] {
   const wanted =
-    application.event_webhooks_url !== null &&
-    application.event_webhooks_status === ENABLED &&
+    (override ?? application.event_webhooks_url) !== null &&
+    application.event_webhooks_status === EVENTS_STATUS.ON &&
     application.event_webhooks_types.includes(type);
   if (!wanted) return [];
-  const event = { id: env.nextId(), applicationId: application.id, type, atMs: env.nowMs, data };
+  const to = override === null ? {} : { url: override };
+  const event = { id: env.nextId(), applicationId: application.id, type, atMs: env.nowMs, data, ...to };
   return [{ type: 'webhookEventQueued', event }];
 }

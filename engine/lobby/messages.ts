@@ -58,8 +58,7 @@ function events(
   env: Env,
 ): LobbyOutcomeFact[] {
   if (!application) return [];
-  const url = lobby.override_event_webhooks_url ?? application.event_webhooks_url;
-  return webhookEvent({ ...application, event_webhooks_url: url }, type, data, env);
+  return webhookEvent(application, type, data, env, lobby.override_event_webhooks_url);
 }
 
 function createMessage(

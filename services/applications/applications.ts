@@ -3,8 +3,10 @@ import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
+import type { EndpointSender } from './endpoint.ts';
+import { endpointRefusal } from './endpointcheck.ts';
 
 interface ApplicationPorts {
   readonly storage: Pick<Storage, 'applications'>;
@@ -12,6 +14,7 @@ interface ApplicationPorts {
   /** The flags or the name of an application changed: invalidates everything cached about its bot. */
   forget(botId: UserId): void;
   readonly routing: Routing;
+  readonly endpoints: EndpointSender;
 }
 
 export type UpdateApplication = (
@@ -19,15 +22,19 @@ export type UpdateApplication = (
   change: Partial<Application>,
 ) => Promise<Reply<Application>>;
 
-/** Updates applications in order, each on the owner shard of the application. */
+/**
+ * Updates applications in order, each on the owner shard of the application. A new URL is checked first: its host must answer
+ * as an application does.
+ */
 export function applicationUpdater({
   storage,
   commitAsOwner,
   forget,
   routing,
+  endpoints,
 }: ApplicationPorts): UpdateApplication {
   const mutex = keyedMutex<ApplicationId>();
-  const update: UpdateApplication = (id, change) =>
+  const change: UpdateApplication = (id, change) =>
     mutex(id, async () => {
       const application = await storage.applications.get(id);
       if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
@@ -36,5 +43,23 @@ export function applicationUpdater({
       if (next.bot_id) forget(next.bot_id);
       return { ok: true, value: next };
     });
-  return routing.ask('applications.update', update);
+  const atOwner = routing.ask('applications.update', change);
+
+  // Not at the owner: the owner of one application must not wait for the host of another.
+  async function urlRefusal(id: ApplicationId, change: Partial<Application>): Promise<Refusal | null> {
+    const { interactions_endpoint_url: interactions = null, event_webhooks_url: events = null } = change;
+    if (interactions === null && events === null) return null;
+    const before = await storage.applications.get(id);
+    if (interactions !== null && interactions !== before?.interactions_endpoint_url) {
+      const no = await endpointRefusal(endpoints, 'interactions', id, interactions);
+      if (no) return no;
+    }
+    if (events === null || events === before?.event_webhooks_url) return null;
+    return endpointRefusal(endpoints, 'events', id, events);
+  }
+
+  return async (id, change) => {
+    const no = await urlRefusal(id, change);
+    return no ? { ok: false, refusal: no } : atOwner(id, change);
+  };
 }

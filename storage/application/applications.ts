@@ -34,5 +34,9 @@ export function applicationStore(sql: Sql): ApplicationStore {
       const text = 'SELECT client_secret_hash AS hash FROM applications WHERE id = $1';
       return (await sql.query<{ hash: string }>(text, [id]))[0]?.hash ?? null;
     },
+    signingKey: async (id) => {
+      const text = 'SELECT signing_key AS key FROM applications WHERE id = $1';
+      return (await sql.query<{ key: string }>(text, [id]))[0]?.key ?? null;
+    },
   };
 }

@@ -9,6 +9,8 @@ export interface ApplicationStore {
   list(): Promise<Application[]>;
   /** SHA-256 of the client secret, hexadecimal; null for an unknown application. */
   secretHash(id: ApplicationId): Promise<string | null>;
+  /** Ed25519 private key, PKCS#8 DER in base64; null for an unknown application. */
+  signingKey(id: ApplicationId): Promise<string | null>;
 }
 
 export interface AppCommandStore {
@@ -28,4 +30,8 @@ export interface WebhookEventStore {
   count(max: number): Promise<number>;
   /** Deletes events that were sent. */
   drop(applicationId: ApplicationId, upToId: string): Promise<void>;
+  /** Applications with queued events, by ascending id, those behind `after`. */
+  waiting(after: ApplicationId | null, limit: number): Promise<ApplicationId[]>;
+  /** Deletes events with an id below `beforeId`. */
+  expire(beforeId: string): Promise<void>;
 }

@@ -1,7 +1,9 @@
 import type { WebhookEvent, WebhookEventFacts } from '../../engine/application/webhookevents.ts';
+import type { ApplicationId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { Sql } from '../database/driver.ts';
 import { lastRows, type StatementTable, upsert } from '../database/statement.ts';
+import type { Commit, Writer } from '../ports.ts';
 import type { WebhookEventStore } from './port.ts';
 
 const WRITE = upsert(
@@ -46,4 +48,38 @@ export const webhookEventStore = (sql: Sql): WebhookEventStore => ({
       upToId,
     ]);
   },
+  waiting: async (after, limit) => {
+    // Reads one entry of the index for each application, however many events it has.
+    const text = `WITH RECURSIVE found AS (
+      (SELECT application_id FROM webhook_events WHERE application_id > $1 ORDER BY application_id LIMIT 1)
+      UNION ALL
+      SELECT (SELECT t.application_id FROM webhook_events t WHERE t.application_id > f.application_id
+        ORDER BY t.application_id LIMIT 1) FROM found f WHERE f.application_id IS NOT NULL
+    ) SELECT application_id AS id FROM found WHERE application_id IS NOT NULL LIMIT $2`;
+    return (await sql.query<{ id: ApplicationId }>(text, [after ?? '0', limit])).map(({ id }) => id);
+  },
+  expire: async (beforeId) => {
+    await sql.query('DELETE FROM webhook_events WHERE id < $1', [beforeId]);
+  },
 });
+
+/** A writer that calls `listener` with the applications of events that have become durable. */
+export function announcingEvents(writer: Writer, listener: (ids: readonly ApplicationId[]) => void): Writer {
+  return {
+    get depth() {
+      return writer.depth;
+    },
+    flush: () => writer.flush(),
+    commit: (commit) => {
+      const ids = commit.facts.flatMap((fact) =>
+        fact.type === 'webhookEventQueued' ? [fact.event.applicationId] : [],
+      );
+      if (ids.length === 0) return writer.commit(commit);
+      const done: Commit['done'] = (fault) => {
+        if (fault === null) listener(ids);
+        commit.done(fault);
+      };
+      writer.commit({ ...commit, done });
+    },
+  };
+}

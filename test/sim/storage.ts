@@ -292,6 +292,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
       },
     }),
     onFilesGone: () => undefined,
+    onEventsQueued: () => undefined,
     unready: async () => null,
     close: async () => undefined,
   };

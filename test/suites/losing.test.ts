@@ -10,7 +10,6 @@ import { DEFAULTS } from '../../config/config.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
-import { applicationUpdater } from '../../services/applications/applications.ts';
 import { createOperator } from '../../services/operator/operator.ts';
 import { openStorage } from '../../storage/open.ts';
 import { RecordingSink } from '../support/house.ts';
@@ -79,7 +78,7 @@ async function openOver(databaseUrl: string) {
   const operator = createOperator({
     ...{ ...house, storage, nextId: foundation.nextId, randomBytes: foundation.randomBytes },
     nowMs: () => foundation.clock.now(),
-    updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
+    updateApplication: house.features.endpoints.update,
   });
   const { user } = await operator.createUser({ username: 'owner' });
   const ownerId = user.id as UserId;

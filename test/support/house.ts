@@ -7,7 +7,6 @@ import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
-import { applicationUpdater } from '../../services/applications/applications.ts';
 import { createOperator } from '../../services/operator/operator.ts';
 import { openStorage } from '../../storage/open.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
@@ -81,7 +80,7 @@ export function operatorOf(house: ReturnType<typeof createActors>, storage: Stor
     ...house,
     storage,
     nowMs: () => house.clock.now(),
-    updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
+    updateApplication: house.features.endpoints.update,
   });
   const createUser: typeof operator.createUser = async (given) => {
     const isTaken = await storage.users.usernameTaken(given.username, null);

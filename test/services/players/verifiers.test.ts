@@ -6,7 +6,7 @@ import type { ApplicationId } from '../../../protocol/ids.ts';
 import { KEY_SET_BOUNDS, KeySets } from '../../../services/players/keysets.ts';
 import type { Outgoing } from '../../../services/players/ports.ts';
 import { createVerifiers, type ForeignAuthType } from '../../../services/players/verifiers.ts';
-import { createOutgoing } from '../../../transports/identity/outgoing.ts';
+import { createOutgoing } from '../../../transports/outgoing/providers.ts';
 import { openIssuer } from '../../support/oidc.ts';
 import { codeOf, ScriptedOutgoing } from './arrange.ts';
 

@@ -1,10 +1,7 @@
 // Goal: a request on a stranger's word reaches public addresses only, the very ones that were checked, within its bounds.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  createOutgoing,
-  type OutgoingSettings,
-  type Resolve,
-} from '../../../transports/identity/outgoing.ts';
+import type { Resolve } from '../../../transports/outgoing/connection.ts';
+import { createOutgoing, type OutgoingSettings } from '../../../transports/outgoing/providers.ts';
 import { openIssuer } from '../../support/oidc.ts';
 
 let issuer: Awaited<ReturnType<typeof openIssuer>>;

@@ -1,7 +1,7 @@
 // Goal: no address of a private, local or special network passes for a public one, in any spelling.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isPublicAddress } from '../../../transports/identity/address.ts';
+import { isPublicAddress } from '../../../transports/outgoing/address.ts';
 
 describe('an address', () => {
   test.each([

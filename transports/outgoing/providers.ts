@@ -1,9 +1,16 @@
-import { lookup as systemLookup } from 'node:dns';
 import { type RequestOptions, request as startRequest } from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import type { Outgoing, OutgoingRequest } from '../../services/players/ports.ts';
 import { isPublicAddress } from './address.ts';
+import {
+  checkedLookup,
+  faultOf,
+  OutgoingFault,
+  PRIVATE,
+  type Resolve,
+  resolveBySystem,
+} from './connection.ts';
 
 export interface OutgoingSettings {
   /** Origins (`https://host:port`) that may be requested although they are private. */
@@ -16,19 +23,6 @@ export interface OutgoingSettings {
   readonly bytesMax: number;
   /** Most concurrent requests; further ones fail. */
   readonly requestsMax: number;
-}
-
-/** Resolves all addresses of a host name. */
-export type Resolve = (
-  host: string,
-  done: (error: Error | null, addresses: readonly { address: string; family: number }[]) => void,
-) => void;
-
-const resolveBySystem: Resolve = (host, done) => systemLookup(host, { all: true, verbatim: true }, done);
-
-/** Why a request failed; the message quotes neither secrets nor the response. */
-class OutgoingFault extends Error {
-  override readonly name = 'OutgoingFault';
 }
 
 /**
@@ -76,7 +70,7 @@ export function createOutgoing(settings: OutgoingSettings, resolve: Resolve = re
       },
       agent: false,
       signal: AbortSignal.timeout(settings.timeoutMs),
-      lookup: checkedLookup(resolve, isPrivate),
+      lookup: checkedLookup(resolve, (address) => isPrivate || isPublicAddress(address)),
       ...(ca && { ca }),
     });
   }
@@ -104,26 +98,4 @@ export function createOutgoing(settings: OutgoingSettings, resolve: Resolve = re
       sent.end(body);
     });
   }
-}
-
-const PRIVATE = 'The host is not public.';
-
-/** Keeps only an error's code, because messages of the network name internal addresses and certificates. */
-function faultOf(error: Error): OutgoingFault {
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
-  return new OutgoingFault(`The request failed: ${code}.`);
-}
-
-/** Resolves a name for a connection; fails when any of its addresses is private. */
-function checkedLookup(resolve: Resolve, isPrivate: boolean): LookupFunction {
-  return (host, options, done) => {
-    resolve(host, (error, addresses) => {
-      const [first] = addresses ?? [];
-      if (error || !first) return done(error ?? new OutgoingFault('The host has no address.'), '', 0);
-      if (!isPrivate && !addresses.every(({ address }) => isPublicAddress(address)))
-        return done(new OutgoingFault(PRIVATE), '', 0);
-      if (options.all) return done(null, [...addresses]);
-      done(null, first.address, first.family);
-    });
-  };
 }

@@ -1,0 +1,77 @@
+import type { Routing } from '../../actors/placement/routing.ts';
+import type { Timer } from '../../actors/runtime/clock.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import type { Application } from '../../engine/user/facts.ts';
+import type { ApplicationId } from '../../protocol/ids.ts';
+import type { ApplicationStore } from '../../storage/application/port.ts';
+import type { EndpointSender } from './endpoint.ts';
+import { endpointFault } from './endpointcheck.ts';
+
+interface ProbePorts {
+  readonly applications: Pick<ApplicationStore, 'list'>;
+  readonly sender: EndpointSender;
+  readonly routing: Pick<Routing, 'owns'>;
+  readonly wheel: Wheel;
+  /** 0 to 1. */
+  readonly random: () => number;
+  /** Removes the URL and tells the owner why. */
+  readonly remove: (application: Application, fault: string) => Promise<void>;
+  readonly onFault: (error: unknown) => void;
+}
+
+const INTERVAL_MS = 6 * 3_600_000;
+/** A host may be down for a while; further failures in a row remove its URL. */
+const FAILURES_MAX = 3;
+
+/**
+ * Tests the interactions endpoints of this shard's applications from time to time, as when they were set: an endpoint that no
+ * longer checks signatures, or no longer answers, is removed.
+ *
+ * @source https://docs.discord.com/developers/interactions/overview#setting-up-an-endpoint-validating-security-request-headers
+ */
+export class EndpointProbe {
+  readonly #ports: ProbePorts;
+  /** Failures in a row. */
+  #failures = new Map<ApplicationId, number>();
+  #timer: Timer | null = null;
+  #over = false;
+
+  constructor(ports: ProbePorts) {
+    this.#ports = ports;
+  }
+
+  start(): void {
+    if (this.#over) return;
+    const { wheel, random } = this.#ports;
+    this.#timer = wheel.add(() => void this.#round(), INTERVAL_MS * (0.5 + random()));
+  }
+
+  stop(): void {
+    this.#over = true;
+    this.#timer?.cancel();
+  }
+
+  async #round(): Promise<void> {
+    const { applications, routing, onFault } = this.#ports;
+    const failures = new Map<ApplicationId, number>();
+    try {
+      for (const application of await applications.list()) {
+        if (this.#over) return;
+        const url = application.interactions_endpoint_url;
+        if (url !== null && routing.owns(application.id)) await this.#probe(application, url, failures);
+      }
+    } catch (error) {
+      if (!this.#over) onFault(error);
+    }
+    this.#failures = failures;
+    this.start();
+  }
+
+  async #probe(application: Application, url: string, failures: Map<ApplicationId, number>): Promise<void> {
+    const fault = await endpointFault(this.#ports.sender, 'interactions', application.id, url);
+    if (fault === null || this.#over) return;
+    const inRow = (this.#failures.get(application.id) ?? 0) + 1;
+    if (inRow < FAILURES_MAX) failures.set(application.id, inRow);
+    else await this.#ports.remove(application, fault);
+  }
+}

@@ -1,0 +1,71 @@
+import type { Routing } from '../../actors/placement/routing.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import { EVENTS_STATUS } from '../../engine/application/webhookevents.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import type { Commit, Storage } from '../../storage/ports.ts';
+import type { Mailer } from '../accounts/ports.ts';
+import { applicationUpdater, type UpdateApplication } from './applications.ts';
+import { createEndpointSender, type EndpointSender, type EndpointTransport } from './endpoint.ts';
+import { EndpointProbe } from './endpointprobe.ts';
+import { EventDelivery } from './eventdelivery.ts';
+import { createNotices } from './notices.ts';
+
+interface EndpointPorts {
+  readonly storage: Pick<Storage, 'applications' | 'webhookEvents' | 'onEventsQueued'>;
+  readonly transport: EndpointTransport & { close(): void };
+  commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
+  /** The flags or the name of an application changed: invalidates everything cached about its bot. */
+  forget(botId: UserId): void;
+  readonly mailer: Pick<Mailer, 'send'>;
+  /** The confirmed e-mail address of a user. */
+  readonly contact: Parameters<typeof createNotices>[0]['contact'];
+  readonly routing: Routing;
+  readonly wheel: Wheel;
+  readonly nowMs: () => number;
+  readonly randomBytes: (size: number) => Uint8Array;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Applications, as far as the server contacts their URLs. */
+export interface Endpoints {
+  readonly sender: EndpointSender;
+  /** Updates an application; new URLs are checked first. */
+  readonly update: UpdateApplication;
+  readonly events: Pick<EventDelivery, 'counts' | 'size'>;
+  close(): void;
+}
+
+/** Starts to send webhook events, and to test interactions endpoints from time to time. */
+export function startEndpoints(ports: EndpointPorts): Endpoints {
+  const { storage, transport, routing, wheel, nowMs, randomBytes, onFault } = ports;
+  const { applications } = storage;
+  const sender = createEndpointSender({ applications, transport, nowMs });
+  const update = applicationUpdater({ ...ports, endpoints: sender });
+  const notices = createNotices(ports);
+  const random = (): number => new DataView(Uint8Array.from(randomBytes(4)).buffer).getUint32(0) / 2 ** 32;
+  const delivery = new EventDelivery({
+    ...{ events: storage.webhookEvents, applications, sender, routing, wheel, nowMs, random, onFault },
+    async disable(application) {
+      await update(application.id, { event_webhooks_status: EVENTS_STATUS.DISABLED });
+      notices.eventsDisabled(application);
+    },
+  });
+  const probe = new EndpointProbe({
+    ...{ applications, sender, routing, wheel, random, onFault },
+    async remove(application, fault) {
+      await update(application.id, { interactions_endpoint_url: null });
+      notices.endpointRemoved(application, fault);
+    },
+  });
+  storage.onEventsQueued((ids) => delivery.queued(ids));
+  delivery.start();
+  probe.start();
+  return {
+    ...{ sender, update, events: delivery },
+    close() {
+      delivery.stop();
+      probe.stop();
+      transport.close();
+    },
+  };
+}

@@ -1,0 +1,168 @@
+import http from 'node:http';
+import https from 'node:https';
+import { isIP } from 'node:net';
+import { rootCertificates } from 'node:tls';
+import type {
+  EndpointAnswer,
+  EndpointFailure,
+  EndpointRequest,
+  EndpointTransport,
+} from '../../services/applications/endpoint.ts';
+import { isLoopbackAddress, isPublicAddress } from './address.ts';
+import { checkedLookup, OutgoingFault, type Resolve, resolveBySystem } from './connection.ts';
+
+export interface EndpointSettings {
+  /** Origins (`https://host:port`, or with `http`) that may be contacted although they are private. */
+  readonly privateOrigins: ReadonlySet<string>;
+  /** Whether this machine's own addresses may be contacted, also without TLS. */
+  readonly allowsLoopback: boolean;
+  /** CA certificates, PEM, trusted besides the usual ones. */
+  readonly extraCa: string | null;
+  /** Bound of a whole request, milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** Largest answer that is read: an interaction's answer with the largest message is below 64 KiB. */
+const ANSWER_BYTES_MAX = 1 << 20;
+const IN_PROGRESS_MAX = 4_000;
+/** A few slow applications may not take all. */
+const IN_PROGRESS_PER_GROUP_MAX = 400;
+const SOCKETS_PER_HOST_MAX = 64;
+const IDLE_SOCKETS_MAX = 256;
+/** Servers close idle connections after about 5 s; a request on one that is being closed fails. */
+const IDLE_MS = 4_000;
+
+/**
+ * HTTP to URLs that applications name. Connections persist; each is made to an address that was checked when it was made. HTTP
+ * redirects are not followed. Time, size and concurrent requests are bounded, the latter also for each group.
+ */
+export function createEndpointTransport(
+  settings: EndpointSettings,
+  resolve: Resolve = resolveBySystem,
+): EndpointTransport & { close(): void } {
+  const { extraCa, timeoutMs } = settings;
+  const options = {
+    ...{ keepAlive: true, maxSockets: SOCKETS_PER_HOST_MAX, maxFreeSockets: IDLE_SOCKETS_MAX },
+    ...{ timeout: IDLE_MS, scheduling: 'lifo' as const },
+  };
+  const plain = new http.Agent(options);
+  const secure = new https.Agent({
+    ...options,
+    ...(extraCa !== null && { ca: [...rootCertificates, extraCa] }),
+  });
+  const inProgress = new Map<string, number>();
+  let total = 0;
+
+  async function post(request: EndpointRequest): Promise<EndpointAnswer> {
+    const { url: text, group } = request;
+    if (!mayContact(settings, text)) return failed('refused');
+    const own = inProgress.get(group) ?? 0;
+    if (total >= IN_PROGRESS_MAX || own >= IN_PROGRESS_PER_GROUP_MAX) return failed('busy');
+    total += 1;
+    inProgress.set(group, own + 1);
+    const url = new URL(text);
+    const agent = url.protocol === 'https:' ? secure : plain;
+    const lookup = checkedLookup(resolve, (address) => mayContactAt(settings, url, address));
+    try {
+      return await exchange(url, request, { agent, lookup, signal: AbortSignal.timeout(timeoutMs) });
+    } finally {
+      total -= 1;
+      const left = (inProgress.get(group) ?? 1) - 1;
+      if (left === 0) inProgress.delete(group);
+      else inProgress.set(group, left);
+    }
+  }
+
+  return {
+    post,
+    allows: (url) => mayContact(settings, url),
+    close() {
+      plain.destroy();
+      secure.destroy();
+    },
+  };
+}
+
+/** Whether a URL may be contacted at an address of its host. */
+function mayContactAt(
+  { privateOrigins, allowsLoopback }: EndpointSettings,
+  url: URL,
+  address: string,
+): boolean {
+  if (privateOrigins.has(url.origin)) return true;
+  const isPublic = isPublicAddress(address) && url.protocol === 'https:';
+  return isPublic || (allowsLoopback && isLoopbackAddress(address));
+}
+
+/** A name is checked when it is resolved; an IP address is connected to without look-up, so it is checked here. */
+function mayContact(settings: EndpointSettings, text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return false;
+  const host = hostOf(url);
+  if (isIP(host) !== 0) return mayContactAt(settings, url, host);
+  const { privateOrigins, allowsLoopback } = settings;
+  return url.protocol === 'https:' || privateOrigins.has(url.origin) || allowsLoopback;
+}
+
+type Connection = Pick<http.RequestOptions, 'agent' | 'lookup' | 'signal'>;
+
+function exchange(
+  url: URL,
+  request: Pick<EndpointRequest, 'headers' | 'body'>,
+  connection: Connection,
+  isRepeat = false,
+): Promise<EndpointAnswer> {
+  const { headers, body } = request;
+  return new Promise((settle) => {
+    const sent = (url.protocol === 'https:' ? https : http).request(
+      url,
+      {
+        ...{ method: 'POST', ...connection },
+        headers: { ...HEADERS, ...headers, 'content-length': body.length },
+      },
+      (answer) => {
+        read(answer).then(
+          (bytes) =>
+            settle({
+              ...{ ok: true, status: answer.statusCode ?? 0, body: bytes },
+              contentType: answer.headers['content-type'] ?? null,
+            }),
+          (error: Error) => settle(failed(reasonOf(error))),
+        );
+      },
+    );
+    sent.on('error', (error) => {
+      // The host closed an idle connection at the moment of its reuse, so it has not read the request.
+      const isStale = sent.reusedSocket && 'code' in error && error.code === 'ECONNRESET';
+      const isRepeated = isStale && !isRepeat;
+      settle(isRepeated ? exchange(url, request, connection, true) : failed(reasonOf(error)));
+    });
+    sent.end(body);
+  });
+}
+
+const HEADERS = { 'user-agent': 'guildhall', accept: '*/*', 'accept-encoding': 'identity' } as const;
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
+const failed = (reason: EndpointFailure): EndpointAnswer => ({ ok: false, reason });
+
+function reasonOf(error: Error): EndpointFailure {
+  if (error instanceof OutgoingFault) return 'refused';
+  return error.name === 'TimeoutError' || error.name === 'AbortError' ? 'timeout' : 'unreachable';
+}
+
+/** @throws Error when the answer is too large, or ends early. */
+function read(answer: http.IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    answer.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= ANSWER_BYTES_MAX) chunks.push(chunk);
+      else answer.destroy(new Error('The answer is too large.'));
+    });
+    answer.on('end', () => resolve(Buffer.concat(chunks)));
+    answer.on('error', reject);
+    answer.on('aborted', () => reject(new Error('The answer ended early.')));
+  });
+}
