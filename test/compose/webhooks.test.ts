@@ -263,3 +263,77 @@ describe('a message of a webhook', () => {
     expect((await ask('POST', made.path, null, { content: 'x' })).body.code).toBe(220001);
   });
 });
+
+describe('a body of another service', () => {
+  const send = async (path: string, body: string, type = 'application/json') => {
+    const response = await fetch(`${api}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': type },
+      body,
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  const newest = async () => (await ask('GET', `/channels/${channelId}/messages?limit=1`, owner)).body[0];
+
+  test('made for Slack is answered with ok, as JSON and as a form', async () => {
+    const made = await hook();
+    const body = JSON.stringify({ text: '<https://example.com|news>', username: 'desk' });
+    expect(await send(`${made.path}/slack`, body)).toEqual({ status: 200, text: 'ok' });
+    expect(await newest()).toMatchObject({
+      content: '[news](https://example.com)',
+      author: { username: 'desk' },
+    });
+    const form = new URLSearchParams({ payload: JSON.stringify({ text: 'by form' }) }).toString();
+    const sent = await send(`${made.path}/slack`, form, 'application/x-www-form-urlencoded');
+    expect(sent).toEqual({ status: 200, text: 'ok' });
+    expect((await newest()).content).toBe('by form');
+  });
+
+  test('made by GitHub is answered 204, told or not', async () => {
+    const made = await hook();
+    const sender = {
+      id: 1,
+      login: 'octo',
+      html_url: 'https://github.com/octo',
+      avatar_url: 'https://github.com/o.png',
+    };
+    const repository = {
+      id: 2,
+      name: 'reef',
+      full_name: 'octo/reef',
+      html_url: 'https://github.com/octo/reef',
+    };
+    const issue = {
+      id: 3,
+      number: 4,
+      title: 'Coral',
+      html_url: 'https://github.com/octo/reef/issues/4',
+      user: sender,
+    };
+    const opened = JSON.stringify({ action: 'opened', sender, repository, issue, installation: { id: 9 } });
+    expect(await send(`${made.path}/github`, opened)).toEqual({ status: 204, text: '' });
+    expect((await newest()).embeds[0].title).toBe('[octo/reef] Issue opened: #4 Coral');
+    const ping = JSON.stringify({ zen: 'Keep it logically awesome.', hook_id: 5, sender, repository });
+    expect((await send(`${made.path}/github`, ping)).status).toBe(204);
+    expect((await newest()).embeds[0].title).toContain('Coral');
+  });
+
+  test('is refused with a wrong token, without content, and in a forum', async () => {
+    const made = await hook();
+    const wrong = `/webhooks/${made.id}/${'x'.repeat(68)}`;
+    expect((await send(`${wrong}/slack`, '{"text":"x"}')).status).toBe(401);
+    expect((await ask('POST', `${wrong}/github`, null, { sender: { login: 'x' } })).body.code).toBe(50027);
+    expect((await ask('POST', `${made.path}/slack`, null, {})).body.code).toBe(50006);
+    channelId = (await ask('POST', `/guilds/${guildId}/channels`, owner, { name: 'posts', type: 15 })).body
+      .id;
+    const posts = await hook();
+    expect((await ask('POST', `${posts.path}/slack`, null, { text: 'x' })).body.code).toBe(220004);
+  });
+
+  test('sent as a form executes a webhook too', async () => {
+    const made = await hook();
+    const form = new URLSearchParams({ content: 'plain fields', username: 'Form' }).toString();
+    expect((await send(made.path, form, 'application/x-www-form-urlencoded')).status).toBe(204);
+    expect(await newest()).toMatchObject({ content: 'plain fields', author: { username: 'Form' } });
+  });
+});
