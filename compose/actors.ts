@@ -11,7 +11,14 @@ import type { OAuth } from '../services/oauth/ports.ts';
 import type { Storage } from '../storage/ports.ts';
 import { type Cluster, standaloneCluster } from './cluster.ts';
 import type { Features, ServiceContext } from './context.ts';
-import { createAccounts, createLobbies, createOAuth, createProvisional, createSocial } from './features.ts';
+import {
+  createAccounts,
+  createCrossposts,
+  createLobbies,
+  createOAuth,
+  createProvisional,
+  createSocial,
+} from './features.ts';
 import type { Foundation } from './foundation.ts';
 import { createOwners } from './owners.ts';
 import { createSessions } from './sessions.ts';
@@ -54,7 +61,7 @@ export function createActors(
   const membership = createMembership(cluster, foundation, () => ({
     ...{ ...owners, ...sessionActors, wheel, clock },
     voiceListener: voiceListener(),
-    lobbies: features.lobbies,
+    ...{ lobbies: features.lobbies, crossposts: features.crossposts },
     onFault: (error) => onFault(error, 'membership'),
   }));
   const owners = createOwners(foundation, {
@@ -100,6 +107,7 @@ export function createActors(
     sessions.close();
     clusterSessions?.close();
     features.lobbies.close();
+    features.crossposts.stop();
     features.provisional.close();
     for (const registry of Object.values(owners.registries)) registry.close();
   };
@@ -112,6 +120,7 @@ const createFeatures = (context: ServiceContext): Features => ({
   provisional: createProvisional(context),
   ...createLobbies(context),
   social: createSocial(context),
+  crossposts: createCrossposts(context),
 });
 
 /** The bound counts tokens of both kinds. */

@@ -12,6 +12,7 @@ import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
 import type { Provisional } from '../services/players/ports.ts';
 import type { Social } from '../services/social/ports.ts';
+import type { Crossposts } from '../services/webhooks/crossposts.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
 import type { createHooks } from '../transports/rest/hooks.ts';
 import type { Cluster } from './cluster.ts';
@@ -27,6 +28,7 @@ export interface Features {
   readonly games: Games;
   readonly matchmaking: Matchmaking;
   readonly social: Social;
+  readonly crossposts: Crossposts;
 }
 
 /**

@@ -337,3 +337,75 @@ describe('a body of another service', () => {
     expect(await newest()).toMatchObject({ content: 'plain fields', author: { username: 'Form' } });
   });
 });
+
+describe('a channel that others follow', () => {
+  const newsIn = async (guild: string, name: string, type: number) =>
+    (await ask('POST', `/guilds/${guild}/channels`, owner, { name, type })).body.id;
+  const listOf = async (id: string) => (await ask('GET', `/channels/${id}/messages`, owner)).body;
+  const until = async (id: string, isSo: (messages: { flags: number }[]) => boolean) => {
+    for (;;) {
+      const messages = await listOf(id);
+      if (isSo(messages)) return messages;
+    }
+  };
+  const follow = (from: string, to: string, by = owner) =>
+    ask('POST', `/channels/${from}/followers`, by, { webhook_channel_id: to });
+
+  test('brings what it publishes, and its changes and end, to each follower once', async () => {
+    const elsewhere = (await ask('POST', '/guilds', owner, { name: 'Elsewhere' })).body.id;
+    const news = await newsIn(guildId, 'news', 5);
+    const [here, there] = [await newsIn(guildId, 'here', 0), await newsIn(elsewhere, 'there', 0)];
+    for (const target of [here, there]) {
+      const made = await follow(news, target);
+      expect(made.body).toMatchObject({ channel_id: news });
+      valid('follow_channel', made);
+      expect((await follow(news, target)).body.webhook_id).toBe(made.body.webhook_id);
+    }
+    const hooks = await ask('GET', `/channels/${there}/webhooks`, owner);
+    expect(hooks.body).toMatchObject([
+      {
+        type: 2,
+        name: 'Harbour #news',
+        source_guild: { id: guildId },
+        source_channel: { id: news, name: 'news' },
+      },
+    ]);
+    expect(hooks.body[0].token).toBeUndefined();
+    valid('list_channel_webhooks', hooks);
+    expect((await listOf(there))[0]).toMatchObject({ type: 12, content: 'Harbour #news' });
+
+    const said = await ask('POST', `/channels/${news}/messages`, owner, { content: '@everyone first' });
+    const at = `/channels/${news}/messages/${said.body.id}`;
+    expect((await ask('POST', `${at}/crosspost`, owner)).body.flags).toBe(1);
+    for (const target of [here, there]) {
+      const [copy] = await until(target, (messages) => messages.length === 2);
+      expect(copy).toMatchObject({
+        content: '@everyone first',
+        flags: 2,
+        mention_everyone: false,
+        author: { username: 'Harbour #news', bot: true },
+        message_reference: { channel_id: news, message_id: said.body.id, guild_id: guildId },
+      });
+    }
+    expect((await ask('POST', `${at}/crosspost`, owner)).body.code).toBe(40033);
+
+    await ask('PATCH', at, owner, { content: 'second' });
+    await until(there, (messages) => JSON.stringify(messages).includes('second'));
+    await ask('DELETE', at, owner);
+    const [ended] = await until(there, (messages) => messages[0]?.flags === 10);
+    expect(ended).toMatchObject({ content: '[Original Message Deleted]' });
+    expect(await listOf(there)).toHaveLength(2);
+  });
+
+  test('must be an announcement channel, and its follower one where the caller manages webhooks', async () => {
+    const news = await newsIn(guildId, 'news', 5);
+    expect((await follow(channelId, news)).body.code).toBe(50024);
+    expect((await follow(news, '123')).body.code).toBe(10003);
+    const elsewhere = (await ask('POST', '/guilds', stranger, { name: 'Away' })).body.id;
+    const [theirs] = (await ask('GET', `/guilds/${elsewhere}/channels`, stranger)).body.filter(
+      ({ type }: { type: number }) => type === 0,
+    );
+    expect((await follow(news, theirs.id)).body.code).toBe(50001);
+    expect((await follow(news, theirs.id, stranger)).body.code).toBe(50001);
+  });
+});
