@@ -193,11 +193,16 @@ function write(
 const isPublished = (message: StoredMessage | null | undefined): boolean =>
   ((message?.flags ?? 0) & MessageFlags.Crossposted) !== 0;
 
+/** Facts that a follower may have to hear of; a new message is none of them. */
+const concernsFollowers = ({ type }: GuildFact): boolean =>
+  type === 'messageUpdated' || type === 'messageDeleted' || type === 'messagesBulkDeleted';
+
 /**
  * Queues what followers must hear of: a message that these facts publish, or the change or end of one that was published.
  * Other facts are returned unchanged.
  */
 export function withCrossposts(guild: Guild, facts: readonly GuildFact[], env: Env): readonly GuildFact[] {
+  if (!facts.some(concernsFollowers)) return facts;
   const queued: GuildFact[] = [];
   const queue = (channelId: ChannelId, messageId: MessageId, creates: boolean) =>
     queued.push({ type: 'crosspostQueued', id: env.nextId(), channelId, messageId, creates });

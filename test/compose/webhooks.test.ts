@@ -118,6 +118,10 @@ describe('a webhook', () => {
     expect((await ask('GET', made.path, null)).body.code).toBe(10015);
     const other = await hook();
     expect((await ask('DELETE', `/webhooks/${other.id}`, owner)).status).toBe(204);
+    const changes = await ask('GET', `/guilds/${guildId}/audit-logs?action_type=51`, owner);
+    expect(changes.body.webhooks.some(({ id }: { id: string }) => id === made.id)).toBe(false);
+    const created = await ask('GET', `/guilds/${guildId}/audit-logs?action_type=50`, owner);
+    valid('list_guild_audit_log_entries', created);
     const log = await ask('GET', `/guilds/${guildId}/audit-logs?action_type=52`, owner);
     expect(log.body.audit_log_entries[1]).toMatchObject({ target_id: made.id, user_id: null });
     expect(JSON.stringify(log.body)).not.toContain(made.token);
