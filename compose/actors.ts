@@ -13,6 +13,7 @@ import { type Cluster, standaloneCluster } from './cluster.ts';
 import type { Features, ServiceContext } from './context.ts';
 import {
   createAccounts,
+  createCrossposts,
   createEndpoints,
   createLobbies,
   createOAuth,
@@ -61,7 +62,7 @@ export function createActors(
   const membership = createMembership(cluster, foundation, () => ({
     ...{ ...owners, ...sessionActors, wheel, clock },
     voiceListener: voiceListener(),
-    lobbies: features.lobbies,
+    ...{ lobbies: features.lobbies, crossposts: features.crossposts },
     onFault: (error) => onFault(error, 'membership'),
   }));
   const owners = createOwners(foundation, {
@@ -107,6 +108,7 @@ export function createActors(
     sessions.close();
     clusterSessions?.close();
     features.lobbies.close();
+    features.crossposts.stop();
     features.provisional.close();
     features.endpoints.close();
     for (const registry of Object.values(owners.registries)) registry.close();
@@ -121,6 +123,7 @@ const createFeatures = (context: ServiceContext): Features => ({
   ...createLobbies(context),
   social: createSocial(context),
   endpoints: createEndpoints(context),
+  crossposts: createCrossposts(context),
 });
 
 /** The bound counts tokens of both kinds. */

@@ -13,6 +13,7 @@ import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
 import type { Provisional } from '../services/players/ports.ts';
 import type { Social } from '../services/social/ports.ts';
+import type { Crossposts } from '../services/webhooks/crossposts.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
 import type { createHooks } from '../transports/rest/hooks.ts';
 import type { Cluster } from './cluster.ts';
@@ -29,6 +30,7 @@ export interface Features {
   readonly matchmaking: Matchmaking;
   readonly social: Social;
   readonly endpoints: Endpoints;
+  readonly crossposts: Crossposts;
 }
 
 /**

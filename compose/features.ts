@@ -47,6 +47,7 @@ import type { Social } from '../services/social/ports.ts';
 import { createRelationships } from '../services/social/relationships.ts';
 import { createRoleConnections } from '../services/social/roleconnections.ts';
 import { createUserSettings } from '../services/social/settings.ts';
+import { Crossposts } from '../services/webhooks/crossposts.ts';
 import { residentMetrics } from '../transports/admin/residentmetrics.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
@@ -300,6 +301,24 @@ export function createSocial(context: ServiceContext): Social {
     },
   };
   return routed(social, SOCIAL_ROUTES, context.cluster);
+}
+
+/** Published messages on their way to followers. */
+export function createCrossposts({
+  storage,
+  guilds,
+  routing,
+  wheel,
+  clock,
+  onFault,
+}: ServiceContext): Crossposts {
+  const crossposts = new Crossposts({
+    ...{ store: storage.webhooks, messages: storage.messages, guilds, routing, wheel },
+    nowMs: () => clock.now(),
+    onFault: (error) => onFault(error, 'crossposts'),
+  });
+  crossposts.start();
+  return crossposts;
 }
 
 /** Sends the presence of a user without a session to guilds and friends. */

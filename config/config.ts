@@ -93,7 +93,7 @@ const IDENTITY = {
   token_secret: optional(
     'a secret of at least 32 characters',
     '^[\\x21-\\x7e]{32,}$',
-    'Key of signed links. When null one is generated at the first start and stored in the database, which `guildhall start` accepts only while the server is not public.',
+    'Key of signed links and of the tokens of webhooks: another one ends both. When null one is generated at the first start and stored in the database, which `guildhall start` accepts only while the server is not public.',
     true,
   ),
   permission_split_date: optional(

@@ -1,3 +1,4 @@
+import { copyKey } from '../../engine/guild/crossposts.ts';
 import type { Guild, Member } from '../../engine/guild/guild.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { ChannelId, MessageId, RoleId } from '../../protocol/ids.ts';
@@ -12,7 +13,7 @@ export interface GuildReads {
   readonly guilds: Pick<GuildStore, 'members' | 'membersAfter' | 'bansOf' | 'invitesByCode'>;
   readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf'>;
   readonly users: Pick<UserStore, 'get'>;
-  readonly webhooks: Pick<WebhookStore, 'ofGuild'>;
+  readonly webhooks: Pick<WebhookStore, 'ofGuild' | 'copies'>;
 }
 
 /** The reads that bring what a command needs into the guild's windows; none for what is there. */
@@ -47,6 +48,20 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
     yield read('invite', wanted.invites, async (keys) =>
       keep(invites, keys, await stores.guilds.invitesByCode(id, keys), ({ code }) => code),
     );
+  const copies = needs.copies?.filter(
+    ({ sourceId, webhookId }) => !guild.copies.has(copyKey(sourceId, webhookId)),
+  );
+  if (copies?.length) {
+    const keys = copies.map(({ sourceId, webhookId }) => copyKey(sourceId, webhookId));
+    yield read('copy', keys, async () => {
+      const found = await stores.webhooks.copies(id, copies);
+      for (const { sourceId, webhookId, channelId, messageId } of found) {
+        const key = copyKey(sourceId, webhookId);
+        if (!guild.copies.has(key)) guild.copies.set(key, { channelId, messageId });
+      }
+      for (const key of keys) if (!guild.copies.has(key)) guild.copies.set(key, null);
+    });
+  }
   if (needs.webhooks && guild.webhooks === null)
     yield read('webhooks', [id], async () => {
       const found = await stores.webhooks.ofGuild(id);

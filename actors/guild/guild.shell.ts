@@ -59,6 +59,8 @@ export interface GuildListener extends GuildVoiceListener {
   subscriberReplaced?(guildId: GuildId, session: Recipient, n: number): void;
   /** The presences of these users must be sent again: none of their sessions is subscribed to the guild. */
   republishPresences?(guildId: GuildId, userIds: readonly UserId[]): void;
+  /** Followers of a channel must hear of a message. */
+  crossposted?(): void;
   /** A change that the lobby of a linked channel must receive. */
   linked(news: LinkUpdate): void;
 }
@@ -298,8 +300,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected number(guild: Guild, commit: number): void {
-    const { members, messages, bans, invites, users } = guild;
-    for (const window of [members, messages, bans, invites, users])
+    const { members, messages, bans, invites, copies, users } = guild;
+    for (const window of [members, messages, bans, invites, copies, users])
       if (window instanceof Window) window.nextCommit = commit;
     numberMessageWindows(guild, commit);
   }
@@ -308,7 +310,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     const { members: membersMax, messages: messagesMax } = this.#ports.windows;
     const { settled } = this.commits;
     const { sessionCounts, voiceStates } = guild;
-    const { members, messages, bans, invites, users } = guild;
+    const { members, messages, bans, invites, copies, users } = guild;
     // A member in voice has a session here, except between the end of the session and leaving voice.
     if (members instanceof Window)
       members.trim(
@@ -318,7 +320,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
         (key) => sessionCounts.has(key) || voiceStates.has(key),
       );
     if (messages instanceof Window) messages.trim(messagesMax, settled, 0, () => false);
-    for (const window of [bans, invites, users])
+    for (const window of [bans, invites, copies, users])
       if (window instanceof Window) window.trim(membersMax, settled, 0, () => false);
     trimMessageWindows(guild, settled);
   }
@@ -332,7 +334,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       else if (fact.type === 'memberRemoved') {
         this.#leaving?.delete(fact);
         listener.memberLeft(id, fact.user.id);
-      } else if (fact.type === 'guildDeleted') this.#guildDeleted(fact.memberIds);
+      } else if (fact.type === 'crosspostQueued') listener.crossposted?.();
+      else if (fact.type === 'guildDeleted') this.#guildDeleted(fact.memberIds);
     }
   }
 
@@ -396,6 +399,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     bans: new Window(),
     invites: new Window(),
     webhooks: null,
+    copies: new Window(),
     users: new Window(),
     presences: new Map(),
     presenceNumbers: new Map(),

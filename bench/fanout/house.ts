@@ -88,6 +88,7 @@ export function buildGuild(): Guild {
     bans: new Map(),
     invites: new Map(),
     webhooks: null,
+    copies: new Map(),
     users: new Map(),
     presences: new Map(),
     presenceNumbers: new Map(),

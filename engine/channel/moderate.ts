@@ -112,7 +112,7 @@ function newestBut(scope: Scope, messageId: MessageId): number | null {
   return newestMs;
 }
 
-/** Publishes a message of an announcement channel. Channels cannot be followed yet, so only the flag is set. */
+/** Publishes a message of an announcement channel; its followers hear of it afterwards. */
 export function crosspostMessage(
   scope: Scope,
   channelType: ChannelType,

@@ -68,6 +68,23 @@ export type WebhookFacts = {
   webhookDeleted: { readonly webhookId: WebhookId; readonly channelId: ChannelId };
 };
 
+export type CrosspostFacts = {
+  /** The guild's followers must hear of a message: it was published (`creates`), changed or deleted. */
+  crosspostQueued: {
+    readonly id: string;
+    readonly channelId: ChannelId;
+    readonly messageId: MessageId;
+    readonly creates: boolean;
+  };
+  /** A channel of this guild, which follows another, has a copy of a published message. */
+  crosspostCopied: {
+    readonly sourceId: MessageId;
+    readonly webhookId: WebhookId;
+    readonly channelId: ChannelId;
+    readonly messageId: MessageId;
+  };
+};
+
 /** The owner of these facts is a guild, or a private channel for direct messages. */
 export type MessageFacts = {
   messageCreated: {
@@ -158,6 +175,7 @@ export type GuildFacts = InfoFacts &
   BanFacts &
   InviteFacts &
   WebhookFacts &
+  CrosspostFacts &
   MessageFacts &
   ReactionFacts &
   AuditFacts &

@@ -38,6 +38,8 @@ export interface Guild {
   readonly invites: Map<string, Invite | null>;
   /** All webhooks of the guild, once a command has needed them; null before. At most `webhooks_per_guild_max`. */
   webhooks: Map<WebhookId, Webhook> | null;
+  /** Window on copies of messages that channels here follow, by `copyKey`. `null`: known not to exist. */
+  readonly copies: Map<string, { readonly channelId: ChannelId; readonly messageId: MessageId } | null>;
   /** Window on users who are not members (mentioned, banned, invited). `null`: known not to exist. */
   readonly users: Map<UserId, APIUser | null>;
   /** Presences of the guild's online users; an offline user has none. */

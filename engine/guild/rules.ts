@@ -6,6 +6,7 @@ import { audit } from './audit.ts';
 import { forbidden } from './authorize.ts';
 import { bans } from './bans.ts';
 import { channels } from './channels.ts';
+import { crossposts, withCrossposts } from './crossposts.ts';
 import { ephemeral } from './ephemeral.ts';
 import { info } from './info.ts';
 import { installs } from './installs.ts';
@@ -28,7 +29,8 @@ export const guildRules = aggregate<GuildShape>()({
   needs: withCaller,
   authorize: (guild, { authority }, env) =>
     guild.gone ? refusal('UNKNOWN_GUILD') : forbidden(guild, authority, env),
-  complete: (guild, facts, _authority, { nowMs }) => withVoiceConsequences(guild, facts, nowMs),
+  complete: (guild, facts, _authority, env) =>
+    withCrossposts(guild, withVoiceConsequences(guild, facts, env.nowMs), env),
   topics: [
     info,
     channels,
@@ -38,6 +40,7 @@ export const guildRules = aggregate<GuildShape>()({
     installs,
     invites,
     webhooks,
+    crossposts,
     messages,
     lobbyLinks,
     reactions,

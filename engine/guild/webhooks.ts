@@ -130,7 +130,7 @@ function managed<Value>(
 }
 
 /** Why a channel cannot hold one more webhook; null when it can. */
-function fullRefusal(guild: Guild, channelId: ChannelId): Refusal | null {
+export function fullRefusal(guild: Guild, channelId: ChannelId): Refusal | null {
   const there = known(guild).filter(({ channel_id: id }) => id === channelId).length;
   return there >= LIMITS.webhooks_per_channel_max ? refusal('MAXIMUM_WEBHOOKS') : null;
 }
@@ -205,7 +205,7 @@ function moveRefusal(
  *
  * @source https://docs.discord.com/developers/resources/audit-log#audit-log-entry-object-audit-log-events; 50 to 52
  */
-function noted(
+export function noted(
   actionType: (typeof AUDIT)['WEBHOOK_CREATE' | 'WEBHOOK_UPDATE' | 'WEBHOOK_DELETE'],
   before: Webhook | null,
   after: Webhook | null,

@@ -1,4 +1,4 @@
-import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, MessageId, UserId, WebhookId } from '../../protocol/ids.ts';
 
 /** Rows that a command needs in the windows of the state before it is decided. The shell reads absent rows. */
 export interface Needs {
@@ -17,6 +17,8 @@ export interface Needs {
   readonly bans?: readonly UserId[];
   readonly users?: readonly UserId[];
   readonly invites?: readonly string[];
+  /** Copies that followers in the guild have of published messages. */
+  readonly copies?: readonly { readonly sourceId: MessageId; readonly webhookId: WebhookId }[];
   /** All webhooks of the guild. */
   readonly webhooks?: true;
 }

@@ -3,6 +3,9 @@ import type { EditInput, MessageDraft, Written } from '../../engine/channel/draf
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { GithubBody } from '../../engine/webhook/github.ts';
+import type { Report } from '../../engine/webhook/report.ts';
+import type { SlackBody } from '../../engine/webhook/slack.ts';
 import type { Webhook } from '../../engine/webhook/webhook.ts';
 import type { ChannelId, GuildId, MessageId, WebhookId } from '../../protocol/ids.ts';
 
@@ -65,6 +68,10 @@ export interface Webhooks {
   remove(id: WebhookId, authority: Authority | null): Promise<Reply<null>>;
   /** The webhook that a token opens. @returns 10015 for an unknown id, 50027 for a wrong token. */
   authenticate(id: WebhookId, token: string): Promise<Reply<Webhook>>;
+  /** The message of a Slack-compatible body. */
+  slack(body: SlackBody): Report;
+  /** The message of a GitHub webhook's body; null for an event that is not told. */
+  github(body: GithubBody): Report | null;
   /** The token of an incoming webhook: a secret, for those who may use it. */
   tokenOf(id: WebhookId): string;
 }

@@ -1,6 +1,8 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
+import { githubReport } from '../../engine/webhook/github.ts';
+import { slackReport } from '../../engine/webhook/slack.ts';
 import { WEBHOOK } from '../../engine/webhook/webhook.ts';
 import type { GuildId, WebhookId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
@@ -45,6 +47,8 @@ export function createWebhooks({ store, guilds, tokens }: WebhookPorts): Webhook
       const opens = webhook.type === WEBHOOK.INCOMING && tokens.matches(id, token);
       return opens ? { ok: true, value: webhook } : { ok: false, refusal: refusal('INVALID_WEBHOOK_TOKEN') };
     },
+    slack: slackReport,
+    github: githubReport,
     tokenOf: tokens.of,
   };
 }

@@ -19,7 +19,8 @@ WITH r AS (SELECT guild_id, id FROM ${rows({ guild_id: 'bigint', id: 'bigint' })
   c AS (DELETE FROM invites t USING r WHERE t.guild_id = r.guild_id AND t.channel_id = r.id RETURNING t.code),
   d AS (DELETE FROM invite_directory t USING c WHERE t.code = c.code),
   e AS (DELETE FROM webhooks t USING r WHERE t.guild_id = r.guild_id AND t.channel_id = r.id RETURNING t.id),
-  f AS (DELETE FROM webhook_directory t USING e WHERE t.id = e.id)
+  f AS (DELETE FROM webhook_directory t USING e WHERE t.id = e.id),
+  g AS (DELETE FROM crosspost_copies t USING r WHERE t.guild_id = r.guild_id AND t.channel_id = r.id)
 DELETE FROM channels t USING r WHERE t.guild_id = r.guild_id AND t.id = r.id`;
 
 /** Channel types with messages. */

@@ -28,7 +28,9 @@ WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   j AS (DELETE FROM audit_log t USING r WHERE t.guild_id = r.id),
   k AS (DELETE FROM stage_instances t USING r WHERE t.guild_id = r.id),
   l AS (DELETE FROM webhook_directory d USING webhooks w, r WHERE w.guild_id = r.id AND d.id = w.id),
-  m AS (DELETE FROM webhooks t USING r WHERE t.guild_id = r.id)
+  m AS (DELETE FROM webhooks t USING r WHERE t.guild_id = r.id),
+  n AS (DELETE FROM crossposts t USING r WHERE t.guild_id = r.id),
+  o AS (DELETE FROM crosspost_copies t USING r WHERE t.guild_id = r.id)
 DELETE FROM guilds t USING r WHERE t.id = r.id`;
 
 export const infoStatements: StatementTable<InfoFacts> = {

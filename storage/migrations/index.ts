@@ -17,6 +17,7 @@ import { usernames } from './0015_usernames.ts';
 import { nameEverybody, usernameKeysAgain } from './0016_usernamekeys.ts';
 import { appCommands } from './0017_appcommands.ts';
 import { webhooks } from './0019_webhooks.ts';
+import { crossposts } from './0021_crossposts.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -47,4 +48,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 16, name: 'username keys', sql: usernameKeysAgain, after: nameEverybody },
   { version: 17, name: 'application commands', sql: appCommands },
   { version: 19, name: 'webhooks', sql: webhooks },
+  { version: 21, name: 'crossposts', sql: crossposts },
 ];

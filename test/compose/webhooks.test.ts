@@ -118,6 +118,10 @@ describe('a webhook', () => {
     expect((await ask('GET', made.path, null)).body.code).toBe(10015);
     const other = await hook();
     expect((await ask('DELETE', `/webhooks/${other.id}`, owner)).status).toBe(204);
+    const changes = await ask('GET', `/guilds/${guildId}/audit-logs?action_type=51`, owner);
+    expect(changes.body.webhooks.some(({ id }: { id: string }) => id === made.id)).toBe(false);
+    const created = await ask('GET', `/guilds/${guildId}/audit-logs?action_type=50`, owner);
+    valid('list_guild_audit_log_entries', created);
     const log = await ask('GET', `/guilds/${guildId}/audit-logs?action_type=52`, owner);
     expect(log.body.audit_log_entries[1]).toMatchObject({ target_id: made.id, user_id: null });
     expect(JSON.stringify(log.body)).not.toContain(made.token);
@@ -261,5 +265,151 @@ describe('a message of a webhook', () => {
       .id;
     const made = await hook();
     expect((await ask('POST', made.path, null, { content: 'x' })).body.code).toBe(220001);
+  });
+});
+
+describe('a body of another service', () => {
+  const send = async (path: string, body: string, type = 'application/json') => {
+    const response = await fetch(`${api}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': type },
+      body,
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  const newest = async () => (await ask('GET', `/channels/${channelId}/messages?limit=1`, owner)).body[0];
+
+  test('made for Slack is answered with ok, as JSON and as a form', async () => {
+    const made = await hook();
+    const body = JSON.stringify({ text: '<https://example.com|news>', username: 'desk' });
+    expect(await send(`${made.path}/slack`, body)).toEqual({ status: 200, text: 'ok' });
+    expect(await newest()).toMatchObject({
+      content: '[news](https://example.com)',
+      author: { username: 'desk' },
+    });
+    const form = new URLSearchParams({ payload: JSON.stringify({ text: 'by form' }) }).toString();
+    const sent = await send(`${made.path}/slack`, form, 'application/x-www-form-urlencoded');
+    expect(sent).toEqual({ status: 200, text: 'ok' });
+    expect((await newest()).content).toBe('by form');
+  });
+
+  test('made by GitHub is answered 204, told or not', async () => {
+    const made = await hook();
+    const sender = {
+      id: 1,
+      login: 'octo',
+      html_url: 'https://github.com/octo',
+      avatar_url: 'https://github.com/o.png',
+    };
+    const repository = {
+      id: 2,
+      name: 'reef',
+      full_name: 'octo/reef',
+      html_url: 'https://github.com/octo/reef',
+    };
+    const issue = {
+      id: 3,
+      number: 4,
+      title: 'Coral',
+      html_url: 'https://github.com/octo/reef/issues/4',
+      user: sender,
+    };
+    const opened = JSON.stringify({ action: 'opened', sender, repository, issue, installation: { id: 9 } });
+    expect(await send(`${made.path}/github`, opened)).toEqual({ status: 204, text: '' });
+    expect((await newest()).embeds[0].title).toBe('[octo/reef] Issue opened: #4 Coral');
+    const ping = JSON.stringify({ zen: 'Keep it logically awesome.', hook_id: 5, sender, repository });
+    expect((await send(`${made.path}/github`, ping)).status).toBe(204);
+    expect((await newest()).embeds[0].title).toContain('Coral');
+  });
+
+  test('is refused with a wrong token, without content, and in a forum', async () => {
+    const made = await hook();
+    const wrong = `/webhooks/${made.id}/${'x'.repeat(68)}`;
+    expect((await send(`${wrong}/slack`, '{"text":"x"}')).status).toBe(401);
+    expect((await ask('POST', `${wrong}/github`, null, { sender: { login: 'x' } })).body.code).toBe(50027);
+    expect((await ask('POST', `${made.path}/slack`, null, {})).body.code).toBe(50006);
+    channelId = (await ask('POST', `/guilds/${guildId}/channels`, owner, { name: 'posts', type: 15 })).body
+      .id;
+    const posts = await hook();
+    expect((await ask('POST', `${posts.path}/slack`, null, { text: 'x' })).body.code).toBe(220004);
+  });
+
+  test('sent as a form executes a webhook too', async () => {
+    const made = await hook();
+    const form = new URLSearchParams({ content: 'plain fields', username: 'Form' }).toString();
+    expect((await send(made.path, form, 'application/x-www-form-urlencoded')).status).toBe(204);
+    expect(await newest()).toMatchObject({ content: 'plain fields', author: { username: 'Form' } });
+  });
+});
+
+describe('a channel that others follow', () => {
+  const newsIn = async (guild: string, name: string, type: number) =>
+    (await ask('POST', `/guilds/${guild}/channels`, owner, { name, type })).body.id;
+  const listOf = async (id: string) => (await ask('GET', `/channels/${id}/messages`, owner)).body;
+  const until = async (id: string, isSo: (messages: { flags: number }[]) => boolean) => {
+    for (;;) {
+      const messages = await listOf(id);
+      if (isSo(messages)) return messages;
+    }
+  };
+  const follow = (from: string, to: string, by = owner) =>
+    ask('POST', `/channels/${from}/followers`, by, { webhook_channel_id: to });
+
+  test('brings what it publishes, and its changes and end, to each follower once', async () => {
+    const elsewhere = (await ask('POST', '/guilds', owner, { name: 'Elsewhere' })).body.id;
+    const news = await newsIn(guildId, 'news', 5);
+    const [here, there] = [await newsIn(guildId, 'here', 0), await newsIn(elsewhere, 'there', 0)];
+    for (const target of [here, there]) {
+      const made = await follow(news, target);
+      expect(made.body).toMatchObject({ channel_id: news });
+      valid('follow_channel', made);
+      expect((await follow(news, target)).body.webhook_id).toBe(made.body.webhook_id);
+    }
+    const hooks = await ask('GET', `/channels/${there}/webhooks`, owner);
+    expect(hooks.body).toMatchObject([
+      {
+        type: 2,
+        name: 'Harbour #news',
+        source_guild: { id: guildId },
+        source_channel: { id: news, name: 'news' },
+      },
+    ]);
+    expect(hooks.body[0].token).toBeUndefined();
+    valid('list_channel_webhooks', hooks);
+    expect((await listOf(there))[0]).toMatchObject({ type: 12, content: 'Harbour #news' });
+
+    const said = await ask('POST', `/channels/${news}/messages`, owner, { content: '@everyone first' });
+    const at = `/channels/${news}/messages/${said.body.id}`;
+    expect((await ask('POST', `${at}/crosspost`, owner)).body.flags).toBe(1);
+    for (const target of [here, there]) {
+      const [copy] = await until(target, (messages) => messages.length === 2);
+      expect(copy).toMatchObject({
+        content: '@everyone first',
+        flags: 2,
+        mention_everyone: false,
+        author: { username: 'Harbour #news', bot: true },
+        message_reference: { channel_id: news, message_id: said.body.id, guild_id: guildId },
+      });
+    }
+    expect((await ask('POST', `${at}/crosspost`, owner)).body.code).toBe(40033);
+
+    await ask('PATCH', at, owner, { content: 'second' });
+    await until(there, (messages) => JSON.stringify(messages).includes('second'));
+    await ask('DELETE', at, owner);
+    const [ended] = await until(there, (messages) => messages[0]?.flags === 10);
+    expect(ended).toMatchObject({ content: '[Original Message Deleted]' });
+    expect(await listOf(there)).toHaveLength(2);
+  });
+
+  test('must be an announcement channel, and its follower one where the caller manages webhooks', async () => {
+    const news = await newsIn(guildId, 'news', 5);
+    expect((await follow(channelId, news)).body.code).toBe(50024);
+    expect((await follow(news, '123')).body.code).toBe(10003);
+    const elsewhere = (await ask('POST', '/guilds', stranger, { name: 'Away' })).body.id;
+    const [theirs] = (await ask('GET', `/guilds/${elsewhere}/channels`, stranger)).body.filter(
+      ({ type }: { type: number }) => type === 0,
+    );
+    expect((await follow(news, theirs.id)).body.code).toBe(50001);
+    expect((await follow(news, theirs.id, stranger)).body.code).toBe(50001);
   });
 });

@@ -204,7 +204,14 @@ function emptyGuild(id: string): Guild {
   return {
     ...{ id: id as Guild['id'], info: { id } as Guild['info'], memberCount: 0 },
     ...{ roles: new Map(), channels: new Map(), members: new Map(), messages: new Map() },
-    ...{ bans: new Map(), invites: new Map(), webhooks: null, users: new Map(), presences: new Map() },
+    ...{
+      bans: new Map(),
+      invites: new Map(),
+      webhooks: null,
+      copies: new Map(),
+      users: new Map(),
+      presences: new Map(),
+    },
     ...{ voiceStates: new Map(), liveVoice: new Map(), stageInstances: new Map(), subscribers: new Map() },
     ...{
       sessionCounts: new Map(),

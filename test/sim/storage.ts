@@ -275,7 +275,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
     }),
     webhookEvents: storeOf<Storage['webhookEvents']>(line, 'webhookEvents', { count: () => 0 }),
     appCommands: storeOf<Storage['appCommands']>(line, 'appCommands', {}),
-    webhooks: storeOf<Storage['webhooks']>(line, 'webhooks', { ofGuild: never }),
+    webhooks: storeOf<Storage['webhooks']>(line, 'webhooks', { ofGuild: never, crossposts: never }),
     directory: storeOf<Storage['directory']>(line, 'directory', {
       channelOwner: (id) => {
         const guildId = database.channelGuilds.get(id);

@@ -22,6 +22,8 @@ const OWNER: Record<string, string> = {
   invite_directory: 'code',
   webhooks: 'guild_id',
   webhook_directory: 'id',
+  crossposts: 'guild_id',
+  crosspost_copies: 'guild_id',
   messages: 'owner_id',
   reactions: 'owner_id',
   reaction_counts: 'owner_id',

@@ -70,6 +70,7 @@ export function buildGuild(parts: {
     bans: new Map(),
     invites: new Map(),
     webhooks: new Map(),
+    copies: new Map(),
     users: new Map(),
     presences: new Map(),
     presenceNumbers: new Map(),

@@ -201,7 +201,7 @@ class Owner {
         get: async (ids: readonly UserId[]) =>
           ids.map((userId) => ({ id: userId, username: userId }) as never),
       },
-      webhooks: { ofGuild: async () => [] },
+      webhooks: { ofGuild: async () => [], copies: async () => [] },
       windows: { members: 100, messages: 100 },
       wheel,
       listener,

@@ -222,8 +222,8 @@ function reasonOf({ headers }: Exchange): string | null {
   }
 }
 
-type Content =
-  | { readonly ok: true; readonly body: unknown; readonly files: readonly Upload[] }
+type Content<Body = unknown> =
+  | { readonly ok: true; readonly body: Body; readonly files: readonly Upload[] }
   | { readonly ok: false; readonly refusal: Refusal };
 
 const NO_CONTENT: Content = { ok: true, body: undefined, files: [] };
@@ -239,6 +239,7 @@ async function readContent(
   // Ignore a body that the operation does not take: some clients send `{}` with every DELETE.
   if (!operation?.body && !operation?.multipart) return unread(await body.consume(() => {}));
   if (operation.oauth2 && kind === FORM) return readFormBody(body);
+  if (operation.form && kind === FORM) return readJsonForm(body);
   if (kind === 'application/json' && !operation.oauth2) return readJsonBody(body);
   if (operation.multipart && kind === 'multipart/form-data') {
     const contentType = exchange.headers.get('content-type') ?? '';
@@ -263,11 +264,21 @@ async function readJsonBody(body: BodyStream): Promise<Content> {
 }
 
 /** Reads a form body. A repeated field becomes a list, which no form schema accepts. @source RFC 6749, section 3.2 */
-async function readFormBody(body: BodyStream): Promise<Content> {
+async function readFormBody(body: BodyStream): Promise<Content<ReturnType<typeof readQuery>>> {
   const whole = await readWhole(body);
   if (!whole.ok) return whole;
   const text = Buffer.from(whole.bytes ?? []).toString('utf8');
   return { ok: true, body: readQuery(text), files: [] };
+}
+
+/** Reads a form body whose fields are those of the JSON body, or whose `payload_json` or `payload` is that body. */
+async function readJsonForm(body: BodyStream): Promise<Content> {
+  const form = await readFormBody(body);
+  if (!form.ok) return form;
+  const { payload_json: sent, payload = sent } = form.body;
+  if (typeof payload !== 'string') return form;
+  const read = readJson(Buffer.from(payload));
+  return read.ok ? { ok: true, body: read.value, files: [] } : read;
 }
 
 type Whole =
@@ -296,13 +307,13 @@ function refusalOf(end: Exclude<BodyEnd, 'complete'>): Refusal {
   return REQUEST_TIMEOUT;
 }
 
-function wrongType({ multipart, oauth2 }: AnyOperation): Refusal {
-  const types = oauth2
-    ? `'${FORM}'`
-    : multipart
-      ? "'application/json', 'multipart/form-data'"
-      : "'application/json'";
-  const message = `Expected "Content-Type" header to be one of {${types}}.`;
+function wrongType({ multipart, oauth2, form }: AnyOperation): Refusal {
+  const types = [
+    ...(oauth2 ? [] : ['application/json']),
+    ...(multipart ? ['multipart/form-data'] : []),
+    ...(oauth2 || form ? [FORM] : []),
+  ];
+  const message = `Expected "Content-Type" header to be one of {${types.map((type) => `'${type}'`).join(', ')}}.`;
   return { ...invalidForm({ _errors: [{ code: 'CONTENT_TYPE_INVALID', message }] }), status: 415 };
 }
 

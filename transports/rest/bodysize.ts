@@ -14,6 +14,8 @@ export const BODY_BYTES = {
   texts: 256 * KIB,
   /** A message or lobby whose texts have the maximum length and are written in escapes (`\ud83d\ude00`). */
   message: 512 * KIB,
+  /** A report of another service, most of which is dropped. */
+  report: 1024 * KIB,
   /** Texts in all locales. */
   translations: 1024 * KIB,
   /** One image of the maximum size in base64, with the other fields. */

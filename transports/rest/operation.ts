@@ -113,6 +113,10 @@ export interface Operation<
    * @source RFC 6749, sections 2.3.1, 4 and 5
    */
   readonly oauth2?: true;
+  /** Accepts application/x-www-form-urlencoded: fields, or `payload_json` or `payload` with the JSON of the body. */
+  readonly form?: true;
+  /** The answer is a text, sent as text/plain. */
+  readonly text?: true;
   /** Status of a successful call; 204 has no body. */
   readonly status: 200 | 201 | 202 | 204;
   handle(

@@ -256,8 +256,11 @@ function answerOf(
 ): Result {
   if (!answer.ok) return refusedBy(operation, answer.refusal, headers);
   const status = answer.status ?? operation.status;
-  return { status, headers, body: status === 204 ? undefined : answer.body };
+  const typed = operation.text ? { ...headers, 'Content-Type': PLAIN_TEXT } : headers;
+  return { status, headers: typed, body: status === 204 ? undefined : answer.body };
 }
+
+const PLAIN_TEXT = 'text/plain; charset=utf-8';
 
 /** @source RFC 6749, section 5.1 */
 const UNCACHED = { 'Cache-Control': 'no-store', Pragma: 'no-cache' };

@@ -23,6 +23,7 @@ import type { MessageStore } from '../../storage/message/port.ts';
 import type { DirectoryStore } from '../../storage/ports.ts';
 import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
+import type { WebhookStore } from '../../storage/webhook/port.ts';
 
 type Input<K extends keyof GuildCommands> = GuildCommands[K]['input'];
 type Value<K extends keyof GuildCommands> = GuildCommands[K]['value'];
@@ -101,6 +102,7 @@ export interface Services {
     readonly appCommands: AppCommandStore;
     readonly privateChannels: PrivateChannelStore;
     readonly directory: DirectoryStore;
+    readonly webhooks: Pick<WebhookStore, 'ofGuild'>;
   };
   readonly blobs: Blobs;
   /** The owner of a token, a bot or a user; null for an unknown token. */

@@ -28,6 +28,7 @@ export interface MembershipPorts {
     channelNews(news: Parameters<GuildListener['linked']>[0]): void;
     userChanged(user: Parameters<UserListener['userChanged']>[0]): void;
   };
+  readonly crossposts: { wake(): void };
   readonly wheel: TimerWheel;
   readonly clock: Clock;
   readonly publishPresence: Presences['publish'];
@@ -143,6 +144,7 @@ export function createMembership(cluster: Placement, timing: Timing, ports: Port
     voiceLeft: (guildId, userId) => ports().voiceListener.voiceLeft(guildId, userId),
     callEnded: (_guildId, channelId, moved) =>
       ports().voiceListener.ended(channelId, moved ? 'guild' : undefined),
+    crossposted: () => ports().crossposts.wake(),
     linked: (news) => ports().lobbies.channelNews(news),
 
     userChanged(user, guildIds) {

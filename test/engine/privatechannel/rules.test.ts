@@ -161,3 +161,39 @@ describe('private channels', () => {
     expect(run('deleteMessage', { channelId: ID, messageId: '1' as MessageId }).code).toBe(10008);
   });
 });
+
+describe('a message that neither of the two writes', () => {
+  const WRITER = '100000000000000099';
+  const from = {
+    fields: { author: user(WRITER, true), webhook_id: '7', application_id: '7' },
+    components: 'any',
+  } as const;
+  const bySystem = <K extends 'createMessage' | 'updateMessage' | 'deleteMessage'>(
+    type: K,
+    input: PrivateCommands[K]['input'],
+  ) => {
+    const outcome = privateRules.decide(state, type, input, SYSTEM, messageEnv());
+    const facts = outcome.ok ? outcome.facts : [];
+    return { code: outcome.ok ? undefined : outcome.refusal.code, facts, dispatches: facts.flatMap(applied) };
+  };
+
+  it('names its author, reaches both, and is changed and deleted by that author', () => {
+    const sent = bySystem('createMessage', creation({ content: 'answer' }, { from }));
+    expect(sent.dispatches).toMatchObject([
+      {
+        t: 'MESSAGE_CREATE',
+        d: { content: 'answer', author: { id: WRITER }, webhook_id: '7', application_id: '7' },
+        to: { userIds: [A, B] },
+      },
+    ]);
+    // Nobody has written their first message by it.
+    expect(sent.facts.map(({ type }) => type)).toEqual(['messageCreated']);
+    const [messageId] = [...state.messages.keys()] as [MessageId];
+    expect(
+      bySystem('updateMessage', edition(messageId, { content: 'edited' }, { from })).code,
+    ).toBeUndefined();
+    expect(run('updateMessage', edition(messageId, { content: 'mine' })).code).toBe(50005);
+    expect(run('deleteMessage', { channelId: ID, messageId }).code).toBe(50013);
+    expect(bySystem('deleteMessage', { channelId: ID, messageId, from }).code).toBeUndefined();
+  });
+});

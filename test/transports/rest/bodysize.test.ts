@@ -51,6 +51,8 @@ const BY_RULES: Readonly<Record<string, number>> = {
   update_message: BODY_BYTES.message,
   execute_webhook: BODY_BYTES.message,
   update_webhook_message: BODY_BYTES.message,
+  execute_slack_compatible_webhook: BODY_BYTES.report,
+  execute_github_compatible_webhook: BODY_BYTES.report,
   update_original_webhook_message: BODY_BYTES.message,
   create_lobby: BODY_BYTES.message,
   edit_lobby: BODY_BYTES.message,

@@ -152,6 +152,28 @@ describe('limits', () => {
     expect(await status('update_message', { caller: HUMAN })).toBe(200);
   });
 
+  test('a token in the path has counters of its own, whoever shows it, and none of the global limit', async () => {
+    const execute = echo({
+      path: '/webhooks/:webhook_id/:webhook_token',
+      auth: 'none',
+      bucket: { per: 'webhook_id', limit: 2, windowMs: 5_000 },
+      handle: () => ({ ok: true, body: {} }),
+    });
+    const { pipeline } = pipelineOf(
+      { create_message: echo(), execute_webhook: execute },
+      { globalPerSecond: 1 },
+    );
+    const status = async (webhook_token: string, over: object = {}) => {
+      const params = { webhook_id: '7', webhook_token };
+      return (await pipeline.invoke('execute_webhook', { ...call(), params, ...over })).status;
+    };
+    expect(await status('right')).toBe(200);
+    expect(await status('right', { caller: null, address: '192.0.2.9' })).toBe(200);
+    expect(await status('right', { caller: HUMAN, address: '192.0.2.8' })).toBe(429);
+    expect(await status('wrong')).toBe(200);
+    expect((await pipeline.invoke('create_message', call())).status).toBe(200);
+  });
+
   test('the global limit covers all operations and says so', async () => {
     const { pipeline } = pipelineOf({ create_message: echo() }, { globalPerSecond: 2 });
     for (const channel of ['1', '2']) await pipeline.invoke('create_message', call('hi', channel));

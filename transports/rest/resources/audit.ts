@@ -1,8 +1,10 @@
 import type { APIAuditLogEntry } from 'discord-api-types/v10';
 import { AUDIT } from '../../../protocol/audit.ts';
-import { isUserId, type UserId } from '../../../protocol/ids.ts';
+import { type GuildId, isUserId, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import type { WebhookStore } from '../../../storage/webhook/port.ts';
+import { userBody } from '../accounts.ts';
 import { op, resource } from '../operation.ts';
 import { Choice, Int, Obj, Optional, Snowflake } from '../schema.ts';
 
@@ -50,7 +52,8 @@ export const audit = resource({
         limit: query.limit ?? LIMITS.audit_log_page_default,
       });
       const users = await read.users.get(usersOf(entries));
-      return { ok: true, body: { ...NOTHING_ELSE, audit_log_entries: entries, users } };
+      const webhooks = await webhooksOf(guildId, entries, read.webhooks);
+      return { ok: true, body: { ...NOTHING_ELSE, audit_log_entries: entries, users, webhooks } };
     },
   }),
 });
@@ -62,8 +65,22 @@ const NOTHING_ELSE = {
   guild_scheduled_events: [],
   integrations: [],
   threads: [],
-  webhooks: [],
 };
+
+const ON_WEBHOOKS: ReadonlySet<number> = new Set([AUDIT.WEBHOOK_CREATE, AUDIT.WEBHOOK_UPDATE]);
+
+/** The webhooks that the entries name and that still exist, without their tokens. */
+async function webhooksOf(
+  guildId: GuildId,
+  entries: readonly APIAuditLogEntry[],
+  store: Pick<WebhookStore, 'ofGuild'>,
+): Promise<object[]> {
+  const named = entries.filter(({ action_type: action }) => ON_WEBHOOKS.has(action));
+  if (named.length === 0) return [];
+  const ids = new Set(named.map(({ target_id: id }) => id));
+  const found = (await store.ofGuild(guildId)).filter(({ id }) => ids.has(id));
+  return found.map((each) => ({ ...each, ...(each.user && { user: userBody(each.user) }) }));
+}
 
 /** All users that the entries name, without duplicates. */
 function usersOf(entries: readonly APIAuditLogEntry[]): UserId[] {

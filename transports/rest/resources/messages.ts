@@ -18,6 +18,7 @@ import { keptBy, usingFiles } from './messages.storing.ts';
 const READ: Bucket = { per: 'channel_id', limit: 10, windowMs: 5_000 };
 const WRITE: Bucket = { per: 'channel_id', limit: 5, windowMs: 5_000 };
 const DELETE: Bucket = { per: 'channel_id', limit: 5, windowMs: 1_000 };
+const PUBLISH: Bucket = { per: 'channel_id', limit: 10, windowMs: 3_600_000 };
 const BULK: Bucket = { per: 'channel_id', limit: 1, windowMs: 3_000 };
 
 type ChannelCall = Pick<
@@ -209,7 +210,7 @@ export const messages = resource({
     path: '/channels/:channel_id/messages/:message_id/crosspost',
     auth: 'any',
     permission: P.VIEW_CHANNEL,
-    bucket: WRITE,
+    bucket: PUBLISH,
     status: 200,
     handle: async (call, services) => {
       const { channel_id, message_id } = call.params;

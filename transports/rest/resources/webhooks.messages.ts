@@ -1,6 +1,7 @@
-import type { Written } from '../../../engine/channel/draft.ts';
+import type { MessageDraft, Written } from '../../../engine/channel/draft.ts';
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { Report } from '../../../engine/webhook/report.ts';
 import type { ChannelId, WebhookId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { refusal } from '../../../protocol/refusal.ts';
@@ -9,10 +10,11 @@ import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import { Arr, Bool, NameText, Nullable, Obj, Optional, Snowflake, type Static, Str, Url } from '../schema.ts';
 import type { Services } from '../services.ts';
-import { pairFiles } from './messages.files.ts';
+import { type Paired, pairFiles } from './messages.files.ts';
 import { presentMessages } from './messages.present.ts';
 import { EditMessage, WrittenMessage } from './messages.schema.ts';
 import { keptBy, usingFiles } from './messages.storing.ts';
+import { GithubBody, Reports, SlackBody } from './webhooks.reports.ts';
 
 // The platform publishes no limits for these routes; the values follow its observed headers.
 const EXECUTE: Bucket = { per: 'webhook_id', limit: 5, windowMs: 2_000, group: 'execute_webhook' };
@@ -99,16 +101,19 @@ const shelfOf = ({ publicUrl }: TokenCall, { blobs, nextId }: Services, { channe
   ...{ blobs, nextId, channelId, publicUrl },
 });
 
-/** Sends a message under the path's token. */
-async function executed(
+/** A message to send under the path's token, before its files are stored. */
+interface Sending {
+  readonly draft: MessageDraft;
+  readonly paired: Paired;
+  readonly username?: string | null | undefined;
+  readonly threadName?: string | null | undefined;
+}
+
+async function sent(
   call: TokenCall & { readonly query: { readonly wait?: boolean } },
-  body: Static<typeof ExecuteWebhook>,
+  { draft, paired, username, threadName }: Sending,
   services: Services,
 ): Promise<Answer> {
-  const { attachments: notes, username, avatar_url: _url, thread_name, applied_tags: _tags, ...draft } = body;
-  const paired = pairFiles(call.files, notes);
-  if (!paired.ok) return paired;
-  if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
   const target = await targetOf(call, services);
   if (!target.ok) return target;
   const message = {
@@ -116,15 +121,24 @@ async function executed(
     withComponents: call.query.with_components ?? false,
     ...inThread(call),
     ...(username == null ? {} : { username }),
-    ...(thread_name == null ? {} : { threadName: thread_name }),
+    ...(threadName == null ? {} : { threadName }),
   };
-  const files = { paired: paired.value, forward: null };
-  const reply = await usingFiles(shelfOf(call, services, target.value), files, (attachments) =>
-    target.value.execute({ ...message, attachments }),
+  const reply = await usingFiles(
+    shelfOf(call, services, target.value),
+    { paired, forward: null },
+    (attachments) => target.value.execute({ ...message, attachments }),
   );
   if (!reply.ok) return reply;
   if (!target.value.waits && !call.query.wait) return { ok: true, status: 204 };
   return shown(call, services, target.value, reply.value);
+}
+
+/** Sends the report of another service, which cannot name a forum's thread. */
+async function reported(call: TokenCall, report: Report, services: Services): Promise<Answer> {
+  const { username, ...draft } = report;
+  const answer = await sent(call, { draft, username, paired: { files: [], rest: [] } }, services);
+  const needsThread = !answer.ok && answer.refusal.code === refusal('WEBHOOK_NEEDS_THREAD').code;
+  return needsThread ? { ok: false, refusal: refusal('WEBHOOK_SERVICES_NOT_IN_FORUMS') } : answer;
 }
 
 async function got(call: TokenCall, id: TokenMessageId, services: Services): Promise<Answer> {
@@ -174,8 +188,55 @@ export const webhookMessages = resource({
     query: Executes,
     body: ExecuteWebhook,
     multipart: true,
+    form: true,
     status: 200,
-    handle: (call, services) => executed(call, call.body, services),
+    handle: async (call, services) => {
+      const {
+        attachments,
+        username,
+        avatar_url: _url,
+        thread_name,
+        applied_tags: _tags,
+        ...draft
+      } = call.body;
+      const paired = pairFiles(call.files, attachments);
+      if (!paired.ok) return paired;
+      if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
+      return sent(call, { draft, paired: paired.value, username, threadName: thread_name }, services);
+    },
+  }),
+  execute_slack_compatible_webhook: op({
+    method: 'POST',
+    path: '/webhooks/:webhook_id/:webhook_token/slack',
+    auth: 'none',
+    bucket: EXECUTE,
+    bodyBytesMax: BODY_BYTES.report,
+    query: Reports,
+    body: SlackBody,
+    multipart: true,
+    form: true,
+    text: true,
+    status: 200,
+    handle: async (call, services) => {
+      const answer = await reported(call, services.webhooks.slack(call.body), services);
+      return answer.ok ? { ok: true, status: 200, body: 'ok' } : answer;
+    },
+  }),
+  execute_github_compatible_webhook: op({
+    method: 'POST',
+    path: '/webhooks/:webhook_id/:webhook_token/github',
+    auth: 'none',
+    bucket: EXECUTE,
+    bodyBytesMax: BODY_BYTES.report,
+    query: Reports,
+    body: GithubBody,
+    form: true,
+    status: 204,
+    handle: async (call, services) => {
+      const report = services.webhooks.github(call.body);
+      const answer = report ? await reported(call, report, services) : await targetOf(call, services);
+      return answer.ok ? { ok: true } : answer;
+    },
   }),
   get_original_webhook_message: op({
     method: 'GET',

@@ -135,6 +135,24 @@ export const webhooks = resource({
       );
     },
   }),
+  follow_channel: op({
+    method: 'POST',
+    path: '/channels/:channel_id/followers',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL,
+    bucket: CREATE,
+    body: Obj({ webhook_channel_id: Snowflake<ChannelId>() }),
+    status: 200,
+    handle: async ({ params, body, authority }, { channels, nextId }) => {
+      const described = await channels.call(params.channel_id, 'describeFollowed', {}, authority);
+      if (!described.ok) return described;
+      const there = { ...authority, requires: P.VIEW_CHANNEL | P.MANAGE_WEBHOOKS };
+      const input = { id: nextId(), followed: described.value };
+      const made = await channels.call(body.webhook_channel_id, 'followChannel', input, there);
+      if (!made.ok) return made;
+      return { ok: true, body: { channel_id: params.channel_id, webhook_id: made.value.id } };
+    },
+  }),
   get_guild_webhooks: op({
     method: 'GET',
     path: '/guilds/:guild_id/webhooks',

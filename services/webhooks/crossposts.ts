@@ -1,0 +1,128 @@
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
+import type { Timer } from '../../actors/runtime/clock.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import type { GuildCommands } from '../../engine/guild/rules.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Webhook } from '../../engine/webhook/webhook.ts';
+import { snowflakeMs, type WebhookId } from '../../protocol/ids.ts';
+import type { MessageStore } from '../../storage/message/port.ts';
+import type { QueuedCrosspost, WebhookStore } from '../../storage/webhook/port.ts';
+
+interface CrosspostPorts {
+  readonly store: Pick<WebhookStore, 'followers' | 'crossposts' | 'dropCrosspost'>;
+  readonly messages: Pick<MessageStore, 'get'>;
+  readonly guilds: Pick<Guilds, 'call'>;
+  readonly routing: Pick<Routing, 'owns'>;
+  readonly wheel: Wheel;
+  readonly nowMs: () => number;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Queued messages looked at together, followers read together, and followers asked at once. */
+const QUEUED_MAX = 100;
+const FOLLOWERS_PAGE = 100;
+const AT_ONCE = 8;
+/** Work is looked for when it is queued, and this often: it may be left from a crash, or from another owner. */
+const INTERVAL_MS = 60_000;
+const RETRY_MS = 5_000;
+/** Work that still fails after this time is given up. */
+const AGE_MS_MAX = 86_400_000;
+
+/**
+ * Brings published messages, their changes and their ends to the channels that follow them. What is to be done is queued in
+ * the commit that makes it necessary and removed once every follower has it; each follower takes it once, however often it
+ * is brought. So a crash loses no follower and writes no copy twice.
+ */
+export class Crossposts {
+  readonly #ports: CrosspostPorts;
+  #timer: Timer | null = null;
+  #running = false;
+  #again = false;
+  #over = false;
+
+  constructor(ports: CrosspostPorts) {
+    this.#ports = ports;
+  }
+
+  /** Looks for work that an earlier process has left, and from then on now and then. */
+  start(): void {
+    this.#later(RETRY_MS);
+  }
+
+  /** There is work in the queue. */
+  wake(): void {
+    if (this.#running) this.#again = true;
+    else this.#later(0);
+  }
+
+  stop(): void {
+    this.#over = true;
+    this.#timer?.cancel();
+  }
+
+  #later(delayMs: number): void {
+    if (this.#over) return;
+    this.#timer?.cancel();
+    this.#timer = this.#ports.wheel.add(() => void this.#work(), delayMs);
+  }
+
+  async #work(): Promise<void> {
+    this.#timer = null;
+    this.#running = true;
+    this.#again = false;
+    const { store, routing, onFault } = this.#ports;
+    let nextMs = INTERVAL_MS;
+    try {
+      const queued = await store.crossposts(QUEUED_MAX);
+      const own = queued.filter(({ guildId }) => routing.owns(guildId));
+      for (const one of own) if (!this.#over && !(await this.#publish(one))) nextMs = RETRY_MS;
+      if (own.length === QUEUED_MAX && nextMs === INTERVAL_MS) this.#again = true;
+    } catch (error) {
+      nextMs = RETRY_MS;
+      if (!this.#over) onFault(error);
+    } finally {
+      this.#running = false;
+      this.#later(this.#again ? 0 : nextMs);
+    }
+  }
+
+  /** Whether all followers have the message now, or it was given up. */
+  async #publish(queued: QueuedCrosspost): Promise<boolean> {
+    const { store, messages, nowMs } = this.#ports;
+    const { guildId, channelId, messageId, id } = queued;
+    const [message] = await messages.get(guildId, [{ channelId, id: messageId }]);
+    const source = message ? { message, guildId } : null;
+    let isDone = true;
+    for (let after: WebhookId | null = null; ; ) {
+      const page: Webhook[] = await store.followers(channelId, after, FOLLOWERS_PAGE);
+      for (let at = 0; at < page.length; at += AT_ONCE) {
+        const bring = (webhook: Webhook) => this.#bring(webhook, queued, source);
+        const brought = await Promise.all(page.slice(at, at + AT_ONCE).map(bring));
+        isDone &&= brought.every(Boolean);
+        if (this.#over) return false;
+      }
+      after = page.at(-1)?.id ?? null;
+      if (page.length < FOLLOWERS_PAGE) break;
+    }
+    const isOld = snowflakeMs(id) < nowMs() - AGE_MS_MAX;
+    if (isDone || isOld) await store.dropCrosspost(queued);
+    return isDone || isOld;
+  }
+
+  async #bring(
+    { id: webhookId, guild_id: followerId }: Webhook,
+    { messageId: sourceId, creates }: QueuedCrosspost,
+    source: GuildCommands['syncCrosspost']['input']['source'],
+  ): Promise<boolean> {
+    const { guilds, onFault } = this.#ports;
+    try {
+      // A refusal (the guild is gone) is final.
+      await guilds.call(followerId, 'syncCrosspost', { webhookId, sourceId, source, creates }, SYSTEM);
+      return true;
+    } catch (error) {
+      if (!this.#over) onFault(error);
+      return false;
+    }
+  }
+}
