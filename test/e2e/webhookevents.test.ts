@@ -1,0 +1,89 @@
+// Goal: an express app that checks signatures with discord-interactions gets its webhook events, and no URL that does not is taken.
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { verifyWebhookEventMiddleware } from 'discord-interactions';
+import express from 'express';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startServer, type TestServer } from '../support/server.ts';
+
+interface Sent {
+  readonly type: number;
+  readonly event?: { readonly id: string; readonly type: string; readonly data: Record<string, unknown> };
+}
+
+let server: TestServer;
+let app: Server;
+/** Events as the app got them, whether or not it acknowledged them. */
+const events: NonNullable<Sent['event']>[] = [];
+/** How many further events the app answers with 500. */
+let failures = 0;
+let lobbyId: string;
+
+const origin = () => `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
+const set = (body: object) =>
+  server.bot().ask<{ event_webhooks_url: string }>('update_my_application', { body });
+
+beforeAll(async () => {
+  server = await startServer();
+  const { public_key: key } = server.info.application;
+  const web = express();
+  web.post('/events', verifyWebhookEventMiddleware(key));
+  // The middleware acknowledges at once, so what it verified is read beside it.
+  web.post('/read', express.raw({ type: '*/*' }), async (request, response) => {
+    const { verifyKey } = await import('discord-interactions');
+    const [signature, timestamp] = ['X-Signature-Ed25519', 'X-Signature-Timestamp'].map(
+      (name) => request.get(name) ?? '',
+    );
+    if (!(await verifyKey(request.body, signature ?? '', timestamp ?? '', key)))
+      return void response.sendStatus(401);
+    const { type, event } = JSON.parse(String(request.body)) as Sent;
+    if (type === 1 && event) events.push(event);
+    if (type === 1 && failures > 0) {
+      failures -= 1;
+      return void response.sendStatus(500);
+    }
+    response.sendStatus(204);
+  });
+  web.post('/trusting', (_, response) => void response.sendStatus(204));
+  app = web.listen(0, '127.0.0.1');
+  await once(app, 'listening');
+});
+afterAll(async () => {
+  app?.closeAllConnections();
+  app?.close();
+  await server?.finish();
+});
+
+test('a URL is taken when its app checks signatures, and refused when it does not', async () => {
+  const taken = await set({ event_webhooks_url: `${origin()}/events` });
+  expect([taken.status, taken.body.event_webhooks_url]).toEqual([200, `${origin()}/events`]);
+  for (const path of ['/trusting', '/missing']) {
+    const { status, body } = await set({ event_webhooks_url: origin() + path });
+    expect([status, body]).toMatchObject([400, { code: 50_035, errors: { event_webhooks_url: {} } }]);
+  }
+  const internal = await set({ event_webhooks_url: 'http://169.254.169.254/latest' });
+  expect(internal.body).toMatchObject({ code: 50_035, errors: { event_webhooks_url: {} } });
+  expect((await set({ interactions_endpoint_url: `${origin()}/read` })).body).toMatchObject({
+    errors: { interactions_endpoint_url: {} },
+  });
+});
+
+test('events reach the app in order, also those that it did not acknowledge at first', async () => {
+  const types = ['LOBBY_MESSAGE_CREATE', 'LOBBY_MESSAGE_DELETE'];
+  const change = { event_webhooks_url: `${origin()}/read`, event_webhooks_types: types };
+  expect((await set({ ...change, event_webhooks_status: 2 })).status).toBe(200);
+  const { access_token: token } = await server
+    .bot()
+    .call<{ access_token: string }>('bot_partner_sdk_token', { body: { external_user_id: 'ann' } });
+  const ann = server.restOf(`Bearer ${token}`);
+  const lobby = await ann.call<{ id: string }>('create_or_join_lobby', { body: { secret: 'table' } });
+  lobbyId = lobby.id;
+  failures = 2;
+  for (const content of ['one', 'two', 'three'])
+    await ann.call('create_lobby_message', { params: { lobby_id: lobbyId }, body: { content } });
+  await expect.poll(() => events.at(-1)?.data.content, { timeout: 15_000 }).toBe('three');
+  expect(events.map(({ data }) => data.content)).toEqual(['one', 'one', 'one', 'two', 'three']);
+  expect(new Set(events.map(({ id }) => id)).size).toBe(3);
+  expect(events[0]).toMatchObject({ type: 'LOBBY_MESSAGE_CREATE', data: { lobby_id: lobbyId } });
+});
