@@ -47,6 +47,17 @@ export async function openSocial(config: Partial<Config> = {}) {
     return (await house.operator.createApplication({ name })).application.id;
   }
 
+  /** Lets a game get webhook events at a URL that nobody checks. */
+  async function subscribe(id: ApplicationId, types: readonly string[]): Promise<void> {
+    const application = await house.storage.applications.get(id);
+    if (!application) throw new Error('There is no such game.');
+    const event_webhooks_url = 'https://game.test/events';
+    const change = { event_webhooks_url, event_webhooks_status: 2, event_webhooks_types: types };
+    await house.commitAsOwner(id, [
+      { type: 'applicationUpdated', application: { ...application, ...change } },
+    ]);
+  }
+
   /** The game that acts for a person, as its token says. */
   async function playing(
     { userId }: Pick<Person, 'userId'>,
@@ -86,6 +97,7 @@ export async function openSocial(config: Partial<Config> = {}) {
     services,
     person,
     game,
+    subscribe,
     playing,
     connect,
     befriend,

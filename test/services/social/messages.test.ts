@@ -159,11 +159,7 @@ describe('messages', () => {
   it('are queued for the owner of a game in the commit that stores them', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game = await house.game();
-    await house.services.applications.update(game, {
-      event_webhooks_url: 'https://game.test/events',
-      event_webhooks_status: 2,
-      event_webhooks_types: ['GAME_DIRECT_MESSAGE_CREATE', 'GAME_DIRECT_MESSAGE_DELETE'],
-    });
+    await house.subscribe(game, ['GAME_DIRECT_MESSAGE_CREATE', 'GAME_DIRECT_MESSAGE_DELETE']);
     const plays = await house.playing(ann, game);
     await house.befriend(ann, bob);
     const { id } = await sent(plays, bob, 'hi');
@@ -180,11 +176,7 @@ describe('messages', () => {
   it('queue an event for their game when the author changes them without it, in the channel or by user id', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game = await house.game();
-    await house.services.applications.update(game, {
-      event_webhooks_url: 'https://game.test/events',
-      event_webhooks_status: 2,
-      event_webhooks_types: ['GAME_DIRECT_MESSAGE_UPDATE', 'GAME_DIRECT_MESSAGE_DELETE'],
-    });
+    await house.subscribe(game, ['GAME_DIRECT_MESSAGE_UPDATE', 'GAME_DIRECT_MESSAGE_DELETE']);
     await house.befriend(ann, bob);
     const { id, channel } = await sent(await house.playing(ann, game), bob, 'hi');
     const own = await sent(ann, bob, 'not of the game');
