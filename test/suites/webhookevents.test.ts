@@ -1,53 +1,68 @@
-// Goal: events that wait for an application are read in order, counted up to a bound and dropped once sent, on every database.
+// Goal: queued webhook events are kept in order until they are sent or too old, and announced once they are durable.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { WebhookEvent } from '../../engine/application/webhookevents.ts';
 import type { ApplicationId } from '../../protocol/ids.ts';
-import { LIMITS } from '../../protocol/limits.ts';
 import { commit, id } from './builders.ts';
 import { databases, openFresh } from './databases.ts';
 
 describe.each(databases())('webhook events on $name', (kind) => {
   let fresh: Awaited<ReturnType<typeof openFresh>>;
+  const announced: (readonly ApplicationId[])[] = [];
+  const [a, b, c] = [id<ApplicationId>(601), id<ApplicationId>(602), id<ApplicationId>(603)];
+  const queue = (applicationId: ApplicationId, ...ids: readonly string[]) =>
+    commit(
+      fresh.storage.writer,
+      '9',
+      ...ids.map((eventId) => ({
+        type: 'webhookEventQueued' as const,
+        event: {
+          id: eventId,
+          applicationId,
+          type: 'APPLICATION_AUTHORIZED' as const,
+          atMs: 1,
+          data: { eventId },
+        },
+      })),
+    );
+  const pending = async (applicationId: ApplicationId, limit = 10) =>
+    (await fresh.storage.webhookEvents.pending(applicationId, limit)).map((event) => event.id);
+
   beforeAll(async () => {
     fresh = await openFresh(kind);
+    fresh.storage.onEventsQueued((ids) => announced.push(ids));
   });
   afterAll(() => fresh.close());
 
-  const [one, other] = [id<ApplicationId>(1), id<ApplicationId>(2)];
-  const eventOf = (applicationId: ApplicationId, at: number): WebhookEvent => ({
-    ...{ id: id<string>(at), applicationId, type: 'APPLICATION_DEAUTHORIZED' as const },
-    ...{ atMs: at, data: { user: { id: '7' } } },
+  test('are kept by application and in order, and announced when they are durable', async () => {
+    await queue(a, '20', '3');
+    await queue(b, '4');
+    await queue(c, '5', '6');
+    expect(await pending(a)).toEqual(['3', '20']);
+    expect(await pending(c, 1)).toEqual(['5']);
+    expect(announced).toEqual([[a, a], [b], [c, c]]);
   });
 
-  test('wait until they are dropped, each application’s for itself', async () => {
-    const { webhookEvents: store, writer } = fresh.storage;
-    expect(await store.count(10)).toBe(0);
-    const events = [12, 11, 13].map((at) => eventOf(one, at));
-    for (const event of [...events, eventOf(other, 14)])
-      await commit(writer, event.applicationId, { type: 'webhookEventQueued', event });
-    expect((await store.pending(one, 2)).map(({ atMs }) => atMs)).toEqual([11, 12]);
-    expect(await store.count(10)).toBe(4);
-    expect(await store.count(3)).toBe(3);
-    await store.drop(one, id(12));
-    expect(await store.pending(one, 10)).toEqual([eventOf(one, 13)]);
-    expect(await store.pending(other, 10)).toEqual([eventOf(other, 14)]);
-    expect(await store.count(10)).toBe(2);
+  test('name the applications that have some, page by page', async () => {
+    const { webhookEvents: store } = fresh.storage;
+    expect(await store.waiting(null, 10)).toEqual([a, b, c]);
+    expect(await store.waiting(null, 2)).toEqual([a, b]);
+    expect(await store.waiting(b, 2)).toEqual([c]);
+    expect(await store.waiting(c, 2)).toEqual([]);
   });
 
-  test('are bounded: the oldest of an application that takes none give way', async () => {
-    const { webhookEvents: store, writer } = fresh.storage;
-    const third = id<ApplicationId>(3);
-    const max = LIMITS.webhook_events_waiting_max;
-    // As the milliseconds of their ids go by, every 64th looks.
-    const facts = Array.from({ length: max + 640 }, (_, at) => ({
-      type: 'webhookEventQueued' as const,
-      event: { ...eventOf(third, at), id: String(BigInt(at + 1) << 22n) },
-    }));
-    await commit(writer, third, ...facts);
-    const waiting = await store.pending(third, max * 2);
-    expect(waiting.length).toBeLessThanOrEqual(max + 64);
-    expect(waiting.length).toBeGreaterThanOrEqual(max);
-    expect(waiting.at(-1)?.atMs).toBe(max + 639);
-    expect(await store.pending(one, 10)).toHaveLength(1);
+  test('are deleted when they were sent, those of the application alone', async () => {
+    const { webhookEvents: store } = fresh.storage;
+    await store.drop(a, '3');
+    expect([await pending(a), await pending(b)]).toEqual([['20'], ['4']]);
+  });
+
+  test('are deleted when they are too old', async () => {
+    const { webhookEvents: store } = fresh.storage;
+    await store.expire('6');
+    expect([await pending(a), await pending(b), await pending(c)]).toEqual([['20'], [], ['6']]);
+    expect(await store.waiting(null, 10)).toEqual([a, c]);
+  });
+
+  test('leave the key that signs them with the application', async () => {
+    expect(await fresh.storage.applications.signingKey(a)).toBe(null);
   });
 });

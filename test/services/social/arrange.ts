@@ -47,17 +47,6 @@ export async function openSocial(config: Partial<Config> = {}) {
     return (await house.operator.createApplication({ name })).application.id;
   }
 
-  /** Lets a game get webhook events at a URL that nobody checks. */
-  async function subscribe(id: ApplicationId, types: readonly string[]): Promise<void> {
-    const application = await house.storage.applications.get(id);
-    if (!application) throw new Error('There is no such game.');
-    const event_webhooks_url = 'https://game.test/events';
-    const change = { event_webhooks_url, event_webhooks_status: 2, event_webhooks_types: types };
-    await house.commitAsOwner(id, [
-      { type: 'applicationUpdated', application: { ...application, ...change } },
-    ]);
-  }
-
   /** The game that acts for a person, as its token says. */
   async function playing(
     { userId }: Pick<Person, 'userId'>,
@@ -97,12 +86,24 @@ export async function openSocial(config: Partial<Config> = {}) {
     services,
     person,
     game,
-    subscribe,
     playing,
     connect,
     befriend,
     guildOf,
   };
+}
+
+/** Lets a game get webhook events at a URL that nobody checks. */
+export async function subscribe(
+  { storage, commitAsOwner }: Pick<Awaited<ReturnType<typeof openHouse>>, 'storage' | 'commitAsOwner'>,
+  id: ApplicationId,
+  types: readonly string[],
+): Promise<void> {
+  const application = await storage.applications.get(id);
+  if (!application) throw new Error('There is no such game.');
+  const event_webhooks_url = 'https://game.test/events';
+  const change = { event_webhooks_url, event_webhooks_status: 2, event_webhooks_types: types };
+  await commitAsOwner(id, [{ type: 'applicationUpdated', application: { ...application, ...change } }]);
 }
 
 /** What came under a name, oldest first. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import type { DirectDraft, Person } from '../../../services/social/ports.ts';
-import { codeOf, openSocial, told } from './arrange.ts';
+import { codeOf, openSocial, subscribe, told } from './arrange.ts';
 
 let house: Awaited<ReturnType<typeof openSocial>>;
 beforeAll(async () => {
@@ -159,7 +159,7 @@ describe('messages', () => {
   it('are queued for the owner of a game in the commit that stores them', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game = await house.game();
-    await house.subscribe(game, ['GAME_DIRECT_MESSAGE_CREATE', 'GAME_DIRECT_MESSAGE_DELETE']);
+    await subscribe(house, game, ['GAME_DIRECT_MESSAGE_CREATE', 'GAME_DIRECT_MESSAGE_DELETE']);
     const plays = await house.playing(ann, game);
     await house.befriend(ann, bob);
     const { id } = await sent(plays, bob, 'hi');
@@ -176,7 +176,7 @@ describe('messages', () => {
   it('queue an event for their game when the author changes them without it, in the channel or by user id', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game = await house.game();
-    await house.subscribe(game, ['GAME_DIRECT_MESSAGE_UPDATE', 'GAME_DIRECT_MESSAGE_DELETE']);
+    await subscribe(house, game, ['GAME_DIRECT_MESSAGE_UPDATE', 'GAME_DIRECT_MESSAGE_DELETE']);
     await house.befriend(ann, bob);
     const { id, channel } = await sent(await house.playing(ann, game), bob, 'hi');
     const own = await sent(ann, bob, 'not of the game');
