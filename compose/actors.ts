@@ -15,6 +15,7 @@ import {
   createAccounts,
   createCrossposts,
   createEndpoints,
+  createInteractions,
   createLobbies,
   createOAuth,
   createProvisional,
@@ -109,6 +110,7 @@ export function createActors(
     clusterSessions?.close();
     features.lobbies.close();
     features.crossposts.stop();
+    features.interactions.close();
     features.provisional.close();
     features.endpoints.close();
     for (const registry of Object.values(owners.registries)) registry.close();
@@ -116,15 +118,19 @@ export function createActors(
   return { ...context, ...sessionActors, membership, founding, authenticate, features, close };
 }
 
-const createFeatures = (context: ServiceContext): Features => ({
-  oauth: createOAuth(context),
-  accounts: createAccounts(context),
-  provisional: createProvisional(context),
-  ...createLobbies(context),
-  social: createSocial(context),
-  endpoints: createEndpoints(context),
-  crossposts: createCrossposts(context),
-});
+function createFeatures(context: ServiceContext): Features {
+  const endpoints = createEndpoints(context);
+  return {
+    oauth: createOAuth(context),
+    accounts: createAccounts(context),
+    provisional: createProvisional(context),
+    ...createLobbies(context),
+    social: createSocial(context),
+    endpoints,
+    crossposts: createCrossposts(context),
+    interactions: createInteractions(context, endpoints),
+  };
+}
 
 /** The bound counts tokens of both kinds. */
 const tokenMetrics = (...[identity, oauth]: readonly [Identity, OAuth]): Metric[] =>

@@ -2,12 +2,14 @@ import type { VoiceListener } from '../actors/call/ports.ts';
 import type { PublishPresence } from '../actors/cluster/delivery/presences.ts';
 import type { Games } from '../actors/lobby/games.ts';
 import type { AggregatePorts } from '../actors/runtime/aggregate.ports.ts';
+import type { Signing } from '../actors/runtime/signing.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { CommitAndNotify } from '../actors/user/notifier.ts';
 import type { Accounts } from '../services/accounts/ports.ts';
 import type { Endpoints } from '../services/applications/endpoints.ts';
 import type { Identity } from '../services/identity/identity.ts';
+import type { InteractionService } from '../services/interactions/interactions.ts';
 import type { Lobbies } from '../services/lobbies/ports.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
@@ -31,6 +33,7 @@ export interface Features {
   readonly social: Social;
   readonly endpoints: Endpoints;
   readonly crossposts: Crossposts;
+  readonly interactions: InteractionService;
 }
 
 /**
@@ -44,7 +47,7 @@ export interface ServiceContext extends Foundation, ReturnType<typeof createResi
   readonly supervisor: Supervisor;
   readonly identity: Identity;
   /** Dependencies of aggregate shells. */
-  readonly aggregate: AggregatePorts;
+  readonly aggregate: AggregatePorts & Signing;
   readonly hooks: ReturnType<typeof createHooks>;
   /** Resolves when the facts are durable. */
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;

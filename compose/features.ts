@@ -17,6 +17,7 @@ import { withoutBanned } from '../services/accounts/bans.ts';
 import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
 import { countingRefusals } from '../services/accounts/refusedsignins.ts';
 import { type Endpoints, startEndpoints } from '../services/applications/endpoints.ts';
+import { type InteractionService, startInteractions } from '../services/interactions/interactions.ts';
 import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
 import { secretHasher } from '../services/lobbies/secrethash.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
@@ -53,6 +54,7 @@ import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
 import { createEndpointTransport } from '../transports/outgoing/endpoints.ts';
 import { createOutgoing } from '../transports/outgoing/providers.ts';
+import { readCallback } from '../transports/rest/resources/interactions.callback.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';
 import type { Features, ServiceContext } from './context.ts';
 import { serverSecret } from './stores.ts';
@@ -319,6 +321,28 @@ export function createCrossposts({
   });
   crossposts.start();
   return crossposts;
+}
+
+/** Uses of commands, components and forms, with their answers. */
+export function createInteractions(context: ServiceContext, { sender }: Endpoints): InteractionService {
+  const { config, storage, clock, aggregate, randomBytes, onFault } = context;
+  const { sign } = aggregate;
+  const interactions = startInteractions({
+    ...context,
+    ...{ sender, readCallback },
+    secret: serverSecret(config, storage, randomBytes),
+    sign: (t, d) => sign?.(t, d) ?? d,
+    hasInstalled: async (userId, applicationId) =>
+      (await context.features().oauth.granted(userId, applicationId))?.has('applications.commands') ?? false,
+    nowMs: () => clock.now(),
+    onFault: (error) => onFault(error, 'interactions'),
+  });
+  context.metrics.push({
+    name: 'guildhall_interactions_waiting',
+    help: 'Interactions that wait for the first answer of their application.',
+    read: () => interactions.counts.waiting,
+  });
+  return interactions;
 }
 
 /** Sends the presence of a user without a session to guilds and friends. */

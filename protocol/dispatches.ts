@@ -142,6 +142,11 @@ export const DISPATCH = {
   VOICE_SERVER_UPDATE: { intent: null, scope: 'voice' },
   WEBHOOKS_UPDATE: { intent: I.GUILD_WEBHOOKS },
   INTERACTION_CREATE: { intent: null },
+  // To the session of the person who invoked.
+  INTERACTION_SUCCESS: { intent: null },
+  INTERACTION_FAILURE: { intent: null },
+  INTERACTION_MODAL_CREATE: { intent: null },
+  APPLICATION_COMMAND_AUTOCOMPLETE_RESPONSE: { intent: null },
   STAGE_INSTANCE_CREATE: { intent: I.GUILDS },
   STAGE_INSTANCE_UPDATE: { intent: I.GUILDS },
   STAGE_INSTANCE_DELETE: { intent: I.GUILDS },

@@ -90,6 +90,8 @@ export const LIMITS = {
   /** Ours, as observed by users: the platform publishes none. */
   stream_viewers_max: 50,
   stage_topic_chars_max: 120,
+  interaction_follow_ups_max: 5,
+  modal_title_chars_max: 45,
   webhooks_per_channel_max: 15,
   webhooks_per_guild_max: 1_000,
   webhook_name_chars_max: 80,

@@ -20,6 +20,7 @@ import type { GuildStore } from './guild/port.ts';
 import { roleMemberCounts } from './guild/roles.ts';
 import { identityStore } from './identity/identities.ts';
 import { IdMarks } from './idmarks.ts';
+import { interactionStore } from './interaction/interactions.ts';
 import { lobbyStore } from './lobby/lobbies.ts';
 import { authoredSince, getMessages, listMessages, pins, pinTimes } from './message/messages.ts';
 import type { MessageStore } from './message/port.ts';
@@ -161,6 +162,7 @@ export function storageOver(
     webhookEvents: webhookEventStore(driver),
     appCommands: appCommandStore(driver),
     webhooks: webhookStore(driver),
+    interactions: interactionStore(driver, files),
     onFilesGone: (listener) => files.listen(listener),
     onEventsQueued: (listener) => void queued.add(listener),
     directory: directoryStore(driver),

@@ -2,6 +2,7 @@ import type { AccountFact } from '../engine/account/facts.ts';
 import type { AppCommandFact } from '../engine/appcommand/appcommand.ts';
 import type { WebhookEventFact } from '../engine/application/webhookevents.ts';
 import type { GuildFact } from '../engine/guild/facts.ts';
+import type { InteractionFact } from '../engine/interaction/interaction.ts';
 import type { LobbyFact } from '../engine/lobby/facts.ts';
 import type { OAuthFact } from '../engine/oauth/facts.ts';
 import type { IdentityFact } from '../engine/provisional/facts.ts';
@@ -15,6 +16,7 @@ import type { ClusterStore, CommandRecord } from './cluster/port.ts';
 import type { Fence } from './database/driver.ts';
 import type { GuildStore } from './guild/port.ts';
 import type { IdentityStore } from './identity/port.ts';
+import type { InteractionStore } from './interaction/port.ts';
 import type { LobbyStore } from './lobby/port.ts';
 import type { MessageStore } from './message/port.ts';
 import type { OAuthStore } from './oauth/port.ts';
@@ -35,7 +37,8 @@ export type StoredFact =
   | LobbyFact
   | SocialFact
   | WebhookEventFact
-  | AppCommandFact;
+  | AppCommandFact
+  | InteractionFact;
 
 /** The facts of one command and their owner. `done` is called once: with null when they are durable. */
 export interface Commit {
@@ -98,6 +101,7 @@ export interface Storage {
   readonly webhookEvents: WebhookEventStore;
   readonly appCommands: AppCommandStore;
   readonly webhooks: WebhookStore;
+  readonly interactions: InteractionStore;
   readonly directory: DirectoryStore;
   readonly cluster: ClusterStore;
   /** Small persistent values of the server itself (its signing secrets). */

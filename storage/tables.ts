@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import type { AccountFacts } from '../engine/account/facts.ts';
 import type { AppCommandFacts } from '../engine/appcommand/appcommand.ts';
 import type { WebhookEventFacts } from '../engine/application/webhookevents.ts';
-import type { EphemeralFacts, GuildFacts, VoiceChannelFacts } from '../engine/guild/facts.ts';
+import type {
+  EphemeralFacts,
+  GuildFacts,
+  GuildInteractionFacts,
+  VoiceChannelFacts,
+} from '../engine/guild/facts.ts';
+import type { InteractionFacts } from '../engine/interaction/interaction.ts';
 import type { LobbyFacts } from '../engine/lobby/facts.ts';
 import type { OAuthFacts } from '../engine/oauth/facts.ts';
 import type { IdentityFacts } from '../engine/provisional/facts.ts';
@@ -22,6 +28,7 @@ import { memberStatements } from './guild/members.ts';
 import { roleStatements } from './guild/roles.ts';
 import { stageStatements } from './guild/stages.ts';
 import { identityStatements } from './identity/identities.ts';
+import { interactionStatements } from './interaction/interactions.ts';
 import { lobbyStatements } from './lobby/lobbies.ts';
 import { messageStatements } from './message/messages.ts';
 import { reactionStatements } from './message/reactions.ts';
@@ -42,9 +49,11 @@ type AllFacts = GuildFacts &
   LobbyFacts &
   SocialFacts &
   WebhookEventFacts &
-  AppCommandFacts;
+  AppCommandFacts &
+  InteractionFacts;
 
-const ephemeral: StatementTable<EphemeralFacts & VoiceChannelFacts> = {
+const ephemeral: StatementTable<EphemeralFacts & VoiceChannelFacts & GuildInteractionFacts> = {
+  interactionSent: none,
   typingStarted: none,
   presenceChanged: none,
   presenceHeard: none,
@@ -79,6 +88,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...socialStatements,
   ...webhookEventStatements,
   ...appCommandStatements,
+  ...interactionStatements,
 };
 
 /** The statements of a commit, in the order of its facts. */

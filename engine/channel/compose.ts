@@ -165,7 +165,10 @@ function build(
   by: By,
   env: Env,
 ): Reply<StoredMessage> {
-  const flags = (draft.flags ?? 0) & SETTABLE;
+  const flags =
+    ((draft.flags ?? 0) & SETTABLE) |
+    (from?.isLoading ? MessageFlags.Loading : 0) |
+    (from?.isEphemeral ? MessageFlags.Ephemeral : 0);
   const writing = {
     uses: from?.components ?? componentsOf(by),
     attachments,
@@ -179,7 +182,7 @@ function build(
   if (poll && !poll.ok) return poll;
   const snapshot = reference?.snapshot ?? null;
   // A file that an embed shows is not listed, but then the embed is not empty.
-  const isBare = !poll && !snapshot && !carried?.activity;
+  const isBare = !poll && !snapshot && !carried?.activity && !from?.isLoading;
   if (isEmpty(content) && isBare) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
   const replied = reference?.replied ?? null;
   const tellReplied = draft.allowed_mentions ? draft.allowed_mentions.replied_user === true : true;

@@ -56,8 +56,23 @@ export type ComponentUse = 'any' | 'passive' | 'links';
 export interface Sender {
   /** Fields of its messages: the author, and where the messages come from. */
   readonly fields: Pick<StoredMessage, 'author'> &
-    Partial<Pick<StoredMessage, 'webhook_id' | 'application_id' | 'message_reference'>>;
+    Partial<
+      Pick<
+        StoredMessage,
+        | 'id'
+        | 'type'
+        | 'webhook_id'
+        | 'application_id'
+        | 'message_reference'
+        | 'interaction'
+        | 'interaction_metadata'
+      >
+    >;
   readonly components: ComponentUse;
+  /** The message is shown as being prepared, without content; the author's first edit completes it. */
+  readonly isLoading?: true;
+  /** Its messages are shown to one user only. */
+  readonly isEphemeral?: true;
 }
 
 export interface CreateInput {

@@ -38,7 +38,7 @@ export function reviseMessage(
   if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
   const no = notPermitted(scope, message, input) ?? contradictionIn(input.edit.allowed_mentions);
   if (no) return refused(no);
-  const flags = flagsOf(message, input.edit);
+  const flags = flagsOf(message, input);
   const touched = touchesContent(message, input);
   const revised = touched
     ? rewrite(scope, message, input, flags, by, env)
@@ -56,6 +56,8 @@ const touchesContent = (message: StoredMessage, { edit, keep, attachments }: Edi
   edit.components !== undefined ||
   keep !== null ||
   attachments.length > 0;
+
+const isLoading = ({ flags }: StoredMessage): boolean => ((flags ?? 0) & MessageFlags.Loading) !== 0;
 
 /** Whether the edit turns the message into one of components only, which may show nothing else. */
 const becomesStandalone = ({ flags: before }: StoredMessage, { flags }: ContentDraft): boolean =>
@@ -81,8 +83,8 @@ function notPermitted(scope: Scope, message: StoredMessage, input: EditInput): R
 }
 
 /** Hiding embeds can be undone; components-only is permanent; clients cannot set any other flag. */
-function flagsOf(message: StoredMessage, { flags }: ContentDraft): MessageFlags {
-  const before = message.flags ?? 0;
+function flagsOf(message: StoredMessage, { edit: { flags }, from }: EditInput): MessageFlags {
+  const before = (message.flags ?? 0) & (from ? ~MessageFlags.Loading : ~0);
   if (flags === undefined || flags === null) return before as MessageFlags;
   const kept = before & ~MessageFlags.SuppressEmbeds;
   return kept | (flags & (MessageFlags.SuppressEmbeds | MessageFlags.IsComponentsV2));
@@ -127,7 +129,8 @@ function rewrite(
     ...content,
     ...mentionsOf(scope, message, edit, content.content),
     flags,
-    edited_timestamp: isoTimestamp(env.nowMs),
+    // Completing a message that was being prepared is no edit.
+    edited_timestamp: isLoading(message) ? message.edited_timestamp : isoTimestamp(env.nowMs),
   };
   const { files: owned = [], ...bare } = revised;
   const value = unlisted

@@ -26,7 +26,7 @@ export function newMessage(
     reactions: [],
     pinned_ms: null,
     ...parts,
-    id: env.nextId(),
+    id: parts.id ?? env.nextId(),
     timestamp: isoTimestamp(env.nowMs),
   };
 }

@@ -168,6 +168,12 @@ export type EphemeralFacts = {
   voiceStateRepeated: { readonly userId: UserId };
 };
 
+/** Never stored. */
+export type GuildInteractionFacts = {
+  /** A member used a command or a component of an application whose bot is here. */
+  interactionSent: { readonly botId: UserId; readonly interaction: object };
+};
+
 export type GuildFacts = InfoFacts &
   ChannelFacts &
   RoleFacts &
@@ -181,6 +187,7 @@ export type GuildFacts = InfoFacts &
   AuditFacts &
   StageFacts &
   VoiceChannelFacts &
-  EphemeralFacts;
+  EphemeralFacts &
+  GuildInteractionFacts;
 
 export type GuildFact = FactOf<GuildFacts>;

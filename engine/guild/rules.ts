@@ -10,6 +10,7 @@ import { crossposts, withCrossposts } from './crossposts.ts';
 import { ephemeral } from './ephemeral.ts';
 import { info } from './info.ts';
 import { installs } from './installs.ts';
+import { interactions } from './interactions.ts';
 import { invites } from './invites.ts';
 import { lobbyLinks } from './lobbylinks.ts';
 import { members } from './members.ts';
@@ -49,6 +50,7 @@ export const guildRules = aggregate<GuildShape>()({
     voiceChannels,
     voice,
     ephemeral,
+    interactions,
   ],
 });
 

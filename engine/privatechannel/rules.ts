@@ -141,8 +141,12 @@ function within<Value>(
   from?: Sender,
 ): Outcome<Value, PrivateFact> {
   const user = from ? from.fields.author : state.recipients.get(by.userId);
-  if (!user) return refused(refusal('UNKNOWN_CHANNEL'));
-  return rule({
+  return user ? rule(privateScope(state, user, by, env)) : refused(refusal('UNKNOWN_CHANNEL'));
+}
+
+/** The channel as `user` sees it, who writes for the caller. */
+export function privateScope(state: PrivateChannelState, user: APIUser, by: By, env: Env): Scope {
+  return {
     ownerId: state.channel.id,
     guildId: null,
     channelId: state.channel.id,
@@ -153,7 +157,7 @@ function within<Value>(
     messageOf: (id) => state.messages.get(id) ?? null,
     pins: () => pinsIn(state, state.channel.id),
     sentUnder: (nonce) => sentUnder(state, by.userId, nonce, env.nowMs),
-  });
+  };
 }
 
 const shown = (

@@ -10,7 +10,7 @@ import type { Webhook } from '../../engine/webhook/webhook.ts';
 import type { ChannelId, GuildId, MessageId, WebhookId } from '../../protocol/ids.ts';
 
 /** A message to send under a token. */
-interface TokenMessage {
+export interface TokenMessage {
   readonly draft: MessageDraft;
   /** Files of the request, already stored, in the wire's shape. */
   readonly attachments: readonly APIAttachment[];

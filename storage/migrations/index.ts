@@ -18,6 +18,7 @@ import { nameEverybody, usernameKeysAgain } from './0016_usernamekeys.ts';
 import { appCommands } from './0017_appcommands.ts';
 import { webhooks } from './0019_webhooks.ts';
 import { crossposts } from './0021_crossposts.ts';
+import { interactions } from './0023_interactions.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -49,4 +50,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 17, name: 'application commands', sql: appCommands },
   { version: 19, name: 'webhooks', sql: webhooks },
   { version: 21, name: 'crossposts', sql: crossposts },
+  { version: 23, name: 'interactions', sql: interactions },
 ];

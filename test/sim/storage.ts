@@ -275,6 +275,12 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
     }),
     webhookEvents: storeOf<Storage['webhookEvents']>(line, 'webhookEvents', { count: () => 0 }),
     appCommands: storeOf<Storage['appCommands']>(line, 'appCommands', {}),
+    interactions: storeOf<Storage['interactions']>(line, 'interactions', {
+      get: () => null,
+      since: never,
+      ephemeral: () => null,
+      end: () => ({ interactions: [], messages: [] }),
+    }),
     webhooks: storeOf<Storage['webhooks']>(line, 'webhooks', { ofGuild: never, crossposts: never }),
     directory: storeOf<Storage['directory']>(line, 'directory', {
       channelOwner: (id) => {

@@ -113,6 +113,7 @@ const done = { 204: EMPTY } as const;
  * where it has one. Every operation has a row, so none is passed over by the relay.
  */
 const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null>>>> = {
+  create_interaction: done,
   create_guild: { 201: ref('GuildResponse') },
   delete_guild: done,
   accept_invite: { 200: extended('GuildInviteResponse', { new_member: flag }) },

@@ -36,15 +36,20 @@ const VIA = { Via: '1.1 guildhall' };
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(3);
 
+/** The token in a path: of a webhook, or of an interaction. */
+const tokenIn = (params: Readonly<Record<string, string>>): string | undefined =>
+  params.webhook_token ?? params.interaction_token;
+
 /**
  * Whoever pays for a call: the caller or, for a call under a token in its path, that token, so that a webhook has one
  * limit from wherever it is called, and a wrong token spends nothing of it. The token itself is not kept.
  */
 function principalOf(
-  { webhook_token: token }: Readonly<Record<string, string>>,
+  params: Readonly<Record<string, string>>,
   caller: Caller | null,
   address: string,
 ): string {
+  const token = tokenIn(params);
   if (token !== undefined) return `token ${createHash('sha256').update(token).digest('base64url')}`;
   return caller?.userId ?? networkOf(address);
 }
@@ -91,7 +96,7 @@ export function createLimits(
           group: entry.bucketHash,
           major: bucket.per === null ? '' : (params[bucket.per] ?? ''),
           rule: bucket,
-          globalExempt: params.webhook_token !== undefined,
+          globalExempt: tokenIn(params) !== undefined,
         },
         nowMs,
       );

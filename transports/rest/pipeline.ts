@@ -176,7 +176,10 @@ async function perform(
 }
 
 const holdsMessages = ({ path }: CatalogEntry): boolean =>
-  path.includes('/messages') || path.endsWith('/pins') || path.endsWith('/:webhook_token');
+  path.includes('/messages') ||
+  path.endsWith('/pins') ||
+  path.endsWith('/callback') ||
+  path.endsWith('/:webhook_token');
 
 type RequestParts = Required<ApiParams>;
 

@@ -10,6 +10,7 @@ import type { ApplicationId, ChannelId, FreshId, GuildId, UserId } from '../../p
 import type { APIGuild, APIUser } from '../../protocol/objects.ts';
 import type { Accounts } from '../../services/accounts/ports.ts';
 import type { AppCommands } from '../../services/applications/appcommands.ts';
+import type { Interactions } from '../../services/interactions/ports.ts';
 import type { Lobbies } from '../../services/lobbies/ports.ts';
 import type { Matchmaking } from '../../services/matchmaking/ports.ts';
 import type { OAuth } from '../../services/oauth/ports.ts';
@@ -90,6 +91,7 @@ export interface Services {
   readonly lobbies: Lobbies;
   readonly matchmaking: Matchmaking;
   readonly social: Social;
+  readonly interactions: Interactions;
   readonly webhooks: Webhooks;
   /** What tokens in paths open: webhooks and answers to interactions. */
   readonly tokenMessages: TokenMessages;

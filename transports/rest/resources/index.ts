@@ -10,6 +10,7 @@ import { directMessages, directMessagesUnlisted } from './directmessages.ts';
 import { gateway } from './gateway.ts';
 import { guilds, guildsUnlisted } from './guilds.ts';
 import { identities } from './identities.ts';
+import { interactions, interactionsUnlisted } from './interactions.ts';
 import { invites, invitesUnlisted } from './invites.ts';
 import { lobbies, lobbiesBeyond } from './lobbies.ts';
 import { beyondLobbies } from './lobbyextensions.ts';
@@ -54,6 +55,7 @@ export const operations = {
   ...directMessages,
   ...roleConnections,
   ...webhooks,
+  ...interactions,
 };
 
 /** Implemented operations that the platform's OpenAPI does not list. */
@@ -71,4 +73,5 @@ export const unlisted = {
   ...identities,
   ...authorizeRequests,
   ...userSettings,
+  ...interactionsUnlisted,
 };

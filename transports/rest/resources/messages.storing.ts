@@ -14,11 +14,11 @@ import {
  * Stores the files of a command, copies those of a forwarded message, runs the command with them, and deletes files that
  * no message uses.
  */
-export async function usingFiles(
+export async function usingFiles<Value extends Written | null>(
   shelf: Shelf,
   { paired, forward }: { readonly paired: Paired; readonly forward: ForwardSource | null },
-  run: (attachments: readonly APIAttachment[], forward: ForwardSource | null) => Promise<Reply<Written>>,
-): Promise<Reply<Written>> {
+  run: (attachments: readonly APIAttachment[], forward: ForwardSource | null) => Promise<Reply<Value>>,
+): Promise<Reply<Value>> {
   if (paired.files.length === 0 && !forward?.message.files) return run([], forward);
   const attachments = await storeFiles(shelf, paired);
   // After a fault it is unknown whether the message was committed. A file without a message wastes space, but a message
@@ -26,7 +26,7 @@ export async function usingFiles(
   const copied = forward && (await copyFiles(shelf, forward));
   const reply = await run(attachments, copied);
   // Files are also unused when the message repeats an earlier one, or when an edit shows fewer files than it sent.
-  const taken = new Set(reply.ok ? reply.value.message.files?.map(({ id }) => id) : []);
+  const taken = new Set(reply.ok ? reply.value?.message.files?.map(({ id }) => id) : []);
   const stored = [...attachments, ...(copied?.files ?? [])];
   await discardFiles(
     shelf,

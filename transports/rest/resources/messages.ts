@@ -58,7 +58,7 @@ async function withFiles(
   call: ChannelCall,
   services: Services,
   { paired, forward }: { readonly paired: Paired; readonly forward: ForwardSource | null },
-  run: Parameters<typeof usingFiles>[2],
+  run: Parameters<typeof usingFiles<Written>>[2],
 ): Promise<Reply<Written>> {
   const sends = paired.files.length > 0;
   if (!sends && !forward?.message.files) return run([], forward);

@@ -1,0 +1,44 @@
+import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
+import type { StoredMessage } from '../guild/guild.ts';
+import type { Resolved, Wanted } from './resolved.ts';
+
+/** What is asked of the place of an invocation. */
+export interface Asked {
+  readonly channelId: ChannelId;
+  readonly userId: UserId;
+  readonly applicationId: ApplicationId;
+  readonly botId: UserId | null;
+  readonly wanted: Wanted;
+  /** The message of a component, or the target of a menu entry (`isTarget`); null for neither. */
+  readonly message: {
+    readonly channelId: ChannelId;
+    readonly id: MessageId;
+    readonly isTarget: boolean;
+  } | null;
+}
+
+/** The place of an invocation and the objects it names, in the wire's shape. Permission bits are decimal text. */
+export interface Described {
+  /** Null in a private channel. */
+  readonly guild: {
+    readonly id: GuildId;
+    readonly locale: string;
+    readonly features: readonly string[];
+  } | null;
+  readonly channel: object;
+  /** Of the channel. */
+  readonly type: number;
+  readonly isNsfw: boolean;
+  readonly user: APIUser;
+  /** The invoker as a member, with the permissions in the channel; null in a private channel. */
+  readonly member: object | null;
+  readonly roles: readonly string[];
+  readonly permissions: string;
+  readonly appPermissions: string;
+  /** Whether the bot is a member of the guild, or one side of the private channel. */
+  readonly isBotHere: boolean;
+  readonly message: StoredMessage | null;
+  readonly resolved: Resolved;
+  readonly attachmentBytesMax: number;
+}

@@ -1,0 +1,92 @@
+import type { APIAttachment } from 'discord-api-types/v10';
+import type { APIRole, APIUser } from '../../protocol/objects.ts';
+import type { FieldPath, Form } from '../channel/form.ts';
+
+/**
+ * The objects that an interaction names, by id, in the wire's shape. Members come without their users, which are beside
+ * them.
+ */
+export interface Resolved {
+  users?: Record<string, APIUser>;
+  members?: Record<string, object>;
+  roles?: Record<string, APIRole>;
+  channels?: Record<string, { readonly id: string; readonly type: number }>;
+  messages?: Record<string, object>;
+  attachments?: Record<string, APIAttachment>;
+}
+
+/** What a value must be the id of. */
+export type NamedKind = 'user' | 'role' | 'channel' | 'mentionable' | 'attachment';
+
+/** A value that can only be judged when what it names is known. */
+export interface ResolvedCheck {
+  readonly path: FieldPath;
+  readonly kind: NamedKind;
+  readonly id: string;
+  /** Types that a channel may have; absent for any. */
+  readonly channelTypes?: readonly number[];
+  /** Groups and extensions that a file may have; absent for any. */
+  readonly fileTypes?: readonly string[];
+}
+
+/** Ids that an invocation names, to be resolved before it is checked further. */
+export interface Wanted {
+  readonly users: Set<string>;
+  readonly roles: Set<string>;
+  readonly channels: Set<string>;
+  /** Each is a user or a role. */
+  readonly mentionables: Set<string>;
+  /** Ids of the request's uploads. */
+  readonly attachments: Set<string>;
+}
+
+export const wantedBy = (checks: readonly ResolvedCheck[]): Wanted => {
+  const of = (wanted: NamedKind) => new Set(checks.flatMap(({ kind, id }) => (kind === wanted ? [id] : [])));
+  return {
+    users: of('user'),
+    roles: of('role'),
+    channels: of('channel'),
+    mentionables: of('mentionable'),
+    attachments: of('attachment'),
+  };
+};
+
+/**
+ * The groups of file types, by the extensions of names.
+ *
+ * @source https://docs.discord.com/developers/reference
+ */
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  image: ['.png', '.gif', '.jpg', '.jpeg', '.jfif', '.webp', '.avif'],
+  video: ['.mp4', '.mov', '.qt', '.webm'],
+  audio: ['.mp3', '.m4a', '.wav', '.ogg', '.opus', '.flac'],
+};
+
+/** Whether a file's name has one of the types; its content is not looked at. */
+function hasType(filename: string, types: readonly string[]): boolean {
+  const extension = /\.[^.]*$/.exec(filename.toLowerCase())?.[0] ?? '';
+  return types.some((type) => type === extension || GROUPS[type]?.includes(extension));
+}
+
+/** Reports values that name nothing, or something that does not fit. @param uploads Files by the request's ids. */
+export function checkResolved(
+  checks: readonly ResolvedCheck[],
+  { users = {}, roles = {}, channels = {} }: Resolved,
+  uploads: Readonly<Record<string, { readonly filename: string }>>,
+  form: Form,
+): void {
+  for (const { path, kind, id, channelTypes, fileTypes } of checks) {
+    const unknown = (): void => form.add(path, `INVALID_${kind.toUpperCase()}`, `Unknown ${kind}.`);
+    if (kind === 'user' && !users[id]) unknown();
+    if (kind === 'role' && !roles[id]) unknown();
+    if (kind === 'mentionable' && !users[id] && !roles[id]) unknown();
+    const channel = channels[id];
+    if (kind === 'channel' && !channel) unknown();
+    if (channel && channelTypes && !channelTypes.includes(channel.type))
+      form.add(path, 'CHANNEL_TYPE_INVALID', 'A channel of this type cannot be chosen.');
+    const file = kind === 'attachment' ? uploads[id] : undefined;
+    if (kind === 'attachment' && !file) unknown();
+    if (file && fileTypes && !hasType(file.filename, fileTypes))
+      form.add(path, 'FILE_TYPE_INVALID', `The file must be one of: ${fileTypes.join(', ')}.`);
+  }
+}

@@ -1,0 +1,54 @@
+import type { UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { P } from '../../protocol/permissions.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { sharedMessage } from '../channel/wire.ts';
+import type { StoredMessage } from '../guild/guild.ts';
+import type { Asked, Described } from '../interaction/place.ts';
+import { type Reply, refused } from '../kernel/outcome.ts';
+import { privateChannelObject } from './objects.ts';
+import type { PrivateChannelState } from './rules.ts';
+
+/** @source the platform's documentation of the interaction object: `app_permissions` in direct messages */
+const APP_PERMISSIONS = P.ATTACH_FILES | P.EMBED_LINKS | P.MENTION_EVERYONE;
+
+/**
+ * What an application may know of an invocation in a private channel.
+ *
+ * @param message The message that `asked` names; null for an unknown one.
+ * @returns 10003 to everyone but the two users, 10008 for an unknown message.
+ */
+export function describePrivately(
+  state: PrivateChannelState,
+  asked: Asked,
+  message: StoredMessage | null,
+): Reply<Described> {
+  const user = state.recipients.get(asked.userId);
+  if (!user) return refused(refusal('UNKNOWN_CHANNEL'));
+  if (asked.message && message?.channel_id !== state.channel.id) return refused(refusal('UNKNOWN_MESSAGE'));
+  const isBotHere = asked.botId !== null && state.recipients.has(asked.botId);
+  const named = [...asked.wanted.users, ...asked.wanted.mentionables].flatMap(
+    (id) => state.recipients.get(id as UserId) ?? [],
+  );
+  return {
+    ok: true,
+    value: {
+      guild: null,
+      channel: privateChannelObject(state, user.id),
+      type: state.channel.type,
+      isNsfw: false,
+      user,
+      member: null,
+      roles: [],
+      permissions: '0',
+      appPermissions: String(isBotHere ? APP_PERMISSIONS | P.USE_EXTERNAL_EMOJIS : APP_PERMISSIONS),
+      isBotHere,
+      message,
+      resolved: {
+        ...(named.length > 0 && { users: Object.fromEntries(named.map((one) => [one.id, one])) }),
+        ...(asked.message?.isTarget && message && { messages: { [message.id]: sharedMessage(message) } }),
+      },
+      attachmentBytesMax: LIMITS.attachment_bytes_max,
+    },
+  };
+}

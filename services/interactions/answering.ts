@@ -1,0 +1,332 @@
+import type { CreateInput, EditInput, MessageDraft, Sender, Written } from '../../engine/channel/draft.ts';
+import { Form } from '../../engine/channel/form.ts';
+import type { StoredMessage } from '../../engine/guild/guild.ts';
+import { localizedChoices, readChoices } from '../../engine/interaction/choices.ts';
+import {
+  ANSWER_FLAGS,
+  answerType,
+  callbackRefusal,
+  followUpRefusal,
+  type Interaction,
+  isEphemeral,
+} from '../../engine/interaction/interaction.ts';
+import { readModal } from '../../engine/interaction/modal.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { MessageId } from '../../protocol/ids.ts';
+import { CALLBACK } from '../../protocol/interactions.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { TokenMessage, TokenMessageId } from '../webhooks/ports.ts';
+import type { EphemeralMessages } from './ephemeral.ts';
+import type { Places } from './places.ts';
+import type { Callback, CallbackResult } from './ports.ts';
+
+export interface AnsweringPorts {
+  readonly places: Places;
+  readonly ephemeral: EphemeralMessages;
+  readonly nextId: () => MessageId;
+  readonly nowMs: () => number;
+  /** Commits a change of the interaction; resolves when it is durable. */
+  write(interaction: Interaction): Promise<void>;
+  /** Tells the invoker's session. */
+  tell(interaction: Interaction, t: ToldDispatch, d: object): void;
+}
+
+type ToldDispatch =
+  | 'INTERACTION_SUCCESS'
+  | 'INTERACTION_MODAL_CREATE'
+  | 'APPLICATION_COMMAND_AUTOCOMPLETE_RESPONSE';
+
+const no = (found: Refusal): { readonly ok: false; readonly refusal: Refusal } => ({
+  ok: false,
+  refusal: found,
+});
+const UNKNOWN_MESSAGE = no(refusal('UNKNOWN_MESSAGE'));
+
+/** @source https://docs.discord.com/developers/resources/message#allowed-mentions-object; interactions notify only users */
+const DEFAULT_MENTIONS = { parse: ['users'] };
+
+/** The author of the messages that answer an interaction. */
+export const senderOf = (
+  { applicationId, metadata, legacy, author }: Interaction,
+  extra: Omit<Partial<Sender>, 'fields'> & { readonly fields?: Partial<Sender['fields']> } = {},
+): Sender => ({
+  components: 'any',
+  ...extra,
+  fields: {
+    author,
+    application_id: applicationId,
+    webhook_id: applicationId,
+    interaction_metadata: metadata as never,
+    ...(legacy && { interaction: legacy as never }),
+    ...extra.fields,
+  },
+});
+
+/** Answers interactions and sends what follows, one request of an interaction at a time: the caller sees to that. */
+export class Answering {
+  readonly #ports: AnsweringPorts;
+
+  constructor(ports: AnsweringPorts) {
+    this.#ports = ports;
+  }
+
+  /** Answers an interaction for the first time. */
+  async first(interaction: Interaction, callback: Callback): Promise<Reply<CallbackResult>> {
+    const refused = callbackRefusal(interaction, callback.type, this.#ports.nowMs());
+    if (refused) return no(refused);
+    switch (callback.type) {
+      case CALLBACK.MESSAGE:
+        return this.#message(interaction, callback, false);
+      case CALLBACK.DEFERRED_MESSAGE:
+        return this.#message(interaction, callback, true);
+      case CALLBACK.UPDATE_MESSAGE:
+        return this.#update(interaction, callback);
+      case CALLBACK.CHOICES:
+        return this.#choices(interaction, callback);
+      case CALLBACK.MODAL:
+        return this.#modal(interaction, callback);
+      default:
+        return this.#silent(interaction);
+    }
+  }
+
+  /** A message, or one that is being prepared, with the interaction's first message id. */
+  async #message(
+    interaction: Interaction,
+    { draft, attachments }: Callback,
+    isLoading: boolean,
+  ): Promise<Reply<CallbackResult>> {
+    const { ephemeral, write, nextId } = this.#ports;
+    const messageId = nextId();
+    const isHidden = isEphemeral(interaction, draft.flags);
+    const isCommand = interaction.command !== null;
+    const from = senderOf(interaction, {
+      ...(isLoading && { isLoading }),
+      ...(isHidden && { isEphemeral: true }),
+      fields: { id: messageId, ...(isCommand && { type: answerType(interaction) }) },
+    });
+    const source = isCommand || interaction.source?.isEphemeral ? null : interaction.source;
+    const sent = {
+      draft: isLoading ? {} : replying(permitted(draft), source?.messageId ?? null),
+      ...{ attachments, forward: null, from },
+    };
+    const original = { messageId, isEphemeral: isHidden };
+    const answered: Interaction = { ...interaction, state: { kind: 'answered', original, isLoading } };
+    let written: Reply<Written>;
+    if (isHidden) {
+      written = await ephemeral.create(answered, sent);
+    } else {
+      // The message and the interaction are committed by two aggregates: the interaction first, with the message's id.
+      await write({ ...interaction, state: { kind: 'answering', messageId, isLoading } });
+      written = await this.#ports.places.write(interaction, sent);
+    }
+    if (!written.ok) {
+      if (!isHidden) await write(interaction);
+      return written;
+    }
+    return this.#answered(answered, written.value);
+  }
+
+  async #update(interaction: Interaction, callback: Callback): Promise<Reply<CallbackResult>> {
+    const { source } = interaction;
+    if (!source) return UNKNOWN_MESSAGE;
+    const { edit, ...rest } = editOf(callback);
+    const answered: Interaction = {
+      ...interaction,
+      state: { kind: 'answered', original: source, isLoading: false },
+    };
+    const written = await this.#change(interaction, source, { edit, ...rest });
+    if (!written.ok) return written;
+    await this.#ports.write(answered);
+    return this.#answered(answered, written.value);
+  }
+
+  async #choices(interaction: Interaction, { data }: Callback): Promise<Reply<CallbackResult>> {
+    const { focused } = interaction;
+    if (!focused) return no(refusal('UNKNOWN_INTERACTION'));
+    const form = new Form();
+    const choices = readChoices((data as { choices?: unknown } | null)?.choices, focused, form);
+    const wrong = form.refusal();
+    if (wrong) return no(wrong);
+    const answered: Interaction = { ...interaction, state: NO_MESSAGE };
+    await this.#ports.write(answered);
+    const d = { nonce: interaction.nonce, choices: localizedChoices(choices, interaction.locales) };
+    this.#ports.tell(interaction, 'APPLICATION_COMMAND_AUTOCOMPLETE_RESPONSE', d);
+    return resultOf(answered, null);
+  }
+
+  async #modal(interaction: Interaction, { data }: Callback): Promise<Reply<CallbackResult>> {
+    const form = new Form();
+    const modal = readModal(data, form);
+    const wrong = form.refusal();
+    if (wrong || !modal) return no(wrong ?? refusal('INVALID_FORM_BODY'));
+    const answered: Interaction = { ...interaction, state: NO_MESSAGE, modal };
+    await this.#ports.write(answered);
+    const { id, nonce, channelId, applicationId, author, applicationName, applicationIcon } = interaction;
+    this.#ports.tell(interaction, 'INTERACTION_MODAL_CREATE', {
+      ...{ id, nonce, channel_id: channelId },
+      application: { id: applicationId, name: applicationName, icon: applicationIcon, bot: author },
+      ...modal,
+    });
+    return resultOf(answered, null);
+  }
+
+  async #silent(interaction: Interaction): Promise<Reply<CallbackResult>> {
+    const { source } = interaction;
+    const answered: Interaction = {
+      ...interaction,
+      state: { kind: 'answered', original: source, isLoading: false },
+    };
+    await this.#ports.write(answered);
+    return this.#answered(answered, null);
+  }
+
+  #answered(interaction: Interaction, written: Written | null): Reply<CallbackResult> {
+    const { write, tell } = this.#ports;
+    // After a message is written, its id in the interaction tells that it was answered: nobody waits for this commit.
+    if (written && interaction.state.kind === 'answered' && !interaction.state.original?.isEphemeral)
+      void write(interaction).catch(() => undefined);
+    tell(interaction, 'INTERACTION_SUCCESS', { id: interaction.id, nonce: interaction.nonce });
+    return resultOf(interaction, written);
+  }
+
+  /** A further message. The first one after a deferral completes the message that is being prepared. */
+  async followUp(interaction: Interaction, message: TokenMessage): Promise<Reply<Written>> {
+    const { state } = interaction;
+    if (state.kind === 'answered' && state.isLoading && state.original) {
+      const { attachments } = message;
+      return this.edit(interaction, '@original', { edit: message.draft, keep: [], attachments });
+    }
+    const refused = followUpRefusal(interaction);
+    if (refused) return no(refused);
+    const isHidden = isEphemeral(interaction, message.draft.flags);
+    const originalId = originalOf(interaction)?.messageId ?? null;
+    const from = senderOf(interaction, {
+      ...(isHidden && { isEphemeral: true }),
+      fields: {
+        interaction_metadata: {
+          ...interaction.metadata,
+          ...(originalId !== null && { original_response_message_id: originalId }),
+        } as never,
+      },
+    });
+    const replied = isHidden || originalOf(interaction)?.isEphemeral ? null : originalId;
+    const sent = {
+      draft: replying(permitted(message.draft), replied),
+      ...{ attachments: message.attachments, forward: null, from },
+    };
+    const counted: Interaction = { ...interaction, followUps: interaction.followUps + 1 };
+    if (isHidden) return this.#ports.ephemeral.create(counted, sent);
+    if (!interaction.isInstalledHere) await this.#ports.write(counted);
+    return this.#ports.places.write(interaction, sent);
+  }
+
+  async get(interaction: Interaction, id: TokenMessageId): Promise<Reply<StoredMessage>> {
+    const named = await this.#named(interaction, id);
+    return named ? { ok: true, value: named.message } : UNKNOWN_MESSAGE;
+  }
+
+  async edit(
+    interaction: Interaction,
+    id: TokenMessageId,
+    change: Omit<EditInput, 'from'>,
+  ): Promise<Reply<Written>> {
+    const named = await this.#named(interaction, id);
+    if (!named) return UNKNOWN_MESSAGE;
+    const written = await this.#change(interaction, named, {
+      ...change,
+      edit: permitted(change.edit),
+    });
+    const { state } = interaction;
+    if (
+      written.ok &&
+      state.kind === 'answered' &&
+      state.isLoading &&
+      state.original?.messageId === named.messageId
+    )
+      await this.#ports.write({ ...interaction, state: { ...state, isLoading: false } });
+    return written;
+  }
+
+  async remove(interaction: Interaction, id: TokenMessageId): Promise<Reply<null>> {
+    const named = await this.#named(interaction, id);
+    if (!named) return UNKNOWN_MESSAGE;
+    if (named.isEphemeral) return this.#ports.ephemeral.remove(interaction, named.messageId);
+    return this.#ports.places.remove(interaction, named.messageId, senderOf(interaction));
+  }
+
+  #change(
+    interaction: Interaction,
+    { messageId, isEphemeral: isHidden }: { readonly messageId: MessageId; readonly isEphemeral: boolean },
+    change: Omit<EditInput, 'from'>,
+  ): Promise<Reply<Written>> {
+    const changed = { ...change, from: senderOf(interaction) };
+    if (isHidden) return this.#ports.ephemeral.edit(interaction, messageId, changed);
+    return this.#ports.places.edit(interaction, messageId, changed);
+  }
+
+  /** A message of the interaction: the answer, or one of the application in its channel. */
+  async #named(interaction: Interaction, id: TokenMessageId) {
+    const { places, ephemeral } = this.#ports;
+    const original = originalOf(interaction);
+    if (id === '@original' && !original) return null;
+    const messageId = id === '@original' ? original!.messageId : id;
+    const hidden =
+      original?.messageId === messageId && !original.isEphemeral
+        ? null
+        : await ephemeral.get(interaction, messageId);
+    if (hidden) return { messageId, isEphemeral: true, message: hidden };
+    const message = await places.find(interaction, messageId);
+    const isOwn =
+      message?.application_id === interaction.applicationId || message?.author.id === interaction.botId;
+    return message && isOwn ? { messageId, isEphemeral: false, message } : null;
+  }
+}
+
+const NO_MESSAGE: Interaction['state'] = { kind: 'answered', original: null, isLoading: false };
+
+function originalOf({ state }: Interaction) {
+  if (state.kind === 'answered') return state.original;
+  return state.kind === 'answering' ? { messageId: state.messageId, isEphemeral: false } : null;
+}
+
+function resultOf({ type, state }: Interaction, written: Written | null): Reply<CallbackResult> {
+  const isAnswered = state.kind === 'answered';
+  return {
+    ok: true,
+    value: {
+      ...{ type, written },
+      isLoading: isAnswered && state.isLoading,
+      isEphemeral: isAnswered && state.original?.isEphemeral === true,
+    },
+  };
+}
+
+/** The flags that an application may set, and users as the only ones who are notified unless it says otherwise. */
+function permitted<D extends Pick<MessageDraft, 'flags' | 'allowed_mentions'>>(draft: D): D {
+  return {
+    ...draft,
+    ...(typeof draft.flags === 'number' && { flags: draft.flags & ANSWER_FLAGS }),
+    allowed_mentions: draft.allowed_mentions ?? DEFAULT_MENTIONS,
+  };
+}
+
+const replying = (draft: MessageDraft, messageId: MessageId | null): CreateInput['draft'] =>
+  messageId === null
+    ? draft
+    : { ...draft, message_reference: { message_id: messageId, fail_if_not_exists: false } };
+
+/** A callback that updates a message: what it leaves out stays. */
+function editOf({ draft, attachments, keep }: Callback): Omit<EditInput, 'from'> {
+  const { content, embeds, components, flags, allowed_mentions: mentions } = draft;
+  return {
+    edit: {
+      ...(content !== undefined && { content }),
+      ...(embeds !== undefined && { embeds }),
+      ...(components !== undefined && { components }),
+      ...(flags !== undefined && { flags }),
+      ...(mentions !== undefined && { allowed_mentions: mentions }),
+    },
+    ...{ keep, attachments },
+  };
+}

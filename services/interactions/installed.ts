@@ -1,0 +1,62 @@
+import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
+import type { Described } from '../../engine/interaction/place.ts';
+import { INSTALLATION, INTERACTION_CONTEXT, type InteractionContext } from '../../protocol/appcommands.ts';
+import { P } from '../../protocol/permissions.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { InvokableApplication } from './lookups.ts';
+import type { Invocation } from './ports.ts';
+
+/** Where an application is used, and who has installed it. */
+export interface Installed {
+  readonly context: InteractionContext;
+  /** Installed to the guild; in the private channel with the bot, open to everyone. */
+  readonly isHere: boolean;
+  readonly isByUser: boolean;
+  /** `authorizing_integration_owners`. */
+  readonly owners: Readonly<Record<string, string>>;
+  /** An app that only its user has brought along shows its answers to that user only. */
+  readonly forcesEphemeral: boolean;
+}
+
+/** The installations that let the invoker use an application in a place. */
+export async function installations(
+  invocation: Invocation,
+  application: InvokableApplication,
+  { isBotHere, permissions }: Pick<Described, 'isBotHere' | 'permissions'>,
+  hasInstalled: (invocation: Invocation) => Promise<boolean>,
+): Promise<Installed> {
+  const { guildId, userId } = invocation;
+  const { GUILD, BOT_DM, PRIVATE_CHANNEL } = INTERACTION_CONTEXT;
+  const context = guildId !== null ? GUILD : isBotHere ? BOT_DM : PRIVATE_CHANNEL;
+  const takesUsers = application.installations.includes(INSTALLATION.USER);
+  const isByUser = takesUsers && (await hasInstalled(invocation));
+  const lacksExternal = guildId !== null && (BigInt(permissions) & P.USE_EXTERNAL_APPS) === 0n;
+  return {
+    ...{ context, isByUser, isHere: isBotHere },
+    owners: {
+      ...(isBotHere && { [INSTALLATION.GUILD]: guildId ?? '0' }),
+      ...(isByUser && { [INSTALLATION.USER]: userId }),
+    },
+    forcesEphemeral: !isBotHere && lacksExternal,
+  };
+}
+
+/**
+ * Why a command cannot be used in a place, whoever asks; null when it can.
+ *
+ * @returns 10063 where the command is not shown, 50013 for a command of age-gated channels elsewhere.
+ */
+export function mayInvokeHere(
+  command: AppCommand,
+  { guildId }: Invocation,
+  { isNsfw }: Described,
+  { context, isHere, isByUser }: Installed,
+): Refusal | null {
+  const { integration_types: types = [INSTALLATION.GUILD], contexts = null } = command;
+  const isShown = contexts === null || contexts.includes(context);
+  const isInstalled =
+    (isHere && (types.includes(INSTALLATION.GUILD) || context === INTERACTION_CONTEXT.BOT_DM)) ||
+    (isByUser && types.includes(INSTALLATION.USER));
+  if (!isShown || !isInstalled) return refusal('UNKNOWN_APPLICATION_COMMAND');
+  return command.nsfw && guildId !== null && !isNsfw ? refusal('MISSING_PERMISSIONS') : null;
+}

@@ -1,0 +1,239 @@
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import type { Notifier } from '../../actors/user/notifier.ts';
+import type { EditInput, Written } from '../../engine/channel/draft.ts';
+import type { StoredMessage } from '../../engine/guild/guild.ts';
+import type { InteractionPlace } from '../../engine/interaction/interaction.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import {
+  type ApplicationId,
+  type FreshId,
+  type MessageId,
+  snowflakeAt,
+  type UserId,
+} from '../../protocol/ids.ts';
+import { NONCE_MS } from '../../protocol/interactions.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { Commit, Storage } from '../../storage/ports.ts';
+import type { EndpointSender } from '../applications/endpoint.ts';
+import type { InPrivate } from '../privatechannels/privatechannels.ts';
+import type { TokenMessage, TokenMessageId, TokenMessages, TokenTarget } from '../webhooks/ports.ts';
+import { Answering } from './answering.ts';
+import type { DeliveryPorts } from './delivery.ts';
+import { EndedSweep } from './ended.ts';
+import { createEphemeralMessages, type EphemeralMessages } from './ephemeral.ts';
+import { createLookups } from './lookups.ts';
+import { OpenInteractions } from './open.ts';
+import { InteractionOwner } from './owner.ts';
+import { createPlaces } from './places.ts';
+import type { Callback, Interactions, Invocation } from './ports.ts';
+import { createInteractionTokens } from './tokens.ts';
+
+export interface InteractionPorts {
+  readonly storage: Pick<
+    Storage,
+    'interactions' | 'applications' | 'appCommands' | 'users' | 'messages' | 'privateChannels'
+  >;
+  readonly guilds: Guilds;
+  readonly inPrivate: InPrivate;
+  readonly sender: Pick<EndpointSender, 'post'>;
+  readonly readCallback: DeliveryPorts['readCallback'];
+  readonly notifier: Pick<Notifier, 'notify' | 'notifySession'>;
+  /** Signs the attachment URLs of a dispatch. */
+  readonly sign: (t: string, d: object) => object;
+  /** Whether the user has installed the application to the account. */
+  hasInstalled(userId: UserId, applicationId: ApplicationId): Promise<boolean>;
+  commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
+  /** The secret that tokens are made of. */
+  readonly secret: Promise<string>;
+  readonly routing: Routing;
+  readonly wheel: Wheel;
+  readonly nextId: () => FreshId;
+  readonly nowMs: () => number;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Numbers of interactions, for metrics. */
+interface InteractionCounts {
+  /** Waiting for a first answer. */
+  readonly waiting: number;
+  readonly inMemory: number;
+}
+
+/** Interactions with the messages under their tokens. */
+export interface InteractionService extends Interactions {
+  readonly tokenMessages: TokenMessages;
+  readonly counts: InteractionCounts;
+}
+
+const ROWS_MAX = 500;
+const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
+
+/** Begins to serve interactions, and takes up those that an earlier process has left. */
+export function startInteractions(ports: InteractionPorts): InteractionService {
+  const { storage, routing, wheel, nowMs, onFault } = ports;
+  const open = new OpenInteractions(storage.interactions, nowMs);
+  const { owner, answering, ephemeral, tokens } = ownerOf(ports, open);
+  const sweep = new EndedSweep({
+    ...{ store: storage.interactions, wheel, nowMs, onFault },
+    async ended({ messages }) {
+      for (const message of messages) if (!message.isGone) ephemeral.ended(message);
+      open.trim();
+    },
+  });
+  sweep.start();
+  let isOver = false;
+  const adopt = (isMine: (ownerId: string) => boolean): void => {
+    const isWanted = (ownerId: string) => !isOver && isMine(ownerId) && routing.owns(ownerId);
+    adoptRecent(ports, owner, isWanted).catch((error) => isOver || onFault(error));
+  };
+  adopt(() => true);
+  routing.onMoved((moved) => {
+    open.forgetMoved(moved);
+    adopt(moved);
+  });
+
+  const at = routes(routing, { owner, answering, ephemeral, open });
+  return {
+    counts: {
+      get waiting() {
+        return owner.waiting;
+      },
+      get inMemory() {
+        return open.size;
+      },
+    },
+    invoke: (invocation) => at.invoke(invocation.ownerId, invocation),
+    async answer(id, token, callback) {
+      const subject = (await tokens).read(token);
+      return subject?.id === id ? at.answer(subject.ownerId, id, callback) : UNKNOWN;
+    },
+    async placeOf(token) {
+      const subject = (await tokens).read(token);
+      return subject && at.place(subject.ownerId, subject.id);
+    },
+    dismiss: (place, messageId, userId) => at.dismiss(place.ownerId, place, messageId, userId),
+    tokenMessages: {
+      async find(id, token) {
+        const subject = (await tokens).read(token);
+        const place = subject && (await at.place(subject.ownerId, subject.id));
+        if (!subject || !place?.isAnswered || place.applicationId !== (id as string)) return null;
+        return targetOf(place, subject.id, at);
+      },
+      knows: async (id) => (await storage.applications.get(id as string as ApplicationId)) !== null,
+    },
+    close() {
+      isOver = true;
+      owner.close();
+      sweep.stop();
+    },
+  };
+}
+
+function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
+  const { storage, notifier, nextId, nowMs, commitAsOwner, guilds, sender, readCallback } = ports;
+  const tokens = ports.secret.then(createInteractionTokens);
+  const places = createPlaces({ ...ports, env: () => ({ nowMs: nowMs(), nextId }) });
+  const lookups = createLookups(storage, nowMs);
+  const notify = notifier.notify.bind(notifier);
+  const notifySession = notifier.notifySession.bind(notifier);
+  const ephemeral = createEphemeralMessages({
+    ...{ places, store: storage.interactions, commitAsOwner, notify, sign: ports.sign },
+    write: (interaction, facts) => owner.write(interaction, facts),
+  });
+  const answering = new Answering({
+    ...{ places, ephemeral, nextId, nowMs },
+    write: (interaction) => owner.write(interaction),
+    tell: ({ userId, sessionId }, t, d) => notifySession(userId, sessionId, t, d),
+  });
+  const owner: InteractionOwner = new InteractionOwner({
+    invoking: {
+      ...{ places, ephemeral, open },
+      command: lookups.command,
+      rules: lookups.rules,
+      hasInstalled: ({ userId, applicationId }) => ports.hasInstalled(userId, applicationId),
+    },
+    delivery: { guilds, sender, readCallback, notify },
+    ...{ answering, places, open, lookups, tokens, nextId, nowMs, commitAsOwner, notifySession },
+    ...{ wheel: ports.wheel, onFault: ports.onFault },
+  });
+  return { owner, answering, ephemeral, tokens };
+}
+
+/** Takes up interactions that are recent enough to wait for an answer, or whose nonces still count. */
+async function adoptRecent(
+  { storage, nowMs }: InteractionPorts,
+  owner: InteractionOwner,
+  isWanted: (ownerId: string) => boolean,
+): Promise<void> {
+  for (let after: string | null = snowflakeAt(nowMs() - NONCE_MS); after !== null; ) {
+    const page = await storage.interactions.since(after, ROWS_MAX);
+    for (const stored of page) if (isWanted(stored.ownerId)) await owner.adopt(stored);
+    after = page.length === ROWS_MAX ? (page.at(-1)?.id ?? null) : null;
+  }
+}
+
+interface Parts {
+  readonly owner: InteractionOwner;
+  readonly answering: Answering;
+  readonly ephemeral: EphemeralMessages;
+  readonly open: OpenInteractions;
+}
+
+/** The same on the shard that owns the interaction. */
+function routes(routing: Routing, { owner, answering, ephemeral, open }: Parts) {
+  const place = async (ownerId: string, id: string) => {
+    const found = await open.get(ownerId, id);
+    if (!found || found.state.kind === 'failed') return null;
+    const { guildId, channelId, applicationId, state } = found;
+    return { ownerId, guildId, channelId, applicationId, isAnswered: state.kind !== 'waiting' };
+  };
+  return {
+    place: routing.ask('interactions.place', place),
+    invoke: routing.ask('interactions.invoke', (_ownerId: string, invocation: Invocation) =>
+      owner.invoke(invocation),
+    ),
+    answer: routing.ask('interactions.answer', (ownerId: string, id: string, callback: Callback) =>
+      owner.answer(ownerId, id, callback),
+    ),
+    followUp: routing.ask('interactions.followUp', (ownerId: string, id: string, message: TokenMessage) =>
+      owner.run<Written>(ownerId, id, (interaction) => answering.followUp(interaction, message)),
+    ),
+    get: routing.ask('interactions.message', (ownerId: string, id: string, messageId: TokenMessageId) =>
+      owner.run<StoredMessage>(ownerId, id, (interaction) => answering.get(interaction, messageId)),
+    ),
+    edit: routing.ask(
+      'interactions.edit',
+      (ownerId: string, id: string, messageId: TokenMessageId, change: Omit<EditInput, 'from'>) =>
+        owner.run<Written>(ownerId, id, (interaction) => answering.edit(interaction, messageId, change)),
+    ),
+    remove: routing.ask('interactions.remove', (ownerId: string, id: string, messageId: TokenMessageId) =>
+      owner.run<null>(ownerId, id, (interaction) => answering.remove(interaction, messageId)),
+    ),
+    dismiss: routing.ask(
+      'interactions.dismiss',
+      (_ownerId: string, where: InteractionPlace, messageId: MessageId, userId: UserId) =>
+        ephemeral.dismiss(where, messageId, userId),
+    ),
+  };
+}
+
+/** The messages that answer one interaction. */
+function targetOf(
+  { ownerId, guildId, channelId }: InteractionPlace,
+  id: string,
+  at: ReturnType<typeof routes>,
+): TokenTarget {
+  const inThread: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
+  return {
+    ...{ channelId, guildId, ownerId, waits: true },
+    execute: (message) => at.followUp(ownerId, id, message),
+    get: async (messageId, threadId) => (threadId === undefined ? at.get(ownerId, id, messageId) : inThread),
+    async edit(messageId, { edit, keep, attachments, threadId }) {
+      return threadId === undefined ? at.edit(ownerId, id, messageId, { edit, keep, attachments }) : inThread;
+    },
+    delete: async (messageId, threadId) =>
+      threadId === undefined ? at.remove(ownerId, id, messageId) : inThread,
+  };
+}

@@ -1,0 +1,220 @@
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import { answerDueMs, type Interaction, type InteractionFact } from '../../engine/interaction/interaction.ts';
+import { interactionObject, legacyOf, metadataOf, type Told } from '../../engine/interaction/object.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { DispatchName } from '../../protocol/dispatches.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { FAILURE, type FailureReason, INTERACTION } from '../../protocol/interactions.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { Answering } from './answering.ts';
+import { type DeliveryPorts, deliver } from './delivery.ts';
+import { type InvokingPorts, type Prepared, prepare } from './invoking.ts';
+import type { InvokableApplication, Lookups } from './lookups.ts';
+import type { OpenInteractions } from './open.ts';
+import type { Places } from './places.ts';
+import type { Callback, CallbackResult, Invocation } from './ports.ts';
+import type { InteractionTokens } from './tokens.ts';
+
+export interface OwnerPorts {
+  readonly invoking: InvokingPorts;
+  readonly delivery: DeliveryPorts;
+  readonly answering: Answering;
+  readonly places: Pick<Places, 'find'>;
+  readonly open: OpenInteractions;
+  readonly lookups: Pick<Lookups, 'application'>;
+  readonly tokens: Promise<InteractionTokens>;
+  readonly wheel: Wheel;
+  readonly nextId: () => string;
+  readonly nowMs: () => number;
+  commitAsOwner(ownerId: string, facts: readonly InteractionFact[]): Promise<void>;
+  notifySession(userId: UserId, sessionId: string, t: DispatchName, d: object): void;
+  readonly onFault: (error: unknown) => void;
+}
+
+const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
+const UNKNOWN_APPLICATION: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
+
+/** A little later than the deadline, so that an answer that arrives with it is decided first. */
+const GRACE_MS = 20;
+/** Time for sessions to come back after a crash, before they hear of what failed meanwhile. */
+const RETURN_MS = 3_000;
+
+/** Interactions that this shard owns: their beginning, their first answer and their deadline. */
+export class InteractionOwner {
+  readonly #ports: OwnerPorts;
+  readonly #mutex = keyedMutex<string>();
+  #over = false;
+  #waiting = 0;
+
+  constructor(ports: OwnerPorts) {
+    this.#ports = ports;
+  }
+
+  /** Interactions that wait for their first answer. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  close(): void {
+    this.#over = true;
+  }
+
+  /** Begins an interaction and sends it to its application. */
+  async invoke(invocation: Invocation): Promise<Reply<null>> {
+    const { invoking, open, lookups } = this.#ports;
+    const { userId, nonce } = invocation;
+    if (open.isRepeated(invocation)) return { ok: true, value: null };
+    const application = await lookups.application(invocation.applicationId);
+    if (!application) return UNKNOWN_APPLICATION;
+    // One user's invocations with the same nonce run one after another, so that the second finds the first.
+    const begin = async (): Promise<Reply<null>> => {
+      if (open.isRepeated(invocation)) return { ok: true, value: null };
+      const prepared = await prepare(invoking, invocation, application);
+      if (!prepared.ok) return prepared;
+      await this.#begin(invocation, application, prepared.value);
+      return { ok: true, value: null };
+    };
+    return nonce === null ? begin() : this.#mutex(`${userId} ${nonce}`, begin);
+  }
+
+  async #begin(invocation: Invocation, application: InvokableApplication, prepared: Prepared): Promise<void> {
+    const { open, nextId, nowMs, commitAsOwner } = this.#ports;
+    const { interaction, told } = begun(invocation, application, prepared, nextId(), nowMs());
+    const facts: InteractionFact[] = [{ type: 'interactionWritten', interaction }];
+    const { submitted } = prepared;
+    if (submitted) facts.push({ type: 'interactionWritten', interaction: { ...submitted, modal: null } });
+    // What completes a word as it is typed is asked again if it is lost: it is not stored.
+    if (interaction.type !== INTERACTION.AUTOCOMPLETE) await commitAsOwner(interaction.ownerId, facts);
+    if (submitted) open.put({ ...submitted, modal: null });
+    open.put(interaction);
+    this.#watch(interaction);
+    const { userId, sessionId, id, nonce } = interaction;
+    this.#ports.notifySession(userId, sessionId, 'INTERACTION_CREATE', { id, nonce });
+    const tokens = await this.#ports.tokens;
+    const object = interactionObject(interaction, { ...told, token: tokens.of(interaction) });
+    void this.#deliver(interaction, application, object, told.described.isBotHere);
+  }
+
+  async #deliver(
+    interaction: Interaction,
+    application: InvokableApplication,
+    object: object,
+    isBotHere: boolean,
+  ): Promise<void> {
+    try {
+      const delivered = await deliver(this.#ports.delivery, interaction, application, object, isBotHere);
+      if (delivered.kind === 'failed') await this.#fail(interaction, delivered.reason);
+      if (delivered.kind !== 'answered') return;
+      const answered = await this.answer(interaction.ownerId, interaction.id, delivered.callback);
+      if (!answered.ok) await this.#fail(interaction, FAILURE.OTHER);
+    } catch (error) {
+      if (!this.#over) this.#ports.onFault(error);
+    }
+  }
+
+  /** Waits for the first answer until the deadline, and at least `leastMs`. */
+  #watch(interaction: Interaction, leastMs = 0): void {
+    const { wheel, nowMs, onFault } = this.#ports;
+    this.#waiting += 1;
+    wheel.add(
+      () => {
+        this.#waiting -= 1;
+        if (!this.#over) this.#fail(interaction, FAILURE.TIMED_OUT).catch(onFault);
+      },
+      Math.max(leastMs, answerDueMs(interaction) - nowMs() + GRACE_MS),
+    );
+  }
+
+  /** Ends an interaction that waits in vain, and tells the invoker. */
+  #fail({ ownerId, id }: Interaction, reason: FailureReason): Promise<void> {
+    return this.#mutex(id, async () => {
+      const { open, notifySession } = this.#ports;
+      const interaction = await open.get(ownerId, id);
+      if (interaction?.state.kind !== 'waiting') return;
+      open.put({ ...interaction, state: { kind: 'failed' } });
+      const { userId, sessionId, nonce } = interaction;
+      notifySession(userId, sessionId, 'INTERACTION_FAILURE', { id, nonce, reason_code: reason });
+    });
+  }
+
+  /** The first answer, from the callback route or in an HTTP response. */
+  answer(ownerId: string, id: string, callback: Callback): Promise<Reply<CallbackResult>> {
+    return this.run(ownerId, id, (interaction) => this.#ports.answering.first(interaction, callback));
+  }
+
+  /** Runs a request about an interaction after the earlier ones. @returns 10062 without such an interaction. */
+  run<Value>(
+    ownerId: string,
+    id: string,
+    request: (interaction: Interaction) => Promise<Reply<Value>>,
+  ): Promise<Reply<Value>> {
+    return this.#mutex(id, async () => {
+      const interaction = await this.#ports.open.get(ownerId, id);
+      return interaction ? request(interaction) : UNKNOWN;
+    });
+  }
+
+  /** Commits a change of an interaction, together with further facts. */
+  async write(interaction: Interaction, more: readonly InteractionFact[] = []): Promise<void> {
+    if (interaction.type !== INTERACTION.AUTOCOMPLETE)
+      await this.#ports.commitAsOwner(interaction.ownerId, [
+        { type: 'interactionWritten', interaction },
+        ...more,
+      ]);
+    this.#ports.open.put(interaction);
+  }
+
+  /**
+   * Takes over an interaction that an earlier process or owner has begun: what was being written either is stored or never
+   * will be, and the deadline holds.
+   */
+  adopt(stored: Interaction): Promise<void> {
+    return this.#mutex(stored.id, async () => {
+      const { open, places, notifySession } = this.#ports;
+      const interaction = await open.get(stored.ownerId, stored.id);
+      if (!interaction) return;
+      const { state, userId, sessionId, id, nonce } = interaction;
+      if (state.kind === 'answering') {
+        const { messageId, isLoading } = state;
+        if (await places.find(interaction, messageId)) {
+          const original = { messageId, isEphemeral: false };
+          await this.write({ ...interaction, state: { kind: 'answered', original, isLoading } });
+          notifySession(userId, sessionId, 'INTERACTION_SUCCESS', { id, nonce });
+          return;
+        }
+        await this.write({ ...interaction, state: { kind: 'waiting' } });
+      } else open.put(interaction);
+      if (state.kind !== 'answered' && state.kind !== 'failed') this.#watch(interaction, RETURN_MS);
+    });
+  }
+}
+
+/** The interaction of an invocation, and what its application is told. */
+function begun(
+  invocation: Invocation,
+  application: InvokableApplication,
+  { described, installed, data, message, kept, metadata }: Prepared,
+  id: string,
+  createdMs: number,
+): { readonly interaction: Interaction; readonly told: Omit<Told, 'token'> } {
+  const { type, ownerId, guildId, channelId, applicationId, userId, sessionId, nonce, locales } = invocation;
+  const told = { described, data, message, owners: installed.owners, context: installed.context };
+  const interaction: Interaction = {
+    ...{ id, type, ownerId, guildId, channelId, applicationId, userId, sessionId, nonce, locales, createdMs },
+    botId: application.bot?.id ?? null,
+    author: application.author,
+    applicationName: application.name,
+    applicationIcon: application.icon,
+    ...kept,
+    metadata: metadataOf({ id, type }, told, metadata),
+    legacy: legacyOf({ id, type, command: kept.command }, described),
+    isInstalledHere: installed.isHere,
+    forcesEphemeral: installed.forcesEphemeral,
+    modal: null,
+    files: Object.values(invocation.uploads).map(({ id: fileId, filename }) => ({ id: fileId, filename })),
+    state: { kind: 'waiting' },
+    followUps: 0,
+  };
+  return { interaction, told };
+}

@@ -1,0 +1,60 @@
+import type { APIAttachment } from 'discord-api-types/v10';
+import type { KeptAttachment, MessageDraft, Written } from '../../engine/channel/draft.ts';
+import type { InteractionPlace } from '../../engine/interaction/interaction.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Locale } from '../../protocol/appcommands.ts';
+import type { ApplicationId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { CallbackType, InteractionType } from '../../protocol/interactions.ts';
+
+/** What a person asks of an application, after schema validation. Plain data. */
+export interface Invocation extends InteractionPlace {
+  readonly type: InteractionType;
+  readonly applicationId: ApplicationId;
+  readonly userId: UserId;
+  readonly sessionId: string;
+  readonly nonce: string | null;
+  /** The invoker's locales, best first; at least one. */
+  readonly locales: readonly [Locale, ...Locale[]];
+  /** The message of a component. */
+  readonly messageId: MessageId | null;
+  /** Whether that message is shown to the invoker only. */
+  readonly isEphemeral: boolean;
+  /** `data` of the request. */
+  readonly data: Readonly<Record<string, unknown>>;
+  /** Files of the request, already stored, by their id in the request. */
+  readonly uploads: Readonly<Record<string, APIAttachment>>;
+}
+
+/** An application's answer, after schema validation. Plain data. */
+export interface Callback {
+  readonly type: CallbackType;
+  /** The message of types 4, 5 and 7. */
+  readonly draft: MessageDraft;
+  readonly attachments: readonly APIAttachment[];
+  /** Files of the message to keep, for type 7; null keeps all. */
+  readonly keep: readonly KeptAttachment[] | null;
+  /** `data` of types 8 and 9. */
+  readonly data: unknown;
+}
+
+/** How a callback has answered. */
+export interface CallbackResult {
+  readonly type: InteractionType;
+  /** The message that shows the answer; null without one. */
+  readonly written: Written | null;
+  readonly isLoading: boolean;
+  readonly isEphemeral: boolean;
+}
+
+/** Uses of commands, components and forms, and their answers. */
+export interface Interactions {
+  /** Sends an invocation to its application. @returns when the interaction is durable. */
+  invoke(invocation: Invocation): Promise<Reply<null>>;
+  /** @returns 10062 for an unknown token or one of another interaction, 40060 when it was answered. */
+  answer(id: string, token: string, callback: Callback): Promise<Reply<CallbackResult>>;
+  /** The place of an interaction whose token is valid, for storing the answer's files; null otherwise. */
+  placeOf(token: string): Promise<(InteractionPlace & { readonly applicationId: ApplicationId }) | null>;
+  /** Hides an ephemeral message from its reader for good. @returns 10008 for any other message. */
+  dismiss(place: InteractionPlace, messageId: MessageId, userId: UserId): Promise<Reply<null>>;
+  close(): void;
+}

@@ -1,0 +1,40 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { isSnowflake } from '../../protocol/ids.ts';
+
+/** What a token names: an interaction, and the guild or private channel that owns it. */
+interface TokenSubject {
+  readonly id: string;
+  readonly ownerId: string;
+}
+
+export interface InteractionTokens {
+  /** The token of an interaction: a secret of its application. */
+  of(subject: TokenSubject): string;
+  /** What a token names; null for a text that this server did not make. Compares in constant time. */
+  read(token: string): TokenSubject | null;
+}
+
+const MAC_BYTES = 36;
+const TOKEN_CHARS_MAX = 256;
+
+/**
+ * Tokens that name their interaction and its owner, so that any shard can route them without a look-up; authenticated with
+ * the server's secret, so that none can be guessed and nothing is stored.
+ */
+export function createInteractionTokens(secret: string): InteractionTokens {
+  const macOf = (named: string): Buffer =>
+    createHmac('sha512', secret).update(`interaction ${named}`).digest().subarray(0, MAC_BYTES);
+  return {
+    of({ id, ownerId }) {
+      const named = `${id}:${ownerId}`;
+      return Buffer.from(`${named}:${macOf(named).toString('base64url')}`).toString('base64url');
+    },
+    read(token) {
+      if (token.length > TOKEN_CHARS_MAX) return null;
+      const [id, ownerId, mac, ...rest] = Buffer.from(token, 'base64url').toString('latin1').split(':');
+      if (!isSnowflake(id) || !isSnowflake(ownerId) || mac === undefined || rest.length > 0) return null;
+      const [right, shown] = [macOf(`${id}:${ownerId}`), Buffer.from(mac, 'base64url')];
+      return right.length === shown.length && timingSafeEqual(right, shown) ? { id, ownerId } : null;
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import type { KeptAttachment, MessageDraft } from '../../../engine/channel/draft.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
+import { CALLBACK, type CallbackType } from '../../../protocol/interactions.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import type { Callback } from '../../../services/interactions/ports.ts';
+import type { Upload } from '../operation.ts';
+import { Any, Choice, Nullable, Obj, Optional, type Static } from '../schema.ts';
+import { compileValidator } from '../validate.ts';
+import { type Paired, pairFiles } from './messages.files.ts';
+import { EditMessage, WrittenMessage } from './messages.schema.ts';
+import { keptBy } from './messages.storing.ts';
+
+/** @source https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object */
+export const InteractionCallback = Obj({
+  type: Choice(...Object.values(CALLBACK)),
+  data: Optional(Nullable(Any())),
+});
+
+const NewMessage = Obj({ data: Optional(Nullable(Obj(WrittenMessage))) });
+const ChangedMessage = Obj({ data: Optional(Nullable(EditMessage)) });
+
+const READERS: Partial<Record<CallbackType, ReturnType<typeof compileValidator>>> = {
+  [CALLBACK.MESSAGE]: compileValidator(NewMessage),
+  [CALLBACK.DEFERRED_MESSAGE]: compileValidator(NewMessage),
+  [CALLBACK.UPDATE_MESSAGE]: compileValidator(ChangedMessage),
+};
+
+/** A callback before its files are stored. */
+interface ReadCallback {
+  readonly callback: Omit<Callback, 'attachments'>;
+  readonly paired: Paired;
+}
+
+const NO_FILES: Paired = { files: [], rest: [] };
+
+/** Reads a callback whose type is known: the data by its type, the files of a message. */
+export function readCallbackData(
+  { type, data = null }: { readonly type: CallbackType; readonly data?: unknown },
+  files: readonly Upload[],
+): Reply<ReadCallback> {
+  const read = READERS[type];
+  if (!read)
+    return { ok: true, value: { callback: { type, data, draft: {}, keep: null }, paired: NO_FILES } };
+  const shaped = read({ data });
+  if (!shaped.ok) return shaped;
+  const message = (shaped.value as Static<typeof NewMessage>).data ?? {};
+  const { attachments: notes, ...draft } = message;
+  const paired = pairFiles(files, notes);
+  if (!paired.ok) return paired;
+  const isNew = type !== CALLBACK.UPDATE_MESSAGE;
+  if (isNew && paired.value.rest.length > 0)
+    return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
+  const keep: readonly KeptAttachment[] | null = keptBy(message, paired.value);
+  const written: MessageDraft = draft;
+  return { ok: true, value: { callback: { type, data: null, draft: written, keep }, paired: paired.value } };
+}
+
+const readShape = compileValidator(InteractionCallback);
+
+/** Reads a callback in the body of an endpoint's HTTP response, which has no files. */
+export function readCallback(body: unknown): Reply<Callback> {
+  const shaped = readShape(body);
+  if (!shaped.ok) return shaped;
+  const read = readCallbackData(shaped.value as Static<typeof InteractionCallback>, []);
+  return read.ok ? { ok: true, value: { ...read.value.callback, attachments: [] } } : read;
+}

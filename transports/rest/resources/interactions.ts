@@ -1,0 +1,201 @@
+import type { APIAttachment } from 'discord-api-types/v10';
+import type { Written } from '../../../engine/channel/draft.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { ApplicationId, ChannelId, GuildId, MessageId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import type { CallbackResult, Invocation } from '../../../services/interactions/ports.ts';
+import { localesOf } from '../appcommands.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
+import {
+  Any,
+  Bool,
+  Choice,
+  Dict,
+  Flags,
+  Nullable,
+  Obj,
+  Optional,
+  Snowflake,
+  type Static,
+  Str,
+} from '../schema.ts';
+import type { Services } from '../services.ts';
+import { InteractionCallback, readCallbackData } from './interactions.callback.ts';
+import { type AttachmentNote, discardFiles, pairFiles, type Shelf, storeFiles } from './messages.files.ts';
+import { presentMessages } from './messages.present.ts';
+import { usingFiles } from './messages.storing.ts';
+
+// The platform publishes no limits for these routes.
+const INVOKE: Bucket = { per: null, limit: 20, windowMs: 5_000 };
+const ANSWER: Bucket = { per: null, limit: 5, windowMs: 2_000 };
+
+const SESSION_ID_CHARS_MAX = 64;
+const DATA_KEYS_MAX = 32;
+const EPHEMERAL = 1 << 6;
+
+/** What user clients send; docs/interactions.md lists it. */
+const Invoke = Obj({
+  type: Choice(2, 3, 4, 5),
+  application_id: Snowflake<ApplicationId>(),
+  guild_id: Optional(Nullable(Snowflake<GuildId>())),
+  channel_id: Snowflake<ChannelId>(),
+  session_id: Str(1, SESSION_ID_CHARS_MAX),
+  nonce: Optional(Nullable(Str(0, LIMITS.nonce_chars_max))),
+  message_id: Optional(Nullable(Snowflake<MessageId>())),
+  message_flags: Optional(Nullable(Flags())),
+  data: Dict(Any(), DATA_KEYS_MAX),
+});
+
+/** The guild or private channel that owns the channel. @returns 10003 for an unknown channel, or one of another guild. */
+async function ownerIdOf(
+  { channel_id: channelId, guild_id: guildId = null }: Static<typeof Invoke>,
+  { read }: Services,
+): Promise<Reply<string>> {
+  const owner = await read.directory.channelOwner(channelId);
+  const isThere = owner && ('private' in owner ? guildId === null : owner.guildId === guildId);
+  return isThere
+    ? { ok: true, value: guildId ?? channelId }
+    : { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
+}
+
+type InvokeCall = Pick<
+  OperationCall<object, unknown, Static<typeof Invoke>, 'user'>,
+  'body' | 'files' | 'publicUrl'
+>;
+
+/** Stores the files of an invocation's options, by their ids in the request. */
+async function storedUploads(
+  { body, files }: InvokeCall,
+  shelf: Shelf,
+): Promise<Reply<Readonly<Record<string, APIAttachment>>>> {
+  const { attachments: notes } = body.data;
+  if (files.length === 0) return { ok: true, value: {} };
+  const paired = pairFiles(files, notesOf(notes));
+  if (!paired.ok) return paired;
+  const stored = await storeFiles(shelf, paired.value);
+  const entries = paired.value.files.flatMap(({ note }, index) => {
+    const file = stored[index];
+    return note && file ? [[note.id, file] as const] : [];
+  });
+  return { ok: true, value: Object.fromEntries(entries) };
+}
+
+const isNote = (note: unknown): note is AttachmentNote =>
+  typeof note === 'object' && note !== null && 'id' in note && /^\d{1,19}$/.test(String(note.id));
+
+function notesOf(notes: unknown): readonly AttachmentNote[] {
+  const all: readonly unknown[] = Array.isArray(notes)
+    ? notes.slice(0, LIMITS.attachments_per_message_max)
+    : [];
+  return all.filter(isNote).map((note) => ({ id: String(note.id) }));
+}
+
+/** The object that tells the application how its callback has answered. */
+async function callbackBody(
+  id: string,
+  { type, written, isLoading, isEphemeral }: CallbackResult,
+  callbackType: number,
+  { read }: Services,
+): Promise<object> {
+  const told = { id, type };
+  if (!written) return { interaction: told };
+  const { message, ownerId, guildId } = written;
+  const caller = {
+    kind: 'bot',
+    ...{ userId: message.author.id, applicationId: null, applicationFlags: 0, authorization: null },
+  } as const;
+  const view = { caller, ownerId, guildId, channelId: message.channel_id };
+  const [body] = await presentMessages(read.messages, view, [message]);
+  return {
+    interaction: {
+      ...told,
+      response_message_id: message.id,
+      response_message_loading: isLoading,
+      response_message_ephemeral: isEphemeral,
+    },
+    resource: { type: callbackType, message: body },
+  };
+}
+
+/** What applications answer. */
+export const interactions = resource({
+  create_interaction_response: op({
+    method: 'POST',
+    path: '/interactions/:interaction_id/:interaction_token/callback',
+    auth: 'none',
+    bucket: ANSWER,
+    bodyBytesMax: BODY_BYTES.message,
+    query: Obj({ with_response: Optional(Bool()) }),
+    body: InteractionCallback,
+    multipart: true,
+    status: 204,
+    handle: async (call, services): Promise<Answer> => {
+      const { interaction_id: id, interaction_token: token } = call.params;
+      const read = readCallbackData(call.body, call.files);
+      if (!read.ok) return read;
+      const { callback, paired } = read.value;
+      const place = await services.interactions.placeOf(token);
+      if (!place) return { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
+      const { blobs, nextId } = services;
+      const shelf = { blobs, nextId, channelId: place.channelId, publicUrl: call.publicUrl };
+      let result: CallbackResult | null = null;
+      const reply = await usingFiles<Written | null>(
+        shelf,
+        { paired, forward: null },
+        async (attachments) => {
+          const answered = await services.interactions.answer(id, token, { ...callback, attachments });
+          if (!answered.ok) return answered;
+          result = answered.value;
+          return { ok: true, value: answered.value.written };
+        },
+      );
+      if (!reply.ok) return reply;
+      if (!call.query.with_response || !result) return { ok: true };
+      return { ok: true, status: 200, body: await callbackBody(id, result, call.body.type, services) };
+    },
+  }),
+});
+
+/** What people's clients ask. */
+export const interactionsUnlisted = resource({
+  create_interaction: op({
+    method: 'POST',
+    path: '/interactions',
+    auth: 'user',
+    bucket: INVOKE,
+    bodyBytesMax: BODY_BYTES.message,
+    body: Invoke,
+    multipart: true,
+    status: 204,
+    handle: async (call, services) => {
+      const { body, caller, publicUrl } = call;
+      const [locale = 'en-US', ...others] = localesOf(call.locales);
+      const ownerId = await ownerIdOf(body, services);
+      if (!ownerId.ok) return ownerId;
+      const { blobs, nextId } = services;
+      const shelf = { blobs, nextId, channelId: body.channel_id, publicUrl };
+      const uploads = await storedUploads(call, shelf);
+      if (!uploads.ok) return uploads;
+      const invocation: Invocation = {
+        type: body.type,
+        applicationId: body.application_id,
+        ownerId: ownerId.value,
+        guildId: body.guild_id ?? null,
+        channelId: body.channel_id,
+        userId: caller.userId,
+        sessionId: body.session_id,
+        nonce: body.nonce || null,
+        locales: [locale, ...others],
+        messageId: body.message_id ?? null,
+        isEphemeral: ((body.message_flags ?? 0) & EPHEMERAL) !== 0,
+        data: body.data,
+        uploads: uploads.value,
+      };
+      const reply = await services.interactions.invoke(invocation);
+      if (!reply.ok) await discardFiles(shelf, Object.values(uploads.value));
+      return reply.ok ? { ok: true } : reply;
+    },
+  }),
+});
