@@ -108,14 +108,18 @@ export function createActors(
   const close = (): void => {
     sessions.close();
     clusterSessions?.close();
-    features.lobbies.close();
-    features.crossposts.stop();
-    features.interactions.close();
-    features.provisional.close();
-    features.endpoints.close();
+    closeFeatures(features);
     for (const registry of Object.values(owners.registries)) registry.close();
   };
   return { ...context, ...sessionActors, membership, founding, authenticate, features, close };
+}
+
+function closeFeatures({ lobbies, crossposts, interactions, provisional, endpoints }: Features): void {
+  lobbies.close();
+  crossposts.stop();
+  interactions.close();
+  provisional.close();
+  endpoints.close();
 }
 
 function createFeatures(context: ServiceContext): Features {

@@ -9,7 +9,7 @@ import type { CommitAndNotify } from '../actors/user/notifier.ts';
 import type { Accounts } from '../services/accounts/ports.ts';
 import type { Endpoints } from '../services/applications/endpoints.ts';
 import type { Identity } from '../services/identity/identity.ts';
-import type { InteractionService } from '../services/interactions/interactions.ts';
+import type { ServedInteractions } from '../services/interactions/interactions.ts';
 import type { Lobbies } from '../services/lobbies/ports.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
@@ -33,7 +33,7 @@ export interface Features {
   readonly social: Social;
   readonly endpoints: Endpoints;
   readonly crossposts: Crossposts;
-  readonly interactions: InteractionService;
+  readonly interactions: ServedInteractions;
 }
 
 /**

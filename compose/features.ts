@@ -17,7 +17,7 @@ import { withoutBanned } from '../services/accounts/bans.ts';
 import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
 import { countingRefusals } from '../services/accounts/refusedsignins.ts';
 import { type Endpoints, startEndpoints } from '../services/applications/endpoints.ts';
-import { type InteractionService, startInteractions } from '../services/interactions/interactions.ts';
+import { type ServedInteractions, startInteractions } from '../services/interactions/interactions.ts';
 import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
 import { secretHasher } from '../services/lobbies/secrethash.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
@@ -324,7 +324,7 @@ export function createCrossposts({
 }
 
 /** Uses of commands, components and forms, with their answers. */
-export function createInteractions(context: ServiceContext, { sender }: Endpoints): InteractionService {
+export function createInteractions(context: ServiceContext, { sender }: Endpoints): ServedInteractions {
   const { config, storage, clock, aggregate, randomBytes, onFault } = context;
   const { sign } = aggregate;
   const interactions = startInteractions({

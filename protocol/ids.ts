@@ -36,6 +36,9 @@ export function isSnowflake(value: unknown): value is string {
   return typeof value === 'string' && SNOWFLAKE.test(value) && BigInt(value) <= MAX_SNOWFLAKE;
 }
 
+/** True for a well-formed snowflake that may be the id of anything. */
+export const isAnyId = (value: unknown): value is FreshId => isSnowflake(value);
+
 /** True for a well-formed snowflake, used where a user id is expected. The user may not exist. */
 export const isUserId = (value: unknown): value is UserId => isSnowflake(value);
 

@@ -172,8 +172,20 @@ export interface Invite {
  */
 export type StoredMessage = Omit<
   APIMessage,
-  'reactions' | 'thread' | 'attachments' | 'embeds' | 'nonce' | 'referenced_message' | 'author' | 'mentions'
+  | 'reactions'
+  | 'thread'
+  | 'attachments'
+  | 'embeds'
+  | 'nonce'
+  | 'referenced_message'
+  | 'author'
+  | 'mentions'
+  | 'interaction'
+  | 'interaction_metadata'
 > & {
+  /** The interaction that it answers; `interaction` is the deprecated form. */
+  readonly interaction?: Readonly<Record<string, unknown>>;
+  readonly interaction_metadata?: Readonly<Record<string, unknown>>;
   readonly id: MessageId;
   readonly channel_id: ChannelId;
   readonly author: APIUser;

@@ -1,14 +1,5 @@
-import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
-import { LIMITS } from '../../protocol/limits.ts';
-import { P } from '../../protocol/permissions.ts';
-import { refusal } from '../../protocol/refusal.ts';
-import { sharedMessage } from '../channel/wire.ts';
-import type { Asked, Described } from '../interaction/place.ts';
-import type { Resolved } from '../interaction/resolved.ts';
-import type { Needs } from '../kernel/needs.ts';
-import { accepted, type Reply, refused } from '../kernel/outcome.ts';
-import { channelPermissions, guildPermissions } from '../permissions/permissions.ts';
-import type { Guild, GuildChannel, Member } from './guild.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { accepted } from '../kernel/outcome.ts';
 import type { GuildTopic } from './topic.ts';
 
 type InteractionCommands = {
@@ -16,6 +7,7 @@ type InteractionCommands = {
   sendInteraction: { input: { readonly botId: UserId; readonly interaction: object }; value: null };
 };
 
+/** What members do with applications whose bots are here. */
 export const interactions: GuildTopic<InteractionCommands, 'interactionSent'> = {
   commands: {
     sendInteraction: {
@@ -32,121 +24,4 @@ export const interactions: GuildTopic<InteractionCommands, 'interactionSent'> = 
       ],
     },
   },
-};
-
-/** Rows that `describeInGuild` reads. */
-export function needsToDescribe(guild: Guild, { userId, botId, wanted, message }: Asked): Needs {
-  const named: readonly string[] = [...wanted.users, ...wanted.mentionables];
-  const ids = named.filter((id): id is UserId => !guild.roles.has(id as RoleId));
-  return {
-    members: [userId, ...(botId === null ? [] : [botId]), ...ids],
-    users: ids.filter((id) => !guild.members.get(id)),
-    ...(message === null ? {} : { messages: [{ channelId: message.channelId, id: message.id }] }),
-  };
-}
-
-/**
- * What an application may know of an invocation in the guild: the place, the invoker, and the objects that it names.
- *
- * @returns 10003 for an unknown channel, 50001 for one that the invoker cannot see, 10008 for an unknown message.
- */
-export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Reply<Described> {
-  const channel = guild.channels.get(asked.channelId);
-  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
-  const member = guild.members.get(asked.userId);
-  const held = member ? channelPermissions(guild, asked.userId, channel, nowMs) : 0n;
-  if (!member || (held & P.VIEW_CHANNEL) === 0n) return refused(refusal('MISSING_ACCESS'));
-  const { botId } = asked;
-  const isBotMember = botId !== null && Boolean(guild.members.get(botId));
-  const appHeld = isBotMember ? channelPermissions(guild, botId, channel, nowMs) : OUTSIDE_PERMISSIONS;
-  const message = asked.message && guild.messages.get(asked.message.id);
-  if (asked.message && (!message || !mayRead(message.channel_id, asked.channelId, held)))
-    return refused(refusal('UNKNOWN_MESSAGE'));
-  const { preferred_locale: locale, features } = guild.info;
-  return {
-    ok: true,
-    value: {
-      guild: { id: guild.id, locale, features },
-      channel: { ...channel, permissions: String(held) },
-      type: channel.type,
-      isNsfw: (channel as { readonly nsfw?: boolean }).nsfw === true,
-      user: member.user,
-      member: { ...member, permissions: String(held) },
-      roles: member.roles,
-      permissions: String(held),
-      appPermissions: String(appHeld),
-      isBotHere: isBotMember,
-      message: message ?? null,
-      resolved: resolve(guild, asked, { botId: isBotMember ? botId : null, nowMs }),
-      attachmentBytesMax: attachmentBytesMax(guild),
-    },
-  };
-}
-
-/** What an application may do that is not in the guild. @source apps of users act with the bits of direct messages */
-const OUTSIDE_PERMISSIONS = P.ATTACH_FILES | P.EMBED_LINKS | P.MENTION_EVERYONE | P.USE_EXTERNAL_EMOJIS;
-
-const mayRead = (messageChannelId: ChannelId, channelId: ChannelId, held: bigint): boolean =>
-  messageChannelId === channelId && (held & P.READ_MESSAGE_HISTORY) !== 0n;
-
-interface Viewer {
-  readonly botId: UserId | null;
-  readonly nowMs: number;
-}
-
-function resolve(guild: Guild, { userId, wanted, message }: Asked, viewer: Viewer): Resolved {
-  const resolved: Resolved = {};
-  const people = [
-    ...wanted.users,
-    ...[...wanted.mentionables].filter((id) => !guild.roles.has(id as RoleId)),
-  ];
-  for (const id of people as UserId[]) {
-    const member = guild.members.get(id);
-    const user = member?.user ?? guild.users.get(id);
-    if (!user) continue;
-    resolved.users = { ...resolved.users, [id]: user };
-    if (member) resolved.members = { ...resolved.members, [id]: resolvedMember(guild, member, viewer.nowMs) };
-  }
-  for (const id of [...wanted.roles, ...wanted.mentionables]) {
-    const role = guild.roles.get(id as RoleId);
-    if (role) resolved.roles = { ...resolved.roles, [id]: role };
-  }
-  for (const id of wanted.channels) {
-    const channel = guild.channels.get(id as ChannelId);
-    const held = channel ? channelPermissions(guild, userId, channel, viewer.nowMs) : 0n;
-    if (!channel || (held & P.VIEW_CHANNEL) === 0n) continue;
-    resolved.channels = { ...resolved.channels, [id]: resolvedChannel(guild, channel, held, viewer) };
-  }
-  const found = message?.isTarget ? guild.messages.get(message.id as MessageId) : null;
-  if (found) resolved.messages = { [found.id]: sharedMessage(found) };
-  return resolved;
-}
-
-function resolvedMember(guild: Guild, member: Member, nowMs: number): object {
-  const { user, deaf: _deaf, mute: _mute, ...rest } = member;
-  return { ...rest, permissions: String(guildPermissions(guild, user.id, nowMs)) };
-}
-
-/** @source https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-object-resolved-data-structure */
-const RESOLVED_FIELDS = [
-  ...(['id', 'name', 'type', 'last_message_id', 'last_pin_timestamp', 'nsfw', 'parent_id'] as const),
-  ...(['guild_id', 'flags', 'rate_limit_per_user', 'topic', 'position', 'thread_metadata'] as const),
-];
-
-function resolvedChannel(guild: Guild, channel: GuildChannel, held: bigint, { botId, nowMs }: Viewer) {
-  const all: Readonly<Record<string, unknown>> = { ...channel };
-  const shown = Object.fromEntries(RESOLVED_FIELDS.flatMap((key) => (key in all ? [[key, all[key]]] : [])));
-  const appHeld = botId === null ? OUTSIDE_PERMISSIONS : channelPermissions(guild, botId, channel, nowMs);
-  return {
-    ...shown,
-    id: channel.id,
-    type: channel.type,
-    permissions: String(held),
-    app_permissions: String(appHeld),
-  };
-}
-
-const attachmentBytesMax = ({ info: { premium_tier: tier } }: Guild): number => {
-  if (tier >= 3) return LIMITS.attachment_tier_3_bytes_max;
-  return tier === 2 ? LIMITS.attachment_tier_2_bytes_max : LIMITS.attachment_bytes_max;
 };

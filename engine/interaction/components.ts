@@ -1,11 +1,12 @@
 import { BUTTON_STYLE, COMPONENT, SELECTS } from '../../protocol/components.ts';
+import { isObject } from '../appcommand/fields.ts';
 import type { Form } from '../channel/form.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { ResolvedCheck } from './resolved.ts';
 import { type Choosing, readValues } from './values.ts';
 
 /** A component that was used, in the wire's shape. */
-export interface ComponentUse {
+interface ComponentUse {
   readonly data: {
     readonly component_type: number;
     readonly custom_id: string;
@@ -25,6 +26,8 @@ interface Stored extends Choosing {
   readonly accessory?: Stored;
   readonly component?: Stored;
 }
+
+const isStored = (component: unknown): component is Stored => isObject(component);
 
 /** All components at all levels, parents first. Their number is bounded by what a message or form may have. */
 export function* componentsIn(components: readonly Stored[]): Generator<Stored> {
@@ -49,7 +52,7 @@ export function readComponentUse(
   raw: Readonly<Record<string, unknown>>,
   form: Form,
 ): ComponentUse | null {
-  const stored = (components ?? []) as readonly object[] as readonly Stored[];
+  const stored = (components ?? []).filter(isStored);
   const used = [...componentsIn(stored)].find(
     ({ custom_id: id }) => id !== undefined && id === raw.custom_id,
   );

@@ -34,7 +34,7 @@ interface SourceMessage {
  * How far the application has answered. `answering`: its message is being written; whether it was, the stored messages
  * tell. `isLoading`: the message is shown as being prepared, and the first edit or follow-up completes it.
  */
-export type InteractionState =
+type InteractionState =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'answering'; readonly messageId: MessageId; readonly isLoading: boolean }
   | {

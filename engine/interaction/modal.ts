@@ -13,7 +13,7 @@ import { type Choosing, readValues } from './values.ts';
 export interface Modal {
   readonly custom_id: string;
   readonly title: string;
-  readonly components: readonly Json[];
+  readonly components: readonly object[];
 }
 
 const COMPONENTS: FieldPath = ['data', 'components'];
@@ -54,7 +54,7 @@ function readFields(raw: unknown, form: Form): Json[] {
 }
 
 /** A submitted form in the wire's shape. */
-export interface Submission {
+interface Submission {
   readonly data: { readonly custom_id: string; readonly components: readonly object[] };
   readonly checks: readonly ResolvedCheck[];
 }
@@ -69,6 +69,8 @@ interface Field extends Choosing {
   readonly components?: readonly Field[];
   readonly component?: Field;
 }
+
+const isField = (component: object): component is Field => 'type' in component;
 
 interface Given {
   readonly raw: Json;
@@ -91,7 +93,7 @@ interface Submitting {
 export function readSubmission(modal: Modal, raw: Json, form: Form): Submission | null {
   if (raw.custom_id !== modal.custom_id)
     form.add(['data', 'custom_id'], 'BASE_TYPE_CHOICES', 'This is not the custom id of the form.');
-  const fields = modal.components as readonly object[] as readonly Field[];
+  const fields = modal.components.filter(isField);
   const given = givenFields(raw.components, form);
   const known = new Set([...componentsIn(fields)].map(({ custom_id: id }) => id));
   for (const [id, { path }] of given)

@@ -51,9 +51,8 @@ export const metadataOf = (
 /** The deprecated `interaction` of messages that answer a command; null for other types. */
 export function legacyOf(
   { id, type, command }: Pick<Interaction, 'id' | 'type' | 'command'>,
-  { user, member }: Described,
+  { user, partialMember }: Described,
 ): Interaction['legacy'] {
   if (type !== INTERACTION.COMMAND || command === null) return null;
-  const { user: _user, permissions: _permissions, ...partial } = { ...member } as Record<string, unknown>;
-  return { ...{ id, type, name: command.name, user }, ...(member && { member: partial }) };
+  return { ...{ id, type, name: command.name, user }, ...(partialMember && { member: partialMember }) };
 }

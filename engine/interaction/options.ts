@@ -1,5 +1,5 @@
 import { APP_COMMAND, OPTION } from '../../protocol/appcommands.ts';
-import { isSnowflake } from '../../protocol/ids.ts';
+import { isAnyId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { AppCommand, CommandOption } from '../appcommand/appcommand.ts';
 import { isObject, type Json, notObject, readNumber } from '../appcommand/fields.ts';
@@ -8,7 +8,7 @@ import { textLength } from '../channel/text.ts';
 import type { NamedKind, ResolvedCheck } from './resolved.ts';
 
 /** An option of an invocation in the wire's shape. */
-export interface WireOption {
+interface WireOption {
   readonly name: string;
   readonly type: number;
   readonly value?: string | number | boolean;
@@ -16,7 +16,7 @@ export interface WireOption {
   readonly focused?: true;
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   readonly options: readonly WireOption[];
   readonly checks: readonly ResolvedCheck[];
   /** The option that an autocomplete asks about. */
@@ -212,7 +212,7 @@ function readNamed(
 ): string | undefined {
   const id = typeof raw === 'number' && Number.isSafeInteger(raw) ? String(raw) : raw;
   const kind = NAMED[option.type];
-  if (!isSnowflake(id) || !kind) {
+  if (!isAnyId(id) || !kind) {
     form.add(path, 'NUMBER_TYPE_COERCE', 'The value is not snowflake.');
     return undefined;
   }

@@ -1,4 +1,5 @@
 import type { APIAttachment } from 'discord-api-types/v10';
+import type { FreshId } from '../../protocol/ids.ts';
 import type { APIRole, APIUser } from '../../protocol/objects.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
 
@@ -22,7 +23,7 @@ export type NamedKind = 'user' | 'role' | 'channel' | 'mentionable' | 'attachmen
 export interface ResolvedCheck {
   readonly path: FieldPath;
   readonly kind: NamedKind;
-  readonly id: string;
+  readonly id: FreshId;
   /** Types that a channel may have; absent for any. */
   readonly channelTypes?: readonly number[];
   /** Groups and extensions that a file may have; absent for any. */
@@ -31,13 +32,13 @@ export interface ResolvedCheck {
 
 /** Ids that an invocation names, to be resolved before it is checked further. */
 export interface Wanted {
-  readonly users: Set<string>;
-  readonly roles: Set<string>;
-  readonly channels: Set<string>;
+  readonly users: ReadonlySet<FreshId>;
+  readonly roles: ReadonlySet<FreshId>;
+  readonly channels: ReadonlySet<FreshId>;
   /** Each is a user or a role. */
-  readonly mentionables: Set<string>;
+  readonly mentionables: ReadonlySet<FreshId>;
   /** Ids of the request's uploads. */
-  readonly attachments: Set<string>;
+  readonly attachments: ReadonlySet<FreshId>;
 }
 
 export const wantedBy = (checks: readonly ResolvedCheck[]): Wanted => {

@@ -1,5 +1,5 @@
 import { COMPONENT } from '../../protocol/components.ts';
-import { isSnowflake } from '../../protocol/ids.ts';
+import { isAnyId } from '../../protocol/ids.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
 import type { NamedKind, ResolvedCheck } from './resolved.ts';
 
@@ -52,17 +52,17 @@ export function readValues(
   const read: string[] = [];
   for (const [index, value] of values.entries()) {
     const at = [...path, index];
-    const isKnown =
-      kind === undefined ? options?.some((option) => option.value === value) : isSnowflake(value);
+    const id = kind !== undefined && isAnyId(value) ? value : null;
+    const isKnown = id !== null || options?.some((option) => option.value === value);
     if (typeof value !== 'string' || !isKnown)
       wrong(form, at, 'BASE_TYPE_CHOICES', 'This value cannot be chosen here.');
     else if (read.includes(value))
       wrong(form, at, 'SET_TYPE_ALREADY_CONTAINS_VALUE', 'The set already contains this value');
     else {
       read.push(value);
-      if (kind !== undefined)
+      if (kind !== undefined && id !== null)
         checks.push({
-          ...{ path: at, kind, id: value },
+          ...{ path: at, kind, id },
           ...(channelTypes?.length && { channelTypes }),
           ...(fileTypes?.length && { fileTypes: fileTypes.map((type) => type.toLowerCase()) }),
         });

@@ -1,3 +1,4 @@
+import { isObject } from '../../engine/appcommand/fields.ts';
 import type { CreateInput, EditInput, MessageDraft, Sender, Written } from '../../engine/channel/draft.ts';
 import { Form } from '../../engine/channel/form.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
@@ -20,7 +21,7 @@ import type { EphemeralMessages } from './ephemeral.ts';
 import type { Places } from './places.ts';
 import type { Callback, CallbackResult } from './ports.ts';
 
-export interface AnsweringPorts {
+interface AnsweringPorts {
   readonly places: Places;
   readonly ephemeral: EphemeralMessages;
   readonly nextId: () => MessageId;
@@ -46,7 +47,7 @@ const UNKNOWN_MESSAGE = no(refusal('UNKNOWN_MESSAGE'));
 const DEFAULT_MENTIONS = { parse: ['users'] };
 
 /** The author of the messages that answer an interaction. */
-export const senderOf = (
+const senderOf = (
   { applicationId, metadata, legacy, author }: Interaction,
   extra: Omit<Partial<Sender>, 'fields'> & { readonly fields?: Partial<Sender['fields']> } = {},
 ): Sender => ({
@@ -56,8 +57,8 @@ export const senderOf = (
     author,
     application_id: applicationId,
     webhook_id: applicationId,
-    interaction_metadata: metadata as never,
-    ...(legacy && { interaction: legacy as never }),
+    interaction_metadata: metadata,
+    ...(legacy && { interaction: legacy }),
     ...extra.fields,
   },
 });
@@ -145,7 +146,7 @@ export class Answering {
     const { focused } = interaction;
     if (!focused) return no(refusal('UNKNOWN_INTERACTION'));
     const form = new Form();
-    const choices = readChoices((data as { choices?: unknown } | null)?.choices, focused, form);
+    const choices = readChoices(isObject(data) ? data.choices : undefined, focused, form);
     const wrong = form.refusal();
     if (wrong) return no(wrong);
     const answered: Interaction = { ...interaction, state: NO_MESSAGE };
@@ -207,7 +208,7 @@ export class Answering {
         interaction_metadata: {
           ...interaction.metadata,
           ...(originalId !== null && { original_response_message_id: originalId }),
-        } as never,
+        },
       },
     });
     const replied = isHidden || originalOf(interaction)?.isEphemeral ? null : originalId;
@@ -269,16 +270,14 @@ export class Answering {
   async #named(interaction: Interaction, id: TokenMessageId) {
     const { places, ephemeral } = this.#ports;
     const original = originalOf(interaction);
-    if (id === '@original' && !original) return null;
-    const messageId = id === '@original' ? original!.messageId : id;
-    const hidden =
-      original?.messageId === messageId && !original.isEphemeral
-        ? null
-        : await ephemeral.get(interaction, messageId);
-    if (hidden) return { messageId, isEphemeral: true, message: hidden };
+    const messageId = id === '@original' ? original?.messageId : id;
+    if (messageId === undefined) return null;
+    const isPublic = original?.messageId === messageId && !original.isEphemeral;
+    const hidden = isPublic ? null : await ephemeral.get(interaction, messageId);
+    if (hidden) return { messageId, isEphemeral: true, message: hidden.message };
     const message = await places.find(interaction, messageId);
-    const isOwn =
-      message?.application_id === interaction.applicationId || message?.author.id === interaction.botId;
+    const { applicationId, botId } = interaction;
+    const isOwn = message?.application_id === applicationId || message?.author.id === botId;
     return message && isOwn ? { messageId, isEphemeral: false, message } : null;
   }
 }

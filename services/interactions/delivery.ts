@@ -19,7 +19,7 @@ export interface DeliveryPorts {
 }
 
 /** What became of an interaction that was sent: the answer came with it, is to come later, or cannot come. */
-export type Delivered =
+type Delivered =
   | { readonly kind: 'sent' }
   | { readonly kind: 'answered'; readonly callback: Callback }
   | { readonly kind: 'failed'; readonly reason: FailureReason };

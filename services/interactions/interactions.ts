@@ -9,6 +9,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import {
   type ApplicationId,
   type FreshId,
+  isAnyId,
   type MessageId,
   snowflakeAt,
   type UserId,
@@ -22,7 +23,7 @@ import type { TokenMessage, TokenMessageId, TokenMessages, TokenTarget } from '.
 import { Answering } from './answering.ts';
 import type { DeliveryPorts } from './delivery.ts';
 import { EndedSweep } from './ended.ts';
-import { createEphemeralMessages, type EphemeralMessages } from './ephemeral.ts';
+import { EphemeralMessages } from './ephemeral.ts';
 import { createLookups } from './lookups.ts';
 import { OpenInteractions } from './open.ts';
 import { InteractionOwner } from './owner.ts';
@@ -30,7 +31,7 @@ import { createPlaces } from './places.ts';
 import type { Callback, Interactions, Invocation } from './ports.ts';
 import { createInteractionTokens } from './tokens.ts';
 
-export interface InteractionPorts {
+interface InteractionPorts {
   readonly storage: Pick<
     Storage,
     'interactions' | 'applications' | 'appCommands' | 'users' | 'messages' | 'privateChannels'
@@ -62,7 +63,7 @@ interface InteractionCounts {
 }
 
 /** Interactions with the messages under their tokens. */
-export interface InteractionService extends Interactions {
+export interface ServedInteractions extends Interactions {
   readonly tokenMessages: TokenMessages;
   readonly counts: InteractionCounts;
 }
@@ -71,14 +72,14 @@ const ROWS_MAX = 500;
 const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
 
 /** Begins to serve interactions, and takes up those that an earlier process has left. */
-export function startInteractions(ports: InteractionPorts): InteractionService {
+export function startInteractions(ports: InteractionPorts): ServedInteractions {
   const { storage, routing, wheel, nowMs, onFault } = ports;
   const open = new OpenInteractions(storage.interactions, nowMs);
   const { owner, answering, ephemeral, tokens } = ownerOf(ports, open);
   const sweep = new EndedSweep({
     ...{ store: storage.interactions, wheel, nowMs, onFault },
     async ended({ messages }) {
-      for (const message of messages) if (!message.isGone) ephemeral.ended(message);
+      for (const message of messages) ephemeral.ended(message);
       open.trim();
     },
   });
@@ -118,10 +119,14 @@ export function startInteractions(ports: InteractionPorts): InteractionService {
       async find(id, token) {
         const subject = (await tokens).read(token);
         const place = subject && (await at.place(subject.ownerId, subject.id));
-        if (!subject || !place?.isAnswered || place.applicationId !== (id as string)) return null;
+        if (!subject || !place?.isAnswered || place.applicationId !== String(id)) return null;
         return targetOf(place, subject.id, at);
       },
-      knows: async (id) => (await storage.applications.get(id as string as ApplicationId)) !== null,
+      async knows(webhookId) {
+        // The id of an application is in the place of a webhook's.
+        const id: string = webhookId;
+        return isAnyId(id) && (await storage.applications.get(id)) !== null;
+      },
     },
     close() {
       isOver = true;
@@ -138,7 +143,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
   const lookups = createLookups(storage, nowMs);
   const notify = notifier.notify.bind(notifier);
   const notifySession = notifier.notifySession.bind(notifier);
-  const ephemeral = createEphemeralMessages({
+  const ephemeral = new EphemeralMessages({
     ...{ places, store: storage.interactions, commitAsOwner, notify, sign: ports.sign },
     write: (interaction, facts) => owner.write(interaction, facts),
   });

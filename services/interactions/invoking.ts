@@ -16,7 +16,13 @@ import {
 } from '../../engine/interaction/resolved.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { APP_COMMAND } from '../../protocol/appcommands.ts';
-import { isSnowflake, type MessageId } from '../../protocol/ids.ts';
+import {
+  type ApplicationId,
+  type FreshId,
+  type GuildId,
+  isAnyId,
+  type MessageId,
+} from '../../protocol/ids.ts';
 import { INTERACTION } from '../../protocol/interactions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { EphemeralMessages } from './ephemeral.ts';
@@ -45,8 +51,8 @@ export interface InvokingPorts {
   readonly places: Pick<Places, 'describe'>;
   readonly ephemeral: Pick<EphemeralMessages, 'find'>;
   readonly open: Pick<OpenInteractions, 'get'>;
-  command(applicationId: string, commandId: string, version: string): Promise<AppCommand | null>;
-  rules(application: InvokableApplication, guildId: string): Promise<(command: AppCommand) => CommandRules>;
+  command(applicationId: ApplicationId, commandId: string, version: string): Promise<AppCommand | null>;
+  rules(application: InvokableApplication, guildId: GuildId): Promise<(command: AppCommand) => CommandRules>;
   /** Whether the user has installed the application to the account. */
   hasInstalled(invocation: Invocation): Promise<boolean>;
 }
@@ -90,7 +96,7 @@ async function prepareCommand(
   application: InvokableApplication,
 ): Promise<Reply<Prepared>> {
   const { data, type } = invocation;
-  const command = isSnowflake(data.id)
+  const command = isAnyId(data.id)
     ? await ports.command(application.id, data.id, textOf(data.version))
     : null;
   const guildId = invocation.guildId;
@@ -150,7 +156,7 @@ const OUTDATED = 'This command is outdated, please try again in a few minutes';
 
 interface Target {
   readonly id: string | null;
-  readonly users: readonly string[];
+  readonly users: readonly FreshId[];
   readonly message: MessageId | null;
 }
 
@@ -158,13 +164,11 @@ interface Target {
 function targetOf({ type }: AppCommand, { target_id: id }: Invocation['data'], form: Form): Target | null {
   if (type !== APP_COMMAND.USER && type !== APP_COMMAND.MESSAGE)
     return { id: null, users: [], message: null };
-  if (!isSnowflake(id)) {
+  if (!isAnyId(id)) {
     form.required(['data', 'target_id']);
     return null;
   }
-  return type === APP_COMMAND.USER
-    ? { id, users: [id], message: null }
-    : { id, users: [], message: id as MessageId };
+  return type === APP_COMMAND.USER ? { id, users: [id], message: null } : { id, users: [], message: id };
 }
 
 function targetMetadata(
@@ -280,7 +284,7 @@ async function prepareSubmission(
   application: InvokableApplication,
 ): Promise<Reply<Prepared>> {
   const { data, ownerId, userId } = invocation;
-  const before = isSnowflake(data.id) ? await ports.open.get(ownerId, data.id) : null;
+  const before = isAnyId(data.id) ? await ports.open.get(ownerId, data.id) : null;
   const isOwn = before?.userId === userId && before.applicationId === application.id;
   if (!before?.modal || !isOwn || before.channelId !== invocation.channelId)
     return no(refusal('UNKNOWN_INTERACTION'));

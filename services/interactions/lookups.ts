@@ -1,8 +1,9 @@
+import assert from 'node:assert/strict';
 import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
 import type { CommandRules } from '../../engine/appcommand/permissions.ts';
 import { authorOf } from '../../engine/webhook/webhook.ts';
 import { INSTALLATION, type Installation } from '../../protocol/appcommands.ts';
-import type { ApplicationId, GuildId, UserId, WebhookId } from '../../protocol/ids.ts';
+import { type ApplicationId, type FreshId, type GuildId, isAnyId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Storage } from '../../storage/ports.ts';
 
@@ -26,22 +27,24 @@ const FRESH_MS = 1_000;
 const KEPT_MAX = 1_000;
 
 /** Reads through a short memory: under load a row is read once a second, and a change counts within a second. */
-export function recently<Value>(
-  read: (key: string) => Promise<Value>,
+function recently<Key extends readonly string[], Value>(
+  read: (...key: Key) => Promise<Value>,
   nowMs: () => number,
-): (key: string, isGood?: (value: Value) => boolean) => Promise<Value> {
+): (key: Key, isGood?: (value: Value) => boolean) => Promise<Value> {
   const kept = new Map<string, { readonly value: Promise<Value>; readonly atMs: number }>();
   return async (key, isGood) => {
-    const known = kept.get(key);
+    const name = key.join(' ');
+    const known = kept.get(name);
     if (known && nowMs() - known.atMs < FRESH_MS) {
       const value = await known.value;
       if (!isGood || isGood(value)) return value;
     }
-    const value = read(key);
-    kept.delete(key);
-    kept.set(key, { value, atMs: nowMs() });
-    if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value!);
-    value.catch(() => kept.delete(key));
+    const value = read(...key);
+    kept.delete(name);
+    kept.set(name, { value, atMs: nowMs() });
+    const [oldest] = kept.keys();
+    if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
+    value.catch(() => kept.delete(name));
     return value;
   };
 }
@@ -50,43 +53,42 @@ export function recently<Value>(
 export interface Lookups {
   application(id: ApplicationId): Promise<InvokableApplication | null>;
   /** The command; read again when it does not have this version. */
-  command(applicationId: string, commandId: string, version: string): Promise<AppCommand | null>;
+  command(applicationId: ApplicationId, commandId: string, version: string): Promise<AppCommand | null>;
   /** What decides who may use the commands of an application in a guild. */
   rules(
     application: Pick<InvokableApplication, 'id'>,
-    guildId: string,
+    guildId: GuildId,
   ): Promise<(command: AppCommand) => CommandRules>;
 }
 
 export function createLookups({ applications, appCommands, users }: Stores, nowMs: () => number): Lookups {
-  const application = recently(async (key): Promise<InvokableApplication | null> => {
-    const found = await applications.get(key as ApplicationId);
+  const application = recently(async (id: ApplicationId): Promise<InvokableApplication | null> => {
+    const found = await applications.get(id);
     if (!found) return null;
     const [bot = null] = found.bot_id === null ? [] : await users.get([found.bot_id]);
-    const { id, name, icon } = found;
+    const { name, icon } = found;
     const configured = Object.keys(found.integration_types_config ?? { [INSTALLATION.GUILD]: {} });
-    const own: string = id;
     return {
       ...{ id, name, icon, bot },
-      author: bot ?? authorOf({ id: own as WebhookId, name, avatar: icon }),
+      author: bot ?? authorOf({ id: authorIdOf(id), name, avatar: icon }),
       endpointUrl: found.interactions_endpoint_url,
       installations: Object.values(INSTALLATION).filter((type) => configured.includes(String(type))),
     };
   }, nowMs);
-  const command = recently((key) => {
-    const [applicationId = '', commandId = ''] = key.split(' ');
-    return appCommands.get(applicationId as ApplicationId, commandId);
-  }, nowMs);
-  const permissions = recently((key) => {
-    const [applicationId = '', guildId = ''] = key.split(' ');
-    return appCommands.permissions(applicationId as ApplicationId, guildId as GuildId);
-  }, nowMs);
+  const command = recently(
+    (applicationId: ApplicationId, commandId: string) => appCommands.get(applicationId, commandId),
+    nowMs,
+  );
+  const permissions = recently(
+    (applicationId: ApplicationId, guildId: GuildId) => appCommands.permissions(applicationId, guildId),
+    nowMs,
+  );
   return {
-    application: (id) => application(id, (found) => found !== null),
+    application: (id) => application([id], (found) => found !== null),
     command: (applicationId, commandId, version) =>
-      command(`${applicationId} ${commandId}`, (found) => found?.version === version),
+      command([applicationId, commandId], (found) => found?.version === version),
     async rules({ id }, guildId) {
-      const all = await permissions(`${id} ${guildId}`);
+      const all = await permissions([id, guildId]);
       const of = (target: string) => all.find((each) => each.id === target)?.permissions;
       return (one) => ({
         own: of(one.id) ?? null,
@@ -97,4 +99,8 @@ export function createLookups({ applications, appCommands, users }: Stores, nowM
   };
 }
 
-export type BotId = UserId;
+/** The author of an application's messages has the application's id when it has no bot. */
+function authorIdOf(id: string): FreshId {
+  assert(isAnyId(id), 'an application has a snowflake');
+  return id;
+}

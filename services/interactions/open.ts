@@ -35,12 +35,12 @@ export class OpenInteractions {
   put(interaction: Interaction): void {
     this.#known.delete(interaction.id);
     this.#known.set(interaction.id, interaction);
-    if (this.#known.size > KNOWN_MAX) this.#known.delete(this.#known.keys().next().value!);
+    dropOldest(this.#known, KNOWN_MAX);
     if (interaction.nonce === null) return;
     const key = nonceKey(interaction);
     if (this.#nonces.has(key)) return;
     this.#nonces.set(key, interaction.createdMs);
-    if (this.#nonces.size > NONCES_MAX) this.#nonces.delete(this.#nonces.keys().next().value!);
+    dropOldest(this.#nonces, NONCES_MAX);
   }
 
   forget(id: string): void {
@@ -67,5 +67,12 @@ export class OpenInteractions {
       if (nowMs - usedMs < NONCE_MS) break;
       this.#nonces.delete(key);
     }
+  }
+}
+
+function dropOldest<Key>(map: Map<Key, unknown>, max: number): void {
+  for (const key of map.keys()) {
+    if (map.size <= max) return;
+    map.delete(key);
   }
 }

@@ -1,3 +1,4 @@
+import type { Timer } from '../../actors/runtime/clock.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import { answerDueMs, type Interaction, type InteractionFact } from '../../engine/interaction/interaction.ts';
@@ -16,7 +17,7 @@ import type { Places } from './places.ts';
 import type { Callback, CallbackResult, Invocation } from './ports.ts';
 import type { InteractionTokens } from './tokens.ts';
 
-export interface OwnerPorts {
+interface OwnerPorts {
   readonly invoking: InvokingPorts;
   readonly delivery: DeliveryPorts;
   readonly answering: Answering;
@@ -44,8 +45,9 @@ const RETURN_MS = 3_000;
 export class InteractionOwner {
   readonly #ports: OwnerPorts;
   readonly #mutex = keyedMutex<string>();
+  /** The deadlines of interactions that wait for their first answer. */
+  readonly #deadlines = new Map<string, Timer>();
   #over = false;
-  #waiting = 0;
 
   constructor(ports: OwnerPorts) {
     this.#ports = ports;
@@ -53,11 +55,13 @@ export class InteractionOwner {
 
   /** Interactions that wait for their first answer. */
   get waiting(): number {
-    return this.#waiting;
+    return this.#deadlines.size;
   }
 
   close(): void {
     this.#over = true;
+    for (const timer of this.#deadlines.values()) timer.cancel();
+    this.#deadlines.clear();
   }
 
   /** Begins an interaction and sends it to its application. */
@@ -116,14 +120,19 @@ export class InteractionOwner {
   /** Waits for the first answer until the deadline, and at least `leastMs`. */
   #watch(interaction: Interaction, leastMs = 0): void {
     const { wheel, nowMs, onFault } = this.#ports;
-    this.#waiting += 1;
-    wheel.add(
-      () => {
-        this.#waiting -= 1;
-        if (!this.#over) this.#fail(interaction, FAILURE.TIMED_OUT).catch(onFault);
-      },
-      Math.max(leastMs, answerDueMs(interaction) - nowMs() + GRACE_MS),
-    );
+    if (this.#over) return;
+    this.#settle(interaction.id);
+    const fail = (): void => {
+      this.#deadlines.delete(interaction.id);
+      if (!this.#over) this.#fail(interaction, FAILURE.TIMED_OUT).catch(onFault);
+    };
+    const delayMs = Math.max(leastMs, answerDueMs(interaction) - nowMs() + GRACE_MS);
+    this.#deadlines.set(interaction.id, wheel.add(fail, delayMs));
+  }
+
+  #settle(id: string): void {
+    this.#deadlines.get(id)?.cancel();
+    this.#deadlines.delete(id);
   }
 
   /** Ends an interaction that waits in vain, and tells the invoker. */
@@ -132,6 +141,7 @@ export class InteractionOwner {
       const { open, notifySession } = this.#ports;
       const interaction = await open.get(ownerId, id);
       if (interaction?.state.kind !== 'waiting') return;
+      this.#settle(id);
       open.put({ ...interaction, state: { kind: 'failed' } });
       const { userId, sessionId, nonce } = interaction;
       notifySession(userId, sessionId, 'INTERACTION_FAILURE', { id, nonce, reason_code: reason });
@@ -163,6 +173,7 @@ export class InteractionOwner {
         ...more,
       ]);
     this.#ports.open.put(interaction);
+    if (interaction.state.kind === 'answered') this.#settle(interaction.id);
   }
 
   /**

@@ -3,22 +3,23 @@ import { composeMessage } from '../../engine/channel/compose.ts';
 import type { CreateInput, EditInput, Sender, Written } from '../../engine/channel/draft.ts';
 import { reviseMessage } from '../../engine/channel/revise.ts';
 import type { Scope } from '../../engine/channel/scope.ts';
-import type { StoredMessage } from '../../engine/guild/guild.ts';
-import { describeInGuild, needsToDescribe } from '../../engine/guild/interactions.ts';
+import type { Guild, StoredMessage } from '../../engine/guild/guild.ts';
 import { scopeIn } from '../../engine/guild/messages.scope.ts';
 import { guildRules } from '../../engine/guild/rules.ts';
+import { describeInGuild, needsToDescribe } from '../../engine/interaction/guildplace.ts';
 import type { InteractionPlace } from '../../engine/interaction/interaction.ts';
 import type { Asked, Described } from '../../engine/interaction/place.ts';
+import { describePrivately } from '../../engine/interaction/privateplace.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Env, Reply } from '../../engine/kernel/outcome.ts';
-import { describePrivately } from '../../engine/privatechannel/interactions.ts';
 import { type PrivateChannelState, privateScope, privateState } from '../../engine/privatechannel/rules.ts';
-import type { ApplicationId, MessageId, UserId } from '../../protocol/ids.ts';
+import { isAnyId, type MessageId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
 
-export interface PlacePorts {
+interface PlacePorts {
   readonly guilds: Pick<Guilds, 'look' | 'call'>;
   readonly inPrivate: InPrivate;
   readonly storage: Pick<Storage, 'privateChannels' | 'users' | 'messages'>;
@@ -48,45 +49,19 @@ const unknownChannel: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_CHAN
 
 const authorityOf = ({ fields }: Sender): Authority => ({
   ...SYSTEM,
-  by: { ...SYSTEM.by, applicationId: (fields.application_id ?? null) as ApplicationId | null },
+  by: { ...SYSTEM.by, applicationId: isAnyId(fields.application_id) ? fields.application_id : null },
 });
 
-/** The rules of messages, applied where nothing is written. */
-type Rule = (scope: Scope, env: Env) => Reply<Written>;
-
-export function createPlaces({ guilds, inPrivate, storage, env }: PlacePorts): Places {
-  async function stateOf({ channelId }: InteractionPlace): Promise<PrivateChannelState | null> {
-    const channel = await storage.privateChannels.get(channelId);
-    return channel && privateState(channel, await storage.users.get(channel.recipientIds), null);
-  }
-
-  /** Runs a rule of messages on the place, with the rows that a command with the same input needs. */
-  async function within(
-    place: InteractionPlace,
-    { type, input, from }: Preparing,
-    rule: Rule,
-  ): Promise<Reply<Written>> {
-    const { guildId, channelId } = place;
-    if (guildId === null) {
-      const state = await stateOf(place);
-      return state ? rule(privateScope(state, from.fields.author, SYSTEM.by, env()), env()) : unknownChannel;
-    }
-    const found = await guilds.look(
-      guildId,
-      (guild): Reply<Written> => {
-        const scope = scopeIn(guild, channelId, SYSTEM.by, env(), from);
-        return scope.ok ? rule(scope.value, env()) : scope;
-      },
-      (guild) => guildRules.needs(guild, type, input as never, SYSTEM),
-    );
-    return 'ok' in found ? found : { ok: false, refusal: found.refusal };
-  }
-
+export function createPlaces(ports: PlacePorts): Places {
+  const { storage, guilds, inPrivate, env } = ports;
+  const find: Places['find'] = async ({ ownerId, channelId }, id) =>
+    (await storage.messages.get(ownerId, [{ channelId, id }]))[0] ?? null;
   return {
+    find,
     async describe(place, asked) {
       if (place.guildId === null) {
-        const state = await stateOf(place);
-        const known = asked.message && (await this.find(place, asked.message.id));
+        const state = await stateOf(storage, place);
+        const known = asked.message && (await find(place, asked.message.id));
         return state ? describePrivately(state, asked, known) : unknownChannel;
       }
       const found = await guilds.look(
@@ -102,9 +77,6 @@ export function createPlaces({ guilds, inPrivate, storage, env }: PlacePorts): P
       if (guildId === null) return inPrivate(channelId, 'createMessage', input, authority);
       return guilds.call(guildId, 'createMessage', input, authority);
     },
-    async find({ ownerId, channelId }, id) {
-      return (await storage.messages.get(ownerId, [{ channelId, id }]))[0] ?? null;
-    },
     async edit({ guildId, channelId }, messageId, changed) {
       const input = { ...changed, channelId, messageId };
       const authority = authorityOf(changed.from);
@@ -116,34 +88,61 @@ export function createPlaces({ guilds, inPrivate, storage, env }: PlacePorts): P
       if (guildId === null) return inPrivate(channelId, 'deleteMessage', input, authorityOf(from));
       return guilds.call(guildId, 'deleteMessage', input, authorityOf(from));
     },
-    compose: (place, sent) =>
-      within(
-        place,
-        { type: 'createMessage', input: { ...sent, channelId: place.channelId }, from: sent.from },
-        (scope, now) => replyOf(composeMessage(scope, sent, SYSTEM.by, now)),
-      ),
-    revise: (place, message, changed) =>
-      within(
-        place,
-        {
-          type: 'updateMessage',
-          input: { ...changed, channelId: place.channelId, messageId: message.id },
-          from: changed.from,
-        },
-        (scope, now) =>
-          replyOf(reviseMessage({ ...scope, messageOf: () => message }, message.id, changed, SYSTEM.by, now)),
-      ),
+    ...preparing(ports),
   };
 }
 
-interface Preparing {
-  readonly type: 'createMessage' | 'updateMessage';
-  readonly input: object;
-  readonly from: Sender;
+async function stateOf(
+  { privateChannels, users }: PlacePorts['storage'],
+  { channelId }: InteractionPlace,
+): Promise<PrivateChannelState | null> {
+  const channel = await privateChannels.get(channelId);
+  return channel && privateState(channel, await users.get(channel.recipientIds), null);
+}
+
+/** Messages as the rules of the place would leave them, where nothing is written. */
+function preparing({ storage, guilds, env }: PlacePorts): Pick<Places, 'compose' | 'revise'> {
+  async function within(
+    place: InteractionPlace,
+    from: Sender,
+    needs: (guild: Guild) => Needs,
+    rule: (scope: Scope) => Reply<Written>,
+  ): Promise<Reply<Written>> {
+    const { guildId, channelId } = place;
+    if (guildId === null) {
+      const state = await stateOf(storage, place);
+      return state ? rule(privateScope(state, from.fields.author, SYSTEM.by, env())) : unknownChannel;
+    }
+    const inGuild = (guild: Guild): Reply<Written> => {
+      const scope = scopeIn(guild, channelId, SYSTEM.by, env(), from);
+      return scope.ok ? rule(scope.value) : scope;
+    };
+    const found = await guilds.look(guildId, inGuild, needs);
+    return 'ok' in found ? found : { ok: false, refusal: found.refusal };
+  }
+
+  return {
+    compose: (place, sent) =>
+      within(
+        place,
+        sent.from,
+        (guild) => guildRules.needs(guild, 'createMessage', { ...sent, channelId: place.channelId }, SYSTEM),
+        (scope) => replyOf(composeMessage(scope, sent, SYSTEM.by, env())),
+      ),
+    revise(place, message, changed) {
+      const input = { ...changed, channelId: place.channelId, messageId: message.id };
+      return within(
+        place,
+        changed.from,
+        (guild) => guildRules.needs(guild, 'updateMessage', input, SYSTEM),
+        (scope) =>
+          replyOf(
+            reviseMessage({ ...scope, messageOf: () => message }, message.id, changed, SYSTEM.by, env()),
+          ),
+      );
+    },
+  };
 }
 
 const replyOf = (outcome: Reply<Written>): Reply<Written> =>
   outcome.ok ? { ok: true, value: outcome.value } : outcome;
-
-/** The author of an application's messages when it has no bot. */
-export type Author = StoredMessage['author'] & { readonly id: UserId };

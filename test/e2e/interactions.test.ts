@@ -1,131 +1,44 @@
-// Goal: an unmodified discord.js bot answers slash commands, menu entries, components, forms and autocompletes of people.
+// Goal: an unmodified discord.js bot answers slash commands and menu entries of people.
 import {
-  ActionRowBuilder,
-  ApplicationCommandType,
   AttachmentBuilder,
-  ButtonBuilder,
-  ButtonStyle,
   type ChatInputCommandInteraction,
-  Client,
-  ContextMenuCommandBuilder,
-  Events,
-  GatewayIntentBits,
   type Interaction,
-  LabelBuilder,
   MessageFlags,
-  ModalBuilder,
-  SlashCommandBuilder,
-  StringSelectMenuBuilder,
-  TextInputBuilder,
-  TextInputStyle,
-  UserSelectMenuBuilder,
 } from 'discord.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { heard, InteractionBot } from '../support/interactionbot.ts';
 import { Person } from '../support/person.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-const PATIENCE_MS = 10_000;
 const EPHEMERAL = 1 << 6;
 
 let server: TestServer;
-let bot: Client<true>;
+let bot: InteractionBot;
 let ann: Person;
 let bob: Person;
-let commands: Readonly<Record<string, { id: string; version: string; name: string; type: number }>>;
-let handle: (interaction: Interaction) => Promise<unknown> = async () => undefined;
-const problems: unknown[] = [];
-
-const heard = <Value>(start: (resolve: (value: Value) => void) => void): Promise<Value> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('It did not come.')), PATIENCE_MS);
-    start((value) => {
-      clearTimeout(timer);
-      resolve(value);
-    });
-  });
-
-/** What the bot does with the next interactions. */
-const answering = <I extends Interaction = ChatInputCommandInteraction>(
-  run: (one: I) => Promise<unknown>,
-) => {
-  handle = (interaction) => run(interaction as I);
-};
-
-const BUILDERS = [
-  new SlashCommandBuilder().setName('ping').setDescription('Answers.'),
-  new SlashCommandBuilder()
-    .setName('every')
-    .setDescription('Has every kind of option.')
-    .addStringOption((option) => option.setName('text').setDescription('t').setRequired(true).setMaxLength(5))
-    .addIntegerOption((option) => option.setName('count').setDescription('c').setMinValue(1).setMaxValue(9))
-    .addBooleanOption((option) => option.setName('flag').setDescription('f'))
-    .addUserOption((option) => option.setName('user').setDescription('u'))
-    .addChannelOption((option) => option.setName('channel').setDescription('c'))
-    .addRoleOption((option) => option.setName('role').setDescription('r'))
-    .addMentionableOption((option) => option.setName('any').setDescription('m'))
-    .addNumberOption((option) => option.setName('number').setDescription('n'))
-    .addAttachmentOption((option) => option.setName('file').setDescription('f')),
-  new SlashCommandBuilder()
-    .setName('colour')
-    .setDescription('Completes.')
-    .addStringOption((option) => option.setName('name').setDescription('n').setAutocomplete(true)),
-  new SlashCommandBuilder()
-    .setName('group')
-    .setDescription('Has subcommands.')
-    .addSubcommand((sub) => sub.setName('one').setDescription('1'))
-    .addSubcommandGroup((group) =>
-      group
-        .setName('more')
-        .setDescription('m')
-        .addSubcommand((sub) =>
-          sub
-            .setName('two')
-            .setDescription('2')
-            .addIntegerOption((option) => option.setName('n').setDescription('n').setRequired(true)),
-        ),
-    ),
-  new ContextMenuCommandBuilder().setName('Greet').setType(ApplicationCommandType.User),
-  new ContextMenuCommandBuilder().setName('Quote').setType(ApplicationCommandType.Message),
-];
 
 beforeAll(async () => {
   server = await startServer();
-  const { api, cdn } = server.info;
-  bot = new Client({
-    intents: [GatewayIntentBits.Guilds, GatewayIntentBits.GuildMessages, GatewayIntentBits.MessageContent],
-    rest: { api, cdn, mediaProxy: cdn, version: '10' },
-  });
-  const ready = heard<Client<true>>((resolve) => bot.once(Events.ClientReady, resolve));
-  await bot.login(server.info.bot.token);
-  await ready;
-  bot.on(Events.InteractionCreate, (interaction) => {
-    handle(interaction).catch((error: unknown) => problems.push(error));
-  });
-  const made = await bot.application.commands.set(BUILDERS.map((builder) => builder.toJSON()));
-  commands = Object.fromEntries(
-    made.map(({ id, version, name, type }) => [name, { id, version: String(version), name, type }]),
-  );
+  bot = await InteractionBot.of(server);
   ann = await Person.of(server);
   bob = await Person.of(server, { index: 1 });
 });
 
 afterEach(() => {
-  expect(problems.splice(0)).toEqual([]);
+  expect(bot.problems.splice(0)).toEqual([]);
 });
 
 afterAll(async () => {
   ann?.close();
   bob?.close();
-  await bot?.destroy();
+  await bot?.close();
   await server?.stop();
 });
 
-const command = (name: string) => commands[name]!;
-
 describe('slash commands', () => {
   test('answer in the channel, with a message that names its interaction', async () => {
-    answering(async (interaction) => interaction.reply('pong'));
-    const { id, nonce } = await ann.slash(command('ping'));
+    bot.answers(async (interaction) => interaction.reply('pong'));
+    const { id, nonce } = await ann.slash(bot.command('ping'));
     await ann.hears('INTERACTION_SUCCESS', nonce);
     const message = await ann.answer(id);
     expect(message).toMatchObject({
@@ -143,14 +56,14 @@ describe('slash commands', () => {
 
   test('bring their options as the bot reads them', async () => {
     const seen = heard<ChatInputCommandInteraction>((resolve) => {
-      answering(async (interaction) => {
+      bot.answers(async (interaction) => {
         resolve(interaction);
         await interaction.reply('seen');
       });
     });
     const { guild } = server.info;
     await ann.slash(
-      command('every'),
+      bot.command('every'),
       [
         { type: 3, name: 'text', value: 'hello' },
         { type: 4, name: 'count', value: 9 },
@@ -187,7 +100,7 @@ describe('slash commands', () => {
   });
 
   test('refuse options that the command does not take, with the path of the option', async () => {
-    const { id, version, name, type } = command('every');
+    const { id, version, name, type } = bot.command('every');
     const send = (options: object[]) => ann.ask({ type: 2, data: { id, version, name, type, options } });
     const wrong = (path: (string | number)[]) =>
       path.reduceRight<object>((tree, key) => ({ [key]: tree }), { _errors: [expect.anything()] });
@@ -216,7 +129,7 @@ describe('slash commands', () => {
   });
 
   test('run by the name of their subcommand', async () => {
-    answering(async (interaction) => {
+    bot.answers(async (interaction) => {
       const { options } = interaction;
       await interaction.reply(
         `${options.getSubcommandGroup()} ${options.getSubcommand()} ${options.getInteger('n')}`,
@@ -228,31 +141,31 @@ describe('slash commands', () => {
         options: [{ type: 1, name: 'two', options: [{ type: 4, name: 'n', value: 3 }] }],
       },
     ];
-    const { id } = await ann.slash(command('group'), deep);
+    const { id } = await ann.slash(bot.command('group'), deep);
     expect((await ann.answer(id)).content).toBe('more two 3');
-    const bare = await ann.ask({ type: 2, data: { ...command('group'), options: [] } });
+    const bare = await ann.ask({ type: 2, data: { ...bot.command('group'), options: [] } });
     expect(bare.status).toBe(400);
   });
 
-  test('that are not answered in time fail, and cannot be answered later', async () => {
+  test('fail when they are not answered in time, and cannot be answered later', async () => {
     const late = heard<unknown>((resolve) => {
-      answering(async (interaction) => {
+      bot.answers(async (interaction) => {
         await new Promise((wait) => setTimeout(wait, 3_300));
         resolve(await interaction.reply('late').catch((error: { code: number }) => error.code));
       });
     });
-    const { nonce } = await ann.slash(command('ping'));
+    const { nonce } = await ann.slash(bot.command('ping'));
     expect(await ann.hears('INTERACTION_FAILURE', nonce)).toMatchObject({ reason_code: 2 });
     expect(await late).toBe(10_062);
   });
 
   test('run once under one nonce', async () => {
     let runs = 0;
-    answering(async (interaction) => {
+    bot.answers(async (interaction) => {
       runs += 1;
       await interaction.reply('once');
     });
-    const { id, version, name, type } = command('ping');
+    const { id, version, name, type } = bot.command('ping');
     const body = { type: 2, nonce: 'same', data: { id, version, name, type } };
     const [one, two] = await Promise.all([ann.ask(body), ann.ask(body)]);
     expect([one.status, two.status]).toEqual([204, 204]);
@@ -265,9 +178,9 @@ describe('slash commands', () => {
 describe('answers', () => {
   test('are refused the second time', async () => {
     const codes = heard<unknown>((resolve) => {
-      answering(async (interaction) => {
+      bot.answers(async (interaction) => {
         await interaction.reply('first');
-        const again = await bot.rest
+        const again = await bot.client.rest
           .post(`/interactions/${interaction.id}/${interaction.token}/callback`, {
             body: { type: 4, data: { content: 'second' } },
             auth: false,
@@ -276,19 +189,19 @@ describe('answers', () => {
         resolve(again);
       });
     });
-    await ann.slash(command('ping'));
+    await ann.slash(bot.command('ping'));
     expect(await codes).toBe(40_060);
   });
 
-  test('that are deferred keep their id, and complete with a file', async () => {
-    answering(async (interaction) => {
+  test('keep their id when they are deferred, and complete with a file', async () => {
+    bot.answers(async (interaction) => {
       await interaction.deferReply();
       await interaction.editReply({
         content: 'done',
         files: [new AttachmentBuilder(Buffer.from('report'), { name: 'report.txt' })],
       });
     });
-    const { id } = await ann.slash(command('ping'));
+    const { id } = await ann.slash(bot.command('ping'));
     const loading = await ann.answer(id);
     expect([loading.content, loading.flags]).toEqual(['', MessageFlags.Loading]);
     const done = await ann.update(loading.id);
@@ -296,13 +209,13 @@ describe('answers', () => {
     expect(await (await fetch(done.attachments[0]!.url)).text()).toBe('report');
   });
 
-  test('that are ephemeral reach the invoker only, and no history', async () => {
-    answering(async (interaction) => {
+  test('reach only the invoker when they are ephemeral, and no history', async () => {
+    bot.answers(async (interaction) => {
       await interaction.reply({ content: 'secret', flags: MessageFlags.Ephemeral });
       await interaction.editReply('secret, edited');
       await interaction.followUp({ content: 'another', flags: MessageFlags.Ephemeral });
     });
-    const { id } = await ann.slash(command('ping'));
+    const { id } = await ann.slash(bot.command('ping'));
     const message = await ann.answer(id);
     expect([message.content, message.flags & EPHEMERAL]).toEqual(['secret', EPHEMERAL]);
     expect((await ann.update(message.id)).content).toBe('secret, edited');
@@ -317,7 +230,7 @@ describe('answers', () => {
 
   test('can be read, edited and deleted as @original, and followed up', async () => {
     const read = heard<string>((resolve) => {
-      answering(async (interaction) => {
+      bot.answers(async (interaction) => {
         await interaction.reply('one');
         const follow = await interaction.followUp('two');
         resolve((await interaction.fetchReply()).content);
@@ -325,7 +238,7 @@ describe('answers', () => {
         await follow.edit('three');
       });
     });
-    const { id } = await ann.slash(command('ping'));
+    const { id } = await ann.slash(bot.command('ping'));
     const first = await ann.answer(id);
     const second = await ann.answer(id);
     expect([first.content, second.content, await read]).toEqual(['one', 'two', 'one']);
@@ -336,12 +249,12 @@ describe('answers', () => {
 
   test('come with their message when the bot asks for it', async () => {
     const told = heard<unknown>((resolve) => {
-      answering(async (interaction) => {
+      bot.answers(async (interaction) => {
         const response = await interaction.reply({ content: 'here', withResponse: true });
         resolve([response.interaction.responseMessageId, response.resource?.message?.content]);
       });
     });
-    const { id } = await ann.slash(command('ping'));
+    const { id } = await ann.slash(bot.command('ping'));
     expect(await told).toEqual([(await ann.answer(id)).id, 'here']);
   });
 });
@@ -349,7 +262,7 @@ describe('answers', () => {
 describe('menu entries', () => {
   test('on a user and on a message bring their target', async () => {
     const told: string[] = [];
-    answering<Interaction>(async (interaction) => {
+    bot.answers<Interaction>(async (interaction) => {
       if (interaction.isUserContextMenuCommand()) {
         told.push(interaction.targetUser.id);
         await interaction.reply('user');
@@ -358,173 +271,16 @@ describe('menu entries', () => {
         await interaction.reply('message');
       }
     });
-    const user = await ann.slash(command('Greet'), [], { target_id: bob.userId });
+    const user = await ann.slash(bot.command('Greet'), [], { target_id: bob.userId });
     expect((await ann.answer(user.id)).type).toBe(23);
     const { body: said } = await server.user().ask<{ id: string }>('create_message', {
       params: { channel_id: server.info.guild.text_channel_id },
       body: { content: 'words' },
     });
-    const quoted = await ann.slash(command('Quote'), [], { target_id: said.id });
+    const quoted = await ann.slash(bot.command('Quote'), [], { target_id: said.id });
     await ann.answer(quoted.id);
     expect(told).toEqual([bob.userId, 'words']);
-    const unknown = await ann.ask({ type: 2, data: { ...command('Quote'), target_id: '123' } });
+    const unknown = await ann.ask({ type: 2, data: { ...bot.command('Quote'), target_id: '123' } });
     expect(unknown.body.code).toBe(10_008);
-  });
-});
-
-describe('components', () => {
-  const row = () =>
-    new ActionRowBuilder<ButtonBuilder>().addComponents(
-      new ButtonBuilder().setCustomId('go').setLabel('Go').setStyle(ButtonStyle.Primary),
-      new ButtonBuilder().setCustomId('off').setLabel('Off').setStyle(ButtonStyle.Danger).setDisabled(true),
-    );
-
-  test('are collected, and update their message', async () => {
-    answering<Interaction>(async (interaction) => {
-      if (!interaction.isChatInputCommand()) return;
-      const { resource } = await interaction.reply({
-        content: 'press',
-        components: [row()],
-        withResponse: true,
-      });
-      const pressed = await resource!.message!.awaitMessageComponent({ time: PATIENCE_MS });
-      await pressed.update({ content: `by ${pressed.user.id}`, components: [] });
-    });
-    const { id } = await ann.slash(command('ping'));
-    const message = await ann.answer(id);
-    const off = await bob.ask({
-      ...{ type: 3, message_id: message.id, data: { component_type: 2, custom_id: 'off' } },
-    });
-    expect(off.status).toBe(400);
-    await bob.click(message, 'go');
-    const updated = await bob.update(message.id);
-    expect([updated.content, updated.components]).toEqual([`by ${bob.userId}`, []]);
-  });
-
-  test('of ephemeral messages work for the reader', async () => {
-    answering<Interaction>(async (interaction) => {
-      if (interaction.isChatInputCommand())
-        await interaction.reply({ content: 'press', components: [row()], flags: MessageFlags.Ephemeral });
-      if (interaction.isButton()) await interaction.update({ content: 'pressed', components: [] });
-    });
-    const { id } = await ann.slash(command('ping'));
-    const message = await ann.answer(id);
-    const stranger = await bob.ask({
-      ...{ type: 3, message_id: message.id, message_flags: EPHEMERAL },
-      data: { component_type: 2, custom_id: 'go' },
-    });
-    expect(stranger.body.code).toBe(10_008);
-    await ann.click(message, 'go');
-    expect((await ann.update(message.id)).content).toBe('pressed');
-  });
-
-  test('that select bring what was chosen', async () => {
-    const chosen: string[] = [];
-    answering<Interaction>(async (interaction) => {
-      if (interaction.isChatInputCommand())
-        await interaction.reply({
-          content: 'choose',
-          components: [
-            new ActionRowBuilder<StringSelectMenuBuilder>().addComponents(
-              new StringSelectMenuBuilder()
-                .setCustomId('words')
-                .setMaxValues(2)
-                .addOptions(
-                  { label: 'A', value: 'a' },
-                  { label: 'B', value: 'b' },
-                  { label: 'C', value: 'c' },
-                ),
-            ),
-            new ActionRowBuilder<UserSelectMenuBuilder>().addComponents(
-              new UserSelectMenuBuilder().setCustomId('users'),
-            ),
-          ],
-        });
-      if (interaction.isStringSelectMenu()) chosen.push(...interaction.values);
-      if (interaction.isUserSelectMenu()) chosen.push(interaction.users.first()!.id);
-      if (interaction.isMessageComponent()) await interaction.deferUpdate();
-    });
-    const { id } = await ann.slash(command('ping'));
-    const message = await ann.answer(id);
-    const words = await ann.click(message, 'words', { component_type: 3, values: ['a', 'c'] });
-    await ann.hears('INTERACTION_SUCCESS', words.nonce);
-    const users = await ann.click(message, 'users', { component_type: 5, values: [bob.userId] });
-    await ann.hears('INTERACTION_SUCCESS', users.nonce);
-    expect(chosen).toEqual(['a', 'c', bob.userId]);
-    const wrong = await ann.ask({
-      ...{ type: 3, message_id: message.id },
-      data: { component_type: 3, custom_id: 'words', values: ['a', 'b', 'c'] },
-    });
-    expect(wrong.body.errors).toMatchObject({ data: { values: { _errors: [expect.anything()] } } });
-  });
-});
-
-describe('forms', () => {
-  test('open for the invoker, and bring what was written', async () => {
-    answering<Interaction>(async (interaction) => {
-      if (interaction.isChatInputCommand())
-        await interaction.showModal(
-          new ModalBuilder()
-            .setCustomId('form')
-            .setTitle('Feedback')
-            .addLabelComponents(
-              new LabelBuilder()
-                .setLabel('Words')
-                .setTextInputComponent(
-                  new TextInputBuilder().setCustomId('words').setStyle(TextInputStyle.Short).setMaxLength(10),
-                ),
-            ),
-        );
-      if (interaction.isModalSubmit()) await interaction.reply(interaction.fields.getTextInputValue('words'));
-    });
-    const { id, nonce } = await ann.slash(command('ping'));
-    const modal = await ann.hears('INTERACTION_MODAL_CREATE', nonce);
-    expect(modal).toMatchObject({ id, custom_id: 'form', title: 'Feedback', components: [{ type: 18 }] });
-    const fill = (value: string) => ({
-      type: 5,
-      data: {
-        ...{ id, custom_id: 'form' },
-        components: [{ type: 18, component: { type: 4, custom_id: 'words', value } }],
-      },
-    });
-    expect((await ann.ask(fill('x'.repeat(11)))).status).toBe(400);
-    expect((await bob.ask(fill('mine'))).body.code).toBe(10_062);
-    const sent = await ann.send(fill('well'));
-    expect((await ann.answer(sent.id)).content).toBe('well');
-    expect((await ann.ask(fill('again'))).body.code).toBe(10_062);
-  });
-});
-
-describe('autocompletes', () => {
-  test('show what the bot suggests', async () => {
-    answering<Interaction>(async (interaction) => {
-      if (!interaction.isAutocomplete()) return;
-      const typed = interaction.options.getFocused();
-      await interaction.respond([{ name: `${typed}, the colour`, value: typed }]);
-    });
-    const { id, version, name, type } = command('colour');
-    const nonce = 'typing';
-    const body = {
-      ...{ type: 4, nonce },
-      data: { id, version, name, type, options: [{ type: 3, name: 'name', value: 're', focused: true }] },
-    };
-    expect((await ann.ask(body)).status).toBe(204);
-    const { choices } = await ann.hears('APPLICATION_COMMAND_AUTOCOMPLETE_RESPONSE', nonce);
-    expect(choices).toEqual([{ name: 're, the colour', value: 're' }]);
-  });
-});
-
-describe('private channels with the bot', () => {
-  test('take its commands', async () => {
-    answering(async (interaction) => interaction.reply(`context ${interaction.context}`));
-    const { body: channel } = await server
-      .user()
-      .ask<{ id: string }>('create_dm', { body: { recipient_id: server.info.bot.id } });
-    const { id, version, name, type } = command('ping');
-    const sent = await ann.send({
-      ...{ type: 2, guild_id: null, channel_id: channel.id },
-      data: { id, version, name, type },
-    });
-    expect(await ann.answer(sent.id)).toMatchObject({ content: 'context 1', channel_id: channel.id });
   });
 });

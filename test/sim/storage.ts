@@ -228,6 +228,14 @@ const userStore = (line: DatabaseLine) => {
   });
 };
 
+const interactionStore = (line: DatabaseLine) =>
+  storeOf<Storage['interactions']>(line, 'interactions', {
+    get: () => null,
+    since: never,
+    ephemeral: () => null,
+    end: () => ({ interactions: [], messages: [] }),
+  });
+
 /** The Storage port of one process over the database of the simulation. */
 export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Error): Storage {
   const { database } = line;
@@ -275,12 +283,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
     }),
     webhookEvents: storeOf<Storage['webhookEvents']>(line, 'webhookEvents', { count: () => 0 }),
     appCommands: storeOf<Storage['appCommands']>(line, 'appCommands', {}),
-    interactions: storeOf<Storage['interactions']>(line, 'interactions', {
-      get: () => null,
-      since: never,
-      ephemeral: () => null,
-      end: () => ({ interactions: [], messages: [] }),
-    }),
+    interactions: interactionStore(line),
     webhooks: storeOf<Storage['webhooks']>(line, 'webhooks', { ofGuild: never, crossposts: never }),
     directory: storeOf<Storage['directory']>(line, 'directory', {
       channelOwner: (id) => {

@@ -11,7 +11,7 @@ interface AppCommandBody {
 }
 
 /** What a person's client is shown. */
-export interface Shown {
+interface Shown {
   readonly id: string;
   readonly channel_id: string;
   readonly type: number;

@@ -73,7 +73,6 @@ const TESTED = [
   'engine/call/replay.ts nextSeq',
   'engine/call/replay.ts seqSteps',
   'engine/channel/text.ts cleanJson',
-  'engine/guild/messages.scope.ts scopeIn',
   'engine/guild/voice.members.ts voiceMemberOf',
   'engine/lobby/listing.ts listingOf',
   'engine/lobby/listing.ts numberOf',

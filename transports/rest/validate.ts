@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { ErrorTree, Refusal } from '../../protocol/refusal.ts';
 import { refusal } from '../../protocol/refusal.ts';
@@ -7,8 +7,8 @@ import { explain } from './explain.ts';
 import { asSchemaNode, type SchemaNode } from './schemanode.ts';
 
 /** A validated part of a request, with only the known keys, or the platform's error 50035. */
-export type Validate =
-  | { readonly ok: true; readonly value: unknown }
+export type Validate<Value = unknown> =
+  | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly refusal: Refusal };
 
 /**
@@ -18,7 +18,10 @@ export type Validate =
  * @param text True for query strings, in which every value is text.
  * @throws Error when the schema uses a keyword that `explain` does not support; thrown at start-up, never during a request.
  */
-export function compileValidator(schema: TSchema, text = false): (value: unknown) => Validate {
+export function compileValidator<S extends TSchema>(
+  schema: S,
+  text = false,
+): (value: unknown) => Validate<Static<S>> {
   const node = asSchemaNode(schema);
   checkSupported(node, '#');
   const checker = Compile(schema);

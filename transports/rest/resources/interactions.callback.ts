@@ -19,11 +19,14 @@ export const InteractionCallback = Obj({
 const NewMessage = Obj({ data: Optional(Nullable(Obj(WrittenMessage))) });
 const ChangedMessage = Obj({ data: Optional(Nullable(EditMessage)) });
 
-const READERS: Partial<Record<CallbackType, ReturnType<typeof compileValidator>>> = {
-  [CALLBACK.MESSAGE]: compileValidator(NewMessage),
-  [CALLBACK.DEFERRED_MESSAGE]: compileValidator(NewMessage),
-  [CALLBACK.UPDATE_MESSAGE]: compileValidator(ChangedMessage),
-};
+const readNew = compileValidator(NewMessage);
+const readChanged = compileValidator(ChangedMessage);
+
+/** Reads the message of a callback; null for a callback without one. */
+function readerOf(type: CallbackType): typeof readNew | typeof readChanged | null {
+  if (type === CALLBACK.UPDATE_MESSAGE) return readChanged;
+  return type === CALLBACK.MESSAGE || type === CALLBACK.DEFERRED_MESSAGE ? readNew : null;
+}
 
 /** A callback before its files are stored. */
 interface ReadCallback {
@@ -38,12 +41,12 @@ export function readCallbackData(
   { type, data = null }: { readonly type: CallbackType; readonly data?: unknown },
   files: readonly Upload[],
 ): Reply<ReadCallback> {
-  const read = READERS[type];
+  const read = readerOf(type);
   if (!read)
     return { ok: true, value: { callback: { type, data, draft: {}, keep: null }, paired: NO_FILES } };
   const shaped = read({ data });
   if (!shaped.ok) return shaped;
-  const message = (shaped.value as Static<typeof NewMessage>).data ?? {};
+  const message: NonNullable<Static<typeof NewMessage>['data']> = shaped.value.data ?? {};
   const { attachments: notes, ...draft } = message;
   const paired = pairFiles(files, notes);
   if (!paired.ok) return paired;
@@ -61,6 +64,6 @@ const readShape = compileValidator(InteractionCallback);
 export function readCallback(body: unknown): Reply<Callback> {
   const shaped = readShape(body);
   if (!shaped.ok) return shaped;
-  const read = readCallbackData(shaped.value as Static<typeof InteractionCallback>, []);
+  const read = readCallbackData(shaped.value, []);
   return read.ok ? { ok: true, value: { ...read.value.callback, attachments: [] } } : read;
 }

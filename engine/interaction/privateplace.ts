@@ -1,15 +1,14 @@
-import type { UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { sharedMessage } from '../channel/wire.ts';
 import type { StoredMessage } from '../guild/guild.ts';
-import type { Asked, Described } from '../interaction/place.ts';
 import { type Reply, refused } from '../kernel/outcome.ts';
-import { privateChannelObject } from './objects.ts';
-import type { PrivateChannelState } from './rules.ts';
+import { privateChannelObject } from '../privatechannel/objects.ts';
+import type { PrivateChannelState } from '../privatechannel/rules.ts';
+import type { Asked, Described } from './place.ts';
 
-/** @source the platform's documentation of the interaction object: `app_permissions` in direct messages */
+/** @source https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-object */
 const APP_PERMISSIONS = P.ATTACH_FILES | P.EMBED_LINKS | P.MENTION_EVERYONE;
 
 /**
@@ -28,7 +27,7 @@ export function describePrivately(
   if (asked.message && message?.channel_id !== state.channel.id) return refused(refusal('UNKNOWN_MESSAGE'));
   const isBotHere = asked.botId !== null && state.recipients.has(asked.botId);
   const named = [...asked.wanted.users, ...asked.wanted.mentionables].flatMap(
-    (id) => state.recipients.get(id as UserId) ?? [],
+    (id) => state.recipients.get(id) ?? [],
   );
   return {
     ok: true,
@@ -39,6 +38,7 @@ export function describePrivately(
       isNsfw: false,
       user,
       member: null,
+      partialMember: null,
       roles: [],
       permissions: '0',
       appPermissions: String(isBotHere ? APP_PERMISSIONS | P.USE_EXTERNAL_EMOJIS : APP_PERMISSIONS),
