@@ -110,7 +110,13 @@ export function createServices(ports: ServicePorts): Services {
       openPrivateChannel: ports.openPrivate,
     },
     applications: { update: ports.endpoints.update },
-    appCommands: createAppCommands(ports),
+    appCommands: createAppCommands({
+      ...ports,
+      commitAsOwner: async (ownerId, facts) => {
+        await ports.commitAsOwner(ownerId, facts);
+        ports.interactions.forget(ownerId);
+      },
+    }),
     authorizeRequests: ports.authorizeRequests,
     oauth: ports.oauth,
     accounts: ports.accounts,

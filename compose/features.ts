@@ -155,6 +155,10 @@ export function createEndpoints(context: ServiceContext): Endpoints {
   const { config, clock, identity, onFault } = context;
   const endpoints = startEndpoints({
     ...context,
+    commitAsOwner: async (ownerId, facts) => {
+      await context.commitAsOwner(ownerId, facts);
+      context.features().interactions.forget(ownerId);
+    },
     transport: createEndpointTransport({
       privateOrigins: originsOf(config.endpoints_private),
       allowsLoopback: !isPublic(config),

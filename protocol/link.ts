@@ -224,6 +224,7 @@ export const LINK = {
   ),
   // Interactions: the owner of the guild or private channel decides.
   'interactions.place': repeatable('name', [id('owner'), text], nullable(object)),
+  'interactions.forget': tellsAll([text]),
   'interactions.invoke': once('name', [id('owner'), object], reply(nothing)),
   'interactions.answer': once('name', [id('owner'), text, object], reply(object)),
   'interactions.followUp': once('name', [id('owner'), text, object], reply(object)),

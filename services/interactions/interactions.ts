@@ -66,6 +66,8 @@ interface InteractionCounts {
 export interface ServedInteractions extends Interactions {
   readonly tokenMessages: TokenMessages;
   readonly counts: InteractionCounts;
+  /** An application or its commands changed, on any shard. */
+  forget(applicationId: string): void;
 }
 
 const ROWS_MAX = 500;
@@ -75,7 +77,7 @@ const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_INTERACTION
 export function startInteractions(ports: InteractionPorts): ServedInteractions {
   const { storage, routing, wheel, nowMs, onFault } = ports;
   const open = new OpenInteractions(storage.interactions, nowMs);
-  const { owner, answering, ephemeral, tokens } = ownerOf(ports, open);
+  const { owner, answering, ephemeral, tokens, lookups } = ownerOf(ports, open);
   const sweep = new EndedSweep({
     ...{ store: storage.interactions, wheel, nowMs, onFault },
     async ended({ messages }) {
@@ -105,6 +107,7 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
         return open.size;
       },
     },
+    forget: routing.tellAll('interactions.forget', (id: string) => lookups.forget(id)),
     invoke: (invocation) => at.invoke(invocation.ownerId, invocation),
     async answer(id, token, callback) {
       const subject = (await tokens).read(token);
@@ -163,7 +166,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
     ...{ answering, places, open, lookups, tokens, nextId, nowMs, commitAsOwner, notifySession },
     ...{ wheel: ports.wheel, onFault: ports.onFault },
   });
-  return { owner, answering, ephemeral, tokens };
+  return { owner, answering, ephemeral, tokens, lookups };
 }
 
 /** Takes up interactions that are recent enough to wait for an answer, or whose nonces still count. */

@@ -26,13 +26,19 @@ type Stores = Pick<Storage, 'applications' | 'appCommands' | 'users'>;
 const FRESH_MS = 1_000;
 const KEPT_MAX = 1_000;
 
+interface Recent<Key, Value> {
+  read(key: Key, isGood?: (value: Value) => boolean): Promise<Value>;
+  /** Forgets the values whose keys begin with this. */
+  forget(first: string): void;
+}
+
 /** Reads through a short memory: under load a row is read once a second, and a change counts within a second. */
 function recently<Key extends readonly string[], Value>(
   read: (...key: Key) => Promise<Value>,
   nowMs: () => number,
-): (key: Key, isGood?: (value: Value) => boolean) => Promise<Value> {
+): Recent<Key, Value> {
   const kept = new Map<string, { readonly value: Promise<Value>; readonly atMs: number }>();
-  return async (key, isGood) => {
+  async function recent(key: Key, isGood?: (value: Value) => boolean): Promise<Value> {
     const name = key.join(' ');
     const known = kept.get(name);
     if (known && nowMs() - known.atMs < FRESH_MS) {
@@ -46,11 +52,19 @@ function recently<Key extends readonly string[], Value>(
     if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
     value.catch(() => kept.delete(name));
     return value;
+  }
+  return {
+    read: recent,
+    forget(first) {
+      for (const name of kept.keys()) if (`${name} `.startsWith(`${first} `)) kept.delete(name);
+    },
   };
 }
 
 /** Reads of applications and their commands. */
 export interface Lookups {
+  /** The application or its commands changed. */
+  forget(applicationId: string): void;
   application(id: ApplicationId): Promise<InvokableApplication | null>;
   /** The command; read again when it does not have this version. */
   command(applicationId: ApplicationId, commandId: string, version: string): Promise<AppCommand | null>;
@@ -84,17 +98,20 @@ export function createLookups({ applications, appCommands, users }: Stores, nowM
     nowMs,
   );
   return {
-    application: (id) => application([id], (found) => found !== null),
+    application: (id) => application.read([id], (found) => found !== null),
     command: (applicationId, commandId, version) =>
-      command([applicationId, commandId], (found) => found?.version === version),
+      command.read([applicationId, commandId], (found) => found?.version === version),
     async rules({ id }, guildId) {
-      const all = await permissions([id, guildId]);
+      const all = await permissions.read([id, guildId]);
       const of = (target: string) => all.find((each) => each.id === target)?.permissions;
       return (one) => ({
         own: of(one.id) ?? null,
         application: of(id) ?? [],
         defaultMemberPermissions: one.default_member_permissions,
       });
+    },
+    forget(id) {
+      for (const rows of [application, command, permissions]) rows.forget(id);
     },
   };
 }
