@@ -1,4 +1,5 @@
 import { LIMITS } from '../../protocol/limits.ts';
+import { cleanText, isBlank } from '../channel/text.ts';
 import { cut, embedWith, fitting, type Report, type ReportEmbed } from './report.ts';
 
 type Text = string | null;
@@ -73,10 +74,12 @@ const stampOf = (ts: number | null | undefined): string | undefined =>
 function fieldsOf(fields: readonly SlackField[]): ReportEmbed['fields'] {
   return fields.slice(0, LIMITS.embed_fields_max).flatMap(({ title, name, value, short, inline }) => {
     const shown = {
-      name: cut((title ?? name ?? '').trim(), LIMITS.embed_field_name_chars_max),
-      value: cut(textOf(value ?? '').trim(), LIMITS.embed_field_value_chars_max),
+      name: cut(cleanText(title ?? name ?? '').trim(), LIMITS.embed_field_name_chars_max),
+      value: cut(cleanText(textOf(value ?? '')).trim(), LIMITS.embed_field_value_chars_max),
     };
-    return shown.name === '' || shown.value === '' ? [] : [{ ...shown, inline: short ?? inline ?? false }];
+    return isBlank(shown.name) || isBlank(shown.value)
+      ? []
+      : [{ ...shown, inline: short ?? inline ?? false }];
   });
 }
 

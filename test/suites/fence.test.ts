@@ -18,7 +18,7 @@ const stale = (reports: readonly SeedReport[]) =>
 
 describe('processes that stand still between what they decide and what they send', () => {
   test('write nothing that is another’s by then', async () => {
-    const reports = await run(seedsFrom(1, 8), '');
+    const reports = await run(seedsFrom(1, 16), '');
     expect(stale(reports)).toEqual([]);
     expect(reports.reduce((sum, { counts }) => sum + (counts.stale ?? 0), 0)).toBeGreaterThan(0);
   });

@@ -65,6 +65,8 @@ const OWNER: Record<string, string> = {
   told_users: 'owner_id',
   actor_snapshots: 'owner_id',
   id_marks: 'worker',
+  interactions: 'owner_id',
+  ephemeral_messages: 'owner_id',
   app_commands: 'application_id',
   app_command_permissions: 'application_id',
   app_command_creates: 'application_id',
