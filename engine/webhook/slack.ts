@@ -1,5 +1,5 @@
 import { LIMITS } from '../../protocol/limits.ts';
-import { cleanText, isBlank } from '../channel/text.ts';
+import { showsNothing } from '../../protocol/names.ts';
 import { cut, embedWith, fitting, type Report, type ReportEmbed } from './report.ts';
 
 type Text = string | null;
@@ -74,10 +74,15 @@ const stampOf = (ts: number | null | undefined): string | undefined =>
 function fieldsOf(fields: readonly SlackField[]): ReportEmbed['fields'] {
   return fields.slice(0, LIMITS.embed_fields_max).flatMap(({ title, name, value, short, inline }) => {
     const shown = {
-      name: cut(cleanText(title ?? name ?? '').trim(), LIMITS.embed_field_name_chars_max),
-      value: cut(cleanText(textOf(value ?? '')).trim(), LIMITS.embed_field_value_chars_max),
+      name: cut((title ?? name ?? '').replaceAll('\0', '').trim(), LIMITS.embed_field_name_chars_max),
+      value: cut(
+        textOf(value ?? '')
+          .replaceAll('\0', '')
+          .trim(),
+        LIMITS.embed_field_value_chars_max,
+      ),
     };
-    return isBlank(shown.name) || isBlank(shown.value)
+    return showsNothing(shown.name) || showsNothing(shown.value)
       ? []
       : [{ ...shown, inline: short ?? inline ?? false }];
   });
