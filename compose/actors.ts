@@ -6,6 +6,7 @@ import type { RequestHandlers } from '../actors/session/backend.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import { createFounding } from '../services/guilds/founding.ts';
+import { createIntegrations } from '../services/guilds/integrations.ts';
 import { createIdentity, type Identity } from '../services/identity/identity.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
 import type { Storage } from '../storage/ports.ts';
@@ -63,7 +64,7 @@ export function createActors(
   const membership = createMembership(cluster, foundation, () => ({
     ...{ ...owners, ...sessionActors, wheel, clock },
     voiceListener: voiceListener(),
-    ...{ lobbies: features.lobbies, crossposts: features.crossposts },
+    ...features,
     onFault: (error) => onFault(error, 'membership'),
   }));
   const owners = createOwners(foundation, {
@@ -133,6 +134,7 @@ function createFeatures(context: ServiceContext): Features {
     endpoints,
     crossposts: createCrossposts(context),
     interactions: createInteractions(context, endpoints),
+    integrations: createIntegrations(context),
   };
 }
 

@@ -8,8 +8,11 @@ import { INVALID_CALLS, type InvalidCalls, watchInvalidCalls } from '../engine/r
 import { createLimiter } from '../engine/ratelimit/limiter.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
 import { createAppCommands } from '../services/applications/appcommands.ts';
+import { createCommandIndexes } from '../services/applications/commandindex.ts';
+import { createCommandNotices } from '../services/applications/commandnotices.ts';
 import { channelCalls } from '../services/channels/channels.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
+import { installedBy } from '../services/oauth/install.ts';
 import type { PrivateChannels } from '../services/privatechannels/privatechannels.ts';
 import { createWebhookMessages } from '../services/webhooks/messages.ts';
 import { createWebhookTokens } from '../services/webhooks/tokens.ts';
@@ -82,6 +85,7 @@ interface ServicePorts
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
   readonly routing: Routing;
   readonly founding: GuildFounding;
+  readonly onFault: (error: unknown, where: string) => void;
   /** The server's secret, from which tokens of webhooks are derived. */
   readonly secret: string;
 }
@@ -110,8 +114,10 @@ export function createServices(ports: ServicePorts): Services {
       openPrivateChannel: ports.openPrivate,
     },
     applications: { update: ports.endpoints.update },
+    commandIndexes: createCommandIndexes({ storage, guilds, installedBy: installedBy(ports.oauth) }),
     appCommands: createAppCommands({
       ...ports,
+      notices: createCommandNotices({ ...ports, onFault: (error) => ports.onFault(error, 'commands') }),
       commitAsOwner: async (ownerId, facts) => {
         await ports.commitAsOwner(ownerId, facts);
         ports.interactions.forget(ownerId);
@@ -125,6 +131,7 @@ export function createServices(ports: ServicePorts): Services {
     matchmaking: ports.matchmaking,
     social: ports.social,
     interactions: ports.interactions,
+    integrations: ports.integrations,
     webhooks,
     tokenMessages: anyTokenMessages([webhookMessages, ports.interactions.tokenMessages]),
     read: storage,

@@ -23,6 +23,7 @@ import { secretHasher } from '../services/lobbies/secrethash.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import { oauthGuilds } from '../services/oauth/guilds.ts';
+import { installedBy } from '../services/oauth/install.ts';
 import { createOAuth as assemble } from '../services/oauth/oauth.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
 import type { Provisional } from '../services/players/ports.ts';
@@ -337,7 +338,7 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
     secret: serverSecret(config, storage, randomBytes),
     sign: (t, d) => sign?.(t, d) ?? d,
     hasInstalled: async (userId, applicationId) =>
-      (await context.features().oauth.granted(userId, applicationId))?.has('applications.commands') ?? false,
+      (await installedBy(context.features().oauth)(userId)).includes(applicationId),
     nowMs: () => clock.now(),
     onFault: (error) => onFault(error, 'interactions'),
   });

@@ -142,6 +142,8 @@ export const DISPATCH = {
   VOICE_SERVER_UPDATE: { intent: null, scope: 'voice' },
   WEBHOOKS_UPDATE: { intent: I.GUILD_WEBHOOKS },
   INTERACTION_CREATE: { intent: null },
+  // To people, not to bots.
+  GUILD_APPLICATION_COMMAND_INDEX_UPDATE: { intent: null },
   // To the session of the person who invoked.
   INTERACTION_SUCCESS: { intent: null },
   INTERACTION_FAILURE: { intent: null },

@@ -222,6 +222,7 @@ export const LINK = {
     [applicationId, guildId, object, anything],
     reply(object),
   ),
+  'appCommands.indexChanged': tellsAll([list(guildId)]),
   // Interactions: the owner of the guild or private channel decides.
   'interactions.place': repeatable('name', [id('owner'), text], nullable(object)),
   'interactions.forget': tellsAll([text]),

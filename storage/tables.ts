@@ -54,6 +54,9 @@ type AllFacts = GuildFacts &
 
 const ephemeral: StatementTable<EphemeralFacts & VoiceChannelFacts & GuildInteractionFacts> = {
   interactionSent: none,
+  integrationChanged: none,
+  commandPermissionsChanged: none,
+  commandIndexChanged: none,
   typingStarted: none,
   presenceChanged: none,
   presenceHeard: none,

@@ -59,6 +59,8 @@ export interface GuildListener extends GuildVoiceListener {
   subscriberReplaced?(guildId: GuildId, session: Recipient, n: number): void;
   /** The presences of these users must be sent again: none of their sessions is subscribed to the guild. */
   republishPresences?(guildId: GuildId, userIds: readonly UserId[]): void;
+  /** A bot has become a member, or is none any more. */
+  botChanged?(guildId: GuildId, botId: UserId, change: 'created' | 'deleted'): void;
   /** Followers of a channel must hear of a message. */
   crossposted?(): void;
   /** A change that the lobby of a linked channel must receive. */
@@ -330,10 +332,14 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     const { listener } = this.#ports;
     const id = this.id;
     for (const fact of facts) {
-      if (fact.type === 'memberAdded') listener.memberJoined(id, fact.member.user.id);
-      else if (fact.type === 'memberRemoved') {
+      if (fact.type === 'memberAdded') {
+        const { user } = fact.member;
+        listener.memberJoined(id, user.id);
+        if (user.bot) listener.botChanged?.(id, user.id, 'created');
+      } else if (fact.type === 'memberRemoved') {
         this.#leaving?.delete(fact);
         listener.memberLeft(id, fact.user.id);
+        if (fact.user.bot) listener.botChanged?.(id, fact.user.id, 'deleted');
       } else if (fact.type === 'crosspostQueued') listener.crossposted?.();
       else if (fact.type === 'guildDeleted') this.#guildDeleted(fact.memberIds);
     }

@@ -1,5 +1,5 @@
 import type { APIAuditLogEntry, GatewayPresenceUpdate } from 'discord-api-types/v10';
-import type { ChannelId, MessageId, RoleId, UserId, WebhookId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, MessageId, RoleId, UserId, WebhookId } from '../../protocol/ids.ts';
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { DefaultSound } from '../../protocol/sounds.ts';
 import type { FactOf } from '../kernel/topic.ts';
@@ -168,10 +168,25 @@ export type EphemeralFacts = {
   voiceStateRepeated: { readonly userId: UserId };
 };
 
+/** The overwrites of a command, or of an application's commands, in the wire's shape. */
+export interface SetPermissions {
+  readonly id: string;
+  readonly application_id: ApplicationId;
+  readonly permissions: readonly { readonly id: string }[];
+}
+
 /** Never stored. */
 export type GuildInteractionFacts = {
   /** A member used a command or a component of an application whose bot is here. */
   interactionSent: { readonly botId: UserId; readonly interaction: object };
+  commandPermissionsChanged: { readonly permissions: SetPermissions };
+  /** An application has come or gone. */
+  integrationChanged: {
+    readonly change: 'created' | 'deleted';
+    readonly integration: { readonly id: string };
+  };
+  /** Commands that members can use have changed. */
+  commandIndexChanged: object;
 };
 
 export type GuildFacts = InfoFacts &

@@ -1,5 +1,5 @@
 import { AUDIT } from '../../protocol/audit.ts';
-import type { RoleId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, RoleId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import { formatPermissions, parsePermissions } from '../../protocol/permissions.ts';
@@ -10,7 +10,7 @@ import { auditEntry } from './auditing.ts';
 import { bitsOf } from './caller.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
-import { admissionRefusal, joinFacts, newMember } from './members.joining.ts';
+import { admissionRefusal, joinFacts, leaveFacts, newMember } from './members.joining.ts';
 import { blankRole, createRole, ownRole, roleFacts } from './roles.ts';
 import type { GuildTopic } from './topic.ts';
 
@@ -34,6 +34,18 @@ type InstallCommands = {
    * are one decision: a refusal of either creates neither. For the operator; the audit log names the owner of the
    * guild.
    */
+  /** Accepted when the caller may see the integrations. */
+  checkIntegrations: { input: object; value: null };
+  /** Removes an application's bot and its webhooks, whatever their rank. */
+  removeIntegration: {
+    input: { readonly botId: UserId; readonly applicationId: ApplicationId };
+    value: null;
+  };
+  /** Tells of an application that has come or gone. */
+  noteIntegration: {
+    input: { readonly change: 'created' | 'deleted'; readonly integration: { readonly id: string } };
+    value: null;
+  };
   joinWithRole: {
     input: { readonly userId: UserId; readonly name: string; readonly permissions: string };
     value: { readonly added: boolean };
@@ -109,9 +121,33 @@ function newRole(
   return { ...blank, name, permissions: granted, managed: true, tags: { bot_id: botId } };
 }
 
-/** Applications that are added to a guild. */
-export const installs: GuildTopic<InstallCommands, keyof Record<never, object>> = {
+function removeIntegration(
+  guild: Guild,
+  { botId, applicationId }: InstallCommands['removeIntegration']['input'],
+  by: By,
+  env: Env,
+): Outcome<null, GuildFact> {
+  const member = guild.members.get(botId);
+  if (!member) return refused(refusal('UNKNOWN_INTEGRATION'));
+  const webhooks = [...(guild.webhooks?.values() ?? [])]
+    .filter((webhook) => webhook.application_id === applicationId)
+    .map(({ id, channel_id: channelId }) => ({ type: 'webhookDeleted', webhookId: id, channelId }) as const);
+  const entry = auditEntry(env, by, { actionType: AUDIT.INTEGRATION_DELETE, targetId: applicationId });
+  return accepted(null, [...webhooks, ...leaveFacts(guild, member), entry]);
+}
+
+/** Applications that are added to a guild, and removed from it. */
+export const installs: GuildTopic<InstallCommands, 'integrationChanged'> = {
   commands: {
+    checkIntegrations: { decide: () => accepted(null) },
+    removeIntegration: {
+      needs: ({ botId }) => ({ members: [botId], webhooks: true }),
+      decide: removeIntegration,
+    },
+    noteIntegration: {
+      decide: (_, { change, integration }) =>
+        accepted(null, [{ type: 'integrationChanged', change, integration }]),
+    },
     installBot: {
       needs: ({ botId }) => ({ members: [botId], bans: [botId], users: [botId] }),
       decide: installBot,
@@ -121,5 +157,20 @@ export const installs: GuildTopic<InstallCommands, keyof Record<never, object>> 
       decide: joinWithRole,
     },
   },
-  facts: {},
+  facts: {
+    integrationChanged: {
+      durable: false,
+      apply: () => {},
+      dispatches: ({ id: guild_id }, { change, integration }) => [
+        change === 'created'
+          ? { t: 'INTEGRATION_CREATE', d: { ...integration, guild_id }, to: { kind: 'guild' } }
+          : {
+              t: 'INTEGRATION_DELETE',
+              d: { id: integration.id, guild_id, application_id: integration.id },
+              to: { kind: 'guild' },
+            },
+        { t: 'GUILD_INTEGRATIONS_UPDATE', d: { guild_id }, to: { kind: 'guild' } },
+      ],
+    },
+  },
 };

@@ -21,10 +21,13 @@ import type { ApplicationId, FreshId, GuildId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 
+import type { CommandNotices } from './commandnotices.ts';
+
 interface AppCommandPorts {
   readonly storage: Pick<Storage, 'applications' | 'appCommands'>;
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
   readonly routing: Routing;
+  readonly notices: CommandNotices;
   nextId(): FreshId;
   nowMs(): number;
 }
@@ -83,7 +86,10 @@ export function createAppCommands({
       if (!scope) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
       const outcome = decide(scope, { nowMs: ports.nowMs(), nextId: ports.nextId });
       if (!outcome.ok) return outcome;
-      if (outcome.facts.length > 0) await commitAsOwner(applicationId, outcome.facts);
+      if (outcome.facts.length > 0) {
+        await commitAsOwner(applicationId, outcome.facts);
+        ports.notices.changed(applicationId, guildId);
+      }
       return { ok: true, value: outcome.value };
     });
 
@@ -103,7 +109,10 @@ export function createAppCommands({
       }
       const outcome = setCommandPermissions({ applicationId, guildId, id }, body);
       if (!outcome.ok) return outcome;
+      const all = await storage.appCommands.permissions(applicationId, guildId);
       await commitAsOwner(applicationId, outcome.facts);
+      ports.notices.permitted(user.userId, all.find((each) => each.id === id) ?? null, outcome.value);
+      ports.notices.changed(applicationId, guildId);
       return { ok: true, value: outcome.value };
     });
 

@@ -13,6 +13,8 @@ import type { Callback } from './ports.ts';
 export interface DeliveryPorts {
   readonly guilds: Pick<Guilds, 'call'>;
   readonly sender: Pick<EndpointSender, 'post'>;
+  /** Signs the attachment URLs of a dispatch. */
+  sign(t: string, d: object): object;
   notify(userId: UserId, t: DispatchName, d: object, ears: SessionFilter): void;
   /** Reads an answer in the body of an HTTP response. */
   readCallback(body: unknown): Reply<Callback>;
@@ -39,12 +41,14 @@ export async function deliver(
   isBotInGuild: boolean,
 ): Promise<Delivered> {
   const { guildId, botId } = interaction;
-  if (application.endpointUrl !== null)
-    return answerOf(ports, await ports.sender.post(application.id, application.endpointUrl, object));
+  const { endpointUrl } = application;
+  const signed = (): object => ports.sign('INTERACTION_CREATE', object);
+  if (endpointUrl !== null)
+    return answerOf(ports, await ports.sender.post(application.id, endpointUrl, signed()));
   if (botId === null) return failed(FAILURE.UNREACHABLE);
   if (guildId !== null && isBotInGuild)
     await ports.guilds.call(guildId, 'sendInteraction', { botId, interaction: object }, SYSTEM);
-  else ports.notify(botId, 'INTERACTION_CREATE', object, ALL_SESSIONS);
+  else ports.notify(botId, 'INTERACTION_CREATE', signed(), ALL_SESSIONS);
   return SENT;
 }
 

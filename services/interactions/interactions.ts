@@ -162,7 +162,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
       rules: lookups.rules,
       hasInstalled: ({ userId, applicationId }) => ports.hasInstalled(userId, applicationId),
     },
-    delivery: { guilds, sender, readCallback, notify },
+    delivery: { guilds, sender, readCallback, notify, sign: ports.sign },
     ...{ answering, places, open, lookups, tokens, nextId, nowMs, commitAsOwner, notifySession },
     ...{ wheel: ports.wheel, onFault: ports.onFault },
   });

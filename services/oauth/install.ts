@@ -2,10 +2,11 @@ import { webhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Env, Reply } from '../../engine/kernel/outcome.ts';
 import type { Install } from '../../engine/oauth/facts.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { UserStore } from '../../storage/user/port.ts';
+import type { OAuth } from './ports.ts';
 
 export interface InstallPorts {
   readonly users: Pick<UserStore, 'get'>;
@@ -50,3 +51,9 @@ export async function authorizedFacts(
   };
   return webhookEvent(application, 'APPLICATION_AUTHORIZED', data, env);
 }
+
+/** The applications that a user has installed to the account: their commands are available wherever the user is. */
+export const installedBy =
+  ({ grants }: Pick<OAuth, 'grants'>) =>
+  async (userId: UserId): Promise<readonly ApplicationId[]> =>
+    (await grants(userId)).flatMap(({ applicationId, userInstall }) => (userInstall ? [applicationId] : []));

@@ -66,6 +66,18 @@ export const appCommandStore = (sql: Sql): AppCommandStore => ({
     const text = 'SELECT data FROM app_commands WHERE application_id = $1 AND id = $2';
     return (await sql.query<{ data: AppCommand }>(text, [applicationId, commandId]))[0]?.data ?? null;
   },
+  shown: async (applicationIds, guildId) => {
+    const text = `SELECT data FROM app_commands
+      WHERE application_id = ANY($1) AND (guild_id IS NULL OR guild_id = $2) ORDER BY id`;
+    const rows = await sql.query<{ data: AppCommand }>(text, [applicationIds, guildId]);
+    return rows.map(({ data }) => data);
+  },
+  permissionsIn: async (applicationIds, guildId) => {
+    const text = `SELECT data FROM app_command_permissions
+      WHERE application_id = ANY($1) AND guild_id = $2 ORDER BY id`;
+    const rows = await sql.query<{ data: CommandPermissions }>(text, [applicationIds, guildId]);
+    return rows.map(({ data }) => data);
+  },
   creates: async (applicationId, guildId) => {
     const text = `SELECT start_ms::float8 AS "startMs", count FROM app_command_creates
       WHERE application_id = $1 AND guild_id = $2`;

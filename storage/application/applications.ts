@@ -30,6 +30,11 @@ export function applicationStore(sql: Sql): ApplicationStore {
     get: async (id) => (await select('WHERE id = $1', [id]))[0] ?? null,
     byBot: async (botId) => (await select('WHERE bot_id = $1', [botId]))[0] ?? null,
     list: () => select('ORDER BY id', []),
+    inGuild: (guildId, limit) =>
+      select('WHERE bot_id IN (SELECT user_id FROM members WHERE guild_id = $1) ORDER BY id LIMIT $2', [
+        guildId,
+        limit,
+      ]),
     secretHash: async (id) => {
       const text = 'SELECT client_secret_hash AS hash FROM applications WHERE id = $1';
       return (await sql.query<{ hash: string }>(text, [id]))[0]?.hash ?? null;

@@ -7,6 +7,8 @@ export interface ApplicationStore {
   get(id: ApplicationId): Promise<Application | null>;
   byBot(botId: UserId): Promise<Application | null>;
   list(): Promise<Application[]>;
+  /** Applications whose bots are members of the guild, oldest first. */
+  inGuild(guildId: GuildId, limit: number): Promise<Application[]>;
   /** SHA-256 of the client secret, hexadecimal; null for an unknown application. */
   secretHash(id: ApplicationId): Promise<string | null>;
   /** Ed25519 private key, PKCS#8 DER in base64; null for an unknown application. */
@@ -19,6 +21,10 @@ export interface AppCommandStore {
   get(applicationId: ApplicationId, commandId: string): Promise<AppCommand | null>;
   /** Creations in the latest period of a scope; null before the first. */
   creates(applicationId: ApplicationId, guildId: GuildId | null): Promise<Creates | null>;
+  /** Global commands of several applications, and with a guild those of the guild, oldest first. */
+  shown(applicationIds: readonly ApplicationId[], guildId: GuildId | null): Promise<AppCommand[]>;
+  /** Overwrites of several applications in a guild. */
+  permissionsIn(applicationIds: readonly ApplicationId[], guildId: GuildId): Promise<CommandPermissions[]>;
   /** Overwrites of all commands in a guild, and those of the application itself. */
   permissions(applicationId: ApplicationId, guildId: GuildId): Promise<CommandPermissions[]>;
 }

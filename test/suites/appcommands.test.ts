@@ -31,7 +31,12 @@ describe.each(databases())('application commands on $name', (kind) => {
     const secrets = { signingKey: 'k', clientSecretHash: 'h' };
     await commit(storage.writer, applicationId, { type: 'applicationCreated', application: own, ...secrets });
     commands = createAppCommands({
-      ...{ storage, routing: HERE, nowMs: () => nowMs },
+      ...{
+        storage,
+        routing: HERE,
+        notices: { changed: () => undefined, permitted: () => undefined },
+        nowMs: () => nowMs,
+      },
       nextId: () => id<FreshId>(++lastId),
       commitAsOwner: (ownerId, facts) => commit(storage.writer, ownerId, ...facts),
     });

@@ -102,6 +102,24 @@ const activity: Schema = {
   properties: { name: text, type: is(0, 1, 2, 3, 4, 5), created_at: count },
   required: ['name', 'type', 'created_at'],
 };
+const shownPermissions = object({}, { user: flag, roles: { type: 'object' }, channels: { type: 'object' } });
+const commandIndex = {
+  200: object({
+    applications: list(
+      object(
+        { id, name: text, description: text, icon: nullable(text), bot_id: nullable(id), flags: text },
+        { permissions: shownPermissions, bot: ref('UserResponse') },
+      ),
+    ),
+    application_commands: list({
+      type: 'object',
+      properties: { id, version: id, name: text, name_default: text, permissions: shownPermissions },
+      required: ['id', 'version', 'name', 'name_default'],
+    }),
+    version: id,
+  }),
+};
+
 const settings = object({ direct_messages_from: nullable(text) });
 
 /** An answer without a body. */
@@ -114,6 +132,10 @@ const done = { 204: EMPTY } as const;
  */
 const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null>>>> = {
   create_interaction: done,
+  get_guild_application_command_index: commandIndex,
+  get_channel_application_command_index: commandIndex,
+  get_my_application_command_index: commandIndex,
+  get_application_command_index: commandIndex,
   create_guild: { 201: ref('GuildResponse') },
   delete_guild: done,
   accept_invite: { 200: extended('GuildInviteResponse', { new_member: flag }) },

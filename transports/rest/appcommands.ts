@@ -26,12 +26,17 @@ export function localesOf(tags: readonly string[]): readonly Locale[] {
   return [];
 }
 
-/** How texts are shown: with all translations, or in the best of some locales. */
-type Wording = 'all' | readonly Locale[];
+/**
+ * How texts are shown: with all translations; the best of some locales beside the original; or in its place, as people's
+ * clients show them.
+ */
+type Wording = Given | { readonly shown: readonly Locale[] };
+type Given = 'all' | readonly Locale[];
 
 /** A command as clients read it. Those of a guild have no contexts; empty lists of options are left out. */
-export function commandBody(command: AppCommand, wording: Wording): object {
+export function commandBody(command: AppCommand, given: Given, as: 'stored' | 'shown' = 'stored'): object {
   const { guild_id, options, contexts, ...rest } = command;
+  const wording: Wording = as === 'shown' && given !== 'all' ? { shown: given } : given;
   const texts = textsOf(command, wording);
   return {
     ...without(rest),
@@ -66,12 +71,19 @@ function without<T extends Described>({
 
 function textsOf({ description, description_localizations, ...named }: Described, wording: Wording): object {
   if (wording === 'all') return { ...nameOf(named, wording), description_localizations };
+  if ('shown' in wording) {
+    const shown = textIn(wording.shown, description, description_localizations);
+    return { ...nameOf(named, wording), description: shown, description_default: description };
+  }
   const localized = textIn(wording, description, description_localizations);
   return { ...nameOf(named, wording), description_localized: localized };
 }
 
-const nameOf = ({ name, name_localizations }: Named, wording: Wording): object =>
-  wording === 'all' ? { name_localizations } : { name_localized: textIn(wording, name, name_localizations) };
+function nameOf({ name, name_localizations }: Named, wording: Wording): object {
+  if (wording === 'all') return { name_localizations };
+  if (!('shown' in wording)) return { name_localized: textIn(wording, name, name_localizations) };
+  return { name: textIn(wording.shown, name, name_localizations), name_default: name };
+}
 
 const textIn = (locales: readonly Locale[], text: string, localizations: Localizations | null): string =>
   locales.map((locale) => localizations?.[locale]).find((each) => each !== undefined) ?? text;

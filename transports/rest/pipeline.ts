@@ -179,6 +179,7 @@ const holdsMessages = ({ path }: CatalogEntry): boolean =>
   path.includes('/messages') ||
   path.endsWith('/pins') ||
   path.endsWith('/callback') ||
+  path.endsWith('/attachment') ||
   path.endsWith('/:webhook_token');
 
 type RequestParts = Required<ApiParams>;

@@ -10,6 +10,8 @@ import type { ApplicationId, ChannelId, FreshId, GuildId, UserId } from '../../p
 import type { APIGuild, APIUser } from '../../protocol/objects.ts';
 import type { Accounts } from '../../services/accounts/ports.ts';
 import type { AppCommands } from '../../services/applications/appcommands.ts';
+import type { CommandIndexes } from '../../services/applications/commandindex.ts';
+import type { Integrations } from '../../services/guilds/integrations.ts';
 import type { Interactions } from '../../services/interactions/ports.ts';
 import type { Lobbies } from '../../services/lobbies/ports.ts';
 import type { Matchmaking } from '../../services/matchmaking/ports.ts';
@@ -84,6 +86,8 @@ export interface Services {
     update(id: ApplicationId, change: Partial<Application>): Promise<Reply<Application>>;
   };
   readonly appCommands: AppCommands;
+  readonly integrations: Integrations;
+  readonly commandIndexes: CommandIndexes;
   readonly authorizeRequests: AuthorizeRequests;
   readonly oauth: OAuth;
   readonly accounts: Accounts;

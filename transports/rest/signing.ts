@@ -19,7 +19,9 @@ export function signAttachments(body: unknown, sign: (url: string) => string, de
     const next =
       signItem && Array.isArray(value)
         ? sameOr(value, (one) => signItem(one, sign))
-        : signAttachments(value, sign, depth + 1);
+        : key === 'attachments' || key === 'attachment'
+          ? signedFiles(value, sign)
+          : signAttachments(value, sign, depth + 1);
     if (next === value) continue;
     copy ??= { ...body };
     copy[key] = next;
@@ -27,8 +29,8 @@ export function signAttachments(body: unknown, sign: (url: string) => string, de
   return copy ?? body;
 }
 
-/** Dispatches that contain a message. */
-const WITH_MESSAGE: ReadonlySet<string> = new Set(['MESSAGE_CREATE', 'MESSAGE_UPDATE']);
+/** Dispatches that contain a message or files. */
+const WITH_MESSAGE: ReadonlySet<string> = new Set(['MESSAGE_CREATE', 'MESSAGE_UPDATE', 'INTERACTION_CREATE']);
 
 /** Signs the attachment URLs of a dispatch, once for all its recipients. Returns the same object if it has none. */
 export const signDispatch = (t: string, d: object, sign: (url: string) => string): object =>
@@ -71,6 +73,12 @@ function sameOr(list: readonly unknown[], change: (item: unknown) => unknown): r
   if (list.length === 0) return list;
   const next = list.map(change);
   return next.every((item, index) => item === list[index]) ? list : next;
+}
+
+/** One attachment, or attachments by id. */
+function signedFiles(value: object, sign: (url: string) => string): unknown {
+  if ('url' in value) return signed(value, sign);
+  return Object.fromEntries(Object.entries(value).map(([id, file]) => [id, signed(file, sign)]));
 }
 
 function signed(attachment: unknown, sign: (url: string) => string): unknown {

@@ -29,6 +29,9 @@ export interface MembershipPorts {
     userChanged(user: Parameters<UserListener['userChanged']>[0]): void;
   };
   readonly crossposts: { wake(): void };
+  readonly integrations: {
+    changed(guildId: GuildId, botId: UserId, change: 'created' | 'deleted'): Promise<void>;
+  };
   readonly wheel: TimerWheel;
   readonly clock: Clock;
   readonly publishPresence: Presences['publish'];
@@ -145,6 +148,10 @@ export function createMembership(cluster: Placement, timing: Timing, ports: Port
     callEnded: (_guildId, channelId, moved) =>
       ports().voiceListener.ended(channelId, moved ? 'guild' : undefined),
     crossposted: () => ports().crossposts.wake(),
+    botChanged(guildId, botId, change) {
+      const { integrations, onFault } = ports();
+      integrations.changed(guildId, botId, change).catch((fault) => onFault(fault, guildId));
+    },
     linked: (news) => ports().lobbies.channelNews(news),
 
     userChanged(user, guildIds) {

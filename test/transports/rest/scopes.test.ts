@@ -95,7 +95,12 @@ const OPENS: Partial<Record<Scope, readonly string[]>> = {
   'sdk.social_layer_presence': ['update_my_account'],
 };
 /** Open to any access token. */
-const ANY = ['get_my_oauth2_authorization', 'ignore_authorize_requests', 'want_authorize_requests'];
+const ANY = [
+  'get_my_oauth2_authorization',
+  'ignore_authorize_requests',
+  'upload_application_attachment',
+  'want_authorize_requests',
+];
 
 /** Scopes that open no operation by themselves, and what they are for instead. */
 const ELSEWHERE: Partial<Record<Scope, string>> = {

@@ -1,7 +1,8 @@
+import assert from 'node:assert/strict';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { Application } from '../../../engine/user/facts.ts';
-import type { UserId } from '../../../protocol/ids.ts';
-import { refusal } from '../../../protocol/refusal.ts';
+import { type FreshId, isAnyId, type UserId } from '../../../protocol/ids.ts';
+import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { applicationBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
@@ -23,6 +24,7 @@ import {
   Url,
 } from '../schema.ts';
 import type { Services } from '../services.ts';
+import { storeFiles } from './messages.files.ts';
 
 /** Flags that an owner may change: the privileged intents of an unverified application. */
 const OWN_FLAGS = (1 << 13) | (1 << 15) | (1 << 19);
@@ -118,16 +120,68 @@ export const applications = resource({
     bodyBytesMax: BODY_BYTES.image,
     body: UpdateApplication,
     status: 200,
-    async handle({ body, caller }, services) {
-      const before = await applicationOf(caller, services);
-      if (!before) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
-      const change = await changeOf(before, body, services);
-      if (!change.ok) return change;
-      const reply = await services.applications.update(before.id, change.value);
-      return reply.ok ? { ok: true, body: await rendered(reply.value, services) } : reply;
+    handle: async ({ body, caller }, services) =>
+      updated(await applicationOf(caller, services), body, services),
+  }),
+
+  update_application: op({
+    method: 'PATCH',
+    path: '/applications/:application_id',
+    auth: 'any',
+    bucket: { per: null, limit: 5, windowMs: 10_000 },
+    bodyBytesMax: BODY_BYTES.image,
+    body: UpdateApplication,
+    status: 200,
+    async handle({ body, caller, params }, services) {
+      const application = await services.read.applications.get(params.application_id);
+      if (application && !isOwn(application, caller))
+        return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
+      return updated(application, body, services);
+    },
+  }),
+
+  upload_application_attachment: op({
+    method: 'POST',
+    path: '/applications/:application_id/attachment',
+    auth: 'any',
+    scope: 'any',
+    bucket: { per: null, limit: 5, windowMs: 10_000 },
+    multipart: true,
+    status: 200,
+    async handle({ caller, params, files, publicUrl }, services) {
+      const application = await services.read.applications.get(params.application_id);
+      if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
+      if (caller.applicationId !== application.id && !isOwn(application, caller))
+        return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
+      const upload = files.find(({ field }) => field === 'file');
+      if (!upload) return { ok: false, refusal: invalidField(['file'], 'BASE_TYPE_REQUIRED', REQUIRED) };
+      const { blobs, nextId } = services;
+      // Its files are in a channel of their own, which has the application's id.
+      const shelf = { blobs, nextId, channelId: shelfIdOf(application.id), publicUrl };
+      const [attachment] = await storeFiles(shelf, { files: [{ upload, note: undefined }], rest: [] });
+      return { ok: true, body: { attachment } };
     },
   }),
 });
+
+const REQUIRED = 'This field is required';
+
+function shelfIdOf(id: string): FreshId {
+  assert(isAnyId(id), 'an application has a snowflake');
+  return id;
+}
+
+/** Whether the caller is the application, or the person who owns it. */
+const isOwn = ({ id, owner_id: ownerId }: Application, { applicationId, userId, authorization }: Caller) =>
+  authorization === null && (applicationId === id || ownerId === userId);
+
+async function updated(before: Application | null, draft: Draft, services: Services): Promise<Answer> {
+  if (!before) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
+  const change = await changeOf(before, draft, services);
+  if (!change.ok) return change;
+  const reply = await services.applications.update(before.id, change.value);
+  return reply.ok ? { ok: true, body: await rendered(reply.value, services) } : reply;
+}
 
 async function applicationOf({ applicationId }: Caller, { read }: Services): Promise<Application | null> {
   return applicationId === null ? null : read.applications.get(applicationId);

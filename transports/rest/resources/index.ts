@@ -6,10 +6,12 @@ import { authorizeRequests } from './authorizerequests.ts';
 import { bans } from './bans.ts';
 import { calls } from './calls.ts';
 import { channels } from './channels.ts';
+import { commandIndexes } from './commandindexes.ts';
 import { directMessages, directMessagesUnlisted } from './directmessages.ts';
 import { gateway } from './gateway.ts';
 import { guilds, guildsUnlisted } from './guilds.ts';
 import { identities } from './identities.ts';
+import { integrations } from './integrations.ts';
 import { interactions, interactionsUnlisted } from './interactions.ts';
 import { invites, invitesUnlisted } from './invites.ts';
 import { lobbies, lobbiesBeyond } from './lobbies.ts';
@@ -56,6 +58,7 @@ export const operations = {
   ...roleConnections,
   ...webhooks,
   ...interactions,
+  ...integrations,
 };
 
 /** Implemented operations that the platform's OpenAPI does not list. */
@@ -74,4 +77,5 @@ export const unlisted = {
   ...authorizeRequests,
   ...userSettings,
   ...interactionsUnlisted,
+  ...commandIndexes,
 };

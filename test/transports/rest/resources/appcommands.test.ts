@@ -47,7 +47,13 @@ function open(held = P.MANAGE_GUILD | P.MANAGE_ROLES | P.USE_APPLICATION_COMMAND
   } as never;
   const services = {
     appCommands: createAppCommands({
-      ...{ storage, routing: HERE, nowMs: () => 1, nextId: () => id<FreshId>(++lastId) },
+      ...{
+        storage,
+        routing: HERE,
+        notices: { changed: () => undefined, permitted: () => undefined },
+        nowMs: () => 1,
+        nextId: () => id<FreshId>(++lastId),
+      },
       commitAsOwner: async (_, facts) => {
         for (const fact of facts) apply(fact as AppCommandFact);
       },
