@@ -11,6 +11,8 @@ import type { DispatchName } from './protocol/dispatches.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
 import type { APIGuild, APIUser } from './protocol/objects.ts';
 import type { SecurityTrail } from './protocol/security.ts';
+import type { Interact } from './sdk/interactions/embedded.ts';
+import type { InteractionAnswer, Person } from './sdk/interactions/person.ts';
 import type { Email, Mailer } from './services/accounts/ports.ts';
 import type { QueueDefinition } from './services/matchmaking/ports.ts';
 import type { Blobs } from './storage/blob/blobs.ts';
@@ -314,6 +316,15 @@ export interface Engine {
    * @throws RangeError for an unknown name; the message suggests the closest one.
    */
   on(event: DispatchName, listener: (d: unknown, where: { guildId: string | null }) => void): () => void;
+  /**
+   * Runs a command of an application as a user: `{ as, command: '/ping text:hello', guildId, channelId }`.
+   *
+   * @returns what the user would see: a message, a form, suggestions, or why it failed.
+   * @throws ApiError when the server refuses it; InvocationError when the command or an option is unknown.
+   */
+  interact(invocation: Interact): Promise<InteractionAnswer>;
+  /** A user as a person who uses applications: runs commands, clicks, selects and fills in forms. */
+  person(userId: UserId | string): Person;
   /** Runs before an operation, over HTTP or embedded. @throws RangeError for an unknown operation, as `on` does. */
   before(operationId: OperationId, hook: BeforeHook): () => void;
   /** Runs after an operation was answered. @throws RangeError for an unknown operation, as `on` does. */

@@ -337,6 +337,7 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
     ...{ sender, readCallback },
     secret: serverSecret(config, storage, randomBytes),
     sign: (t, d) => sign?.(t, d) ?? d,
+    tap: context.hooks.tap,
     hasInstalled: async (userId, applicationId) =>
       (await installedBy(context.features().oauth)(userId)).includes(applicationId),
     nowMs: () => clock.now(),

@@ -1,5 +1,6 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
+import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
 import type { EditInput, Written } from '../../engine/channel/draft.ts';
@@ -41,6 +42,8 @@ interface InteractionPorts {
   readonly sender: Pick<EndpointSender, 'post'>;
   readonly readCallback: DeliveryPorts['readCallback'];
   readonly notifier: Pick<Notifier, 'notify' | 'notifySession'>;
+  /** Shows the embedding program what is dispatched. */
+  readonly tap: Tap;
   /** Signs the attachment URLs of a dispatch. */
   readonly sign: (t: string, d: object) => object;
   /** Whether the user has installed the application to the account. */
@@ -144,8 +147,14 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
   const tokens = ports.secret.then(createInteractionTokens);
   const places = createPlaces({ ...ports, env: () => ({ nowMs: nowMs(), nextId }) });
   const lookups = createLookups(storage, nowMs);
-  const notify = notifier.notify.bind(notifier);
-  const notifySession = notifier.notifySession.bind(notifier);
+  const notify: Notifier['notify'] = (userId, t, d, ears) => {
+    ports.tap.see(t, d, userId);
+    notifier.notify(userId, t, d, ears);
+  };
+  const notifySession: Notifier['notifySession'] = (userId, sessionId, t, d) => {
+    ports.tap.see(t, d, userId);
+    notifier.notifySession(userId, sessionId, t, d);
+  };
   const ephemeral = new EphemeralMessages({
     ...{ places, store: storage.interactions, commitAsOwner, notify, sign: ports.sign },
     write: (interaction, facts) => owner.write(interaction, facts),
