@@ -84,7 +84,7 @@ async function testGuildOf(engine: Engine, rest: TestGuild['rest']): Promise<Tes
     { params: { guild_id: guild.id }, body: { name: 'tests', type: TEXT_CHANNEL } },
     { as: owner.user.id },
   );
-  const channelId = String((channel as { readonly id: string }).id);
+  const channelId = idOf(channel);
   const newUser = async (username: string): Promise<TestUser> => {
     const { user, token } = await admin.createUser({ username, guildId: guild.id });
     return testUser(engine, user.id, token, { guildId: guild.id, channelId });
@@ -95,6 +95,11 @@ async function testGuildOf(engine: Engine, rest: TestGuild['rest']): Promise<Tes
     user: await newUser('ann'),
     close: () => engine.close(),
   };
+}
+
+function idOf(body: unknown): string {
+  if (typeof body === 'object' && body !== null && 'id' in body) return String(body.id);
+  throw new TypeError('The answer has no id.');
 }
 
 function testUser(engine: Engine, id: string, token: string, place: Place): TestUser {

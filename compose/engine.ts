@@ -2,7 +2,7 @@ import { createClusterControl } from '../actors/cluster/membership/status.ts';
 import { withTimeout } from '../actors/runtime/timeout.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Engine, EngineOptions } from '../embedding.ts';
-import { type EmbeddedServer, embeddedPerson, interactAs } from '../sdk/interactions/embedded.ts';
+import { interactions } from '../sdk/interactions/embedded.ts';
 import { createOperator } from '../services/operator/operator.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createMetrics } from '../transports/admin/metrics.ts';
@@ -96,15 +96,10 @@ function engineOver(
     sharedPort: options.sharedPort ?? false,
   });
 
-  const server: EmbeddedServer = {
-    call: (operationId, call, options) => api.operations[operationId](call, options),
-    listen: (t, listener) => hooks.on(t, listener),
-  };
   return {
     config,
     api: api.operations,
-    interact: (invocation) => interactAs(server, invocation),
-    person: (userId) => embeddedPerson(server, userId),
+    ...interactions({ call: (id, call, as) => api.operations[id](call, as), listen: hooks.on }),
     admin: createOperator({
       ...common,
       updateApplication: services.applications.update,

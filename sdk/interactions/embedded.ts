@@ -15,7 +15,7 @@ type Used =
   | 'get_my_application_command_index';
 
 /** What a program that embeds the engine has of it. */
-export interface EmbeddedServer {
+interface EmbeddedServer {
   call(
     operationId: Used,
     call: {
@@ -37,8 +37,11 @@ interface Index {
   readonly application_commands: readonly IndexedCommand[];
 }
 
+const isIndex = (body: unknown): body is Index =>
+  typeof body === 'object' && body !== null && 'application_commands' in body;
+
 /** A user of an embedded engine, as a person who uses applications. */
-export function embeddedPerson(server: EmbeddedServer, userId: string): Person {
+function embeddedPerson(server: EmbeddedServer, userId: string): Person {
   const as = { as: userId };
   return createPerson({
     sessionId: `embedded-${userId}`,
@@ -48,7 +51,7 @@ export function embeddedPerson(server: EmbeddedServer, userId: string): Person {
           ? server.call('get_channel_application_command_index', { params: { channel_id: channelId } }, as)
           : server.call('get_guild_application_command_index', { params: { guild_id: guildId } }, as);
       const own = server.call('get_my_application_command_index', {}, as);
-      const all = (await Promise.all([index, own])) as readonly Index[];
+      const all = (await Promise.all([index, own])).filter(isIndex);
       const known = new Map(all.flatMap((each) => each.application_commands.map((one) => [one.id, one])));
       return [...known.values()];
     },
@@ -85,7 +88,7 @@ export interface Interact {
 }
 
 /** Runs a command as a user. @returns what the user would see. */
-export function interactAs(
+function interactAs(
   server: EmbeddedServer,
   { as, command, options = {}, guildId = undefined, channelId }: Interact,
 ): Promise<InteractionAnswer> {
@@ -93,3 +96,9 @@ export function interactAs(
   const place = { guildId: guildId ?? null, channelId };
   return command.startsWith('/') ? person.type(command, place) : person.slash(command, options, place);
 }
+
+/** What an engine offers to people who use applications. */
+export const interactions = (server: EmbeddedServer) => ({
+  interact: (invocation: Interact) => interactAs(server, invocation),
+  person: (userId: string) => embeddedPerson(server, userId),
+});

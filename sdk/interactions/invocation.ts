@@ -10,7 +10,7 @@ export interface IndexedCommand {
   readonly options?: readonly IndexedOption[];
 }
 
-export interface IndexedOption {
+interface IndexedOption {
   readonly type: number;
   readonly name: string;
   readonly name_default?: string;
@@ -29,7 +29,7 @@ export interface OptionFile {
 /** What a person gives for an option: a text, a number, or something with an id (a user, a role, a channel). */
 export type OptionValue = string | number | boolean | { readonly id: string } | OptionFile;
 
-export interface SentOption {
+interface SentOption {
   readonly type: number;
   readonly name: string;
   readonly value?: string | number | boolean;
@@ -57,7 +57,7 @@ const nameOf = ({ name, name_default }: Pick<IndexedOption, 'name' | 'name_defau
   name_default ?? name;
 
 /** A mistake in what a person typed; the message says what to type. */
-export class InvocationError extends Error {
+class InvocationError extends Error {
   override readonly name = 'InvocationError';
 }
 
@@ -149,7 +149,7 @@ function booleanOf(option: IndexedOption, text: string): boolean {
 }
 
 /** What was typed behind a slash: words, then options. */
-export interface ParsedInvocation {
+interface ParsedInvocation {
   readonly words: readonly string[];
   readonly values: Readonly<Record<string, string>>;
 }

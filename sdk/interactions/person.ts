@@ -47,7 +47,7 @@ export type InteractionAnswer =
   | { readonly kind: 'failed'; readonly reason: number };
 
 /** How a person reaches the server. */
-export interface PersonPorts {
+interface PersonPorts {
   readonly sessionId: string;
   /** The commands that can be used in a place. */
   commands(place: Place): Promise<readonly IndexedCommand[]>;
@@ -120,13 +120,17 @@ interface Waiting {
   readonly sourceId: string | null;
 }
 
-export function createPerson(ports: PersonPorts): Person {
-  async function ask(
-    body: Readonly<Record<string, unknown>>,
-    { guildId, channelId }: Place,
-    files: readonly OptionFile[] = [],
-    sourceId: string | null = null,
-  ): Promise<InteractionAnswer> {
+type Ask = (
+  body: Readonly<Record<string, unknown>>,
+  place: Place,
+  files?: readonly OptionFile[],
+  sourceId?: string | null,
+) => Promise<InteractionAnswer>;
+
+/** Sends an interaction, and waits for what the person is shown of it. */
+const asking =
+  (ports: PersonPorts): Ask =>
+  async (body, { guildId, channelId }, files = [], sourceId = null) => {
     nonces += 1;
     const nonce = `${Date.now().toString(36)}${nonces.toString(36)}`.slice(-25);
     const heard = answerTo(ports, { nonce, sourceId });
@@ -138,7 +142,10 @@ export function createPerson(ports: PersonPorts): Person {
       throw error;
     }
     return heard.answer;
-  }
+  };
+
+export function createPerson(ports: PersonPorts): Person {
+  const ask = asking(ports);
 
   async function run(
     words: readonly string[],

@@ -78,6 +78,7 @@ const MAY_IMPORT: Record<string, Record<string, Kind>> = {
     services: 'type',
     storage: 'type',
     transports: 'type',
+    sdk: 'type',
   },
   cli: {
     main: 'value',
