@@ -4,6 +4,7 @@ import { addClusterCommands } from './cluster.ts';
 import { addConfigCommands } from './configuring.ts';
 import { addConnectCommand } from './connecting.ts';
 import { environmentFailure } from './failures.ts';
+import { addInteractCommand } from './interact.ts';
 import { addRecordCommands } from './records.ts';
 import { addRunCommands } from './run.ts';
 import { addShardCommand } from './shard.ts';
@@ -45,6 +46,7 @@ export async function runCli(
   addConfigCommands(program, world);
   addRecordCommands(program, world);
   addCallsCommand(program, world);
+  addInteractCommand(program, world);
   addConnectCommand(program, world);
   for (const mount of mounts) await mount(program);
   inherit(program);

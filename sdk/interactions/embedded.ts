@@ -41,7 +41,7 @@ const isIndex = (body: unknown): body is Index =>
   typeof body === 'object' && body !== null && 'application_commands' in body;
 
 /** A user of an embedded engine, as a person who uses applications. */
-function embeddedPerson(server: EmbeddedServer, userId: string): Person {
+function embeddedPerson(server: EmbeddedServer, userId: string, applicationId?: string): Person {
   const as = { as: userId };
   return createPerson({
     sessionId: `embedded-${userId}`,
@@ -53,7 +53,9 @@ function embeddedPerson(server: EmbeddedServer, userId: string): Person {
       const own = server.call('get_my_application_command_index', {}, as);
       const all = (await Promise.all([index, own])).filter(isIndex);
       const known = new Map(all.flatMap((each) => each.application_commands.map((one) => [one.id, one])));
-      return [...known.values()];
+      return [...known.values()].filter(
+        (one) => applicationId === undefined || one.application_id === applicationId,
+      );
     },
     async send(body, files) {
       const sent = files.map(({ filename, bytes }, id) => ({
@@ -82,6 +84,8 @@ export interface Interact {
   /** `ping`, `settings colour set`, or all that a person types: `/ping text:hello`. */
   readonly command: string;
   readonly options?: Parameters<Person['slash']>[1];
+  /** Whose command it is, where several applications have one of that name. */
+  readonly applicationId?: string;
   /** Absent in a private channel. */
   readonly guildId?: string;
   readonly channelId: string;
@@ -90,9 +94,9 @@ export interface Interact {
 /** Runs a command as a user. @returns what the user would see. */
 function interactAs(
   server: EmbeddedServer,
-  { as, command, options = {}, guildId = undefined, channelId }: Interact,
+  { as, command, options = {}, applicationId, guildId, channelId }: Interact,
 ): Promise<InteractionAnswer> {
-  const person = embeddedPerson(server, as);
+  const person = embeddedPerson(server, as, applicationId);
   const place = { guildId: guildId ?? null, channelId };
   return command.startsWith('/') ? person.type(command, place) : person.slash(command, options, place);
 }

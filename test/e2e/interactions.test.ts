@@ -1,4 +1,7 @@
 // Goal: an unmodified discord.js bot answers slash commands and menu entries of people.
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import {
   AttachmentBuilder,
   type ChatInputCommandInteraction,
@@ -8,7 +11,10 @@ import {
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { heard, InteractionBot } from '../support/interactionbot.ts';
 import { Person } from '../support/person.ts';
+import { ROOT } from '../support/root.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+
+const run = promisify(execFile);
 
 const EPHEMERAL = 1 << 6;
 
@@ -282,5 +288,29 @@ describe('menu entries', () => {
     expect(told).toEqual([bob.userId, 'words']);
     const unknown = await ann.ask({ type: 2, data: { ...bot.command('Quote'), target_id: '123' } });
     expect(unknown.body.code).toBe(10_008);
+  });
+});
+
+describe('the command line', () => {
+  const cli = async (...argv: readonly string[]) => {
+    const { url, token } = server.info.admin;
+    const env = { ...process.env, GUILDHALL_ADMIN_URL: url, GUILDHALL_ADMIN_TOKEN: token };
+    return run(process.execPath, [join(ROOT, 'dist/cli.js'), 'interact', ...argv], { env }).catch(
+      (error: { readonly stdout: string; readonly stderr: string }) => error,
+    );
+  };
+
+  test('runs a command of a bot, and shows the answer', async () => {
+    bot.answers(async (one) => one.reply(`pong for ${one.options.getString('text')}`));
+    const said = await cli('Lantern', '/every', 'text:you', '--as', ann.userId);
+    expect(said.stdout.trim()).toBe('pong for you');
+    const json = await cli('Lantern', '/every', 'text:me', '--json');
+    expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'message', message: { content: 'pong for me' } });
+  });
+
+  test('says what there is when the command, the option or the bot is unknown', async () => {
+    expect((await cli('Lantern', '/none')).stderr).toContain('There is: ping, every, colour, group.');
+    expect((await cli('Lantern', '/every', 'what:x')).stderr).toContain('It takes: text, count');
+    expect((await cli('Nobody', '/ping')).stderr).toContain('There is: Lantern');
   });
 });

@@ -29,7 +29,7 @@ export interface AdminCall {
 }
 
 /** The parts of the engine that the routes use. */
-export type Operated = Pick<Engine, 'admin' | 'calls' | 'cluster' | 'config'>;
+export type Operated = Pick<Engine, 'admin' | 'api' | 'calls' | 'cluster' | 'config' | 'interact'>;
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST';

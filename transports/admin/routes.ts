@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
 import { callPage } from './calls.ts';
+import { interactionRoute } from './interactions.ts';
 import { playerRoutes } from './players.ts';
 import { AdminError, type AdminRoute, type Operated, post, Snowflake } from './route.ts';
 
@@ -33,6 +34,7 @@ export function pageOf(query: URLSearchParams): { after: string | null; limit: n
 
 /** All operations of the admin API. They call the engine's admin interface and contain no rules. */
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
+  interactionRoute,
   post(
     '/applications',
     Type.Object(

@@ -24,6 +24,7 @@ beforeAll(async () => {
     ...{ admin: house.operator, config: DEFAULTS },
     calls: { list: async () => [], setAudibility: () => false },
     cluster: { status: () => Promise.reject(new Error('none')), drain: async () => undefined },
+    ...{ api: {} as never, interact: () => Promise.reject(new Error('none')) },
     ...{ metrics: async () => '', unready: async () => ({}) },
   };
   server = await openAdminServer({ engine, host: '127.0.0.1', port: 0, token: TOKEN });

@@ -65,6 +65,7 @@ async function openShard({
     engine: {
       admin: { listUsers: async () => [{ id: '7', username: name }] } as unknown as Admin,
       config: DEFAULTS,
+      ...{ api: {} as never, interact: () => Promise.reject(new Error('none')) },
       calls: { list: async () => calls.map(call), setAudibility: () => false },
       cluster: { status: async () => told(), drain: async () => undefined },
       metrics: async () => `# HELP up Is up.\n# TYPE up gauge\nup{of="${name}"} 1\n`,

@@ -67,6 +67,7 @@ async function arrange(
     engine: {
       admin,
       config: DEFAULTS,
+      ...{ api: {} as never, interact: () => Promise.reject(new Error('none')) },
       calls: { list: async () => [...(options.calls ?? [])], setAudibility: () => false },
       cluster: { status: async () => Promise.reject(new NotServed('nobody')), drain: async () => undefined },
       metrics: async () => 'up 1\n',

@@ -1,0 +1,104 @@
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { Engine } from '../../embedding.ts';
+import type { Application } from '../../engine/user/facts.ts';
+import { ApiError } from '../../protocol/apierror.ts';
+import { AdminError, type AdminRoute } from './route.ts';
+
+/** What `POST /interactions` takes. What is left out is chosen: a guild of the bot, its first text channel, its owner. */
+const Body = Compile(
+  Type.Object(
+    {
+      /** Id or name of an application. */
+      bot: Type.String({ minLength: 1, maxLength: 100 }),
+      text: Type.String({ minLength: 1, maxLength: 8_000 }),
+      as: Type.Optional(Type.String({ pattern: '^[0-9]{1,20}$' })),
+      guild_id: Type.Optional(Type.String({ pattern: '^[0-9]{1,20}$' })),
+      channel_id: Type.Optional(Type.String({ pattern: '^[0-9]{1,20}$' })),
+    },
+    { additionalProperties: false },
+  ),
+);
+
+const GUILDS_MAX = 100;
+const TEXT_CHANNEL = 0;
+
+type Invoking = Pick<Engine, 'admin' | 'api' | 'interact'>;
+
+/** `POST /interactions`: runs a command of a bot as a user. */
+export const interactionRoute: AdminRoute = {
+  method: 'POST',
+  path: '/interactions',
+  async handle(engine, { body }) {
+    if (!Body.Check(body))
+      throw new AdminError(
+        400,
+        'invalid_body',
+        'Give bot and text, and as, guild_id and channel_id if need be.',
+      );
+    const application = await applicationOf(engine, body.bot);
+    const place = await placeOf(engine, application, body);
+    try {
+      const answer = await engine.interact({
+        ...{ command: slashed(body.text), applicationId: application.id },
+        ...{ as: place.userId, guildId: place.guildId, channelId: place.channelId },
+      });
+      return { status: 200, body: { ...answer, as: place.userId, channel_id: place.channelId } };
+    } catch (error) {
+      if (error instanceof Error && (error.name === 'InvocationError' || error instanceof ApiError))
+        throw new AdminError(400, 'refused', error.message);
+      throw error;
+    }
+  },
+};
+
+const slashed = (text: string): string => (text.startsWith('/') ? text : `/${text}`);
+
+async function applicationOf({ admin }: Invoking, wanted: string): Promise<Application> {
+  const all = await admin.listApplications();
+  const lower = wanted.toLowerCase();
+  const found = all.find(
+    ({ id, name, bot_id }) => id === wanted || bot_id === wanted || name.toLowerCase() === lower,
+  );
+  if (found) return found;
+  const names = all.slice(0, 20).map(({ name }) => name);
+  throw new AdminError(
+    404,
+    'unknown_application',
+    `There is no application "${wanted}". There is: ${names.join(', ')}.`,
+  );
+}
+
+interface Wanted {
+  readonly as?: string;
+  readonly guild_id?: string;
+  readonly channel_id?: string;
+}
+
+/** The place and the user of the request, or for what it leaves out the first that fits. */
+async function placeOf(
+  engine: Invoking,
+  { bot_id: botId, name }: Application,
+  { as, guild_id: wantedId, channel_id: channelId }: Wanted,
+): Promise<{ readonly userId: string; readonly guildId: string; readonly channelId: string }> {
+  const guilds = await engine.admin.listGuilds(null, GUILDS_MAX);
+  for (const { id } of guilds) {
+    if (botId === null || (wantedId !== undefined && wantedId !== id)) continue;
+    const params = { guild_id: id };
+    const guild = await engine.api.get_guild({ params }, { as: botId }).catch(() => null);
+    const channels = await engine.api.list_guild_channels({ params }, { as: botId }).catch(() => []);
+    const first = (Array.isArray(channels) ? channels : []).find((one) => one?.type === TEXT_CHANNEL);
+    const ownerId = hasOwner(guild) ? guild.owner_id : null;
+    const place = channelId ?? first?.id;
+    if (ownerId !== null && place !== undefined)
+      return { userId: as ?? ownerId, guildId: id, channelId: String(place) };
+  }
+  throw new AdminError(
+    404,
+    'unknown_guild',
+    `${name} is in no such guild with a text channel. Give guild_id and channel_id.`,
+  );
+}
+
+const hasOwner = (guild: unknown): guild is { readonly owner_id: string } =>
+  typeof guild === 'object' && guild !== null && 'owner_id' in guild;
