@@ -108,7 +108,7 @@ export function createServices(ports: ServicePorts): Services {
       call: (guildId, type, input, authority) => guilds.call(guildId, type, input, authority),
       create: ports.founding.createOwn,
     },
-    channels: { call: channelCalls(ports) },
+    channels: { call: channelCalls(ports), owner: async (id) => ports.channels.owner(id) },
     users: {
       updateUser: (userId, change) => users.update(userId, change),
       openPrivateChannel: ports.openPrivate,

@@ -28,6 +28,8 @@ interface AnsweringPorts {
   readonly nowMs: () => number;
   /** Commits a change of the interaction; resolves when it is durable. */
   write(interaction: Interaction): Promise<void>;
+  /** Keeps an interaction in memory as it is, where the database says enough. */
+  remember(interaction: Interaction): void;
   /** Tells the invoker's session. */
   tell(interaction: Interaction, t: ToldDispatch, d: object): void;
 }
@@ -117,14 +119,16 @@ export class Answering {
     if (isHidden) {
       written = await ephemeral.create(answered, sent);
     } else {
-      // The message and the interaction are committed by two aggregates: the interaction first, with the message's id.
-      await write({ ...interaction, state: { kind: 'answering', messageId, isLoading } });
-      written = await this.#ports.places.write(interaction, sent);
+      // Two aggregates commit, in one order: never the message without the interaction that names it.
+      const named = write({ ...interaction, state: { kind: 'answering', messageId, isLoading } });
+      [written] = await Promise.all([this.#ports.places.write(interaction, sent), named]);
     }
     if (!written.ok) {
       if (!isHidden) await write(interaction);
       return written;
     }
+    // Stored as being answered: that its message is there says that it was.
+    this.#ports.remember(answered);
     return this.#answered(answered, written.value);
   }
 
@@ -183,10 +187,7 @@ export class Answering {
   }
 
   #answered(interaction: Interaction, written: Written | null): Reply<CallbackResult> {
-    const { write, tell } = this.#ports;
-    // After a message is written, its id in the interaction tells that it was answered: nobody waits for this commit.
-    if (written && interaction.state.kind === 'answered' && !interaction.state.original?.isEphemeral)
-      void write(interaction).catch(() => undefined);
+    const { tell } = this.#ports;
     tell(interaction, 'INTERACTION_SUCCESS', { id: interaction.id, nonce: interaction.nonce });
     return resultOf(interaction, written);
   }
@@ -194,7 +195,7 @@ export class Answering {
   /** A further message. The first one after a deferral completes the message that is being prepared. */
   async followUp(interaction: Interaction, message: TokenMessage): Promise<Reply<Written>> {
     const { state } = interaction;
-    if (state.kind === 'answered' && state.isLoading && state.original) {
+    if (state.kind !== 'waiting' && state.kind !== 'failed' && state.isLoading && originalOf(interaction)) {
       const { attachments } = message;
       return this.edit(interaction, '@original', { edit: message.draft, keep: [], attachments });
     }
@@ -239,11 +240,12 @@ export class Answering {
       edit: permitted(change.edit),
     });
     const { state } = interaction;
+    const isOriginal = originalOf(interaction)?.messageId === named.messageId;
     if (
       written.ok &&
-      state.kind === 'answered' &&
-      state.isLoading &&
-      state.original?.messageId === named.messageId
+      isOriginal &&
+      (state.kind === 'answered' || state.kind === 'answering') &&
+      state.isLoading
     )
       await this.#ports.write({ ...interaction, state: { ...state, isLoading: false } });
     return written;

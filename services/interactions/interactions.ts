@@ -162,6 +162,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
   const answering = new Answering({
     ...{ places, ephemeral, nextId, nowMs },
     write: (interaction) => owner.write(interaction),
+    remember: (interaction) => owner.remember(interaction),
     tell: ({ userId, sessionId }, t, d) => notifySession(userId, sessionId, t, d),
   });
   const owner: InteractionOwner = new InteractionOwner({

@@ -172,6 +172,11 @@ export class InteractionOwner {
         { type: 'interactionWritten', interaction },
         ...more,
       ]);
+    this.remember(interaction);
+  }
+
+  /** Keeps an interaction in memory as it is now. */
+  remember(interaction: Interaction): void {
     this.#ports.open.put(interaction);
     if (interaction.state.kind === 'answered') this.#settle(interaction.id);
   }

@@ -67,6 +67,8 @@ export interface Services {
       input: Omit<Input<K>, 'channelId'>,
       authority: Authority,
     ): Promise<Reply<Value<K>>>;
+    /** The aggregate that owns the channel; null for an unknown one. */
+    owner(channelId: ChannelId): Promise<{ readonly guildId: GuildId } | { readonly private: true } | null>;
   };
   /** Calls of private channels. A null `userIds` means every member not in the call, or the caller who declines. */
   readonly calls: {

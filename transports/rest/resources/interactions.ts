@@ -51,9 +51,9 @@ const Invoke = Obj({
 /** The guild or private channel that owns the channel. @returns 10003 for an unknown channel, or one of another guild. */
 async function ownerIdOf(
   { channel_id: channelId, guild_id: guildId = null }: Static<typeof Invoke>,
-  { read }: Services,
+  { channels }: Services,
 ): Promise<Reply<string>> {
-  const owner = await read.directory.channelOwner(channelId);
+  const owner = await channels.owner(channelId);
   const isThere = owner && ('private' in owner ? guildId === null : owner.guildId === guildId);
   return isThere
     ? { ok: true, value: guildId ?? channelId }
