@@ -61,7 +61,7 @@ beforeAll(async () => {
 afterAll(async () => {
   ann?.close();
   await bot?.destroy();
-  await server?.stop();
+  await server?.finish();
 });
 
 test('the index of a guild has the commands of its applications, in the language of the reader', async () => {

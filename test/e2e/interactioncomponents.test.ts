@@ -39,7 +39,7 @@ afterAll(async () => {
   ann?.close();
   bob?.close();
   await bot?.close();
-  await server?.stop();
+  await server?.finish();
 });
 
 describe('components', () => {

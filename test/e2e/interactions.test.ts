@@ -38,7 +38,7 @@ afterAll(async () => {
   ann?.close();
   bob?.close();
   await bot?.close();
-  await server?.stop();
+  await server?.finish();
 });
 
 describe('slash commands', () => {
