@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { ChatCard } from './chat/chatcard.tsx';
 import { Lobby } from './lobby.tsx';
 import { Room } from './room.tsx';
 import { Session } from './session.ts';
@@ -39,6 +40,7 @@ function SignedIn({ session, signOut }: { session: Session; signOut: () => void 
   const { directory, place, call } = state;
   const guild = place === null ? undefined : directory.guilds.get(place.guildId);
   const channel = place === null ? undefined : guild?.channels.get(place.channelId);
+  const shown = guild ?? [...directory.guilds.values()][0];
   return (
     <>
       <header class="bar">
@@ -62,6 +64,7 @@ function SignedIn({ session, signOut }: { session: Session; signOut: () => void 
         ) : (
           <Lobby session={session} state={state} />
         )}
+        {shown !== undefined && <ChatCard key={shown.id} session={session} guild={shown} />}
       </main>
     </>
   );

@@ -22,10 +22,17 @@ export interface VoiceChannel {
   readonly position: number;
 }
 
+interface TextChannel {
+  readonly id: string;
+  readonly name: string;
+  readonly position: number;
+}
+
 export interface Guild {
   readonly id: string;
   readonly name: string;
   readonly channels: ReadonlyMap<string, VoiceChannel>;
+  readonly texts: ReadonlyMap<string, TextChannel>;
   readonly voiceStates: ReadonlyMap<string, VoiceState>;
 }
 
@@ -38,6 +45,7 @@ export interface Directory {
 
 export const EMPTY: Directory = { self: null, guilds: new Map(), people: new Map() };
 
+const TEXT_CHANNEL = 0;
 const VOICE_CHANNEL = 2;
 const STAGE_CHANNEL = 13;
 
@@ -51,7 +59,13 @@ export function heardOf(directory: Directory, name: string, d: Json): Directory 
     const channel = name === 'CHANNEL_DELETE' ? null : channelOf(d);
     return changed(directory, d.guild_id, (guild) => {
       const rest = without(guild.channels, text(d.id));
-      return { ...guild, channels: channel === null ? rest : withEntry(rest, channel) };
+      const texts = without(guild.texts, text(d.id));
+      const written = name === 'CHANNEL_DELETE' ? null : textChannelOf(d);
+      return {
+        ...guild,
+        channels: channel === null ? rest : withEntry(rest, channel),
+        texts: written === null ? texts : withEntry(texts, written),
+      };
     });
   }
   if (name === 'VOICE_STATE_UPDATE') return moved(directory, d);
@@ -88,11 +102,13 @@ function withPeople(directory: Directory, members: unknown): Directory {
 
 function guildOf(d: Json): Guild {
   const channels = list(d.channels).flatMap((channel) => channelOf(channel) ?? []);
+  const texts = list(d.channels).flatMap((channel) => textChannelOf(channel) ?? []);
   const states = list(d.voice_states).flatMap((state) => stateOf(state) ?? []);
   return {
     id: text(d.id),
     name: text(d.name),
     channels: new Map(channels.map((channel) => [channel.id, channel])),
+    texts: new Map(texts.map((channel) => [channel.id, channel])),
     voiceStates: new Map(states.map((state) => [state.userId, state])),
   };
 }
@@ -102,6 +118,9 @@ function channelOf(d: Json): VoiceChannel | null {
   const isStage = d.type === STAGE_CHANNEL;
   return { id: text(d.id), name: text(d.name), isStage, position: Number(d.position ?? 0) };
 }
+
+const textChannelOf = (d: Json): TextChannel | null =>
+  d.type === TEXT_CHANNEL ? { id: text(d.id), name: text(d.name), position: Number(d.position ?? 0) } : null;
 
 function stateOf(d: Json): VoiceState | null {
   if (typeof d.channel_id !== 'string') return null;

@@ -6,6 +6,7 @@ import type { CallAudio } from '../sdk/call/media.ts';
 import { GatewayLink } from '../sdk/voice/gatewaylink.ts';
 import type { Json } from '../sdk/voice/wire.ts';
 import { Call } from './call.ts';
+import { Chat } from './chat/chat.ts';
 import { chosenInput, chosenOutput, cleanAsChosen } from './devices.tsx';
 import { type Directory, EMPTY, heardOf } from './directory.ts';
 import { openSocket, socketUrl } from './socket.ts';
@@ -53,6 +54,8 @@ export class Session {
     complaint: null,
   });
   readonly #link: GatewayLink;
+  readonly #token: string;
+  readonly #listeners = new Set<(t: string, d: Json) => void>();
   #audio: CallAudio | null = null;
   /** From this user's own VOICE_STATE_UPDATE. */
   #voiceSessionId: string | null = null;
@@ -62,10 +65,11 @@ export class Session {
   #deafened = false;
 
   constructor(options: SessionOptions) {
+    this.#token = options.token;
     this.#link = new GatewayLink({
       url: socketUrl('/?v=10&encoding=json'),
       token: options.token,
-      intents: INTENTS.GUILDS | INTENTS.GUILD_VOICE_STATES,
+      intents: INTENTS.GUILDS | INTENTS.GUILD_VOICE_STATES | INTENTS.GUILD_MESSAGES | INTENTS.MESSAGE_CONTENT,
       open: openSocket,
       events: {
         ready: (d) => this.#ready(d),
@@ -84,6 +88,17 @@ export class Session {
     this.#leaveCall();
     this.store.set({ place, complaint: null });
     this.#ask();
+  }
+
+  /** A text channel with its applications; null while there is no session. */
+  chat(guildId: string, channelId: string): Chat | null {
+    const { sessionId } = this.#link;
+    if (sessionId === null) return null;
+    const listen = (listener: (t: string, d: Json) => void) => {
+      this.#listeners.add(listener);
+      return () => this.#listeners.delete(listener);
+    };
+    return new Chat({ token: this.#token, guildId, channelId, sessionId, listen });
   }
 
   leave(): void {
@@ -135,6 +150,7 @@ export class Session {
   }
 
   #dispatched(name: string, d: Json): void {
+    for (const listener of this.#listeners) listener(name, d);
     const { directory, place, call } = this.store.value;
     const next = heardOf(directory, name, d);
     if (next !== directory) this.store.set({ directory: next });

@@ -4,7 +4,6 @@ import { WebSocket } from 'ws';
 /** Dispatches of one gateway session. */
 export interface Session {
   readonly id: string;
-  readonly userId: string;
   close(): void;
 }
 
@@ -35,7 +34,7 @@ export function openSession(
     };
     socket.on('error', reject);
     socket.on('message', (data: Buffer) => {
-      const { op, t, d } = JSON.parse(data.toString()) as Payload;
+      const { op, t, d }: Payload = JSON.parse(data.toString());
       if (op === HELLO) {
         beat = setInterval(
           () => socket.send(JSON.stringify({ op: HEARTBEAT, d: null })),
@@ -47,8 +46,7 @@ export function openSession(
       if (t === null) return;
       heard(t, d);
       if (t === 'READY') {
-        const { id: userId } = d.user as { readonly id: string };
-        resolve({ id: String(d.session_id), userId, close });
+        resolve({ id: String(d.session_id), close });
       }
     });
   });

@@ -4,16 +4,21 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openSession, post, type Session } from './client.ts';
 
+interface Bot {
+  readonly id: string;
+  readonly token: string;
+  readonly application_id: string;
+}
+
 interface Info {
   readonly api: string;
   readonly gateway: string;
-  readonly bots: readonly { readonly id: string; readonly token: string; readonly application_id: string }[];
+  readonly bots: readonly [Bot, Bot];
   readonly users: readonly { readonly id: string; readonly token: string }[];
   readonly guild: { readonly id: string; readonly text_channel_id: string };
 }
@@ -50,7 +55,7 @@ async function startServer(): Promise<{ readonly info: Info; readonly child: Chi
   if (database !== undefined) argv.push('--set', `database_url=${database}`);
   const child = spawn(process.execPath, [cli, ...argv], { stdio: ['ignore', 'pipe', 'inherit'] });
   for await (const line of createInterface({ input: child.stdout }))
-    if (line.startsWith('{')) return { info: JSON.parse(line) as Info, child };
+    if (line.startsWith('{')) return { info: JSON.parse(line), child };
   throw new Error('The server did not start.');
 }
 
@@ -111,9 +116,9 @@ const counts = { refused: 0, failed: 0, succeeded: 0 };
 
 /** The bot on the gateway: it answers with a callback. */
 const startGatewayBot = ({ api, gateway, bots: [bot] }: Info): Promise<Session> =>
-  openSession(gateway, bot!.token, (t, d) => {
+  openSession(gateway, bot.token, (t, d) => {
     if (t !== 'INTERACTION_CREATE') return;
-    const { id, token } = d as { readonly id: string; readonly token: string };
+    const [id, token] = [String(d.id), String(d.token)];
     received.end(nonceOf(d));
     answered.begin(id);
     const url = `${api}/v10/interactions/${id}/${token}/callback`;
@@ -122,8 +127,8 @@ const startGatewayBot = ({ api, gateway, bots: [bot] }: Info): Promise<Session> 
 
 /** The value of the first option is the request's nonce, by which both ends know it. */
 function nonceOf(d: Readonly<Record<string, unknown>>): string {
-  const { options } = d.data as { readonly options?: readonly { readonly value: string }[] };
-  return options?.[0]?.value ?? '';
+  const key = /"value":"(\d+)"/.exec(JSON.stringify(d.data));
+  return key?.[1] ?? '';
 }
 
 /** The bot behind an endpoint: it answers in the response. */
@@ -132,13 +137,13 @@ async function startEndpointBot(info: Info): Promise<Server> {
     api,
     bots: [, bot],
   } = info;
-  const key = await keyOf(info, bot!.token);
+  const key = await keyOf(info, bot.token);
   const server = createServer((request, response) => {
     const parts: Buffer[] = [];
     request.on('data', (part: Buffer) => parts.push(part));
     request.on('end', () => {
       const bytes = Buffer.concat(parts);
-      const d = JSON.parse(bytes.toString()) as Readonly<Record<string, unknown>>;
+      const d: Readonly<Record<string, unknown>> = JSON.parse(bytes.toString());
       response.setHeader('content-type', 'application/json');
       if (d.type === PING) {
         response.statusCode = isSigned(request, bytes, key) ? 200 : 401;
@@ -150,10 +155,11 @@ async function startEndpointBot(info: Info): Promise<Server> {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : address;
   const reply = await fetch(`${api}/v10/applications/@me`, {
     method: 'PATCH',
-    headers: { authorization: `Bot ${bot!.token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bot ${bot.token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ interactions_endpoint_url: `http://127.0.0.1:${port}/` }),
   });
   if (!reply.ok) throw new Error(`The endpoint was refused: ${await reply.text()}`);
@@ -173,15 +179,15 @@ function isSigned({ headers }: IncomingMessage, bytes: Buffer, key: KeyObject): 
 
 async function keyOf({ api }: Info, token: string): Promise<KeyObject> {
   const reply = await fetch(`${api}/v10/applications/@me`, { headers: { authorization: `Bot ${token}` } });
-  const { verify_key: key } = (await reply.json()) as { readonly verify_key: string };
+  const { verify_key: key }: { readonly verify_key: string } = JSON.parse(await reply.text());
   return createPublicKey({ key: Buffer.concat([DER, Buffer.from(key, 'hex')]), format: 'der', type: 'spki' });
 }
 
-async function createCommand({ api }: Info, bot: Info['bots'][number]): Promise<Command> {
+async function createCommand({ api }: Info, bot: Bot): Promise<Command> {
   const url = `${api}/v10/applications/${bot.application_id}/commands`;
   const options = [{ type: 3, name: 'key', description: 'Tells requests apart.' }];
   const reply = await post(url, { name: 'ping', description: 'Answers.', options }, `Bot ${bot.token}`);
-  const { id, version } = JSON.parse(reply.body) as { readonly id: string; readonly version: string };
+  const { id, version }: Pick<Command, 'id' | 'version'> = JSON.parse(reply.body);
   return { id, version, applicationId: bot.application_id };
 }
 
@@ -197,8 +203,8 @@ const openPeople = ({ gateway, users }: Info): Promise<PersonSession[]> =>
         if (t === 'INTERACTION_FAILURE') counts.failed += 1;
         if (t === 'INTERACTION_SUCCESS') counts.succeeded += 1;
         if (t !== 'MESSAGE_CREATE') return;
-        const { interaction_metadata: of } = d as { readonly interaction_metadata?: { readonly id: string } };
-        if (of) answered.end(of.id);
+        const { interaction_metadata: of } = d;
+        if (typeof of === 'object' && of !== null && 'id' in of) answered.end(String(of.id));
       });
       return { ...session, token };
     }),
@@ -206,16 +212,18 @@ const openPeople = ({ gateway, users }: Info): Promise<PersonSession[]> =>
 
 async function main(): Promise<void> {
   const { info, child } = await startServer();
-  const pid = child.pid!;
+  const { pid = 0 } = child;
   try {
-    const commands = await Promise.all(info.bots.slice(0, 2).map((bot) => createCommand(info, bot)));
+    const commands = await Promise.all(info.bots.map((bot) => createCommand(info, bot)));
     const endpoint = await startEndpointBot(info);
     const bot = await startGatewayBot(info);
     const people = await openPeople(info);
     const { id: guildId, text_channel_id: channelId } = info.guild;
     const invoke = (n: number): void => {
-      const { id, version, applicationId } = commands[n % 2]!;
-      const person = people[(n >> 1) % people.length]!;
+      const command = commands[n % 2];
+      const person = people[(n >> 1) % people.length];
+      if (!command || !person) return;
+      const { id, version, applicationId } = command;
       const key = String(n);
       const data = { id, version, name: 'ping', type: 1, options: [{ type: 3, name: 'key', value: key }] };
       received.begin(key);
@@ -255,7 +263,7 @@ async function main(): Promise<void> {
 async function messagesBeside({ bots: [bot] }: Info, pid: number, url: string): Promise<number> {
   const before = cpuMs(pid);
   const sent = await atRate(
-    () => void post(url, { content: 'pong' }, `Bot ${bot!.token}`).catch(() => undefined),
+    () => void post(url, { content: 'pong' }, `Bot ${bot.token}`).catch(() => undefined),
   );
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   return (cpuMs(pid) - before) / sent;

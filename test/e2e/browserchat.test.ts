@@ -1,0 +1,128 @@
+// Goal: the page shows a bot live: a slash is completed, buttons, selects and forms work, and ephemeral messages show to one reader.
+import {
+  ActionRowBuilder,
+  ButtonBuilder,
+  ButtonStyle,
+  type Interaction,
+  LabelBuilder,
+  MessageFlags,
+  ModalBuilder,
+  StringSelectMenuBuilder,
+  TextInputBuilder,
+  TextInputStyle,
+} from 'discord.js';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CHROMIUM, launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { InteractionBot } from '../support/interactionbot.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const A4_HZ = 440;
+
+let server: TestServer;
+let bot: InteractionBot;
+let browser: TestBrowser;
+let page: Page;
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  if (CHROMIUM === null) return;
+  server = await startServer({ relayed: false });
+  bot = await InteractionBot.of(server);
+  browser = await launchBrowser(A4_HZ);
+  page = await (await browser.browser.newContext()).newPage();
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (line) => {
+    if (line.type() === 'error') complaints.push(line.text());
+  });
+  await page.goto(`http://127.0.0.1:${server.port}/voice-room/`);
+  await page.getByLabel('Token').fill(server.info.users[0]!.token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await bot?.close();
+  await server?.finish();
+});
+
+const type = (text: string) => page.getByLabel('Message', { exact: true }).fill(text);
+const send = async (text: string) => {
+  await type(text);
+  await page.getByRole('button', { name: 'Send' }).click();
+};
+const messages = () => page.getByRole('list', { name: 'Messages' });
+
+describe.runIf(CHROMIUM !== null)('a text channel of the page', () => {
+  test('completes a slash, and shows the answer', async () => {
+    bot.answers(async (one) => one.reply('pong from the bot'));
+    await type('/pi');
+    await page.getByRole('list', { name: 'Completions' }).getByRole('button', { name: '/ping' }).click();
+    await page.getByRole('button', { name: 'Send' }).click();
+    await messages().getByText('pong from the bot').waitFor();
+    await type('/every ');
+    await page.getByRole('list', { name: 'Completions' }).getByText('count').waitFor();
+    await send('/none');
+    await page.getByRole('alert').getByText('There is no command "none"').waitFor();
+  });
+
+  test('has buttons and selects that change their message', async () => {
+    bot.answers<Interaction>(async (one) => {
+      if (one.isButton()) await one.update({ content: 'pressed', components: [] });
+      if (one.isStringSelectMenu()) await one.update({ content: `chose ${one.values[0]}`, components: [] });
+      if (one.isChatInputCommand())
+        await one.reply({
+          content: 'press or choose',
+          components: [
+            new ActionRowBuilder<ButtonBuilder>().addComponents(
+              new ButtonBuilder().setCustomId('go').setLabel('Press me').setStyle(ButtonStyle.Primary),
+            ),
+            new ActionRowBuilder<StringSelectMenuBuilder>().addComponents(
+              new StringSelectMenuBuilder()
+                .setCustomId('words')
+                .setPlaceholder('Words')
+                .addOptions({ label: 'A', value: 'a' }, { label: 'B', value: 'b' }),
+            ),
+          ],
+        });
+    });
+    await send('/ping');
+    await page.getByRole('button', { name: 'Press me' }).click();
+    await messages().getByText('pressed', { exact: true }).waitFor();
+    await send('/ping');
+    await page.getByLabel('Words').selectOption('b');
+    await messages().getByText('chose b').waitFor();
+  });
+
+  test('opens forms, and dismisses ephemeral answers', async () => {
+    bot.answers<Interaction>(async (one) => {
+      if (one.isModalSubmit())
+        await one.reply({
+          content: `only for you: ${one.fields.getTextInputValue('words')}`,
+          flags: MessageFlags.Ephemeral,
+        });
+      if (one.isChatInputCommand())
+        await one.showModal(
+          new ModalBuilder()
+            .setCustomId('form')
+            .setTitle('Feedback')
+            .addLabelComponents(
+              new LabelBuilder()
+                .setLabel('Your words')
+                .setTextInputComponent(
+                  new TextInputBuilder().setCustomId('words').setStyle(TextInputStyle.Short),
+                ),
+            ),
+        );
+    });
+    await send('/ping');
+    const form = page.getByRole('dialog', { name: 'Feedback' });
+    await form.getByLabel('Your words').fill('well done');
+    await form.getByRole('button', { name: 'Send' }).click();
+    const answer = messages().getByText('only for you: well done');
+    await answer.waitFor();
+    await page.getByRole('button', { name: 'Dismiss' }).click();
+    await answer.waitFor({ state: 'detached' });
+    expect(complaints).toEqual([]);
+  });
+});
