@@ -5,8 +5,9 @@ import type { Duplex } from 'node:stream';
 import type { AnyOperation } from '../../transports/rest/operation.ts';
 import { OPERATIONS } from '../../transports/rest/operations.generated.ts';
 import { unlisted } from '../../transports/rest/resources/index.ts';
+import { recordComparedReply } from './comparedreplies.ts';
 import { objectionsToDispatch } from './dispatchschemas.ts';
-import { validateResponse } from './openapi.ts';
+import { SPEC_ABSENT, validateResponse } from './openapi.ts';
 import { isUnlisted, objectionsToUnlisted } from './unlistedschemas.ts';
 import { Wiretap } from './wiretap.ts';
 
@@ -135,7 +136,9 @@ export async function openRelay(targetPort: () => number): Promise<Relay> {
     // Faults and operations that are not built are no answers of the file.
     if (operationId !== null && status < 500) {
       checked += 1;
-      mismatches.push(...objectionsTo(operationId, answer, body));
+      const objections = objectionsTo(operationId, answer, body);
+      mismatches.push(...objections);
+      if (status < 300 && objections.length === 0 && SPEC_ABSENT === null) recordComparedReply(operationId);
     } else if (operationId === null && isAnswered(method, url, status)) {
       mismatches.push(`${method} ${url}: ${status} of no known operation`);
     }

@@ -1,0 +1,44 @@
+// What a whole end-to-end run compared: each implemented operation, listed by the platform or not, needs a test in which a
+// successful reply passes the relay (test/support/relay.ts), which compares the reply with its schema.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from './prepare.mjs';
+
+/** Names the folder that the workers of end-to-end tests write to (test/support/comparedreplies.ts). */
+export const FOLDER_VARIABLE = 'GUILDHALL_COMPARED_REPLIES';
+
+const FILE = '../shared/spec/openapi.json';
+
+/** Every operation of the built server, by operationId. */
+async function implemented() {
+  const { operations, unlisted } = await import('../dist/transports/rest/resources/index.js');
+  return Object.keys({ ...operations, ...unlisted });
+}
+
+/** Operations of which a worker recorded a successful reply that fits its schema. */
+function comparedIn(folder) {
+  if (!existsSync(folder)) return new Set();
+  const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+  return new Set(files.flatMap((text) => text.split('\n')).filter((line) => line !== ''));
+}
+
+/** A sentence for each operation without a compared reply, in the order of their names. */
+export function missingReplies(operationIds, folder) {
+  const compared = comparedIn(folder);
+  return operationIds
+    .filter((id) => !compared.has(id))
+    .sort()
+    .map((id) => `no end-to-end test compares a successful reply of ${id}`);
+}
+
+/** Prints what is missing after a whole run; the counts have the form of a step of `npm test`. */
+export async function countReplies(folder) {
+  if (!existsSync(join(ROOT, FILE)))
+    return { passed: 0, failed: 0, skipped: [`replies are compared with schemas: ${FILE} is not there`] };
+  const operationIds = await implemented();
+  const missing = missingReplies(operationIds, folder);
+  for (const sentence of missing) process.stdout.write(`${sentence}\n`);
+  const count = `${operationIds.length - missing.length} of ${operationIds.length}`;
+  process.stdout.write(`${count} operations had a successful reply compared with its schema\n`);
+  return { passed: 1, failed: 0, skipped: [] };
+}
