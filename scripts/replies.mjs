@@ -4,8 +4,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './prepare.mjs';
 
-/** Names the folder that the workers of end-to-end tests write to (test/support/comparedreplies.ts). */
-export const FOLDER_VARIABLE = 'GUILDHALL_COMPARED_REPLIES';
+/**
+ * Names the folder that the workers of end-to-end tests write to (test/support/comparedreplies.ts). Not GUILDHALL_…: those are
+ * settings of the server.
+ */
+export const FOLDER_VARIABLE = 'COMPARED_REPLIES_FOLDER';
 
 const FILE = '../shared/spec/openapi.json';
 

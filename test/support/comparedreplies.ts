@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Names the folder in which every worker process leaves a file; scripts/replies.mjs reads them after a whole run. */
-const FOLDER_VARIABLE = 'GUILDHALL_COMPARED_REPLIES';
+const FOLDER_VARIABLE = 'COMPARED_REPLIES_FOLDER';
 
 /** Operations that this process has written already, by folder. */
 const written = new Map<string, Set<string>>();

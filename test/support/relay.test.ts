@@ -23,7 +23,7 @@ let server: Server;
 let relay: Relay;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'guildhall-replies-'));
-  vi.stubEnv('GUILDHALL_COMPARED_REPLIES', folder);
+  vi.stubEnv('COMPARED_REPLIES_FOLDER', folder);
   server = createServer((_, out) => {
     const { status, body, type = 'application/json' } = answer;
     out.writeHead(status, { 'content-type': type }).end(body);
@@ -84,7 +84,7 @@ describe('records of compared replies', () => {
   });
 
   test('are not written when no run asks for them', async () => {
-    vi.stubEnv('GUILDHALL_COMPARED_REPLIES', undefined);
+    vi.stubEnv('COMPARED_REPLIES_FOLDER', undefined);
     recordComparedReply('a');
     expect(await readdir(folder)).toEqual([]);
   });
