@@ -60,6 +60,16 @@ describe.skipIf(SPEC_ABSENT !== null)(`the relay ${SPEC_ABSENT ?? ''}`, () => {
     ]);
   });
 
+  test('compares the plain text of a webhook made for Slack as a string', async () => {
+    answer = { status: 200, body: 'ok', type: 'text/plain; charset=utf-8' };
+    await ask('/webhooks/12/token/slack', 'POST');
+    expect(relay.mismatches).toEqual([]);
+    expect(await missing('execute_slack_compatible_webhook')).toEqual([]);
+    answer = { status: 200, body: '"ok"' };
+    await ask('/webhooks/12/token/slack', 'POST');
+    expect(relay.mismatches).toHaveLength(1);
+  });
+
   test.each([
     ['a refusal', { status: 404, body: '{"message":"Unknown","code":10003}' }, 0],
     ['a fault', { status: 500, body: '{"message":"Internal","code":0}' }, 0],

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { AnyOperation } from '../../transports/rest/operation.ts';
 import { OPERATIONS } from '../../transports/rest/operations.generated.ts';
-import { unlisted } from '../../transports/rest/resources/index.ts';
+import { operations, unlisted } from '../../transports/rest/resources/index.ts';
 import { recordComparedReply } from './comparedreplies.ts';
 import { objectionsToDispatch } from './dispatchschemas.ts';
 import { SPEC_ABSENT, validateResponse } from './openapi.ts';
@@ -49,6 +49,16 @@ const PLACES: readonly Place[] = [...OPERATIONS, ...BESIDE]
   })
   .toSorted((a, b) => a.parameters - b.parameters);
 
+/**
+ * Operations that reply with plain text, as clients of another service expect it, where the published file has a JSON string.
+ *
+ * @source https://github.com/discord/discord-api-docs/issues/1067
+ */
+const TEXTS = new Set(
+  Object.entries<AnyOperation>({ ...operations, ...unlisted }).flatMap(([id, { text }]) => (text ? [id] : [])),
+);
+const PLAIN_TEXT = 'text/plain; charset=utf-8';
+
 /** The operation of a request, if it is one of the API: of the published file, or beside it. */
 export function operationOf(method: string, url: string): string | null {
   const path = /^\/api(?:\/v\d+)?(\/[^?]*)/.exec(url)?.[1];
@@ -75,9 +85,11 @@ function objectionsTo(operationId: string, answer: IncomingMessage, body: Buffer
       ? objectionsToUnlisted(operationId, status, value)
       : validateResponse(operationId, status, value);
   if (body.length === 0) return compare(undefined);
-  if (answer.headers['content-type'] !== 'application/json')
-    return [`${operationId} ${status} is ${answer.headers['content-type']}, not exactly application/json`];
-  return compare(JSON.parse(body.toString()));
+  const isText = TEXTS.has(operationId) && status < 300;
+  const expected = isText ? PLAIN_TEXT : 'application/json';
+  const type = answer.headers['content-type'];
+  if (type !== expected) return [`${operationId} ${status} is ${type}, not exactly ${expected}`];
+  return compare(isText ? body.toString() : JSON.parse(body.toString()));
 }
 
 /** Passes a gateway connection on, byte for byte; the end of either side is the end of both. */
