@@ -55,7 +55,9 @@ const PLACES: readonly Place[] = [...OPERATIONS, ...BESIDE]
  * @source https://github.com/discord/discord-api-docs/issues/1067
  */
 const TEXTS = new Set(
-  Object.entries<AnyOperation>({ ...operations, ...unlisted }).flatMap(([id, { text }]) => (text ? [id] : [])),
+  Object.entries<AnyOperation>({ ...operations, ...unlisted }).flatMap(([id, { text }]) =>
+    text ? [id] : [],
+  ),
 );
 const PLAIN_TEXT = 'text/plain; charset=utf-8';
 
