@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { binOf, checkNode, ensureInstalled, ROOT } from './prepare.mjs';
-import { countReplies, FOLDER_VARIABLE } from './replies.mjs';
+import { checkReplies, FOLDER_VARIABLE } from './replies.mjs';
 
 /** Generous, for machines that do other work meanwhile: it only ends a run that hangs. */
 const STEP_TIMEOUT_MS = 45 * 60_000;
@@ -69,7 +69,7 @@ function isChosen({ name, onlyByName, onlyAfterWholeRun }) {
 }
 
 function run(step) {
-  if (step.onlyAfterWholeRun) return countReplies(compared);
+  if (step.onlyAfterWholeRun) return checkReplies(compared);
   return step.project === undefined ? runCommand(step) : runVitest(step);
 }
 

@@ -12,8 +12,13 @@ import { SPEC_ABSENT } from './openapi.ts';
 import { openRelay, type Relay } from './relay.ts';
 import { ROOT } from './root.ts';
 
+interface Counted {
+  readonly passed: number;
+  readonly failed: number;
+  readonly lines: readonly string[];
+}
 interface Script {
-  missingReplies(operationIds: readonly string[], folder: string): string[];
+  countReplies(operationIds: readonly string[], folder: string): Counted;
 }
 const SCRIPT = pathToFileURL(join(ROOT, 'scripts/replies.mjs')).href;
 
@@ -42,10 +47,12 @@ afterEach(async () => {
 const ask = async (path: string, method = 'GET') => {
   await (await fetch(`${relay.origin}/api/v10${path}`, { method })).text();
 };
-const missing = async (...ids: readonly string[]): Promise<string[]> => {
+const counted = async (...ids: readonly string[]): Promise<Counted> => {
   const script: Script = await import(SCRIPT);
-  return script.missingReplies(ids, folder);
+  return script.countReplies(ids, folder);
 };
+/** The sentences about missing replies, without the last line, which has the sum. */
+const missing = async (...ids: readonly string[]) => (await counted(...ids)).lines.slice(0, -1);
 const sentenceOf = (id: string) => `no end-to-end test compares a successful reply of ${id}`;
 
 describe.skipIf(SPEC_ABSENT !== null)(`the relay ${SPEC_ABSENT ?? ''}`, () => {
@@ -91,6 +98,15 @@ describe('records of compared replies', () => {
     recordComparedReply('c', folder);
     expect(await readdir(folder)).toEqual([`${process.pid}.txt`]);
     expect(await missing('a', 'b', 'c')).toEqual([sentenceOf('a')]);
+  });
+
+  test('fail a run once for each operation without one', async () => {
+    recordComparedReply('a', folder);
+    expect(await counted('a', 'b', 'c')).toMatchObject({
+      ...{ passed: 0, failed: 2 },
+      lines: [sentenceOf('b'), sentenceOf('c'), expect.stringContaining('1 of 3 operations')],
+    });
+    expect(await counted('a')).toMatchObject({ passed: 1, failed: 0 });
   });
 
   test('are not written when no run asks for them', async () => {
