@@ -36,7 +36,7 @@ test('linked accounts are listed', async () => {
 
 describe('application commands', () => {
   test.each(['global', 'guild'])(
-    'that are %s are created, read, changed, replaced and deleted',
+    'are created, read, changed, replaced and deleted in the %s scope',
     async (kind) => {
       const commands = `${application}${kind === 'guild' ? guild : ''}/commands`;
       const { id } = await bot<WithId>(`POST ${commands}`, slash('tide'));

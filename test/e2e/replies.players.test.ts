@@ -183,7 +183,7 @@ describe('players', () => {
 });
 
 describe('lobbies', () => {
-  test('of players are read, configured, handed to another host, and end a ready check', async () => {
+  test('are read, configured, handed to another host, and end a ready check', async () => {
     // Only members who are connected can be host.
     const sessions = [await gatewayOf(ann), await gatewayOf(bob)];
     const lobby = await ann.call<WithId>(`POST ${beyond}/lobbies`, { listed: true, host_grace_seconds: 0 });
