@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { binOf, checkNode, ensureInstalled, ROOT } from './prepare.mjs';
+import { checkReplies, FOLDER_VARIABLE } from './replies.mjs';
 
 /** Generous, for machines that do other work meanwhile: it only ends a run that hangs. */
 const STEP_TIMEOUT_MS = 45 * 60_000;
@@ -28,7 +29,11 @@ const STEPS = [
   { name: 'build', command: () => ['--input-type=module', '-e', BUILD] },
   { name: 'e2e', project: 'e2e', files: () => [] },
   { name: 'realtime', project: 'realtime', files: () => [] },
+  // Reads what the end-to-end tests compared.
+  { name: 'replies', onlyAfterWholeRun: true },
 ];
+/** The steps whose tests compare replies. */
+const COMPARING = ['e2e', 'realtime'];
 const BUILD = "(await import('./scripts/prepare.mjs')).ensureBuilt()";
 
 checkNode();
@@ -36,13 +41,13 @@ const { only, files } = readArguments(process.argv.slice(2));
 ensureInstalled({ tests: true });
 
 const reports = mkdtempSync(join(tmpdir(), 'guildhall-test-'));
-const isChosen = ({ name, onlyByName }) => (only === null ? !onlyByName : only.includes(name));
-const results = STEPS.filter(isChosen).map((step) => {
+const compared = join(reports, 'compared');
+const results = [];
+for (const step of STEPS.filter(isChosen)) {
   process.stdout.write(`\n── ${step.name} ──\n`);
   const startedMs = performance.now();
-  const counts = step.project === undefined ? runCommand(step) : runVitest(step);
-  return { name: step.name, ...counts, tookMs: performance.now() - startedMs };
-});
+  results.push({ name: step.name, ...(await run(step)), tookMs: performance.now() - startedMs });
+}
 rmSync(reports, { recursive: true });
 
 process.stdout.write('\n');
@@ -57,8 +62,19 @@ const sum = (of) => results.reduce((total, result) => total + result[of], 0);
 process.stdout.write(`\n${sum('passed')} passed, ${sum('failed')} failed\n`);
 process.exitCode = sum('failed') === 0 ? 0 : 1;
 
+function isChosen({ name, onlyByName, onlyAfterWholeRun }) {
+  const isNamed = (step) => only?.includes(step) ?? !onlyByName;
+  if (onlyAfterWholeRun) return files.length === 0 && COMPARING.every(isNamed);
+  return isNamed(name);
+}
+
+function run(step) {
+  if (step.onlyAfterWholeRun) return checkReplies(compared);
+  return step.project === undefined ? runCommand(step) : runVitest(step);
+}
+
 function readArguments(given) {
-  const names = STEPS.map(({ name }) => name);
+  const names = STEPS.filter(({ onlyAfterWholeRun }) => !onlyAfterWholeRun).map(({ name }) => name);
   const at = given.indexOf('--only');
   if (at === -1) return { only: null, files: given };
   const only = (given[at + 1] ?? '').split(',');
@@ -77,8 +93,8 @@ function unitFiles() {
     .filter((path) => /\/$|\.test\.ts$/.test(path) && !NOT_UNIT.includes(path));
 }
 
-function spawnNode(args) {
-  const env = process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: '1' };
+function spawnNode(args, more = {}) {
+  const env = { ...process.env, ...more, ...(!process.stdout.isTTY && { NO_COLOR: '1' }) };
   const { status } = spawnSync(process.execPath, args, {
     cwd: ROOT,
     stdio: 'inherit',
@@ -99,7 +115,8 @@ function runVitest({ name, project, files: ownFiles }) {
   const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${file}`];
   const wanted = files.length > 0 ? files : ownFiles();
   const projects = [project].flat().flatMap((each) => ['--project', each]);
-  const ok = spawnNode([binOf('vitest', 'vitest'), 'run', ...projects, ...reporters, ...wanted]);
+  const args = [binOf('vitest', 'vitest'), 'run', ...projects, ...reporters, ...wanted];
+  const ok = spawnNode(args, COMPARING.includes(name) ? { [FOLDER_VARIABLE]: compared } : {});
   const report = readReport(file);
   if (report === null) return { passed: 0, failed: 1, skipped: [] };
   const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);

@@ -64,7 +64,7 @@ beforeAll(async () => {
 afterAll(async () => {
   hook?.destroy();
   await bot?.destroy();
-  await server?.stop();
+  await server?.finish();
 });
 
 describe('a WebhookClient', () => {

@@ -31,5 +31,6 @@ export async function ask(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   const text = await response.text();
-  return { status: response.status, body: (text === '' ? null : JSON.parse(text)) as ErrorBody };
+  const isJson = response.headers.get('content-type') === 'application/json';
+  return { status: response.status, body: (isJson && text !== '' ? JSON.parse(text) : null) as ErrorBody };
 }

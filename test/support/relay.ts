@@ -4,9 +4,10 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { AnyOperation } from '../../transports/rest/operation.ts';
 import { OPERATIONS } from '../../transports/rest/operations.generated.ts';
-import { unlisted } from '../../transports/rest/resources/index.ts';
+import { operations, unlisted } from '../../transports/rest/resources/index.ts';
+import { recordComparedReply } from './comparedreplies.ts';
 import { objectionsToDispatch } from './dispatchschemas.ts';
-import { validateResponse } from './openapi.ts';
+import { SPEC_ABSENT, validateResponse } from './openapi.ts';
 import { isUnlisted, objectionsToUnlisted } from './unlistedschemas.ts';
 import { Wiretap } from './wiretap.ts';
 
@@ -48,6 +49,18 @@ const PLACES: readonly Place[] = [...OPERATIONS, ...BESIDE]
   })
   .toSorted((a, b) => a.parameters - b.parameters);
 
+/**
+ * Operations that reply with plain text, as clients of another service expect it, where the published file has a JSON string.
+ *
+ * @source https://github.com/discord/discord-api-docs/issues/1067
+ */
+const TEXTS = new Set(
+  Object.entries<AnyOperation>({ ...operations, ...unlisted }).flatMap(([id, { text }]) =>
+    text ? [id] : [],
+  ),
+);
+const PLAIN_TEXT = 'text/plain; charset=utf-8';
+
 /** The operation of a request, if it is one of the API: of the published file, or beside it. */
 export function operationOf(method: string, url: string): string | null {
   const path = /^\/api(?:\/v\d+)?(\/[^?]*)/.exec(url)?.[1];
@@ -74,9 +87,11 @@ function objectionsTo(operationId: string, answer: IncomingMessage, body: Buffer
       ? objectionsToUnlisted(operationId, status, value)
       : validateResponse(operationId, status, value);
   if (body.length === 0) return compare(undefined);
-  if (answer.headers['content-type'] !== 'application/json')
-    return [`${operationId} ${status} is ${answer.headers['content-type']}, not exactly application/json`];
-  return compare(JSON.parse(body.toString()));
+  const isText = TEXTS.has(operationId) && status < 300;
+  const expected = isText ? PLAIN_TEXT : 'application/json';
+  const type = answer.headers['content-type'];
+  if (type !== expected) return [`${operationId} ${status} is ${type}, not exactly ${expected}`];
+  return compare(isText ? body.toString() : JSON.parse(body.toString()));
 }
 
 /** Passes a gateway connection on, byte for byte; the end of either side is the end of both. */
@@ -135,7 +150,9 @@ export async function openRelay(targetPort: () => number): Promise<Relay> {
     // Faults and operations that are not built are no answers of the file.
     if (operationId !== null && status < 500) {
       checked += 1;
-      mismatches.push(...objectionsTo(operationId, answer, body));
+      const objections = objectionsTo(operationId, answer, body);
+      mismatches.push(...objections);
+      if (status < 300 && objections.length === 0 && SPEC_ABSENT === null) recordComparedReply(operationId);
     } else if (operationId === null && isAnswered(method, url, status)) {
       mismatches.push(`${method} ${url}: ${status} of no known operation`);
     }

@@ -162,7 +162,7 @@ const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null
   oauth2_token_delete: done,
   partner_sdk_child_token: { 200: ref('ProvisionalTokenResponse') },
   update_my_account: { 200: ref('UserPIIResponse') },
-  unlink_channel_from_lobby: { 200: ref('LobbyResponse') },
+  unlink_channel_from_lobby: { 200: ref('GuildChannelResponse') },
   search_lobbies: { 200: object({ lobbies: list(listing) }) },
   create_open_lobby: { 201: openLobby },
   get_open_lobby: { 200: openLobby },

@@ -87,7 +87,8 @@ export function apiRoutes(deps: ApiDeps): Installer {
     const [, userId] = USER_PATH.exec(rest) ?? [];
     if (userId === undefined) return target;
     const own = targetOf(find(method, rest.replace(USER_PATH, '/users/@me')));
-    if ('status' in own) return target;
+    // A parameter takes `@me` as well, but its operation wants the id.
+    if ('status' in own || !own.entry.path.startsWith('/users/@me')) return target;
     return 'status' in target
       ? { ...own, own: { ...own, userId }, others: target }
       : { ...target, own: { ...own, userId } };

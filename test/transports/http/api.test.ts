@@ -51,6 +51,14 @@ const operations = resource({
     status: 204,
     handle: () => ({ ok: true }),
   }),
+  list_user_messages: op({
+    method: 'GET',
+    path: '/users/:user_id/messages',
+    auth: 'any',
+    bucket,
+    status: 200,
+    handle: ({ params }) => ({ ok: true, body: { id: params.user_id } }),
+  }),
   open: op({
     method: 'GET',
     path: '/open',
@@ -165,6 +173,8 @@ test('a path with the id of the caller leads to what is served under @me, and fo
   expect(await own('/api/users/1000/guilds/5', { method: 'DELETE' })).toMatchObject({ status: 204 });
   expect(await own('/api/v10/users/1001/guilds/5', { method: 'DELETE' })).toMatchObject({ status: 404 });
   expect((await own('/api/v10/users/1001')).body).toEqual({ id: '1001' });
+  for (const id of ['1000', '1001'])
+    expect(await own(`/api/v10/users/${id}/messages`)).toMatchObject({ status: 200, body: { id } });
   const anonymous = await call('/api/v10/users/1000/guilds/5', { method: 'DELETE' });
   expect(anonymous).toMatchObject({ status: 404, body: { code: 0 } });
 });

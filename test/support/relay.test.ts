@@ -1,0 +1,117 @@
+// Goal: the relay of end-to-end tests records exactly the operations of which it compared a successful reply, so that
+// `npm test` can name those of which no test did.
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { recordComparedReply } from './comparedreplies.ts';
+import { SPEC_ABSENT } from './openapi.ts';
+import { openRelay, type Relay } from './relay.ts';
+import { ROOT } from './root.ts';
+
+interface Counted {
+  readonly passed: number;
+  readonly failed: number;
+  readonly lines: readonly string[];
+}
+interface Script {
+  countReplies(operationIds: readonly string[], folder: string): Counted;
+}
+const SCRIPT = pathToFileURL(join(ROOT, 'scripts/replies.mjs')).href;
+
+let folder: string;
+let answer: { status: number; body: string; type?: string };
+let server: Server;
+let relay: Relay;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'guildhall-replies-'));
+  vi.stubEnv('COMPARED_REPLIES_FOLDER', folder);
+  server = createServer((_, out) => {
+    const { status, body, type = 'application/json' } = answer;
+    out.writeHead(status, { 'content-type': type }).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  relay = await openRelay(() => (server.address() as AddressInfo).port);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await relay.close();
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true });
+});
+
+const ask = async (path: string, method = 'GET') => {
+  await (await fetch(`${relay.origin}/api/v10${path}`, { method })).text();
+};
+const counted = async (...ids: readonly string[]): Promise<Counted> => {
+  const script: Script = await import(SCRIPT);
+  return script.countReplies(ids, folder);
+};
+/** The sentences about missing replies, without the last line, which has the sum. */
+const missing = async (...ids: readonly string[]) => (await counted(...ids)).lines.slice(0, -1);
+const sentenceOf = (id: string) => `no end-to-end test compares a successful reply of ${id}`;
+
+describe.skipIf(SPEC_ABSENT !== null)(`the relay ${SPEC_ABSENT ?? ''}`, () => {
+  test('records a successful reply that fits its schema, listed by the platform or not', async () => {
+    answer = { status: 200, body: '{"url":"ws://127.0.0.1/"}' };
+    await ask('/gateway');
+    answer = { status: 200, body: '{"direct_messages_from":null}' };
+    await ask('/guildhall/v1/users/@me/settings');
+    expect(relay.mismatches).toEqual([]);
+    expect(await missing('get_user_settings', 'get_gateway', 'get_bot_gateway')).toEqual([
+      sentenceOf('get_bot_gateway'),
+    ]);
+  });
+
+  test('compares the plain text of a webhook made for Slack as a string', async () => {
+    answer = { status: 200, body: 'ok', type: 'text/plain; charset=utf-8' };
+    await ask('/webhooks/12/token/slack', 'POST');
+    expect(relay.mismatches).toEqual([]);
+    expect(await missing('execute_slack_compatible_webhook')).toEqual([]);
+    answer = { status: 200, body: '"ok"' };
+    await ask('/webhooks/12/token/slack', 'POST');
+    expect(relay.mismatches).toHaveLength(1);
+  });
+
+  test.each([
+    ['a refusal', { status: 404, body: '{"message":"Unknown","code":10003}' }, 0],
+    ['a fault', { status: 500, body: '{"message":"Internal","code":0}' }, 0],
+    ['a reply that does not fit its schema', { status: 200, body: '{"url":12}' }, 1],
+    ['a reply of another type', { status: 200, body: '{"url":"ws://a/"}', type: 'text/plain' }, 1],
+  ])('does not record %s', async (_, given, mismatches) => {
+    answer = given;
+    await ask('/gateway');
+    expect(relay.mismatches.length).toBe(mismatches);
+    expect(await missing('get_gateway')).toEqual([sentenceOf('get_gateway')]);
+  });
+});
+
+describe('records of compared replies', () => {
+  test('are read from the files of all processes, and name what is missing in order', async () => {
+    expect(await missing('b', 'a')).toEqual([sentenceOf('a'), sentenceOf('b')]);
+    recordComparedReply('b', folder);
+    recordComparedReply('b', folder);
+    recordComparedReply('c', folder);
+    expect(await readdir(folder)).toEqual([`${process.pid}.txt`]);
+    expect(await missing('a', 'b', 'c')).toEqual([sentenceOf('a')]);
+  });
+
+  test('fail a run once for each operation without one', async () => {
+    recordComparedReply('a', folder);
+    expect(await counted('a', 'b', 'c')).toMatchObject({
+      ...{ passed: 0, failed: 2 },
+      lines: [sentenceOf('b'), sentenceOf('c'), expect.stringContaining('1 of 3 operations')],
+    });
+    expect(await counted('a')).toMatchObject({ passed: 1, failed: 0 });
+  });
+
+  test('are not written when no run asks for them', async () => {
+    vi.stubEnv('COMPARED_REPLIES_FOLDER', undefined);
+    recordComparedReply('a');
+    expect(await readdir(folder)).toEqual([]);
+  });
+});
