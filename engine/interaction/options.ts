@@ -1,11 +1,10 @@
 import { APP_COMMAND, OPTION } from '../../protocol/appcommands.ts';
-import { isAnyId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { AppCommand, CommandOption } from '../appcommand/appcommand.ts';
 import { isObject, type Json, notObject, readNumber } from '../appcommand/fields.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
 import { textLength } from '../channel/text.ts';
-import type { NamedKind, ResolvedCheck } from './resolved.ts';
+import { idIn, type NamedKind, type ResolvedCheck } from './resolved.ts';
 
 /** An option of an invocation in the wire's shape. */
 interface WireOption {
@@ -160,7 +159,12 @@ function readValue(
       const kind = option.type === OPTION.INTEGER ? ('int' as const) : ('float' as const);
       const min = option.min_value ?? -LIMITS.app_command_number_max;
       const max = option.max_value ?? LIMITS.app_command_number_max;
-      return chosen(form, path, readNumber(form, path, raw, { kind, min, max }), option);
+      return chosen(
+        form,
+        path,
+        readNumber(form, path, typeof raw === 'bigint' ? String(raw) : raw, { kind, min, max }),
+        option,
+      );
     }
     case OPTION.BOOLEAN:
       if (typeof raw === 'boolean') return raw;
@@ -172,7 +176,7 @@ function readValue(
 }
 
 function readString(form: Form, path: FieldPath, raw: unknown, option: CommandOption): string | undefined {
-  const text = typeof raw === 'number' ? String(raw) : raw;
+  const text = typeof raw === 'number' || typeof raw === 'bigint' ? String(raw) : raw;
   if (typeof text !== 'string') {
     form.add(path, 'STRING_TYPE_CONVERT', 'Could not interpret the value as string.');
     return undefined;
@@ -210,9 +214,9 @@ function readNamed(
   raw: unknown,
   option: CommandOption,
 ): string | undefined {
-  const id = typeof raw === 'number' && Number.isSafeInteger(raw) ? String(raw) : raw;
+  const id = idIn(raw);
   const kind = NAMED[option.type];
-  if (!isAnyId(id) || !kind) {
+  if (id === null || !kind) {
     form.add(path, 'NUMBER_TYPE_COERCE', 'The value is not snowflake.');
     return undefined;
   }

@@ -1,5 +1,5 @@
 import type { APIAttachment } from 'discord-api-types/v10';
-import type { FreshId } from '../../protocol/ids.ts';
+import { type FreshId, isAnyId } from '../../protocol/ids.ts';
 import type { APIRole, APIUser } from '../../protocol/objects.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
 
@@ -28,6 +28,13 @@ export interface ResolvedCheck {
   readonly channelTypes?: readonly number[];
   /** Groups and extensions that a file may have; absent for any. */
   readonly fileTypes?: readonly string[];
+}
+
+/** An id as text or as a JSON integer; null for anything else. */
+export function idIn(raw: unknown): FreshId | null {
+  const isInteger = typeof raw === 'bigint' || Number.isSafeInteger(raw);
+  const text = isInteger ? String(raw) : raw;
+  return isAnyId(text) ? text : null;
 }
 
 /** Ids that an invocation names, to be resolved before it is checked further. */

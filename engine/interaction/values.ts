@@ -1,7 +1,6 @@
 import { COMPONENT } from '../../protocol/components.ts';
-import { isAnyId } from '../../protocol/ids.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
-import type { NamedKind, ResolvedCheck } from './resolved.ts';
+import { idIn, type NamedKind, type ResolvedCheck } from './resolved.ts';
 
 /** A select of a message or a form, as far as its answer depends on it. */
 export interface Choosing {
@@ -52,14 +51,15 @@ export function readValues(
   const read: string[] = [];
   for (const [index, value] of values.entries()) {
     const at = [...path, index];
-    const id = kind !== undefined && isAnyId(value) ? value : null;
+    const id = kind === undefined ? null : idIn(value);
     const isKnown = id !== null || options?.some((option) => option.value === value);
-    if (typeof value !== 'string' || !isKnown)
+    const text = id ?? value;
+    if (typeof text !== 'string' || !isKnown)
       wrong(form, at, 'BASE_TYPE_CHOICES', 'This value cannot be chosen here.');
-    else if (read.includes(value))
+    else if (read.includes(text))
       wrong(form, at, 'SET_TYPE_ALREADY_CONTAINS_VALUE', 'The set already contains this value');
     else {
-      read.push(value);
+      read.push(text);
       if (kind !== undefined && id !== null)
         checks.push({
           ...{ path: at, kind, id },

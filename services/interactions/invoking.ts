@@ -10,19 +10,14 @@ import { readOptions } from '../../engine/interaction/options.ts';
 import type { Asked, Described } from '../../engine/interaction/place.ts';
 import {
   checkResolved,
+  idIn,
   type ResolvedCheck,
   type Wanted,
   wantedBy,
 } from '../../engine/interaction/resolved.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { APP_COMMAND } from '../../protocol/appcommands.ts';
-import {
-  type ApplicationId,
-  type FreshId,
-  type GuildId,
-  isAnyId,
-  type MessageId,
-} from '../../protocol/ids.ts';
+import type { ApplicationId, FreshId, GuildId, MessageId } from '../../protocol/ids.ts';
 import { INTERACTION } from '../../protocol/interactions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { EphemeralMessages } from './ephemeral.ts';
@@ -81,8 +76,6 @@ export function prepare(
 
 const NOTHING = wantedBy([]);
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-
 const askedOf = (
   { channelId, userId, applicationId }: Invocation,
   { bot }: InvokableApplication,
@@ -96,13 +89,13 @@ async function prepareCommand(
   application: InvokableApplication,
 ): Promise<Reply<Prepared>> {
   const { data, type } = invocation;
-  const command = isAnyId(data.id)
-    ? await ports.command(application.id, data.id, textOf(data.version))
-    : null;
+  const commandId = idIn(data.id);
+  const version = String(idIn(data.version));
+  const command = commandId && (await ports.command(application.id, commandId, version));
   const guildId = invocation.guildId;
   if (!command || (command.guild_id !== null && command.guild_id !== guildId))
     return no(refusal('UNKNOWN_APPLICATION_COMMAND'));
-  if (command.version !== data.version)
+  if (command.version !== version)
     return no(invalidField(['data', 'version'], 'INTERACTION_APPLICATION_COMMAND_INVALID_VERSION', OUTDATED));
   const form = new Form();
   const isComplete = type === INTERACTION.COMMAND;
@@ -161,10 +154,11 @@ interface Target {
 }
 
 /** The user or message that a menu entry was used on. */
-function targetOf({ type }: AppCommand, { target_id: id }: Invocation['data'], form: Form): Target | null {
+function targetOf({ type }: AppCommand, { target_id: raw }: Invocation['data'], form: Form): Target | null {
+  const id = idIn(raw);
   if (type !== APP_COMMAND.USER && type !== APP_COMMAND.MESSAGE)
     return { id: null, users: [], message: null };
-  if (!isAnyId(id)) {
+  if (id === null) {
     form.required(['data', 'target_id']);
     return null;
   }
@@ -284,7 +278,8 @@ async function prepareSubmission(
   application: InvokableApplication,
 ): Promise<Reply<Prepared>> {
   const { data, ownerId, userId } = invocation;
-  const before = isAnyId(data.id) ? await ports.open.get(ownerId, data.id) : null;
+  const id = idIn(data.id);
+  const before = id && (await ports.open.get(ownerId, id));
   const isOwn = before?.userId === userId && before.applicationId === application.id;
   if (!before?.modal || !isOwn || before.channelId !== invocation.channelId)
     return no(refusal('UNKNOWN_INTERACTION'));
