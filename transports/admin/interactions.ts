@@ -62,11 +62,7 @@ async function applicationOf({ admin }: Invoking, wanted: string): Promise<Appli
   );
   if (found) return found;
   const names = all.slice(0, 20).map(({ name }) => name);
-  throw new AdminError(
-    404,
-    'unknown_application',
-    `There is no application "${wanted}". There is: ${names.join(', ')}.`,
-  );
+  throw new AdminError(404, '10002', `There is no application "${wanted}". There is: ${names.join(', ')}.`);
 }
 
 interface Wanted {
@@ -95,7 +91,7 @@ async function placeOf(
   }
   throw new AdminError(
     404,
-    'unknown_guild',
+    '10004',
     `${name} is in no such guild with a text channel. Give guild_id and channel_id.`,
   );
 }

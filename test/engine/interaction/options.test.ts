@@ -106,7 +106,7 @@ describe('the options of an invocation', () => {
     expect(reading(command, raw).problems).toEqual(problems);
   });
 
-  test('that name nothing are refused when it is looked up', () => {
+  test('are refused when what they name is not found', () => {
     const named = commandOf(
       { name: 'u', type: 6 },
       { name: 'c', type: 7, channel_types: [2] },

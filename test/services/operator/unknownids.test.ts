@@ -71,6 +71,7 @@ const UNKNOWN: readonly (readonly [string, object])[] = [
   ['/guilds/:id/members', { user_id: NOBODY }],
   ['/tokens/rotate', { user_id: NOBODY }],
   ['/tokens/revoke', { user_id: NOBODY }],
+  ['/interactions', { bot: NOBODY, text: '/ping' }],
 ];
 
 describe('an unknown id', () => {
