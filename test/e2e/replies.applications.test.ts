@@ -4,6 +4,8 @@ import { type Caller, callerOf } from '../support/callers.ts';
 import { OAuthClient } from '../support/oauth.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
+const CALLBACK = 'http://127.0.0.1/callback';
+
 interface WithId {
   readonly id: string;
 }
@@ -49,6 +51,27 @@ describe('application commands', () => {
       expect(await bot(`GET ${commands}`)).toEqual([]);
     },
   );
+
+  test('are in the index of an application that the person has installed', async () => {
+    await bot('PATCH /applications/@me', { integration_types_config: { 0: {}, 1: {} } });
+    const { id } = await bot<WithId>(`POST ${application}/commands`, {
+      ...slash('wave'),
+      integration_types: [1],
+    });
+    const { id: clientId, client_secret: secret } = server.info.application;
+    const client = new OAuthClient(server, { id: clientId, secret });
+    await server.admin(`${application}/oauth2`, { redirect_uris: [CALLBACK] });
+    const query = { response_type: 'code', redirect_uri: CALLBACK, scope: 'applications.commands' };
+    const { status, body } = await client.decide(server.info.users[0]!.token, query, { integration_type: 1 });
+    expect(status, JSON.stringify(body)).toBe(200);
+    const code = new URL(body.location ?? '').searchParams.get('code') ?? '';
+    await client.tokens({ grant_type: 'authorization_code', redirect_uri: CALLBACK, code });
+    expect(await owner(`GET ${application}/application-command-index`)).toMatchObject({
+      applications: [{ id: clientId }],
+      application_commands: [{ id, name: 'wave' }],
+    });
+    await bot(`DELETE ${application}/commands/${id}`);
+  });
 
   test('have permissions in a guild, set by a person', async () => {
     const { id: clientId, client_secret: secret } = server.info.application;
