@@ -335,7 +335,7 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
   const interactions = startInteractions({
     ...context,
     ...{ sender, readCallback },
-    secret: serverSecret(config, storage, randomBytes),
+    secret: () => serverSecret(config, storage, randomBytes),
     sign: (t, d) => sign?.(t, d) ?? d,
     tap: context.hooks.tap,
     hasInstalled: async (userId, applicationId) =>

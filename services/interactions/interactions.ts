@@ -49,8 +49,8 @@ interface InteractionPorts {
   /** Whether the user has installed the application to the account. */
   hasInstalled(userId: UserId, applicationId: ApplicationId): Promise<boolean>;
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
-  /** The secret that tokens are made of. */
-  readonly secret: Promise<string>;
+  /** Reads the secret that tokens are made of. */
+  readonly secret: () => Promise<string>;
   readonly routing: Routing;
   readonly wheel: Wheel;
   readonly nextId: () => FreshId;
@@ -113,17 +113,17 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
     forget: routing.tellAll('interactions.forget', (id: string) => lookups.forget(id)),
     invoke: (invocation) => at.invoke(invocation.ownerId, invocation),
     async answer(id, token, callback) {
-      const subject = (await tokens).read(token);
+      const subject = (await tokens()).read(token);
       return subject?.id === id ? at.answer(subject.ownerId, id, callback) : UNKNOWN;
     },
     async placeOf(token) {
-      const subject = (await tokens).read(token);
+      const subject = (await tokens()).read(token);
       return subject && at.place(subject.ownerId, subject.id);
     },
     dismiss: (place, messageId, userId) => at.dismiss(place.ownerId, place, messageId, userId),
     tokenMessages: {
       async find(id, token) {
-        const subject = (await tokens).read(token);
+        const subject = (await tokens()).read(token);
         const place = subject && (await at.place(subject.ownerId, subject.id));
         if (!subject || !place?.isAnswered || place.applicationId !== String(id)) return null;
         return targetOf(place, subject.id, at);
@@ -144,7 +144,7 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
 
 function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
   const { storage, notifier, nextId, nowMs, commitAsOwner, guilds, sender, readCallback } = ports;
-  const tokens = ports.secret.then(createInteractionTokens);
+  const tokens = readOnce(async () => createInteractionTokens(await ports.secret()));
   const places = createPlaces({ ...ports, env: () => ({ nowMs: nowMs(), nextId }) });
   const lookups = createLookups(storage, nowMs);
   const notify: Notifier['notify'] = (userId, t, d, ears) => {
@@ -177,6 +177,20 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
     ...{ wheel: ports.wheel, onFault: ports.onFault },
   });
   return { owner, answering, ephemeral, tokens, lookups };
+}
+
+/** Reads when it is first needed, and again after a failure. */
+function readOnce<Value>(read: () => Promise<Value>): () => Promise<Value> {
+  let known: Promise<Value> | null = null;
+  return async () => {
+    known ??= read();
+    try {
+      return await known;
+    } catch (error) {
+      known = null;
+      throw error;
+    }
+  };
 }
 
 /** Takes up interactions that are recent enough to wait for an answer, or whose nonces still count. */

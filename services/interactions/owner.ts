@@ -24,7 +24,7 @@ interface OwnerPorts {
   readonly places: Pick<Places, 'find'>;
   readonly open: OpenInteractions;
   readonly lookups: Pick<Lookups, 'application'>;
-  readonly tokens: Promise<InteractionTokens>;
+  readonly tokens: () => Promise<InteractionTokens>;
   readonly wheel: Wheel;
   readonly nextId: () => string;
   readonly nowMs: () => number;
@@ -95,7 +95,7 @@ export class InteractionOwner {
     this.#watch(interaction);
     const { userId, sessionId, id, nonce } = interaction;
     this.#ports.notifySession(userId, sessionId, 'INTERACTION_CREATE', { id, nonce });
-    const tokens = await this.#ports.tokens;
+    const tokens = await this.#ports.tokens();
     const object = interactionObject(interaction, { ...told, token: tokens.of(interaction) });
     void this.#deliver(interaction, application, object, told.described.isBotHere);
   }

@@ -37,6 +37,8 @@ function chanceOf(seed: number): () => number {
   };
 }
 
+/** The same nonce would name the same interaction, after a restart too. */
+let nonces = 0;
 let dataDir: string;
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'guildhall-interactions-'));
@@ -80,10 +82,12 @@ async function round(server: TestServer, chance: () => number, restart: () => Pr
   const under: Promise<unknown>[] = [];
   const received: Received[] = [];
   for (let n = 0; n < BEGUN; n += 1) {
+    nonces += 1;
+    const nonce = String(nonces);
     const waits = chance() * 20;
     const kind = chance() < 0.7 ? 4 : 5;
     under.push(
-      person.ask({ type: 2, nonce: `${name}${n}`, data: { id, version, name, type } }).catch(() => undefined),
+      person.ask({ type: 2, nonce, data: { id, version, name, type } }).catch(() => undefined),
       bot
         .dispatch<{ id: string; token: string }>(
           'INTERACTION_CREATE',
