@@ -48,7 +48,7 @@ interface GuildPorts extends AggregatePorts, GuildReads, Signing {
 
 export interface GuildListener extends GuildVoiceListener {
   memberJoined(guildId: GuildId, userId: UserId): void;
-  memberLeft(guildId: GuildId, userId: UserId): void;
+  memberLeft(guildId: GuildId, userId: UserId, n: number): void;
   /** Recent membership changes by earlier owners that the owners of the users may have missed; the latest of each user. */
   membersMoved?(guildId: GuildId, changes: ReadonlyMap<UserId, 'joined' | 'left'>): void;
   /** The guild's actor failed with these subscribers; the guild is unavailable to them until it is loaded again. */
@@ -338,7 +338,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
         if (user.bot) listener.botChanged?.(id, user.id, 'created');
       } else if (fact.type === 'memberRemoved') {
         this.#leaving?.delete(fact);
-        listener.memberLeft(id, fact.user.id);
+        listener.memberLeft(id, fact.user.id, this.stream?.last ?? 0);
         if (fact.user.bot) listener.botChanged?.(id, fact.user.id, 'deleted');
       } else if (fact.type === 'crosspostQueued') listener.crossposted?.();
       else if (fact.type === 'guildDeleted') this.#guildDeleted(fact.memberIds);
@@ -364,7 +364,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   #guildDeleted(memberIds: readonly UserId[]): void {
     for (const userId of new Set([...memberIds, ...(this.state?.sessionCounts.keys() ?? [])])) {
       if (this.state) dismiss(this.state, userId);
-      this.#ports.listener.memberLeft(this.id, userId);
+      this.#ports.listener.memberLeft(this.id, userId, this.stream?.last ?? 0);
     }
     this.leave();
   }

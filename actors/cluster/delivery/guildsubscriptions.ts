@@ -2,11 +2,11 @@ import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { NotServed } from '../../../protocol/faults.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
 import type { Owner, Ownership, Router, Subscribed } from '../../placement/ports.ts';
-import type { Timer } from '../../runtime/clock.ts';
 import { Semaphore } from '../../runtime/semaphore.ts';
 import { epochOf } from '../../runtime/stream.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession } from '../../session/backend.ts';
+import { type GuildStream, newGuildStream, type PendingSubscription } from './guildstream.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
 
@@ -44,42 +44,6 @@ const ASK_DEADLINE_MS = 30_000;
 const UNAVAILABLE_AFTER_MS = 10_000;
 /** First and longest delay before a failed request is retried. */
 const RETRY_MS = { first: 100, most: 2500 };
-
-/** A session that is not subscribed to its guild yet, or not any more. */
-interface PendingSubscription {
-  readonly local: LocalSession;
-  /** The session's stream position; null without one: the session has to receive GUILD_CREATE. */
-  after: number | null;
-  /** The session is being resumed: it must receive neither a gap nor a second GUILD_CREATE. */
-  readonly strict: boolean;
-  readonly sinceMs: number;
-  /** Epoch of a local actor that still delivers the stream; the session's position is known after that actor ends. */
-  deliveredUnder?: number | undefined;
-  /** Identifies the request in flight that contains this subscription. */
-  request: object | null;
-  readonly settle: ((how: Subscribed) => void) | null;
-  readonly fail: ((fault: Error) => void) | null;
-}
-
-/** The stream of one guild with the local sessions that subscribe to it. */
-interface GuildStream {
-  readonly guildId: string;
-  /** Source of the stream: a peer, or this shard; null without a source. */
-  source: Peer | 'here' | null;
-  /** The guild's owner, whose epoch the source delivers under. */
-  owner: Owner | null;
-  /**
-   * Number of the newest dispatch; subscribers without a pending request have everything up to it that they may see.
-   */
-  n: number;
-  readonly followers: Set<LocalSession>;
-  readonly pending: Map<LocalSession, PendingSubscription>;
-  /** Sessions that received GUILD_DELETE as unavailable; they receive GUILD_CREATE again. */
-  readonly unavailable: Set<LocalSession>;
-  isRequesting: boolean;
-  retryMs: number;
-  retry: Timer | null;
-}
 
 /** Guild subscriptions of local sessions, with stream positions and sources; they survive changes of owner. */
 export class GuildSubscriptions {
@@ -201,14 +165,19 @@ export class GuildSubscriptions {
       if (stream && sessions.has(local.session)) this.#markUnavailable(stream, local);
   }
 
-  /** The user left a local guild: ends subscriptions that received GUILD_DELETE; the reply ends pending ones. */
-  memberRemoved(guildId: string, userId: string): void {
+  /**
+   * The user left a local guild: ends subscriptions that received GUILD_DELETE from the actor that removed the member,
+   * known by its position `n`; the reply ends the others, also those that only an actor before it delivers to.
+   */
+  memberRemoved(guildId: string, userId: string, n: number): void {
     const stream = this.#streams.get(guildId);
+    const epoch = epochOf(n);
     for (const local of [...(stream?.followers ?? [])]) {
       if (!stream || local.session.userId !== userId) continue;
       const subscription = stream.pending.get(local);
-      const wasTold = subscription ? subscription.deliveredUnder !== undefined : stream.source === 'here';
-      if (wasTold) this.#unsubscribed(stream, local, 'gone');
+      const deliveredUnder = stream.source === 'here' ? stream.owner?.epoch : undefined;
+      if ((subscription ? subscription.deliveredUnder : deliveredUnder) === epoch)
+        this.#unsubscribed(stream, local, 'gone');
     }
   }
 
@@ -280,11 +249,7 @@ export class GuildSubscriptions {
   #streamOf(guildId: string): GuildStream {
     let stream = this.#streams.get(guildId);
     if (!stream) {
-      stream = {
-        ...{ guildId, source: null, owner: null, n: 0 },
-        ...{ followers: new Set(), pending: new Map(), unavailable: new Set() },
-        ...{ isRequesting: false, retryMs: RETRY_MS.first, retry: null },
-      };
+      stream = newGuildStream(guildId, RETRY_MS.first);
       this.#streams.set(guildId, stream);
     }
     return stream;
@@ -394,9 +359,14 @@ export class GuildSubscriptions {
 
   #handleAnswer(stream: GuildStream, subscription: PendingSubscription, how: Subscribed): void {
     if (how === 'member') {
-      // A remote owner sends `following` after the missed dispatches; only that ends the request.
-      if (stream.source === 'here') this.#caughtUp(stream, subscription.local, 0);
-      else subscription.settle?.('member');
+      if (stream.source === 'here') {
+        this.#caughtUp(stream, subscription.local, 0);
+        return;
+      }
+      // A remote owner sends `following` after the missed dispatches; only that ends the request. Nobody waits for it:
+      // should the owner change before, what the next one answers has to reach the session itself.
+      stream.pending.set(subscription.local, { ...subscription, strict: false, settle: null, fail: null });
+      subscription.settle?.('member');
       return;
     }
     if (how === 'tooOld' && !subscription.strict) {

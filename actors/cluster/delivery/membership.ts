@@ -90,9 +90,9 @@ function membershipUpdates(
   });
   return {
     memberJoined: (guildId, userId) => sync.put(userId, guildId, 'joined'),
-    memberLeft(guildId, userId) {
+    memberLeft(guildId, userId, n) {
       // Local sessions end their subscription to the guild at once.
-      ports().clusterSessions?.memberRemoved(guildId, userId);
+      ports().clusterSessions?.memberRemoved(guildId, userId, n);
       sync.put(userId, guildId, 'left');
     },
     membersMoved(guildId, changes) {

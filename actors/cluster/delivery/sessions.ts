@@ -52,8 +52,8 @@ export interface ClusterSessions {
   join(session: LiveSession, guildId: GuildId): void;
   /** The actor of a guild ended. It delivered everything up to `n`; another shard continues the stream. */
   guildReleased(guildId: GuildId, n: number): void;
-  /** The user left a guild that this shard owns. */
-  memberRemoved(guildId: GuildId, userId: UserId): void;
+  /** The user left a guild that this shard owns, whose actor has issued numbers up to `n`. */
+  memberRemoved(guildId: GuildId, userId: UserId, n: number): void;
   /** The actor of a guild ended, and these sessions received GUILD_DELETE as unavailable. */
   guildUnavailable(guildId: GuildId, sessions: readonly LiveSession[]): void;
   /**
@@ -132,7 +132,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
     backend: localBackend(context),
     ...{ join, sessionReplaced },
     guildReleased: (guildId, n) => subscriptions.guildReleased(guildId, n),
-    memberRemoved: (guildId, userId) => subscriptions.memberRemoved(guildId, userId),
+    memberRemoved: (guildId, userId, n) => subscriptions.memberRemoved(guildId, userId, n),
     guildUnavailable: (guildId, sessions) => subscriptions.guildUnavailable(guildId, new Set(sessions)),
     close() {
       userChannels.close();

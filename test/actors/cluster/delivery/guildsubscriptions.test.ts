@@ -370,12 +370,40 @@ describe('a followed guild', () => {
     expect(first?.session).toBe(away.entered.session);
     second?.caughtUp?.(numberOf(2, 1));
     // Who hears it was told by the guild itself.
-    house.followed.memberRemoved(GUILD, '1');
+    house.followed.memberRemoved(GUILD, '1', numberOf(2, 1));
     await question.answer('gone');
     expect([house.heard(away.entered), house.heard(back.entered)]).toEqual([
       [`GUILD_DELETE {"id":"${GUILD}"}`],
       [],
     ]);
+    expect(house.followed.stream(GUILD)).toBeUndefined();
+  });
+
+  it('sends GUILD_DELETE to who left while an earlier actor of this shard still ended', async () => {
+    const house = arrange();
+    await house.own('self');
+    const entered = house.enter('one');
+    void house.followed.subscribe(entered, GUILD, null);
+    await (await house.asked()).answer('member');
+    await house.own('self', 2);
+    const question = await house.asked();
+    // The actor of epoch 2 removes the member; it has never delivered to the session.
+    house.followed.memberRemoved(GUILD, '1', numberOf(2, 1));
+    await question.answer('gone');
+    expect(house.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}"}`]);
+    expect(house.followed.stream(GUILD)).toBeUndefined();
+  });
+
+  it('sends GUILD_DELETE to a resumed session whose user left before a remote owner had sent what it missed', async () => {
+    const house = arrange();
+    await house.own('a');
+    const entered = house.enter('one');
+    const resumed = house.followed.subscribe(entered, GUILD, numberOf(1, 10), true);
+    await (await house.asked()).answer('member');
+    expect(await resumed).toBe('member');
+    await house.own('b', 2);
+    await (await house.asked()).answer('gone');
+    expect(house.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}"}`]);
     expect(house.followed.stream(GUILD)).toBeUndefined();
   });
 

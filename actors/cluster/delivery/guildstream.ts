@@ -1,0 +1,46 @@
+import type { Owner, Subscribed } from '../../placement/ports.ts';
+import type { Timer } from '../../runtime/clock.ts';
+import type { LocalSession, Peer } from './peer.ts';
+
+/** A session that is not subscribed to its guild yet, or not any more. */
+export interface PendingSubscription {
+  readonly local: LocalSession;
+  /** The session's stream position; null without one: the session has to receive GUILD_CREATE. */
+  after: number | null;
+  /** The session is being resumed: it must receive neither a gap nor a second GUILD_CREATE. */
+  readonly strict: boolean;
+  readonly sinceMs: number;
+  /** Epoch of a local actor that still delivers the stream; the session's position is known after that actor ends. */
+  deliveredUnder?: number | undefined;
+  /** Identifies the request in flight that contains this subscription. */
+  request: object | null;
+  readonly settle: ((how: Subscribed) => void) | null;
+  readonly fail: ((fault: Error) => void) | null;
+}
+
+/** The stream of one guild with the local sessions that subscribe to it. */
+export interface GuildStream {
+  readonly guildId: string;
+  /** Source of the stream: a peer, or this shard; null without a source. */
+  source: Peer | 'here' | null;
+  /** The guild's owner, whose epoch the source delivers under. */
+  owner: Owner | null;
+  /**
+   * Number of the newest dispatch; subscribers without a pending request have everything up to it that they may see.
+   */
+  n: number;
+  readonly followers: Set<LocalSession>;
+  readonly pending: Map<LocalSession, PendingSubscription>;
+  /** Sessions that received GUILD_DELETE as unavailable; they receive GUILD_CREATE again. */
+  readonly unavailable: Set<LocalSession>;
+  isRequesting: boolean;
+  retryMs: number;
+  retry: Timer | null;
+}
+
+/** A stream without subscribers and without a source. */
+export const newGuildStream = (guildId: string, retryMs: number): GuildStream => ({
+  ...{ guildId, source: null, owner: null, n: 0 },
+  ...{ followers: new Set(), pending: new Map(), unavailable: new Set() },
+  ...{ isRequesting: false, retryMs, retry: null },
+});
