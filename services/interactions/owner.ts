@@ -1,7 +1,12 @@
 import type { Timer } from '../../actors/runtime/clock.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
-import { answerDueMs, type Interaction, type InteractionFact } from '../../engine/interaction/interaction.ts';
+import {
+  answerDueMs,
+  changeOf,
+  type Interaction,
+  type InteractionFact,
+} from '../../engine/interaction/interaction.ts';
 import { interactionObject, legacyOf, metadataOf, type Told } from '../../engine/interaction/object.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
@@ -87,7 +92,7 @@ export class InteractionOwner {
     const { interaction, told } = begun(invocation, application, prepared, nextId(), nowMs());
     const facts: InteractionFact[] = [{ type: 'interactionWritten', interaction }];
     const { submitted } = prepared;
-    if (submitted) facts.push({ type: 'interactionWritten', interaction: { ...submitted, modal: null } });
+    if (submitted) facts.push(changed({ ...submitted, modal: null }));
     // What completes a word as it is typed is asked again if it is lost: it is not stored.
     if (interaction.type !== INTERACTION.AUTOCOMPLETE) await commitAsOwner(interaction.ownerId, facts);
     if (submitted) open.put({ ...submitted, modal: null });
@@ -168,10 +173,7 @@ export class InteractionOwner {
   /** Commits a change of an interaction, together with further facts. */
   async write(interaction: Interaction, more: readonly InteractionFact[] = []): Promise<void> {
     if (interaction.type !== INTERACTION.AUTOCOMPLETE)
-      await this.#ports.commitAsOwner(interaction.ownerId, [
-        { type: 'interactionWritten', interaction },
-        ...more,
-      ]);
+      await this.#ports.commitAsOwner(interaction.ownerId, [changed(interaction), ...more]);
     this.remember(interaction);
   }
 
@@ -205,6 +207,12 @@ export class InteractionOwner {
     });
   }
 }
+
+const changed = (interaction: Interaction): InteractionFact => ({
+  type: 'interactionChanged',
+  id: interaction.id,
+  change: changeOf(interaction),
+});
 
 /** The interaction of an invocation, and what its application is told. */
 function begun(
