@@ -96,7 +96,7 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
   };
   adopt(() => true);
   routing.onMoved((moved) => {
-    open.forgetMoved(moved);
+    owner.forgetMoved(moved);
     adopt(moved);
   });
 

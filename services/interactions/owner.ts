@@ -51,7 +51,7 @@ export class InteractionOwner {
   readonly #ports: OwnerPorts;
   readonly #mutex = keyedMutex<string>();
   /** The deadlines of interactions that wait for their first answer. */
-  readonly #deadlines = new Map<string, Timer>();
+  readonly #deadlines = new Map<string, { readonly ownerId: string; readonly timer: Timer }>();
   #over = false;
 
   constructor(ports: OwnerPorts) {
@@ -65,8 +65,14 @@ export class InteractionOwner {
 
   close(): void {
     this.#over = true;
-    for (const timer of this.#deadlines.values()) timer.cancel();
+    for (const { timer } of this.#deadlines.values()) timer.cancel();
     this.#deadlines.clear();
+  }
+
+  /** Others own these now: they have the deadlines. */
+  forgetMoved(moved: (ownerId: string) => boolean): void {
+    this.#ports.open.forgetMoved(moved);
+    for (const [id, { ownerId }] of this.#deadlines) if (moved(ownerId)) this.#settle(id);
   }
 
   /** Begins an interaction and sends it to its application. */
@@ -131,12 +137,13 @@ export class InteractionOwner {
       this.#deadlines.delete(interaction.id);
       if (!this.#over) this.#fail(interaction, FAILURE.TIMED_OUT).catch(onFault);
     };
+    const { id, ownerId } = interaction;
     const delayMs = Math.max(leastMs, answerDueMs(interaction) - nowMs() + GRACE_MS);
-    this.#deadlines.set(interaction.id, wheel.add(fail, delayMs));
+    this.#deadlines.set(id, { ownerId, timer: wheel.add(fail, delayMs) });
   }
 
   #settle(id: string): void {
-    this.#deadlines.get(id)?.cancel();
+    this.#deadlines.get(id)?.timer.cancel();
     this.#deadlines.delete(id);
   }
 
@@ -147,7 +154,8 @@ export class InteractionOwner {
       const interaction = await open.get(ownerId, id);
       if (interaction?.state.kind !== 'waiting') return;
       this.#settle(id);
-      open.put({ ...interaction, state: { kind: 'failed' } });
+      // Stored before it is told, so that the next owner does not tell it again.
+      await this.write({ ...interaction, state: { kind: 'failed' } });
       const { userId, sessionId, nonce } = interaction;
       notifySession(userId, sessionId, 'INTERACTION_FAILURE', { id, nonce, reason_code: reason });
     });
