@@ -150,8 +150,8 @@ export class InteractionOwner {
   /** Ends an interaction that waits in vain, and tells the invoker. */
   #fail({ ownerId, id }: Interaction, reason: FailureReason): Promise<void> {
     return this.#mutex(id, async () => {
-      const { open, notifySession } = this.#ports;
-      const interaction = await open.get(ownerId, id);
+      const { notifySession } = this.#ports;
+      const interaction = await this.#current(ownerId, id);
       if (interaction?.state.kind !== 'waiting') return;
       this.#settle(id);
       // Stored before it is told, so that the next owner does not tell it again.
@@ -173,9 +173,38 @@ export class InteractionOwner {
     request: (interaction: Interaction) => Promise<Reply<Value>>,
   ): Promise<Reply<Value>> {
     return this.#mutex(id, async () => {
-      const interaction = await this.#ports.open.get(ownerId, id);
-      return interaction ? request(interaction) : UNKNOWN;
+      const interaction = await this.#current(ownerId, id);
+      if (!interaction) return UNKNOWN;
+      try {
+        return await request(interaction);
+      } catch (error) {
+        // Whether it was stored is unknown: the next request reads what was.
+        this.#ports.open.forget(id);
+        throw error;
+      }
     });
+  }
+
+  /** The interaction as it is now. What was being written when it was last seen either is stored or never will be. */
+  async #current(ownerId: string, id: string): Promise<Interaction | null> {
+    const { open, places, notifySession } = this.#ports;
+    const known = open.known(id);
+    const interaction = known ?? (await open.get(ownerId, id));
+    if (known || interaction?.state.kind !== 'answering')
+      return interaction?.ownerId === ownerId ? interaction : null;
+    const { messageId, isLoading } = interaction.state;
+    if (!(await places.find(interaction, messageId))) return this.#became(interaction, { kind: 'waiting' });
+    const original = { messageId, isEphemeral: false };
+    const answered = await this.#became(interaction, { kind: 'answered', original, isLoading });
+    const { userId, sessionId, nonce } = interaction;
+    notifySession(userId, sessionId, 'INTERACTION_SUCCESS', { id, nonce });
+    return answered;
+  }
+
+  async #became(before: Interaction, state: Interaction['state']): Promise<Interaction> {
+    const interaction = { ...before, state };
+    await this.write(interaction);
+    return interaction;
   }
 
   /** Commits a change of an interaction, together with further facts. */
@@ -192,26 +221,14 @@ export class InteractionOwner {
   }
 
   /**
-   * Takes over an interaction that an earlier process or owner has begun: what was being written either is stored or never
-   * will be, and the deadline holds.
+   * Takes over an interaction that an earlier process or owner has begun; the deadline holds.
    */
   adopt(stored: Interaction): Promise<void> {
     return this.#mutex(stored.id, async () => {
-      const { open, places, notifySession } = this.#ports;
-      const interaction = await open.get(stored.ownerId, stored.id);
+      const interaction = await this.#current(stored.ownerId, stored.id);
       if (!interaction) return;
-      const { state, userId, sessionId, id, nonce } = interaction;
-      if (state.kind === 'answering') {
-        const { messageId, isLoading } = state;
-        if (await places.find(interaction, messageId)) {
-          const original = { messageId, isEphemeral: false };
-          await this.write({ ...interaction, state: { kind: 'answered', original, isLoading } });
-          notifySession(userId, sessionId, 'INTERACTION_SUCCESS', { id, nonce });
-          return;
-        }
-        await this.write({ ...interaction, state: { kind: 'waiting' } });
-      } else open.put(interaction);
-      if (state.kind !== 'answered' && state.kind !== 'failed') this.#watch(interaction, RETURN_MS);
+      this.#ports.open.put(interaction);
+      if (interaction.state.kind === 'waiting') this.#watch(interaction, RETURN_MS);
     });
   }
 }
