@@ -226,7 +226,7 @@ export const LINK = {
   // Interactions: the owner of the guild or private channel decides.
   'interactions.place': repeatable('name', [id('owner'), text], nullable(object)),
   'interactions.forget': tellsAll([text]),
-  'interactions.invoke': once('name', [id('owner'), object], reply(nothing)),
+  'interactions.invoke': once('name', [id('owner'), object], reply(oneOf('begun', 'repeated'))),
   'interactions.answer': once('name', [id('owner'), text, object], reply(object)),
   'interactions.followUp': once('name', [id('owner'), text, object], reply(object)),
   'interactions.message': repeatable('name', [id('owner'), text, text], reply(object)),

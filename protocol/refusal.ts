@@ -50,6 +50,10 @@ export function invalidField(path: readonly (string | number)[], code: string, m
   return { ...refusal('INVALID_FORM_BODY'), errors };
 }
 
+/** The refusal of an object that is the value of this key of the request. */
+export const refusedIn = (key: string, no: Refusal): Refusal =>
+  no.errors === undefined ? no : { ...no, errors: { [treeKey(key)]: no.errors } };
+
 /** The messages of all invalid fields of a 50035 in the order of the tree: `username: This name is taken.` */
 export function fieldMessages(tree: ErrorTree, path: readonly string[] = []): string[] {
   return Object.entries(tree).flatMap(([key, level]) => {

@@ -40,6 +40,8 @@ export function reviseMessage(
   if (no) return refused(no);
   const flags = flagsOf(message, input);
   const touched = touchesContent(message, input);
+  // What was being prepared has nothing to stay as it is.
+  if (!touched && isLoading(message) && input.from) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
   const revised = touched
     ? rewrite(scope, message, input, flags, by, env)
     : ({ ok: true, value: { ...message, flags } } as const);
@@ -63,8 +65,12 @@ const isLoading = ({ flags }: StoredMessage): boolean => ((flags ?? 0) & Message
 const becomesStandalone = ({ flags: before }: StoredMessage, { flags }: ContentDraft): boolean =>
   ((flags ?? 0) & ~(before ?? 0) & MessageFlags.IsComponentsV2) !== 0;
 
+/** An application changes what a webhook of its own has sent, when it answers a component of it. */
+const isByWebhookOf = ({ webhook_id, application_id }: StoredMessage, { from }: EditInput): boolean =>
+  webhook_id !== undefined && application_id !== undefined && application_id === from?.fields.application_id;
+
 function notPermitted(scope: Scope, message: StoredMessage, input: EditInput): Refusal | null {
-  if (message.author.id !== scope.user.id) {
+  if (message.author.id !== scope.user.id && !isByWebhookOf(message, input)) {
     const onlyFlags = !touchesContent(message, input) && input.edit.flags !== undefined;
     const mayHide = onlyFlags && can(scope, P.MANAGE_MESSAGES);
     return mayHide ? null : refusal('CANNOT_EDIT_OTHERS_MESSAGE');

@@ -3,7 +3,7 @@ import { isObject } from '../appcommand/fields.ts';
 import type { Form } from '../channel/form.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { ResolvedCheck } from './resolved.ts';
-import { type Choosing, readValues } from './values.ts';
+import { type Choosing, numberOf, readValues } from './values.ts';
 
 /** A component that was used, in the wire's shape. */
 interface ComponentUse {
@@ -65,7 +65,7 @@ export function readComponentUse(
     form.add(['data', 'custom_id'], 'COMPONENT_DISABLED', 'This component is disabled.');
     return null;
   }
-  if (Number(raw.component_type) !== used.type) {
+  if (numberOf(raw.component_type) !== used.type) {
     form.add(['data', 'component_type'], 'BASE_TYPE_CHOICES', `The type of this component is ${used.type}.`);
     return null;
   }

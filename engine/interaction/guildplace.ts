@@ -34,9 +34,9 @@ export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Repl
   if (!member || (held & P.VIEW_CHANNEL) === 0n) return refused(refusal('MISSING_ACCESS'));
   const { botId } = asked;
   const isBotMember = botId !== null && Boolean(guild.members.get(botId));
-  const appHeld = isBotMember ? channelPermissions(guild, botId, channel, nowMs) : OUTSIDE_PERMISSIONS;
+  const appHeld = isBotMember ? channelPermissions(guild, botId, channel, nowMs) : outsidePermissions(held);
   const message = asked.message && guild.messages.get(asked.message.id);
-  if (asked.message && (!message || !mayRead(message.channel_id, asked.channelId, held)))
+  if (asked.message && (!message || !mayUse(message.channel_id, asked, held)))
     return refused(refusal('UNKNOWN_MESSAGE'));
   const { preferred_locale: locale, features } = guild.info;
   return {
@@ -60,11 +60,17 @@ export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Repl
   };
 }
 
-/** What an application may do that is not in the guild: as in direct messages. */
-const OUTSIDE_PERMISSIONS = P.ATTACH_FILES | P.EMBED_LINKS | P.MENTION_EVERYONE | P.USE_EXTERNAL_EMOJIS;
+/** What an application may do that is not in the guild: as in direct messages, but it notifies whom the invoker may. */
+const outsidePermissions = (held: bigint): bigint =>
+  P.ATTACH_FILES | P.EMBED_LINKS | P.USE_EXTERNAL_EMOJIS | (held & P.MENTION_EVERYONE);
 
-const mayRead = (messageChannelId: ChannelId, channelId: ChannelId, held: bigint): boolean =>
-  messageChannelId === channelId && (held & P.READ_MESSAGE_HISTORY) !== 0n;
+/** A component can be used as soon as the message is seen; a menu entry may reach far back. */
+const mayUse = (
+  messageChannelId: ChannelId,
+  { channelId, message }: Pick<Asked, 'channelId' | 'message'>,
+  held: bigint,
+): boolean =>
+  messageChannelId === channelId && (!message?.isTarget || (held & P.READ_MESSAGE_HISTORY) !== 0n);
 
 interface Viewer {
   readonly botId: UserId | null;
@@ -112,7 +118,8 @@ const RESOLVED_FIELDS = [
 function resolvedChannel(guild: Guild, channel: GuildChannel, held: bigint, { botId, nowMs }: Viewer) {
   const all: Readonly<Record<string, unknown>> = { ...channel };
   const shown = Object.fromEntries(RESOLVED_FIELDS.flatMap((key) => (key in all ? [[key, all[key]]] : [])));
-  const appHeld = botId === null ? OUTSIDE_PERMISSIONS : channelPermissions(guild, botId, channel, nowMs);
+  const appHeld =
+    botId === null ? outsidePermissions(held) : channelPermissions(guild, botId, channel, nowMs);
   return {
     ...shown,
     id: channel.id,

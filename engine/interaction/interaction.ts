@@ -72,6 +72,8 @@ export interface Interaction extends InteractionPlace {
   readonly source: SourceMessage | null;
   /** Whether the guild, or the bot's private channel, has installed the application. */
   readonly isInstalledHere: boolean;
+  /** Whether its answers may notify roles and everyone: the invoker may, or the application is installed there. */
+  readonly mentionsEveryone: boolean;
   /** Whether every answer is shown to the invoker only. */
   readonly forcesEphemeral: boolean;
   /** The form that answered it, until it is submitted. */

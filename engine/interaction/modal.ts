@@ -54,7 +54,7 @@ function readFields(raw: unknown, form: Form): Json[] {
 }
 
 /** A submitted form in the wire's shape. */
-interface Submission {
+export interface Submission {
   readonly data: { readonly custom_id: string; readonly components: readonly object[] };
   readonly checks: readonly ResolvedCheck[];
 }
@@ -102,6 +102,20 @@ export function readSubmission(modal: Modal, raw: Json, form: Form): Submission 
   const components = fields.map((field) => answerOf(submitting, field));
   if (form.refusal()) return null;
   return { data: { custom_id: modal.custom_id, components }, checks: submitting.checks };
+}
+
+/** The answer with other ids of the files that it names. */
+export function withFileIds(data: Submission['data'], idOf: (id: string) => string): Submission['data'] {
+  const replaced = (component: object): object => {
+    if ('component' in component && isObject(component.component))
+      return { ...component, component: replaced(component.component) };
+    if ('components' in component && Array.isArray(component.components))
+      return { ...component, components: component.components.map(replaced) };
+    const isUpload = 'type' in component && component.type === COMPONENT.FILE_UPLOAD;
+    if (!isUpload || !('values' in component) || !Array.isArray(component.values)) return component;
+    return { ...component, values: component.values.map(idOf) };
+  };
+  return { ...data, components: data.components.map(replaced) };
 }
 
 /** Levels that a client may wrap a field in, and fields that are looked at. */
@@ -170,7 +184,7 @@ function textOf(form: Form, path: FieldPath, raw: unknown, field: Field): string
   }
   if (text === '' && !required) return text;
   if (text === '') form.required(path);
-  else if (textLength(text, max) > max || textLength(text, min) < min)
+  else if (textLength(text, max) > max || textLength(text) < min)
     form.add(path, 'BASE_TYPE_BAD_LENGTH', `Must be between ${min} and ${max} in length.`);
   return text;
 }

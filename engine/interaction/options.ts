@@ -5,6 +5,7 @@ import { isObject, type Json, notObject, readNumber } from '../appcommand/fields
 import type { FieldPath, Form } from '../channel/form.ts';
 import { textLength } from '../channel/text.ts';
 import { idIn, type NamedKind, type ResolvedCheck } from './resolved.ts';
+import { numberOf } from './values.ts';
 
 /** An option of an invocation in the wire's shape. */
 interface WireOption {
@@ -99,7 +100,7 @@ function readOption(
     return undefined;
   }
   const { name, type } = option;
-  if (raw.type !== undefined && Number(raw.type) !== type) {
+  if (raw.type !== undefined && numberOf(raw.type) !== type) {
     form.add([...path, 'type'], 'OPTION_TYPE_INVALID', `The type of this option is ${type}.`);
     return undefined;
   }
@@ -183,8 +184,8 @@ function readString(form: Form, path: FieldPath, raw: unknown, option: CommandOp
   }
   const max = option.max_length ?? LIMITS.app_command_string_chars_max;
   const min = option.min_length ?? 0;
-  const length = textLength(text, min);
-  if (length < min || (length > max && textLength(text, max) > max)) {
+  const length = textLength(text);
+  if (length < min || length > max) {
     if (min === 0) form.tooLong(path, max);
     else form.add(path, 'BASE_TYPE_BAD_LENGTH', `Must be between ${min} and ${max} in length.`);
     return undefined;

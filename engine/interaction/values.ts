@@ -20,6 +20,10 @@ const NAMED: Readonly<Record<number, NamedKind>> = {
   [COMPONENT.FILE_UPLOAD]: 'attachment',
 };
 
+/** A type as a number or as its digits; NaN for anything else. */
+export const numberOf = (raw: unknown): number =>
+  typeof raw === 'number' || typeof raw === 'bigint' || typeof raw === 'string' ? Number(raw) : Number.NaN;
+
 const wrong = (form: Form, path: FieldPath, code: string, message: string): null => {
   form.add(path, code, message);
   return null;

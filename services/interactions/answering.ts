@@ -15,7 +15,7 @@ import { readModal } from '../../engine/interaction/modal.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { MessageId } from '../../protocol/ids.ts';
 import { CALLBACK } from '../../protocol/interactions.ts';
-import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { type Refusal, refusal, refusedIn } from '../../protocol/refusal.ts';
 import type { TokenMessage, TokenMessageId } from '../webhooks/ports.ts';
 import type { EphemeralMessages } from './ephemeral.ts';
 import type { Places } from './places.ts';
@@ -110,7 +110,7 @@ export class Answering {
     });
     const source = isCommand || interaction.source?.isEphemeral ? null : interaction.source;
     const sent = {
-      draft: isLoading ? {} : replying(permitted(draft), source?.messageId ?? null),
+      draft: isLoading ? {} : replying(permitted(interaction, draft), source?.messageId ?? null),
       ...{ attachments, forward: null, from },
     };
     const original = { messageId, isEphemeral: isHidden };
@@ -129,7 +129,7 @@ export class Answering {
     }
     if (!written.ok) {
       if (!isHidden) await write(interaction);
-      return written;
+      return no(refusedIn('data', written.refusal));
     }
     // Stored as being answered: that its message is there says that it was.
     this.#ports.remember(answered);
@@ -144,8 +144,8 @@ export class Answering {
       ...interaction,
       state: { kind: 'answered', original: source, isLoading: false },
     };
-    const written = await this.#change(interaction, source, { edit, ...rest });
-    if (!written.ok) return written;
+    const written = await this.#change(interaction, source, { edit: permitted(interaction, edit), ...rest });
+    if (!written.ok) return no(refusedIn('data', written.refusal));
     await this.#ports.write(answered);
     return this.#answered(answered, written.value);
   }
@@ -218,13 +218,17 @@ export class Answering {
     });
     const replied = isHidden || originalOf(interaction)?.isEphemeral ? null : originalId;
     const sent = {
-      draft: replying(permitted(message.draft), replied),
+      draft: replying(permitted(interaction, message.draft), replied),
       ...{ attachments: message.attachments, forward: null, from },
     };
     const counted: Interaction = { ...interaction, followUps: interaction.followUps + 1 };
     if (isHidden) return this.#ports.ephemeral.create(counted, sent);
-    if (!interaction.isInstalledHere) await this.#ports.write(counted);
-    return this.#ports.places.write(interaction, sent);
+    if (interaction.isInstalledHere) return this.#ports.places.write(interaction, sent);
+    // Counted before it is written, so that a crash gives none away; one that is refused does not count.
+    await this.#ports.write(counted);
+    const written = await this.#ports.places.write(interaction, sent);
+    if (!written.ok) await this.#ports.write(interaction);
+    return written;
   }
 
   async get(interaction: Interaction, id: TokenMessageId): Promise<Reply<StoredMessage>> {
@@ -241,7 +245,7 @@ export class Answering {
     if (!named) return UNKNOWN_MESSAGE;
     const written = await this.#change(interaction, named, {
       ...change,
-      edit: permitted(change.edit),
+      edit: permitted(interaction, change.edit),
     });
     const { state } = interaction;
     const isOriginal = originalOf(interaction)?.messageId === named.messageId;
@@ -258,8 +262,14 @@ export class Answering {
   async remove(interaction: Interaction, id: TokenMessageId): Promise<Reply<null>> {
     const named = await this.#named(interaction, id);
     if (!named) return UNKNOWN_MESSAGE;
-    if (named.isEphemeral) return this.#ports.ephemeral.remove(interaction, named.messageId);
-    return this.#ports.places.remove(interaction, named.messageId, senderOf(interaction));
+    const { ephemeral, places, write } = this.#ports;
+    const removed = named.isEphemeral
+      ? await ephemeral.remove(interaction, named.messageId)
+      : await places.remove(interaction, named.messageId, senderOf(interaction));
+    // A follow-up after this is a message of its own, also when the answer was still being prepared.
+    if (removed.ok && originalOf(interaction)?.messageId === named.messageId)
+      await write({ ...interaction, state: NO_MESSAGE });
+    return removed;
   }
 
   #change(
@@ -307,12 +317,20 @@ function resultOf({ type, state }: Interaction, written: Written | null): Reply<
   };
 }
 
-/** The flags that an application may set, and users as the only ones who are notified unless it says otherwise. */
-function permitted<D extends Pick<MessageDraft, 'flags' | 'allowed_mentions'>>(draft: D): D {
+/**
+ * The flags that an application may set, and users as the only ones who are notified unless it says otherwise. One that
+ * only the invoker has brought along notifies nobody whom the invoker could not.
+ */
+function permitted<D extends Pick<MessageDraft, 'flags' | 'allowed_mentions'>>(
+  { mentionsEveryone }: Interaction,
+  draft: D,
+): D {
+  const mentions = draft.allowed_mentions ?? DEFAULT_MENTIONS;
+  const users = { ...mentions, parse: mentions.parse?.filter((kind) => kind === 'users') ?? null, roles: [] };
   return {
     ...draft,
     ...(typeof draft.flags === 'number' && { flags: draft.flags & ANSWER_FLAGS }),
-    allowed_mentions: draft.allowed_mentions ?? DEFAULT_MENTIONS,
+    allowed_mentions: mentionsEveryone ? mentions : users,
   };
 }
 

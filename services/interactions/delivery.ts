@@ -6,6 +6,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { FAILURE, type FailureReason } from '../../protocol/interactions.ts';
+import { parseJson, withoutBigints } from '../../protocol/json.ts';
 import type { EndpointAnswer, EndpointSender } from '../applications/endpoint.ts';
 import type { InvokableApplication } from './lookups.ts';
 import type { Callback } from './ports.ts';
@@ -66,7 +67,7 @@ function answerOf({ readCallback }: DeliveryPorts, answer: EndpointAnswer): Deli
 
 function parsed(body: Uint8Array): unknown {
   try {
-    return JSON.parse(Buffer.from(body).toString('utf8'));
+    return withoutBigints(parseJson(body));
   } catch {
     return null;
   }

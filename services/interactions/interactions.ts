@@ -15,7 +15,7 @@ import {
   snowflakeAt,
   type UserId,
 } from '../../protocol/ids.ts';
-import { NONCE_MS } from '../../protocol/interactions.ts';
+import { INTERACTION, NONCE_MS } from '../../protocol/interactions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 import type { EndpointSender } from '../applications/endpoint.ts';
@@ -29,7 +29,7 @@ import { createLookups } from './lookups.ts';
 import { OpenInteractions } from './open.ts';
 import { InteractionOwner } from './owner.ts';
 import { createPlaces } from './places.ts';
-import type { Callback, Interactions, Invocation } from './ports.ts';
+import type { Begun, Callback, Interactions, Invocation } from './ports.ts';
 import { createInteractionTokens } from './tokens.ts';
 
 interface InteractionPorts {
@@ -90,27 +90,7 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
   });
   sweep.start();
   let isOver = false;
-  let adopted: Promise<void> = Promise.resolve();
-  const adopt = (isMine: (ownerId: string) => boolean): void => {
-    const isWanted = (ownerId: string) => !isOver && isMine(ownerId) && routing.owns(ownerId);
-    const before = adopted.catch(() => undefined);
-    adopted = before.then(() => adoptRecent(ports, owner, isWanted));
-    adopted.catch((error) => isOver || onFault(error));
-  };
-  /** Begins an interaction when everything that others have begun here is known: their nonces are not used again. */
-  const invoke = async (invocation: Invocation): Promise<Reply<null>> => {
-    await adopted.catch(() => {
-      adopt(() => true);
-      return adopted;
-    });
-    try {
-      return await owner.invoke(invocation);
-    } catch (error) {
-      // Whether it was stored is unknown.
-      adopt((ownerId) => ownerId === invocation.ownerId);
-      throw error;
-    }
-  };
+  const { adopt, invoke } = beginning(ports, owner, () => isOver);
   adopt(() => true);
   routing.onMoved((moved) => {
     owner.forgetMoved(moved);
@@ -157,6 +137,32 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
       sweep.stop();
     },
   };
+}
+
+/** How interactions begin: when all that others have begun here is known, since their nonces are not used again. */
+function beginning(ports: InteractionPorts, owner: InteractionOwner, isOver: () => boolean) {
+  const { routing, onFault } = ports;
+  let adopted: Promise<void> = Promise.resolve();
+  const adopt = (isMine: (ownerId: string) => boolean): void => {
+    const isWanted = (ownerId: string) => !isOver() && isMine(ownerId) && routing.owns(ownerId);
+    const before = adopted.catch(() => undefined);
+    adopted = before.then(() => adoptRecent(ports, owner, isWanted));
+    adopted.catch((error) => isOver() || onFault(error));
+  };
+  const invoke = async (invocation: Invocation): Promise<Reply<Begun>> => {
+    await adopted.catch(() => {
+      adopt(() => true);
+      return adopted;
+    });
+    try {
+      return await owner.invoke(invocation);
+    } catch (error) {
+      // Whether it was stored is unknown.
+      adopt((ownerId) => ownerId === invocation.ownerId);
+      throw error;
+    }
+  };
+  return { adopt, invoke };
 }
 
 function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
@@ -225,7 +231,7 @@ async function adoptRecent(
 
 interface Parts {
   readonly owner: InteractionOwner;
-  readonly invoke: (invocation: Invocation) => Promise<Reply<null>>;
+  readonly invoke: (invocation: Invocation) => Promise<Reply<Begun>>;
   readonly answering: Answering;
   readonly ephemeral: EphemeralMessages;
   readonly open: OpenInteractions;
@@ -237,7 +243,9 @@ function routes(routing: Routing, { owner, invoke, answering, ephemeral, open }:
     const found = await open.get(ownerId, id);
     if (!found || found.state.kind === 'failed') return null;
     const { guildId, channelId, applicationId, state } = found;
-    return { ownerId, guildId, channelId, applicationId, isAnswered: state.kind !== 'waiting' };
+    // Suggestions are not followed by messages.
+    const isAnswered = state.kind !== 'waiting' && found.type !== INTERACTION.AUTOCOMPLETE;
+    return { ownerId, guildId, channelId, applicationId, isAnswered };
   };
   return {
     place: routing.ask('interactions.place', place),

@@ -1,11 +1,12 @@
 import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
+import { isObject } from '../../engine/appcommand/fields.ts';
 import { type CommandRules, type CommandUse, mayUseCommand } from '../../engine/appcommand/permissions.ts';
 import { Form } from '../../engine/channel/form.ts';
 import { sharedMessage } from '../../engine/channel/wire.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import { readComponentUse } from '../../engine/interaction/components.ts';
 import type { Interaction } from '../../engine/interaction/interaction.ts';
-import { readSubmission } from '../../engine/interaction/modal.ts';
+import { readSubmission, type Submission, withFileIds } from '../../engine/interaction/modal.ts';
 import { readOptions } from '../../engine/interaction/options.ts';
 import type { Asked, Described } from '../../engine/interaction/place.ts';
 import {
@@ -16,7 +17,7 @@ import {
   wantedBy,
 } from '../../engine/interaction/resolved.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import { APP_COMMAND } from '../../protocol/appcommands.ts';
+import { APP_COMMAND, INSTALLATION } from '../../protocol/appcommands.ts';
 import type { ApplicationId, FreshId, GuildId, MessageId } from '../../protocol/ids.ts';
 import { INTERACTION } from '../../protocol/interactions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -228,7 +229,9 @@ async function prepareComponent(
   const again = await resolving(ports, invocation, application, used, first.value, form);
   if (!again.ok) return again;
   const { described, resolved } = again.value;
-  const installed = await installations(invocation, application, described, ports.hasInstalled);
+  const before = message.interaction_metadata;
+  const installed = await installedStill(ports, invocation, application, described, before, message);
+  if (!installed) return no(refusal('UNKNOWN_INTEGRATION'));
   return {
     ok: true,
     value: {
@@ -243,6 +246,29 @@ async function prepareComponent(
 }
 
 const REQUIRED = 'This field is required';
+
+/**
+ * The installations by which a component or a form reaches its application: those here and of the invoker, else that of
+ * the person for whom the message was sent, or the webhook of the application that sent it. Null without any: it was removed.
+ */
+async function installedStill(
+  { hasInstalled }: InvokingPorts,
+  invocation: Invocation,
+  application: InvokableApplication,
+  described: Described,
+  metadata: Readonly<Record<string, unknown>> | undefined,
+  message: StoredMessage | null,
+): Promise<Installed | null> {
+  const installed = await installations(invocation, application, described, hasInstalled);
+  if (installed.isHere || installed.isByUser) return installed;
+  const owners: unknown = metadata?.authorizing_integration_owners;
+  const ownerId = isObject(owners) ? idIn(owners[INSTALLATION.USER]) : null;
+  if (ownerId !== null && (await hasInstalled({ ...invocation, userId: ownerId })))
+    return { ...installed, owners: { [INSTALLATION.USER]: ownerId } };
+  const { guildId } = invocation;
+  const isByWebhook = message?.webhook_id !== undefined && metadata === undefined;
+  return isByWebhook && guildId !== null ? { ...installed, owners: { [INSTALLATION.GUILD]: guildId } } : null;
+}
 
 const isOwnMessage = (message: StoredMessage, { id, bot }: InvokableApplication): boolean =>
   message.application_id === id || (bot !== null && message.author.id === bot.id);
@@ -292,12 +318,13 @@ async function prepareSubmission(
   const { described, resolved } = known.value;
   const source = before.source;
   const message = source && (await sourceMessage(ports, invocation, application, source));
-  const installed = await installations(invocation, application, described, ports.hasInstalled);
+  const installed = await installedStill(ports, invocation, application, described, before.metadata, null);
+  if (!installed) return no(refusal('UNKNOWN_INTEGRATION'));
   return {
     ok: true,
     value: {
       ...{ described, installed },
-      data: { ...sent.data, ...(Object.keys(resolved).length > 0 && { resolved }) },
+      data: { ...storedFiles(sent, invocation), ...(Object.keys(resolved).length > 0 && { resolved }) },
       message: message && sharedMessage(message),
       kept: { command: null, focused: null, source: message ? source : null },
       metadata: { triggering_interaction_metadata: before.metadata },
@@ -305,6 +332,10 @@ async function prepareSubmission(
     },
   };
 }
+
+/** The submission's data, with the ids of the stored files in place of those of the request. */
+const storedFiles = ({ data }: Submission, { uploads }: Invocation): Submission['data'] =>
+  withFileIds(data, (id) => uploads[id]?.id ?? id);
 
 /** The message of the component that opened a form; null when it is gone. */
 async function sourceMessage(

@@ -12,6 +12,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { FAILURE, type FailureReason, INTERACTION } from '../../protocol/interactions.ts';
+import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Answering } from './answering.ts';
 import { type DeliveryPorts, deliver } from './delivery.ts';
@@ -19,7 +20,7 @@ import { type InvokingPorts, type Prepared, prepare } from './invoking.ts';
 import type { InvokableApplication, Lookups } from './lookups.ts';
 import type { OpenInteractions } from './open.ts';
 import type { Places } from './places.ts';
-import type { Callback, CallbackResult, Invocation } from './ports.ts';
+import type { Begun, Callback, CallbackResult, Invocation } from './ports.ts';
 import type { InteractionTokens } from './tokens.ts';
 
 interface OwnerPorts {
@@ -39,6 +40,7 @@ interface OwnerPorts {
 }
 
 const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
+const REPEATED: Reply<Begun> = { ok: true, value: 'repeated' };
 const UNKNOWN_APPLICATION: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
 
 /** A little later than the deadline, so that an answer that arrives with it is decided first. */
@@ -76,19 +78,19 @@ export class InteractionOwner {
   }
 
   /** Begins an interaction and sends it to its application. */
-  async invoke(invocation: Invocation): Promise<Reply<null>> {
+  async invoke(invocation: Invocation): Promise<Reply<Begun>> {
     const { invoking, open, lookups } = this.#ports;
     const { userId, nonce } = invocation;
-    if (open.isRepeated(invocation)) return { ok: true, value: null };
+    if (open.isRepeated(invocation)) return REPEATED;
     const application = await lookups.application(invocation.applicationId);
     if (!application) return UNKNOWN_APPLICATION;
     // One user's invocations with the same nonce run one after another, so that the second finds the first.
-    const begin = async (): Promise<Reply<null>> => {
-      if (open.isRepeated(invocation)) return { ok: true, value: null };
+    const begin = async (): Promise<Reply<Begun>> => {
+      if (open.isRepeated(invocation)) return REPEATED;
       const prepared = await prepare(invoking, invocation, application);
       if (!prepared.ok) return prepared;
       await this.#begin(invocation, application, prepared.value);
-      return { ok: true, value: null };
+      return { ok: true, value: 'begun' };
     };
     return nonce === null ? begin() : this.#mutex(`${userId} ${nonce}`, begin);
   }
@@ -260,6 +262,8 @@ function begun(
     legacy: legacyOf({ id, type, command: kept.command }, described),
     isInstalledHere: installed.isHere,
     forcesEphemeral: installed.forcesEphemeral,
+    mentionsEveryone:
+      guildId === null || installed.isHere || (BigInt(described.permissions) & P.MENTION_EVERYONE) !== 0n,
     modal: null,
     files: Object.values(invocation.uploads).map(({ id: fileId, filename }) => ({ id: fileId, filename })),
     state: { kind: 'waiting' },

@@ -46,10 +46,13 @@ export interface CallbackResult {
   readonly isEphemeral: boolean;
 }
 
+/** Whether an invocation has begun an interaction, or is one that was sent before. */
+export type Begun = 'begun' | 'repeated';
+
 /** Uses of commands, components and forms, and their answers. */
 export interface Interactions {
-  /** Sends an invocation to its application. @returns when the interaction is durable. */
-  invoke(invocation: Invocation): Promise<Reply<null>>;
+  /** Sends an invocation to its application. @returns when the interaction is durable; `repeated` for a known nonce. */
+  invoke(invocation: Invocation): Promise<Reply<Begun>>;
   /** @returns 10062 for an unknown token or one of another interaction, 40060 when it was answered. */
   answer(id: string, token: string, callback: Callback): Promise<Reply<CallbackResult>>;
   /** The place of an interaction whose token is valid, for storing the answer's files; null otherwise. */

@@ -124,7 +124,11 @@ function targetOf(webhook: Webhook, { guilds, messages }: WebhookMessagePorts): 
       const message = await own(id, threadId);
       if (!message.ok) return message;
       const { components: _components, flags: _flags, ...rest } = edit;
-      const whole = { ...rest, ...permitted(webhook, edit, withComponents) };
+      const whole = {
+        ...rest,
+        ...permitted(webhook, edit, withComponents),
+        allowed_mentions: edit.allowed_mentions ?? DEFAULT_MENTIONS,
+      };
       const input = { channelId, messageId: message.value.id, edit: whole, keep, attachments };
       return guilds.call(guildId, 'updateMessage', { ...input, from: senderOf(webhook) }, authority);
     },

@@ -19,7 +19,15 @@ const interaction = (interactionId: number, more: Partial<Interaction> = {}): In
   ...{ applicationId: id<ApplicationId>(5), botId: id<UserId>(5), author: user('5', { bot: true }) },
   ...{ applicationName: 'Lantern', applicationIcon: null, userId: id<UserId>(9), locales: ['en-GB'] },
   ...{ sessionId: 's', nonce: '1', command: { type: 1, name: 'ping' }, metadata: { id: '1' }, legacy: null },
-  ...{ source: null, isInstalledHere: true, forcesEphemeral: false, modal: null, focused: null, files: [] },
+  ...{
+    source: null,
+    isInstalledHere: true,
+    mentionsEveryone: true,
+    forcesEphemeral: false,
+    modal: null,
+    focused: null,
+    files: [],
+  },
   ...{ state: { kind: 'waiting' }, followUps: 0, createdMs: 1 },
   ...more,
 });

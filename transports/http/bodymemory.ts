@@ -196,15 +196,16 @@ class Account implements BodyAccount {
 const BODIES_BYTES_MIN = 256 << 20;
 /**
  * The default bounds for a server. One body of the largest size uses much memory, so there must be room for several.
- * Unauthenticated callers send only small bodies: together they get an eighth of the memory, and one address an eighth of that.
+ * Callers without a signed-in user, whom a token in the path may still let send files, together get a quarter of the
+ * memory, and one address an eighth of that or one body of the largest size.
  */
 export function bodyMemoryBounds(requestBytesMax: number): BodyMemoryBounds {
   const bytesMax = Math.max(BODIES_BYTES_MIN, 4 * requestBytesMax);
-  const openBytes = bytesMax / 8;
+  const openBytes = bytesMax / 4;
   return {
     bytesMax,
     reservedBytes: bytesMax - openBytes,
-    addressBytesMax: openBytes / 8,
+    addressBytesMax: Math.max(openBytes / 8, requestBytesMax),
     userBytesMax: Math.max(bytesMax / 4, requestBytesMax),
   };
 }

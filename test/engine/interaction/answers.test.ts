@@ -5,6 +5,12 @@ import type { CommandOption } from '../../../engine/appcommand/appcommand.ts';
 import { Form } from '../../../engine/channel/form.ts';
 import { localizedChoices, readChoices } from '../../../engine/interaction/choices.ts';
 import { readComponentUse } from '../../../engine/interaction/components.ts';
+import {
+  callbackRefusal,
+  followUpRefusal,
+  type Interaction,
+  isExpired,
+} from '../../../engine/interaction/interaction.ts';
 import { readModal, readSubmission } from '../../../engine/interaction/modal.ts';
 import { modalComponents } from '../../support/components.ts';
 import { leavesOf } from '../../support/errortree.ts';
@@ -21,6 +27,39 @@ const option = (type: number): CommandOption =>
     description_localizations: null,
   }) as CommandOption;
 const choice = (more: object = {}) => ({ name: 'n', value: 'v', ...more });
+
+describe('an interaction', () => {
+  const MINUTE_MS = 60_000;
+  const followUps = (sent: number, isInstalledHere: boolean) =>
+    followUpRefusal({ isInstalledHere, followUps: sent } as Interaction)?.code ?? null;
+
+  test('takes five follow-ups of an application that only its user has, and any number of others', () => {
+    expect([followUps(4, false), followUps(5, false), followUps(500, true)]).toEqual([null, 40_094, null]);
+  });
+
+  test('ends with its token, fifteen minutes after it began', () => {
+    const at = (nowMs: number) => isExpired({ createdMs: 1_000 }, 1_000 + nowMs);
+    expect([at(15 * MINUTE_MS - 1), at(15 * MINUTE_MS)]).toEqual([false, true]);
+  });
+
+  test('is answered within three seconds, once, by a callback of its type', () => {
+    const codeOf = (state: string, type: number, nowMs: number) =>
+      callbackRefusal(
+        { ...{ type: 2, source: null, createdMs: 0 }, state: { kind: state } } as Interaction,
+        type as 4,
+        nowMs,
+      )?.code ?? null;
+    expect([codeOf('waiting', 4, 2_999), codeOf('waiting', 4, 3_000)]).toEqual([null, 10_062]);
+    expect([codeOf('answering', 4, 0), codeOf('answered', 4, 0), codeOf('failed', 4, 0)]).toEqual([
+      40_060, 40_060, 10_062,
+    ]);
+    expect([codeOf('waiting', 6, 0), codeOf('waiting', 8, 0), codeOf('waiting', 9, 0)]).toEqual([
+      50_035,
+      50_035,
+      null,
+    ]);
+  });
+});
 
 describe('suggestions', () => {
   const wrong = (raw: unknown, type = 3): string[] => {

@@ -83,7 +83,11 @@ async function storedUploads(
 }
 
 const isNote = (note: unknown): note is AttachmentNote =>
-  typeof note === 'object' && note !== null && 'id' in note && /^\d{1,19}$/.test(String(note.id));
+  typeof note === 'object' &&
+  note !== null &&
+  'id' in note &&
+  (typeof note.id === 'string' || typeof note.id === 'number') &&
+  /^\d{1,19}$/.test(String(note.id));
 
 function notesOf(notes: unknown): readonly AttachmentNote[] {
   const all: readonly unknown[] = Array.isArray(notes)
@@ -194,7 +198,7 @@ export const interactionsUnlisted = resource({
         uploads: uploads.value,
       };
       const reply = await services.interactions.invoke(invocation);
-      if (!reply.ok) await discardFiles(shelf, Object.values(uploads.value));
+      if (!reply.ok || reply.value === 'repeated') await discardFiles(shelf, Object.values(uploads.value));
       return reply.ok ? { ok: true } : reply;
     },
   }),
