@@ -41,6 +41,8 @@ type Shows = { readonly withUserCount: boolean };
 
 type EventCommands = {
   listScheduledEvents: { input: Shows; value: readonly EventObject[] };
+  /** Those of these events that the caller may know of, for the audit log; also those that are over. */
+  findScheduledEvents: { input: { readonly eventIds: readonly string[] }; value: readonly EventObject[] };
   getScheduledEvent: { input: Shows & { readonly eventId: string }; value: EventObject };
   createScheduledEvent: { input: CreateEvent; value: EventObject };
   updateScheduledEvent: { input: UpdateEvent; value: EventObject };
@@ -124,9 +126,7 @@ export const withOwnEvent = <Value>(
   rule: (event: ScheduledEvent) => Outcome<Value, GuildFact>,
 ): Outcome<Value, GuildFact> =>
   withEvent(guild, eventId, by, env, (event) => {
-    // The channel of an event that is over may be gone.
-    const isGone = event.channel_id !== null && !guild.channels.has(event.channel_id);
-    const no = isGone ? null : writeRefusal(guild, event, whose(event, by), by, env);
+    const no = writeRefusal(guild, event, whose(event, by), by, env);
     return no ? refused(no) : rule(event);
   });
 
@@ -266,6 +266,16 @@ export const scheduledEvents: GuildTopic<EventCommands, keyof ScheduledEventFact
           [...guild.scheduledEvents.byId.values()]
             .filter((event) => !isFinished(event) && seesEvent(guild, by, event, env.nowMs))
             .map((event) => shown(guild, event, shows)),
+        ),
+    },
+    findScheduledEvents: {
+      decide: (guild, { eventIds }, by, env) =>
+        accepted(
+          eventIds.flatMap((id) => {
+            const event = guild.scheduledEvents.byId.get(id);
+            const isSeen = event && seesEvent(guild, by, event, env.nowMs);
+            return isSeen ? [shown(guild, event, { withUserCount: false })] : [];
+          }),
         ),
     },
     getScheduledEvent: {

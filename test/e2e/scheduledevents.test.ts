@@ -169,6 +169,15 @@ describe('an event', () => {
     await made.delete();
   });
 
+  test('is shown with an invite to it', async () => {
+    const [made] = await scheduled({ name: 'Open day' });
+    const url = await made.createInviteURL({ channel: server.info.guild.text_channel_id });
+    const code = new URL(url.split('?')[0] as string).pathname.split('/').at(-1) as string;
+    const invite = await bot.fetchInvite(code, { guildScheduledEventId: made.id });
+    expect(invite.guildScheduledEvent).toMatchObject({ id: made.id, name: 'Open day', userCount: 0 });
+    await made.delete();
+  });
+
   test('is shown to a client that connects later, unless it is over', async () => {
     const [kept] = await scheduled({ name: 'Kept' });
     const [over] = await scheduled({ name: 'Over' });

@@ -119,13 +119,14 @@ async function coverOf(
   return may.ok ? saveImage(blobs, 'guild-events', eventId, image, 'image') : may;
 }
 
-const bodyOf = ({ creator, ...event }: EventObject): object => ({
+/** An event as the wire shows it. */
+export const eventBody = ({ creator, ...event }: EventObject): object => ({
   ...event,
   ...(creator && { creator: userBody(creator) }),
 });
 
 const answerOf = (reply: Reply<EventObject>): Answer =>
-  reply.ok ? { ok: true, body: bodyOf(reply.value) } : reply;
+  reply.ok ? { ok: true, body: eventBody(reply.value) } : reply;
 
 const WithCount = Obj({ with_user_count: Optional(Bool()) });
 
@@ -141,7 +142,7 @@ export const scheduledEvents = resource({
     handle: async ({ params, query, authority }, { guilds }) => {
       const shows = { withUserCount: query.with_user_count ?? false };
       const reply = await guilds.call(params.guild_id, 'listScheduledEvents', shows, authority);
-      return reply.ok ? { ok: true, body: reply.value.map(bodyOf) } : reply;
+      return reply.ok ? { ok: true, body: reply.value.map(eventBody) } : reply;
     },
   }),
 
