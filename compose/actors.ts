@@ -16,6 +16,7 @@ import {
   createAccounts,
   createCrossposts,
   createEndpoints,
+  createEventClock,
   createInteractions,
   createLobbies,
   createOAuth,
@@ -115,9 +116,11 @@ export function createActors(
   return { ...context, ...sessionActors, membership, founding, authenticate, features, close };
 }
 
-function closeFeatures({ lobbies, crossposts, interactions, provisional, endpoints }: Features): void {
+function closeFeatures(features: Features): void {
+  const { lobbies, crossposts, eventClock, interactions, provisional, endpoints } = features;
   lobbies.close();
   crossposts.stop();
+  eventClock.stop();
   interactions.close();
   provisional.close();
   endpoints.close();
@@ -133,6 +136,7 @@ function createFeatures(context: ServiceContext): Features {
     social: createSocial(context),
     endpoints,
     crossposts: createCrossposts(context),
+    eventClock: createEventClock(context),
     interactions: createInteractions(context, endpoints),
     integrations: createIntegrations(context),
   };

@@ -8,6 +8,7 @@ import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { CommitAndNotify } from '../actors/user/notifier.ts';
 import type { Accounts } from '../services/accounts/ports.ts';
 import type { Endpoints } from '../services/applications/endpoints.ts';
+import type { EventClock } from '../services/guilds/eventclock.ts';
 import type { Integrations } from '../services/guilds/integrations.ts';
 import type { Identity } from '../services/identity/identity.ts';
 import type { ServedInteractions } from '../services/interactions/interactions.ts';
@@ -34,6 +35,7 @@ export interface Features {
   readonly social: Social;
   readonly endpoints: Endpoints;
   readonly crossposts: Crossposts;
+  readonly eventClock: EventClock;
   readonly interactions: ServedInteractions;
   readonly integrations: Integrations;
 }

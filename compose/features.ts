@@ -17,6 +17,7 @@ import { withoutBanned } from '../services/accounts/bans.ts';
 import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
 import { countingRefusals } from '../services/accounts/refusedsignins.ts';
 import { type Endpoints, startEndpoints } from '../services/applications/endpoints.ts';
+import { EventClock } from '../services/guilds/eventclock.ts';
 import { type ServedInteractions, startInteractions } from '../services/interactions/interactions.ts';
 import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
 import { secretHasher } from '../services/lobbies/secrethash.ts';
@@ -326,6 +327,24 @@ export function createCrossposts({
   });
   crossposts.start();
   return crossposts;
+}
+
+/** Scheduled events begin and end at their times. */
+export function createEventClock({
+  storage,
+  guilds,
+  routing,
+  wheel,
+  clock,
+  onFault,
+}: ServiceContext): EventClock {
+  const eventClock = new EventClock({
+    ...{ store: storage.scheduledEvents, guilds, routing, wheel },
+    nowMs: () => clock.now(),
+    onFault: (error) => onFault(error, 'scheduled events'),
+  });
+  eventClock.start();
+  return eventClock;
 }
 
 /** Uses of commands, components and forms, with their answers. */

@@ -137,7 +137,7 @@ export function createResidents(ports: ResidentPorts) {
     ...aggregate,
     guilds: storage.guilds,
     messages: storage.messages,
-    ...{ users: storage.users, webhooks: storage.webhooks },
+    ...{ users: storage.users, webhooks: storage.webhooks, scheduledEvents: storage.scheduledEvents },
     windows: { members: config.guild_member_window_max, messages: config.guild_message_window_max },
     wheel,
     listener: ports.guildListener,

@@ -90,6 +90,20 @@ export const LIMITS = {
   /** Ours, as observed by users: the platform publishes none. */
   stream_viewers_max: 50,
   stage_topic_chars_max: 120,
+  scheduled_event_name_chars_max: 100,
+  scheduled_event_description_chars_max: 1_000,
+  scheduled_event_location_chars_max: 100,
+  /** To come or under way. */
+  scheduled_events_per_guild_max: 100,
+  scheduled_event_users_page_max: 100,
+  scheduled_event_users_page_default: 100,
+  scheduled_event_exception_ids_per_request_max: 10,
+  /** Ours: events that are over and still shown; older ones are forgotten. */
+  scheduled_events_finished_max: 100,
+  /** Ours: exceptions of one recurring event. */
+  scheduled_event_exceptions_max: 100,
+  /** Ours: how far ahead an event may begin, five years. */
+  scheduled_event_ahead_ms_max: 157_766_400_000,
   interaction_follow_ups_max: 5,
   modal_title_chars_max: 45,
   webhooks_per_channel_max: 15,

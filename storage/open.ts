@@ -31,6 +31,7 @@ import type { Commit, Storage, Writer } from './ports.ts';
 import { privateChannelStore } from './privatechannel/privatechannels.ts';
 import { openPurge, type Purge } from './purge.ts';
 import { socialStore } from './relationship/relationships.ts';
+import { scheduledEventStore } from './scheduledevent/scheduledevents.ts';
 import { userStore } from './user/users.ts';
 import { webhookStore } from './webhook/webhooks.ts';
 import { openWriter, type WriterOptions } from './writer.ts';
@@ -162,6 +163,7 @@ export function storageOver(
     webhookEvents: webhookEventStore(driver),
     appCommands: appCommandStore(driver),
     webhooks: webhookStore(driver),
+    scheduledEvents: scheduledEventStore(driver),
     interactions: interactionStore(driver, files),
     onFilesGone: (listener) => files.listen(listener),
     onEventsQueued: (listener) => void queued.add(listener),

@@ -22,6 +22,7 @@ import type { MessageStore } from './message/port.ts';
 import type { OAuthStore } from './oauth/port.ts';
 import type { PrivateChannelStore } from './privatechannel/port.ts';
 import type { RelationshipStore } from './relationship/port.ts';
+import type { ScheduledEventStore } from './scheduledevent/port.ts';
 import type { UserStore } from './user/port.ts';
 import type { WebhookStore } from './webhook/port.ts';
 
@@ -101,6 +102,7 @@ export interface Storage {
   readonly webhookEvents: WebhookEventStore;
   readonly appCommands: AppCommandStore;
   readonly webhooks: WebhookStore;
+  readonly scheduledEvents: ScheduledEventStore;
   readonly interactions: InteractionStore;
   readonly directory: DirectoryStore;
   readonly cluster: ClusterStore;

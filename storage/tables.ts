@@ -36,6 +36,7 @@ import { oauthStatements } from './oauth/oauth.ts';
 import type { Commit } from './ports.ts';
 import { privateChannelStatements } from './privatechannel/privatechannels.ts';
 import { socialStatements } from './relationship/relationships.ts';
+import { scheduledEventStatements } from './scheduledevent/scheduledevents.ts';
 import { userStatements } from './user/users.ts';
 import { webhookStatements } from './webhook/webhooks.ts';
 
@@ -80,6 +81,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...reactionStatements,
   ...auditStatements,
   ...stageStatements,
+  ...scheduledEventStatements,
   ...ephemeral,
   ...userStatements,
   ...applicationStatements,

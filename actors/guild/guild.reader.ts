@@ -1,9 +1,11 @@
 import { copyKey } from '../../engine/guild/crossposts.ts';
 import type { Guild, Member } from '../../engine/guild/guild.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
+import { rsvpKey } from '../../engine/scheduledevent/event.ts';
 import type { ChannelId, MessageId, RoleId } from '../../protocol/ids.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
+import type { ScheduledEventStore } from '../../storage/scheduledevent/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { WebhookStore } from '../../storage/webhook/port.ts';
 import { messageReads } from '../channel/messagereads.ts';
@@ -14,6 +16,7 @@ export interface GuildReads {
   readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf'>;
   readonly users: Pick<UserStore, 'get'>;
   readonly webhooks: Pick<WebhookStore, 'ofGuild' | 'copies'>;
+  readonly scheduledEvents: Pick<ScheduledEventStore, 'rsvps'>;
 }
 
 /** The reads that bring what a command needs into the guild's windows; none for what is there. */
@@ -48,6 +51,7 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
     yield read('invite', wanted.invites, async (keys) =>
       keep(invites, keys, await stores.guilds.invitesByCode(id, keys), ({ code }) => code),
     );
+  yield* rsvpReads(guild, needs, stores);
   const copies = needs.copies?.filter(
     ({ sourceId, webhookId }) => !guild.copies.has(copyKey(sourceId, webhookId)),
   );
@@ -78,6 +82,18 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
       keep(messages, missing.map(absence), found, (message) => message.id);
     });
   yield* messageReads(guild, id, needs, stores.messages);
+}
+
+/** The reads of what users answered to scheduled events. */
+function* rsvpReads(guild: Guild, needs: Needs, stores: GuildReads): Iterable<WindowRead> {
+  const window = guild.scheduledEvents.rsvps;
+  const rsvps = needs.rsvps?.filter((key) => !window.has(rsvpKey(key))) ?? [];
+  if (rsvps.length === 0) return;
+  yield read('rsvp', rsvps.map(rsvpKey), async () => {
+    const found = await stores.scheduledEvents.rsvps(guild.id, rsvps);
+    for (const { key, response } of found) if (!window.has(rsvpKey(key))) window.set(rsvpKey(key), response);
+    for (const key of rsvps) if (!window.has(rsvpKey(key))) window.set(rsvpKey(key), null);
+  });
 }
 
 /**

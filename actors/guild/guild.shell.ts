@@ -10,6 +10,7 @@ import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
+import { type ScheduledEvent, scheduledEventsOf } from '../../engine/scheduledevent/event.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
@@ -63,6 +64,8 @@ export interface GuildListener extends GuildVoiceListener {
   botChanged?(guildId: GuildId, botId: UserId, change: 'created' | 'deleted'): void;
   /** Followers of a channel must hear of a message. */
   crossposted?(): void;
+  /** The clock changes a scheduled event at this time, Unix milliseconds. */
+  eventDue?(atMs: number): void;
   /** A change that the lobby of a linked channel must receive. */
   linked(news: LinkUpdate): void;
 }
@@ -303,7 +306,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 
   protected number(guild: Guild, commit: number): void {
     const { members, messages, bans, invites, copies, users } = guild;
-    for (const window of [members, messages, bans, invites, copies, users])
+    for (const window of [members, messages, bans, invites, copies, users, guild.scheduledEvents.rsvps])
       if (window instanceof Window) window.nextCommit = commit;
     numberMessageWindows(guild, commit);
   }
@@ -322,7 +325,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
         (key) => sessionCounts.has(key) || voiceStates.has(key),
       );
     if (messages instanceof Window) messages.trim(messagesMax, settled, 0, () => false);
-    for (const window of [bans, invites, copies, users])
+    for (const window of [bans, invites, copies, users, guild.scheduledEvents.rsvps])
       if (window instanceof Window) window.trim(membersMax, settled, 0, () => false);
     trimMessageWindows(guild, settled);
   }
@@ -341,6 +344,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
         listener.memberLeft(id, fact.user.id, this.stream?.last ?? 0);
         if (fact.user.bot) listener.botChanged?.(id, fact.user.id, 'deleted');
       } else if (fact.type === 'crosspostQueued') listener.crossposted?.();
+      else if (isTimed(fact)) listener.eventDue?.(fact.event.due_ms ?? 0);
       else if (fact.type === 'guildDeleted') this.#guildDeleted(fact.memberIds);
     }
   }
@@ -393,6 +397,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 
 const ignore = (): void => undefined;
 
+/** A fact by which the clock has another time to look at an event. */
+const isTimed = (fact: GuildFact): fact is Extract<GuildFact, { event: ScheduledEvent }> =>
+  'event' in fact && fact.event.due_ms !== null;
+
 function guildOf(snapshot: GuildSnapshot): Guild {
   return {
     id: snapshot.info.id,
@@ -412,6 +420,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     voiceStates: new Map(),
     liveVoice: new Map(),
     stageInstances: new Map(snapshot.stageInstances.map((stage) => [stage.channel_id, stage])),
+    scheduledEvents: scheduledEventsOf(snapshot.scheduledEvents, new Window()),
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),

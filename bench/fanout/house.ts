@@ -95,6 +95,7 @@ export function buildGuild(): Guild {
     voiceStates: new Map(),
     liveVoice: new Map(),
     stageInstances: new Map(),
+    scheduledEvents: { byId: new Map(), counts: new Map(), rsvps: new Map() },
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),

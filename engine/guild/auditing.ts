@@ -37,7 +37,14 @@ export function auditEntry(env: Env, by: By, draft: AuditDraft): AuditFact {
 }
 
 /** Fields that hold an image hash; the log appends `_hash` to their names. */
-const HASHED: ReadonlySet<string> = new Set(['icon', 'splash', 'discovery_splash', 'banner', 'avatar']);
+const HASHED: ReadonlySet<string> = new Set([
+  'icon',
+  'splash',
+  'discovery_splash',
+  'banner',
+  'avatar',
+  'image',
+]);
 
 /**
  * The wire's list of changes between two versions of one object, in the order of `keys`. Null stands for no object,

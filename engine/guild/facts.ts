@@ -1,8 +1,10 @@
 import type { APIAuditLogEntry, GatewayPresenceUpdate } from 'discord-api-types/v10';
 import type { ApplicationId, ChannelId, MessageId, RoleId, UserId, WebhookId } from '../../protocol/ids.ts';
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
+import type { EventResponse } from '../../protocol/scheduledevents.ts';
 import type { DefaultSound } from '../../protocol/sounds.ts';
 import type { FactOf } from '../kernel/topic.ts';
+import type { EventException, RsvpKey, ScheduledEvent } from '../scheduledevent/event.ts';
 import type { Webhook } from '../webhook/webhook.ts';
 import type {
   Ban,
@@ -147,6 +149,31 @@ export type StageFacts = {
   stageInstanceDeleted: { readonly stage: StageInstance };
 };
 
+export type ScheduledEventFacts = {
+  scheduledEventCreated: { readonly event: ScheduledEvent };
+  scheduledEventUpdated: { readonly event: ScheduledEvent };
+  /** The clock looks at the event at another time; nobody is told. */
+  scheduledEventTimed: { readonly event: ScheduledEvent };
+  scheduledEventDeleted: { readonly event: ScheduledEvent };
+  /** An event that has been over for long is not kept any more; nobody is told. */
+  scheduledEventForgotten: { readonly eventId: string };
+};
+
+/** `event` has the exceptions as they are then. */
+export type EventExceptionFacts = {
+  eventExceptionCreated: { readonly event: ScheduledEvent; readonly exception: EventException };
+  eventExceptionUpdated: { readonly event: ScheduledEvent; readonly exception: EventException };
+  eventExceptionDeleted: { readonly event: ScheduledEvent; readonly exception: EventException };
+  /** All exceptions of an event end, because its rule is another one. */
+  eventExceptionsDeleted: { readonly event: ScheduledEvent };
+};
+
+export type EventUserFacts = {
+  /** `counted`: the user is one more of those interested in the event. */
+  eventRsvpSet: RsvpKey & { readonly response: EventResponse; readonly counted: boolean };
+  eventRsvpRemoved: RsvpKey & { readonly response: EventResponse; readonly counted: boolean };
+};
+
 /** Never stored: state of a voice channel that ends with the process. */
 export type VoiceChannelFacts = {
   /** A null `status` removes it. */
@@ -201,6 +228,9 @@ export type GuildFacts = InfoFacts &
   ReactionFacts &
   AuditFacts &
   StageFacts &
+  ScheduledEventFacts &
+  EventExceptionFacts &
+  EventUserFacts &
   VoiceChannelFacts &
   EphemeralFacts &
   GuildInteractionFacts;

@@ -10,6 +10,7 @@ import type {
 import type { ChannelId, GuildId, MessageId, RoleId, UserId, WebhookId } from '../../protocol/ids.ts';
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { AudienceList, Recipient } from '../fanout/body.ts';
+import type { ScheduledEvents } from '../scheduledevent/event.ts';
 import type { Webhook } from '../webhook/webhook.ts';
 
 /**
@@ -51,6 +52,7 @@ export interface Guild {
   readonly liveVoice: Map<ChannelId, LiveVoiceChannel>;
   /** Instances of the stage channels, at most one each. Resident like the channels. */
   readonly stageInstances: Map<ChannelId, StageInstance>;
+  readonly scheduledEvents: ScheduledEvents;
   /** Sessions that receive this guild's dispatches, by session id. */
   readonly subscribers: Map<string, Recipient>;
   /** Sessions per subscribed user; members with sessions stay in the window. */
@@ -87,7 +89,7 @@ export interface StageInstance {
   readonly topic: string;
   readonly privacy_level: 1 | 2;
   readonly discoverable_disabled: true;
-  readonly guild_scheduled_event_id: null;
+  readonly guild_scheduled_event_id: string | null;
 }
 
 /**

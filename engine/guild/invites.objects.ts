@@ -1,4 +1,6 @@
+import type { ChannelId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
+import { eventPayload, isFinished } from '../scheduledevent/event.ts';
 import type { Guild, Invite } from './guild.ts';
 
 /** An invite as replies show it: the spec's GuildInviteResponse. */
@@ -28,6 +30,26 @@ export function inviteObject(
     ...(shows.counts
       ? { approximate_member_count: guild.memberCount, approximate_presence_count: guild.presences.size }
       : {}),
+  };
+}
+
+/**
+ * A scheduled event as an invite shows it to anyone: one outside of channels, or in the channel that the invite leads to.
+ * Nothing for any other, whose channel may be hidden.
+ */
+export function invitedEvent(
+  guild: Guild,
+  channelId: ChannelId,
+  eventId: string,
+): { readonly guild_scheduled_event?: object } {
+  const event = guild.scheduledEvents.byId.get(eventId);
+  if (!event || isFinished(event)) return {};
+  if (event.channel_id !== null && event.channel_id !== channelId) return {};
+  return {
+    guild_scheduled_event: {
+      ...eventPayload(event),
+      user_count: guild.scheduledEvents.counts.get(eventId) ?? 0,
+    },
   };
 }
 

@@ -11,7 +11,7 @@ import { auditEntry } from './auditing.ts';
 import { bitsIn, bitsOf } from './caller.ts';
 import type { GuildFact, InviteFacts } from './facts.ts';
 import type { Guild, Invite, Member } from './guild.ts';
-import { type InviteObject, inviteObject } from './invites.objects.ts';
+import { type InviteObject, invitedEvent, inviteObject } from './invites.objects.ts';
 import { admissionRefusal, joinFacts, newMember } from './members.joining.ts';
 import { roleRefusal } from './members.update.ts';
 import type { GuildTopic } from './topic.ts';
@@ -47,7 +47,15 @@ type InviteCommands = {
   /** Converts stored invites to the wire's shape, each with the fields that the caller may see. */
   presentInvites: { input: { readonly invites: readonly Invite[] }; value: readonly InviteObject[] };
   /** For anyone who knows the code; the server itself calls it for the user. */
-  resolveInvite: { input: { readonly code: string; readonly withCounts: boolean }; value: InviteObject };
+  resolveInvite: {
+    input: {
+      readonly code: string;
+      readonly withCounts: boolean;
+      /** A scheduled event to show with the invite; null for none. */
+      readonly eventId?: string | null;
+    };
+    value: InviteObject;
+  };
   revokeInvite: { input: { readonly code: string }; value: InviteObject };
   /** The server itself calls it for a user who is not a member yet. `added`: this call made the user a member. */
   acceptInvite: {
@@ -82,10 +90,14 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
     },
     resolveInvite: {
       needs: ({ code }) => ({ invites: [code] }),
-      decide: (guild, { code, withCounts }, _by, env) => {
+      decide: (guild, { code, withCounts, eventId = null }, _by, env) => {
         const invite = live(guild, code, env);
         if (!invite) return refused(refusal('UNKNOWN_INVITE'));
-        return accepted(inviteObject(guild, invite, { metadata: false, counts: withCounts }));
+        const event = eventId === null ? {} : invitedEvent(guild, invite.channel_id, eventId);
+        return accepted({
+          ...inviteObject(guild, invite, { metadata: false, counts: withCounts }),
+          ...event,
+        });
       },
     },
     revokeInvite: {

@@ -6,6 +6,7 @@ import type { APIGuild } from '../../protocol/objects.ts';
 import { visibleChannels } from '../permissions/permissions.ts';
 import type { Guild, Member } from './guild.ts';
 import { rolesByRank } from './roles.ts';
+import { eventsSeen } from './scheduledevents.places.ts';
 
 /** The guild object of the wire for replies and GUILD_UPDATE. */
 export function guildObject(guild: Guild): APIGuild {
@@ -64,7 +65,7 @@ export function guildCreatePayload(
       .filter((state) => state.channel_id !== null && visible.has(state.channel_id))
       .map(({ guild_id: _guild, member: _member, ...state }) => state),
     stage_instances: [...guild.stageInstances.values()].filter(({ channel_id }) => visible.has(channel_id)),
-    guild_scheduled_events: [],
+    guild_scheduled_events: eventsSeen(guild, visible),
     soundboard_sounds: [],
   };
   return payload as unknown as GatewayGuildCreateDispatchData;

@@ -17,6 +17,10 @@ import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { reactions } from './reactions.ts';
 import { roles } from './roles.ts';
+import { withEventConsequences } from './scheduledevents.consequences.ts';
+import { eventExceptions } from './scheduledevents.exceptions.ts';
+import { scheduledEvents } from './scheduledevents.ts';
+import { eventUsers } from './scheduledevents.users.ts';
 import { stages } from './stage.ts';
 import type { GuildShape } from './topic.ts';
 import { voice } from './voice.ts';
@@ -31,7 +35,11 @@ export const guildRules = aggregate<GuildShape>()({
   authorize: (guild, { authority }, env) =>
     guild.gone ? refusal('UNKNOWN_GUILD') : forbidden(guild, authority, env),
   complete: (guild, facts, _authority, env) =>
-    withCrossposts(guild, withVoiceConsequences(guild, facts, env.nowMs), env),
+    withCrossposts(
+      guild,
+      withEventConsequences(guild, withVoiceConsequences(guild, facts, env.nowMs), env),
+      env,
+    ),
   topics: [
     info,
     channels,
@@ -47,6 +55,9 @@ export const guildRules = aggregate<GuildShape>()({
     reactions,
     audit,
     stages,
+    scheduledEvents,
+    eventExceptions,
+    eventUsers,
     voiceChannels,
     voice,
     ephemeral,

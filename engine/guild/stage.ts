@@ -10,6 +10,7 @@ import { auditEntry, type Change, changesOf } from './auditing.ts';
 import { bitsIn } from './caller.ts';
 import type { GuildFact, StageFacts } from './facts.ts';
 import type { Guild, StageInstance } from './guild.ts';
+import { stageEventRefusal } from './scheduledevents.places.ts';
 import type { GuildTopic } from './topic.ts';
 
 /** 1: public, which is retired and only stored; 2: for the guild. */
@@ -40,34 +41,52 @@ const AUDITED = ['topic', 'privacy_level'] as const;
 const logged = (env: Env, by: By, actionType: number, stage: StageInstance, changes: Change[]): GuildFact =>
   auditEntry(env, by, { actionType, targetId: stage.id, changes, options: { channel_id: stage.channel_id } });
 
+/** The audit entry of a stage instance that begins (without `before`) or ends (without `after`). */
+export function stageEntry(
+  env: Env,
+  by: By,
+  actionType: number,
+  ...[before, after]: readonly [StageInstance, null] | readonly [null, StageInstance]
+): GuildFact {
+  return logged(env, by, actionType, before ?? after, changesOf(before, after, AUDITED));
+}
+
+type NewStage = Omit<StageCommands['createStageInstance']['input'], 'notify'>;
+
+export const openStage = (
+  guild: Guild,
+  { channelId, topic, privacyLevel, scheduledEventId }: NewStage,
+  env: Env,
+): StageInstance => ({
+  id: env.nextId(),
+  guild_id: guild.id,
+  channel_id: channelId,
+  topic,
+  privacy_level: privacyLevel,
+  discoverable_disabled: true,
+  guild_scheduled_event_id: scheduledEventId,
+});
+
 function createStageInstance(
   guild: Guild,
   input: StageCommands['createStageInstance']['input'],
   by: By,
   env: Env,
 ): Outcome<StageInstance, GuildFact> {
-  const { channelId, topic, privacyLevel, scheduledEventId, notify } = input;
+  const { channelId, notify } = input;
   const channel = guild.channels.get(channelId);
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
   if (channel.type !== CHANNEL.GUILD_STAGE_VOICE) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
   if (guild.stageInstances.has(channelId)) return refused(refusal('STAGE_ALREADY_OPEN'));
-  // Guilds have no scheduled events yet, so any event id is unknown.
-  if (scheduledEventId !== null) return refused(refusal('UNKNOWN_GUILD_SCHEDULED_EVENT'));
+  const no = stageEventRefusal(guild, input);
+  if (no) return refused(no);
   if (notify && (bitsIn(guild, by, channel, env.nowMs) & P.MENTION_EVERYONE) === 0n) {
     return refused(refusal('MISSING_PERMISSIONS'));
   }
-  const stage: StageInstance = {
-    id: env.nextId(),
-    guild_id: guild.id,
-    channel_id: channelId,
-    topic,
-    privacy_level: privacyLevel,
-    discoverable_disabled: true,
-    guild_scheduled_event_id: null,
-  };
+  const stage = openStage(guild, input, env);
   return accepted(stage, [
     { type: 'stageInstanceCreated', stage },
-    logged(env, by, AUDIT.STAGE_INSTANCE_CREATE, stage, changesOf(null, stage, AUDITED)),
+    stageEntry(env, by, AUDIT.STAGE_INSTANCE_CREATE, null, stage),
   ]);
 }
 
@@ -102,7 +121,7 @@ function deleteStageInstance(
   if (!stage) return refused(refusal('UNKNOWN_STAGE_INSTANCE'));
   return accepted(null, [
     { type: 'stageInstanceDeleted', stage },
-    logged(env, by, AUDIT.STAGE_INSTANCE_DELETE, stage, changesOf(stage, null, AUDITED)),
+    stageEntry(env, by, AUDIT.STAGE_INSTANCE_DELETE, stage, null),
   ]);
 }
 

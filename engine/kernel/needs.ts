@@ -1,4 +1,5 @@
 import type { ChannelId, MessageId, UserId, WebhookId } from '../../protocol/ids.ts';
+import type { RsvpKey } from '../scheduledevent/event.ts';
 
 /** Rows that a command needs in the windows of the state before it is decided. The shell reads absent rows. */
 export interface Needs {
@@ -19,6 +20,8 @@ export interface Needs {
   readonly invites?: readonly string[];
   /** Copies that followers in the guild have of published messages. */
   readonly copies?: readonly { readonly sourceId: MessageId; readonly webhookId: WebhookId }[];
+  /** What users answered to scheduled events. */
+  readonly rsvps?: readonly RsvpKey[];
   /** All webhooks of the guild. */
   readonly webhooks?: true;
 }

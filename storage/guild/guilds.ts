@@ -1,9 +1,11 @@
 import type { InfoFacts } from '../../engine/guild/facts.ts';
 import type { GuildChannel, GuildInfo, StageInstance } from '../../engine/guild/guild.ts';
+import type { CountedEvent } from '../../engine/scheduledevent/event.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
 import { rows, type StatementTable, upsert } from '../database/statement.ts';
+import { COUNTED_EVENTS } from '../scheduledevent/scheduledevents.ts';
 import { channelCreated, withActivity } from './channels.ts';
 import { memberAdded } from './members.ts';
 import type { GuildSnapshot } from './port.ts';
@@ -27,6 +29,8 @@ WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   i AS (DELETE FROM invites t USING r WHERE t.guild_id = r.id),
   j AS (DELETE FROM audit_log t USING r WHERE t.guild_id = r.id),
   k AS (DELETE FROM stage_instances t USING r WHERE t.guild_id = r.id),
+  k2 AS (DELETE FROM scheduled_events t USING r WHERE t.guild_id = r.id),
+  k3 AS (DELETE FROM scheduled_event_users t USING r WHERE t.guild_id = r.id),
   l AS (DELETE FROM webhook_directory d USING webhooks w, r WHERE w.guild_id = r.id AND d.id = w.id),
   m AS (DELETE FROM webhooks t USING r WHERE t.guild_id = r.id),
   n AS (DELETE FROM crossposts t USING r WHERE t.guild_id = r.id),
@@ -53,6 +57,7 @@ interface Row {
     readonly last_pin_ms: string | null;
   }[];
   readonly stages: readonly StageInstance[];
+  readonly events: readonly CountedEvent[];
   readonly member_count: string;
 }
 
@@ -64,6 +69,7 @@ SELECT g.data AS info,
     FROM channels c LEFT JOIN channel_activity a ON a.owner_id = c.guild_id AND a.channel_id = c.id
     WHERE c.guild_id = g.id), '[]') AS channels,
   coalesce((SELECT jsonb_agg(data ORDER BY channel_id) FROM stage_instances WHERE guild_id = g.id), '[]') AS stages,
+  ${COUNTED_EVENTS} AS events,
   (SELECT count(*) FROM members WHERE guild_id = g.id) AS member_count
 FROM guilds g WHERE g.id = $1`;
 
@@ -76,6 +82,7 @@ export async function loadGuild(sql: Sql, guildId: GuildId): Promise<GuildSnapsh
     roles: row.roles,
     channels: row.channels.map((channel) => withActivity(channel.data, channel)),
     stageInstances: row.stages,
+    scheduledEvents: row.events,
     memberCount: Number(row.member_count),
   };
 }

@@ -7,6 +7,7 @@ import type {
   Member,
   StageInstance,
 } from '../../engine/guild/guild.ts';
+import type { CountedEvent } from '../../engine/scheduledevent/event.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 
@@ -16,6 +17,7 @@ export interface GuildSnapshot {
   readonly roles: readonly APIRole[];
   readonly channels: readonly GuildChannel[];
   readonly stageInstances: readonly StageInstance[];
+  readonly scheduledEvents: readonly CountedEvent[];
   readonly memberCount: number;
 }
 

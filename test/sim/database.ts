@@ -106,10 +106,14 @@ export class Database {
   snapshotOf(guildId: string): GuildSnapshot | null {
     const guild = this.guilds.get(guildId);
     if (!guild) return null;
-    const { info, roles, channels, stageInstances, memberCount } = guild;
+    const { info, roles, channels, stageInstances, scheduledEvents, memberCount } = guild;
     return {
       ...{ info, memberCount, roles: [...roles.values()], channels: [...channels.values()] },
       stageInstances: [...stageInstances.values()],
+      scheduledEvents: [...scheduledEvents.byId.values()].map((event) => ({
+        event,
+        users: scheduledEvents.counts.get(event.id) ?? 0,
+      })),
     };
   }
 
@@ -221,6 +225,7 @@ function emptyGuild(id: string): Guild {
       presences: new Map(),
     },
     ...{ voiceStates: new Map(), liveVoice: new Map(), stageInstances: new Map(), subscribers: new Map() },
+    scheduledEvents: { byId: new Map(), counts: new Map(), rsvps: new Map() },
     ...{
       sessionCounts: new Map(),
       presenceNumbers: new Map(),

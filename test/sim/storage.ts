@@ -244,6 +244,13 @@ const interactionStore = (line: DatabaseLine) =>
     end: () => ({ interactions: [], messages: [] }),
   });
 
+const scheduledEventStore = (line: DatabaseLine) =>
+  storeOf<Storage['scheduledEvents']>(line, 'scheduledEvents', {
+    rsvps: never,
+    due: never,
+    nextDueMs: () => null,
+  });
+
 /** The Storage port of one process over the database of the simulation. */
 export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Error): Storage {
   const { database } = line;
@@ -287,6 +294,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
       permissions: never,
     }),
     interactions: interactionStore(line),
+    scheduledEvents: scheduledEventStore(line),
     webhooks: storeOf<Storage['webhooks']>(line, 'webhooks', { ofGuild: never, crossposts: never }),
     directory: storeOf<Storage['directory']>(line, 'directory', {
       channelOwner: (id) => {

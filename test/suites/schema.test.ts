@@ -29,6 +29,8 @@ const OWNER: Record<string, string> = {
   reaction_counts: 'owner_id',
   audit_log: 'guild_id',
   stage_instances: 'guild_id',
+  scheduled_events: 'guild_id',
+  scheduled_event_users: 'guild_id',
   users: 'id',
   tokens: 'user_id',
   applications: 'id',

@@ -77,6 +77,7 @@ export function buildGuild(parts: {
     voiceStates: new Map(),
     liveVoice: new Map(),
     stageInstances: new Map(),
+    scheduledEvents: { byId: new Map(), counts: new Map(), rsvps: new Map() },
     subscribers: new Map(sessions.map((each) => [each.sessionId, each])),
     sessionCounts: new Map(),
     audiences: new Map(),

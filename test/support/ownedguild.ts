@@ -202,6 +202,7 @@ class Owner {
           ids.map((userId) => ({ id: userId, username: userId }) as never),
       },
       webhooks: { ofGuild: async () => [], copies: async () => [] },
+      scheduledEvents: { rsvps: async () => [] },
       windows: { members: 100, messages: 100 },
       wheel,
       listener,
@@ -298,6 +299,7 @@ export class OwnedGuild {
       roles: [role(GUILD_ID, everyone), role(ROLE, 0n, 1)],
       channels,
       stageInstances: [],
+      scheduledEvents: [],
       memberCount: this.rows.members.size,
     };
   }

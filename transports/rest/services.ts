@@ -25,6 +25,7 @@ import type { GuildStore } from '../../storage/guild/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { DirectoryStore } from '../../storage/ports.ts';
 import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
+import type { ScheduledEventStore } from '../../storage/scheduledevent/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { WebhookStore } from '../../storage/webhook/port.ts';
 
@@ -111,6 +112,7 @@ export interface Services {
     readonly privateChannels: PrivateChannelStore;
     readonly directory: DirectoryStore;
     readonly webhooks: Pick<WebhookStore, 'ofGuild'>;
+    readonly scheduledEvents: Pick<ScheduledEventStore, 'users' | 'answerCounts'>;
   };
   readonly blobs: Blobs;
   /** The owner of a token, a bot or a user; null for an unknown token. */

@@ -29,6 +29,7 @@ export interface MembershipPorts {
     userChanged(user: Parameters<UserListener['userChanged']>[0]): void;
   };
   readonly crossposts: { wake(): void };
+  readonly eventClock: { schedule(atMs: number): void };
   readonly integrations: {
     changed(guildId: GuildId, botId: UserId, change: 'created' | 'deleted'): Promise<void>;
   };
@@ -148,6 +149,7 @@ export function createMembership(cluster: Placement, timing: Timing, ports: Port
     callEnded: (_guildId, channelId, moved) =>
       ports().voiceListener.ended(channelId, moved ? 'guild' : undefined),
     crossposted: () => ports().crossposts.wake(),
+    eventDue: (atMs) => ports().eventClock.schedule(atMs),
     botChanged(guildId, botId, change) {
       const { integrations, onFault } = ports();
       integrations.changed(guildId, botId, change).catch((fault) => onFault(fault, guildId));

@@ -7,6 +7,7 @@ import type { WebhookStore } from '../../../storage/webhook/port.ts';
 import { userBody } from '../accounts.ts';
 import { op, resource } from '../operation.ts';
 import { Choice, Int, Obj, Optional, Snowflake } from '../schema.ts';
+import { eventBody } from './scheduledevents.ts';
 
 /** Actions whose target is a user. */
 const ON_USERS: ReadonlySet<number> = new Set([
@@ -53,7 +54,15 @@ export const audit = resource({
       });
       const users = await read.users.get(usersOf(entries));
       const webhooks = await webhooksOf(guildId, entries, read.webhooks);
-      return { ok: true, body: { ...NOTHING_ELSE, audit_log_entries: entries, users, webhooks } };
+      const events = await guilds.call(
+        guildId,
+        'findScheduledEvents',
+        { eventIds: eventsOf(entries) },
+        authority,
+      );
+      if (!events.ok) return events;
+      const named = { users, webhooks, guild_scheduled_events: events.value.map(eventBody) };
+      return { ok: true, body: { ...NOTHING_ELSE, ...named, audit_log_entries: entries } };
     },
   }),
 });
@@ -62,7 +71,6 @@ export const audit = resource({
 const NOTHING_ELSE = {
   application_commands: [],
   auto_moderation_rules: [],
-  guild_scheduled_events: [],
   integrations: [],
   threads: [],
 };
@@ -81,6 +89,21 @@ async function webhooksOf(
   const found = (await store.ofGuild(guildId)).filter(({ id }) => ids.has(id));
   return found.map((each) => ({ ...each, ...(each.user && { user: userBody(each.user) }) }));
 }
+
+const ON_EVENTS: ReadonlySet<number> = new Set([
+  AUDIT.GUILD_SCHEDULED_EVENT_CREATE,
+  AUDIT.GUILD_SCHEDULED_EVENT_UPDATE,
+  AUDIT.GUILD_SCHEDULED_EVENT_EXCEPTION_CREATE,
+  AUDIT.GUILD_SCHEDULED_EVENT_EXCEPTION_UPDATE,
+  AUDIT.GUILD_SCHEDULED_EVENT_EXCEPTION_DELETE,
+]);
+
+/** The scheduled events that the entries name, without duplicates. */
+const eventsOf = (entries: readonly APIAuditLogEntry[]): string[] => [
+  ...new Set(
+    entries.flatMap(({ target_id: id, action_type: action }) => (id && ON_EVENTS.has(action) ? [id] : [])),
+  ),
+];
 
 /** All users that the entries name, without duplicates. */
 function usersOf(entries: readonly APIAuditLogEntry[]): UserId[] {

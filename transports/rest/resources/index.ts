@@ -24,6 +24,8 @@ import { reactions } from './reactions.ts';
 import { relationships } from './relationships.ts';
 import { roleConnections } from './roleconnections.ts';
 import { roles } from './roles.ts';
+import { scheduledEvents } from './scheduledevents.ts';
+import { scheduledEventsUnlisted, scheduledEventUsers } from './scheduledevents.users.ts';
 import { soundboard } from './soundboard.ts';
 import { stageInstances } from './stageinstances.ts';
 import { users } from './users.ts';
@@ -48,6 +50,8 @@ export const operations = {
   ...reactions,
   ...audit,
   ...stageInstances,
+  ...scheduledEvents,
+  ...scheduledEventUsers,
   ...soundboard,
   ...voiceChannels,
   ...voice,
@@ -65,6 +69,7 @@ export const operations = {
 export const unlisted = {
   ...guildsUnlisted,
   ...invitesUnlisted,
+  ...scheduledEventsUnlisted,
   ...calls,
   ...auth,
   ...oauth2Unlisted,

@@ -132,12 +132,13 @@ export const invites = resource({
     path: '/invites/:code',
     auth: 'none',
     bucket: READS,
-    query: Obj({ with_counts: Optional(Bool()) }),
+    query: Obj({ with_counts: Optional(Bool()), guild_scheduled_event_id: Optional(Snowflake()) }),
     status: 200,
     handle: async ({ params: { code }, query }, { guilds, read }) => {
       const guildId = code.length > CODE_CHARS_MAX ? null : await read.directory.inviteGuild(code);
       if (guildId === null) return unknownInvite();
-      const input = { code, withCounts: query.with_counts ?? false };
+      const { with_counts: withCounts = false, guild_scheduled_event_id: eventId = null } = query;
+      const input = { code, withCounts, eventId };
       const reply = await guilds.call(guildId, 'resolveInvite', input, { by: SERVER, requires: 0n });
       return reply.ok ? { ok: true, body: reply.value } : reply;
     },

@@ -1,0 +1,101 @@
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
+import type { Timer } from '../../actors/runtime/clock.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { GuildId } from '../../protocol/ids.ts';
+import type { ScheduledEventStore } from '../../storage/scheduledevent/port.ts';
+
+interface EventClockPorts {
+  readonly store: Pick<ScheduledEventStore, 'due' | 'nextDueMs'>;
+  readonly guilds: Pick<Guilds, 'call'>;
+  readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
+  readonly wheel: Wheel;
+  /** Unix milliseconds. */
+  readonly nowMs: () => number;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Guilds read together, and guilds asked at once. */
+const [GUILDS_PAGE, AT_ONCE] = [100, 8];
+/** Looks at least this often: an event may be due in a guild that another shard has left. */
+const INTERVAL_MS = 60_000;
+/** The shortest time between two looks, also after a fault. */
+const REST_MS = 1_000;
+
+/**
+ * Begins and ends scheduled events at their times. The times are in the database, so they survive a crash and a change of
+ * owner; only the next one is awaited here. The guild decides what happens to an event that is due.
+ */
+export class EventClock {
+  readonly #ports: EventClockPorts;
+  /** Time of the next look, Unix milliseconds, and its timer. */
+  #nextMs = Number.POSITIVE_INFINITY;
+  #timer: Timer | null = null;
+  #looking = false;
+  #over = false;
+
+  constructor(ports: EventClockPorts) {
+    this.#ports = ports;
+  }
+
+  /** Looks for what became due while no process ran, and after each change of ownership. */
+  start(): void {
+    const { routing, nowMs } = this.#ports;
+    routing.onMoved(() => this.schedule(nowMs()));
+    this.schedule(nowMs());
+  }
+
+  /** An event is due at this time, Unix milliseconds. */
+  schedule(atMs: number): void {
+    if (this.#over || atMs >= this.#nextMs) return;
+    this.#nextMs = atMs;
+    this.#timer?.cancel();
+    const { wheel, nowMs } = this.#ports;
+    this.#timer = wheel.add(() => void this.#look(), atMs - nowMs());
+  }
+
+  stop(): void {
+    this.#over = true;
+    this.#timer?.cancel();
+  }
+
+  async #look(): Promise<void> {
+    const { store, nowMs, onFault } = this.#ports;
+    this.#nextMs = Number.POSITIVE_INFINITY;
+    this.#timer = null;
+    if (this.#looking) return this.schedule(nowMs() + REST_MS);
+    this.#looking = true;
+    try {
+      await this.#settleAll();
+      const nextMs = this.#over ? null : await store.nextDueMs();
+      this.schedule(Math.max(nowMs() + REST_MS, Math.min(nextMs ?? Infinity, nowMs() + INTERVAL_MS)));
+    } catch (error) {
+      if (!this.#over) onFault(error);
+      this.schedule(nowMs() + REST_MS);
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  async #settleAll(): Promise<void> {
+    const { store, routing, nowMs } = this.#ports;
+    for (let after: GuildId | null = null; !this.#over; ) {
+      const page: GuildId[] = await store.due(nowMs(), after, GUILDS_PAGE);
+      const own = page.filter((id) => routing.owns(id));
+      for (let at = 0; at < own.length && !this.#over; at += AT_ONCE)
+        await Promise.all(own.slice(at, at + AT_ONCE).map((id) => this.#settle(id)));
+      if (page.length < GUILDS_PAGE) return;
+      after = page.at(-1) ?? null;
+    }
+  }
+
+  async #settle(id: GuildId): Promise<void> {
+    const { guilds, onFault } = this.#ports;
+    try {
+      await guilds.call(id, 'settleScheduledEvents', {}, SYSTEM);
+    } catch (error) {
+      if (!this.#over) onFault(error);
+    }
+  }
+}

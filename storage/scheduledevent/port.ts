@@ -1,0 +1,47 @@
+import type { Member } from '../../engine/guild/guild.ts';
+import type { RsvpKey } from '../../engine/scheduledevent/event.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
+import type { EventResponse } from '../../protocol/scheduledevents.ts';
+
+/** A user who answered to an event. */
+export interface EventUser {
+  readonly user: APIUser;
+  /** Null when the user is not a member any more, or was not asked for. */
+  readonly member: Member | null;
+  readonly response: EventResponse;
+}
+
+export interface EventUserPage {
+  /** `before` counts when both are given. */
+  readonly before?: UserId;
+  readonly after?: UserId;
+  readonly limit: number;
+  readonly withMember: boolean;
+}
+
+/** What is read of scheduled events besides their guild; the guild itself is loaded with them. */
+export interface ScheduledEventStore {
+  /** The answers among `keys`; users who did not answer are omitted. */
+  rsvps(
+    guildId: GuildId,
+    keys: readonly RsvpKey[],
+  ): Promise<readonly { readonly key: RsvpKey; readonly response: EventResponse }[]>;
+  /** Users who answered to an event, or to one occurrence of it; ascending by id. */
+  users(
+    guildId: GuildId,
+    eventId: string,
+    exceptionId: string | null,
+    page: EventUserPage,
+  ): Promise<EventUser[]>;
+  /** The number of users who answered to each of these occurrences; none are omitted. */
+  answerCounts(
+    guildId: GuildId,
+    eventId: string,
+    exceptionIds: readonly string[],
+  ): Promise<ReadonlyMap<string, number>>;
+  /** Guilds with an event that is due at `nowMs`; ascending by id. */
+  due(nowMs: number, after: GuildId | null, limit: number): Promise<GuildId[]>;
+  /** When the next event is due, Unix milliseconds; null for none. */
+  nextDueMs(): Promise<number | null>;
+}
