@@ -4,6 +4,8 @@ import type { Authority } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { audit } from './audit.ts';
 import { forbidden } from './authorize.ts';
+import { withProfiles } from './automod.profiles.ts';
+import { autoModeration } from './automod.ts';
 import { bans } from './bans.ts';
 import { channels } from './channels.ts';
 import { crossposts, withCrossposts } from './crossposts.ts';
@@ -31,13 +33,14 @@ export const guildRules = aggregate<GuildShape>()({
   authorize: (guild, { authority }, env) =>
     guild.gone ? refusal('UNKNOWN_GUILD') : forbidden(guild, authority, env),
   complete: (guild, facts, _authority, env) =>
-    withCrossposts(guild, withVoiceConsequences(guild, facts, env.nowMs), env),
+    withCrossposts(guild, withVoiceConsequences(guild, withProfiles(guild, facts, env), env.nowMs), env),
   topics: [
     info,
     channels,
     roles,
     members,
     bans,
+    autoModeration,
     installs,
     invites,
     webhooks,

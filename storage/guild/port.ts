@@ -1,4 +1,5 @@
 import type { APIAuditLogEntry } from 'discord-api-types/v10';
+import type { Rule } from '../../engine/automod/rule.ts';
 import type {
   Ban,
   GuildChannel,
@@ -16,6 +17,8 @@ export interface GuildSnapshot {
   readonly roles: readonly APIRole[];
   readonly channels: readonly GuildChannel[];
   readonly stageInstances: readonly StageInstance[];
+  /** Oldest first. */
+  readonly autoModerationRules: readonly Rule[];
   readonly memberCount: number;
 }
 

@@ -1,3 +1,4 @@
+import { AutoModeration } from '../../engine/automod/state.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild, GuildChannel, Member } from '../../engine/guild/guild.ts';
 import { guildRules } from '../../engine/guild/rules.ts';
@@ -104,10 +105,11 @@ export class Database {
   snapshotOf(guildId: string): GuildSnapshot | null {
     const guild = this.guilds.get(guildId);
     if (!guild) return null;
-    const { info, roles, channels, stageInstances, memberCount } = guild;
+    const { info, roles, channels, stageInstances, autoModeration, memberCount } = guild;
     return {
       ...{ info, memberCount, roles: [...roles.values()], channels: [...channels.values()] },
       stageInstances: [...stageInstances.values()],
+      autoModerationRules: autoModeration.rules,
     };
   }
 
@@ -212,7 +214,13 @@ function emptyGuild(id: string): Guild {
       users: new Map(),
       presences: new Map(),
     },
-    ...{ voiceStates: new Map(), liveVoice: new Map(), stageInstances: new Map(), subscribers: new Map() },
+    ...{
+      voiceStates: new Map(),
+      liveVoice: new Map(),
+      stageInstances: new Map(),
+      autoModeration: new AutoModeration(),
+      subscribers: new Map(),
+    },
     ...{
       sessionCounts: new Map(),
       presenceNumbers: new Map(),

@@ -1,4 +1,5 @@
 import type { APIOverwrite } from 'discord-api-types/v10';
+import { AutoModeration } from '../../engine/automod/state.ts';
 import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
 import type { Audience } from '../../engine/kernel/dispatch.ts';
@@ -77,6 +78,7 @@ export function buildGuild(parts: {
     voiceStates: new Map(),
     liveVoice: new Map(),
     stageInstances: new Map(),
+    autoModeration: new AutoModeration(),
     subscribers: new Map(sessions.map((each) => [each.sessionId, each])),
     sessionCounts: new Map(),
     audiences: new Map(),
