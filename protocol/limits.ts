@@ -160,6 +160,12 @@ export const LIMITS = {
   /** Instructions of a pattern's program, and of all patterns of a guild together. Ours: they bound the time of a message. */
   automod_regex_size_max: 500,
   automod_regex_sizes_per_guild_max: 3_000,
+  /**
+   * Instructions times characters that patterns of a guild may work at once, and each second. Ours: the slowest take 70
+   * nanoseconds for each, so that a guild has at most a quarter of a processor.
+   */
+  automod_regex_work_max: 10_000_000,
+  automod_regex_work_per_sec: 3_500_000,
   /** Matches of one rule in one text that are compared with what it allows. Ours. */
   automod_finds_max: 256,
   /** The platform does not say what spam is. Ours: so many messages of one member within the window, or the same text so often. */

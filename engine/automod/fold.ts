@@ -14,8 +14,8 @@ export interface Span {
 const ASCII = /^[\0-\x7f]*$/;
 const WHITE = /\s/g;
 const IGNORABLE = /\p{Default_Ignorable_Code_Point}/gu;
-/** Pieces that are normalised by themselves: plain characters, letters with their marks, syllables of Hangul. */
-const PIECES = /[\0-\x7f](?!\p{M})|[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]+\p{M}*|\P{M}\p{M}*|\p{M}+/gu;
+/** Pieces that are normalised by themselves: plain text, letters with their marks, syllables of Hangul. */
+const PIECES = /[\0-\x7f]+(?!\p{M})|[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]+\p{M}*|\P{M}\p{M}*|\p{M}+/gu;
 
 /** Lower case without regard to neighbours: the final sigma is a sigma. Any white space is a space. */
 const lowered = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ').replace(WHITE, ' ');
@@ -41,10 +41,11 @@ export function fold(text: string): Folded {
   const starts: number[] = [];
   const ends: number[] = [];
   for (const { 0: piece, index } of text.matchAll(PIECES)) {
-    const part = folded(piece);
+    const isPlain = ASCII.test(piece);
+    const part = isPlain ? lowered(piece) : folded(piece);
     for (let unit = 0; unit < part.length; unit += 1) {
-      starts.push(index);
-      ends.push(index + piece.length);
+      starts.push(isPlain ? index + unit : index);
+      ends.push(isPlain ? index + unit + 1 : index + piece.length);
     }
     out += part;
   }

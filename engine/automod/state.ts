@@ -1,10 +1,12 @@
 import { Pace } from './pace.ts';
 import { type Rule, TRIGGER, type TriggerNumber } from './rule.ts';
 import { WordRules } from './verdicts.ts';
+import { PatternWork } from './work.ts';
 
 /** The rules of a guild, and what is derived from them. */
 export class AutoModeration {
   readonly pace = new Pace();
+  readonly work = new PatternWork();
   readonly #rules: Map<string, Rule>;
   /** Compiled on first use after a change; null before. */
   #messages: WordRules | null = null;

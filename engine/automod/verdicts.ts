@@ -89,6 +89,11 @@ export class WordRules {
     return this.#matcher.bytes;
   }
 
+  /** Instructions of all patterns together. */
+  get patternSize(): number {
+    return this.#patterns.flat().reduce((sum, { size }) => sum + size, 0);
+  }
+
   /** The rules that a text triggers, in order; `asked` leaves out those that do not apply to its author or place. */
   read(text: string, asked: (rule: Rule) => boolean): Hit[] {
     const applies = this.#rules.map(asked);

@@ -8,7 +8,7 @@ import type { By } from '../kernel/authority.ts';
 import type { Env, Outcome } from '../kernel/outcome.ts';
 import { applies, consequences, isExempt, type Occasion } from './automod.actions.ts';
 import type { GuildFact } from './facts.ts';
-import type { Guild, StoredMessage } from './guild.ts';
+import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 import type { GuildScope } from './messages.scope.ts';
 
 /** Whose message is judged. */
@@ -47,22 +47,48 @@ export function moderated(
   { guild, by, env, from }: Writing,
 ): Outcome<Written, GuildFact> {
   if (!outcome.ok || outcome.facts.length === 0 || from || by.system) return outcome;
-  if (!guild.autoModeration.readsMessages || isExempt(guild, outcome.value.message.author)) return outcome;
-  const { message } = outcome.value;
-  const user = message.author;
-  const member = guild.members.get(user.id) ?? null;
-  const text = textOf(message);
-  const occasion: Occasion = { guild, env, user, member, text, channel, messageId: message.id };
-  const asked = (rule: Rule): boolean => applies(rule, guild, member, channel);
   const isNew = outcome.facts.some(({ type }) => type === 'messageCreated');
+  const judged = judgedMessage({ guild, env, channel, message: outcome.value.message, isNew });
+  if (!judged) return outcome;
+  const { facts, no } = judged;
+  if (no) return { ok: false, refusal: no, facts };
+  return facts.length === 0 ? outcome : { ...outcome, facts: [...outcome.facts, ...facts] };
+}
+
+/** What comes of a message by the rules; null when it triggers none. */
+export function judgedMessage({
+  guild,
+  env,
+  channel,
+  message,
+  isNew,
+}: {
+  readonly guild: Guild;
+  readonly env: Env;
+  readonly channel: GuildChannel;
+  readonly message: StoredMessage;
+  readonly isNew: boolean;
+}): { readonly facts: readonly GuildFact[]; readonly no: Refusal | null } | null {
+  const { autoModeration } = guild;
+  const user = message.author;
+  if (!autoModeration.readsMessages || isExempt(guild, user)) return null;
+  const text = textOf(message);
+  const units = autoModeration.messageWords.patternSize * text.length;
+  const waitMs = units === 0 ? 0 : autoModeration.work.waitMs(env.nowMs);
+  if (waitMs > 0) {
+    return { facts: [], no: { ...refusal('SERVER_WRITE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 } };
+  }
+  const worked = units === 0 ? [] : [{ type: 'autoModerationWorked', units, atMs: env.nowMs } as const];
+  const member = guild.members.get(user.id) ?? null;
+  const asked = (rule: Rule): boolean => applies(rule, guild, member, channel);
   const hits = [
-    ...guild.autoModeration.messageWords.read(text, asked),
+    ...autoModeration.messageWords.read(text, asked),
     ...paceHits(guild, pacedOf(message), isNew, asked),
   ];
-  if (hits.length === 0) return outcome;
+  if (hits.length === 0) return { facts: worked, no: null };
+  const occasion: Occasion = { guild, env, user, member, text, channel, messageId: message.id };
   const { facts, blocked } = consequences(occasion, hits);
-  if (blocked !== null) return { ok: false, refusal: blockedRefusal(blocked), facts };
-  return { ...outcome, facts: [...outcome.facts, ...facts] };
+  return { facts: [...worked, ...facts], no: blocked === null ? null : blockedRefusal(blocked) };
 }
 
 /** An edit adds to no pace, but it can mention. */

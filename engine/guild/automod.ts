@@ -142,6 +142,11 @@ export const autoModeration: GuildTopic<AutoModerationCommands, keyof AutoModera
       apply: (guild, { rule }) => guild.autoModeration.delete(rule.id),
       dispatches: shown('AUTO_MODERATION_RULE_DELETE'),
     },
+    autoModerationWorked: {
+      durable: false,
+      apply: (guild, { units, atMs }) => guild.autoModeration.work.note(units, atMs),
+      dispatches: () => [],
+    },
     autoModerationActionExecuted: {
       durable: false,
       apply: () => {},

@@ -148,6 +148,8 @@ export type AutoModerationFacts = {
   autoModerationRuleDeleted: { readonly rule: Rule };
   /** Never stored: a rule did something about a member. */
   autoModerationActionExecuted: { readonly execution: Execution };
+  /** Never stored: patterns have read a message. */
+  autoModerationWorked: { readonly units: number; readonly atMs: number };
 };
 
 /** @source https://docs.discord.com/developers/events/gateway-events#auto-moderation-action-execution */

@@ -17,4 +17,5 @@ export const autoModerationStatements: StatementTable<AutoModerationFacts> = {
     { sql: REMOVE, row: { guild_id: guildId, id: rule.id } },
   ],
   autoModerationActionExecuted: none,
+  autoModerationWorked: none,
 };
