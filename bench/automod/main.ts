@@ -1,5 +1,6 @@
 import { type Rule, TRIGGER } from '../../engine/automod/rule.ts';
 import { WordRules } from '../../engine/automod/verdicts.ts';
+import { snowflakeOf } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { columnsOf } from '../table.ts';
 
@@ -33,7 +34,7 @@ const LETTERS = 'etaoinshrdlucmfwypvbgkjqxz';
 function ruleOf(at: number, keywords: readonly string[], patterns: readonly string[]): Rule {
   return {
     ...{ id: String(at), name: 'bench', enabled: true, event_type: 1, trigger_type: TRIGGER.KEYWORD },
-    ...{ guild_id: '1' as Rule['guild_id'], creator_id: '2' as Rule['creator_id'] },
+    ...{ guild_id: snowflakeOf(1n), creator_id: snowflakeOf(2n) },
     trigger_metadata: { keyword_filter: keywords, regex_patterns: patterns, allow_list: ['allowed*'] },
     ...{ actions: [], exempt_roles: [], exempt_channels: [] },
   };
