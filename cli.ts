@@ -1,4 +1,6 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=64
+// What lives for one request fills the young generation quickly: with the default of 16 MB much of it is copied again and
+// again. `npm start` passes the same.
 import { untilToldToStop } from './cli/signals.ts';
 
 /** Commands that run a server. The others end at a signal as any program does, unless they handle it. */

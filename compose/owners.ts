@@ -94,7 +94,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
     ...{ writer, ownership, clock, notifier: access.notifier, store: storage.cluster },
     recordAgeMs: config.record_age_ms,
   });
-  const commits = { commit, commitAsOwner: committingAsOwner(writer), commitAndNotify };
+  const commits = { commit, commitAsOwner: committingAsOwner(writer, ownership), commitAndNotify };
   return { ...residents, ...access, ...commits, hooks, aggregate };
 }
 

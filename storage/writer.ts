@@ -39,13 +39,20 @@ interface Batch {
   readonly rows: string[];
 }
 
+interface LaterBatch extends Batch {
+  readonly rank: number;
+}
+
+/** Records for the next owner are written before what statements declare as later. */
+const RECORDS_RANK = 0;
+
 interface QueuedCommit {
   readonly ownerId: string;
   readonly done: Commit['done'];
   readonly fence: Fence | null;
   readonly batches: readonly Batch[];
-  /** Records for the next owner; kept apart, so that facts of the same kind still share a statement. */
-  readonly records: readonly Batch[];
+  /** What may be written after the others of the group; kept apart, so that facts of the same kind share a statement. */
+  readonly later: readonly LaterBatch[];
   readonly chars: number;
   /** Set when the commit failed or must not be tried. */
   fault: Error | null;
@@ -59,12 +66,17 @@ function entryOf(
   refused: StorageFault | null,
 ): QueuedCommit {
   const common = { ownerId, done, fence: fence ?? null, fault: refused, marked: false };
-  const entry = { ...common, batches: [], records: [], chars: 0 };
+  const entry = { ...common, batches: [], later: [], chars: 0 };
   if (refused) return entry;
   try {
-    const batches = batchesOf(statementsOf({ ownerId, facts }));
-    const records = record ? batchesOf(recordStatements(ownerId, record)) : [];
-    return { ...entry, batches, records, chars: charsOf(batches) + charsOf(records) };
+    const statements = statementsOf({ ownerId, facts });
+    const batches = batchesOf(statements.filter(({ later }) => later === undefined));
+    const later: LaterBatch[] = [];
+    for (const { sql, row, later: rank } of statements)
+      if (rank !== undefined) later.push({ sql, rows: [rowText(row)], rank });
+    for (const batch of record ? batchesOf(recordStatements(ownerId, record)) : [])
+      later.push({ ...batch, rank: RECORDS_RANK });
+    return { ...entry, batches, later, chars: charsOf(batches) + charsOf(later) };
   } catch (error) {
     const fault = new StorageFault(`The commit's rows cannot be serialized: ${messageOf(error)}`, {
       cause: error,
@@ -94,14 +106,14 @@ function merge(entries: readonly QueuedCommit[]): Batch[] {
     else merged.push({ sql, rows: [...rows] });
   };
   for (const { batches } of entries) for (const batch of batches) add(batch);
-  const noted = new Map<string, string[]>();
-  for (const { records } of entries)
-    for (const { sql, rows } of records) {
-      const known = noted.get(sql);
-      if (known) for (const row of rows) known.push(row);
-      else noted.set(sql, [...rows]);
+  const later = new Map<string, LaterBatch>();
+  for (const entry of entries)
+    for (const { sql, rows, rank } of entry.later) {
+      const known = later.get(sql);
+      if (known) for (const row of rows) known.rows.push(row);
+      else later.set(sql, { sql, rows: [...rows], rank });
     }
-  for (const [sql, rows] of noted) merged.push({ sql, rows });
+  for (const batch of [...later.values()].sort((a, b) => a.rank - b.rank)) merged.push(batch);
   return merged;
 }
 

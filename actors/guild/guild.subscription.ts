@@ -9,7 +9,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import type { Subscribed } from '../placement/ports.ts';
 import type { Work } from '../runtime/resident.machine.ts';
-import { type DispatchStream, endOfEpoch, epochOf } from '../runtime/stream.ts';
+import { type DispatchStream, epochOf, type StreamDispatch } from '../runtime/stream.ts';
 
 /** A session that may end while it is being subscribed. */
 export interface Subscribing extends Recipient {
@@ -174,23 +174,24 @@ const CHANGES_VISIBILITY: ReadonlySet<string> = new Set([
 
 /**
  * Whether the client may know other channels than its session can see now. CHANNEL_CREATE and CHANNEL_DELETE for a change
- * of visibility are computed for subscribed sessions only. A session misses them when a later owner than its last one has
- * served the guild, when this owner had no subscriber for it (`wasInAudiences` is false), and while its user was not a
- * member.
+ * of visibility are computed for subscribed sessions only. A session may have missed them unless it has been subscribed
+ * with this owner all the time: an earlier owner cannot be asked, and an actor of the same epoch may have ended in between.
  */
 function isStale({ subscriber, after }: Entering, stream: DispatchStream, wasInAudiences: boolean): boolean {
   const dispatches = after === null ? 'tooOld' : stream.since(after);
   if (after === null || dispatches === 'tooOld') return false;
   if (stream.isOrphan(after)) return true;
-  const wasUnsubscribed = !wasInAudiences && epochOf(after) === epochOf(stream.last);
-  const computedUpTo = wasUnsubscribed ? after : endOfEpoch(after);
-  const isOwn = (d: object) => (d as { user: { id: string } }).user.id === subscriber.userId;
+  const isComputed = wasInAudiences && epochOf(after) === epochOf(stream.last);
+  const isOwn = (d: object) => userIdOf(d) === subscriber.userId;
   return dispatches.some(
-    ({ t, d, n }) =>
+    ({ t, d }) =>
       (t === 'GUILD_MEMBER_REMOVE' && isOwn(d)) ||
-      (n > computedUpTo && CHANGES_VISIBILITY.has(t) && (t !== 'GUILD_MEMBER_UPDATE' || isOwn(d))),
+      (!isComputed && CHANGES_VISIBILITY.has(t) && (t !== 'GUILD_MEMBER_UPDATE' || isOwn(d))),
   );
 }
+
+/** The user that a dispatch of a membership names. */
+const userIdOf = (d: object): string => (d as { user: { id: string } }).user.id;
 
 /** Sent before GUILD_CREATE is repeated: clients ignore a guild that they hold, unless it was unavailable. */
 function unavailable(
@@ -236,15 +237,37 @@ function missed(
   const dispatches = stream.since(first);
   if (dispatches === 'tooOld') return [];
   const view = visibleTo(guild, afters.keys());
-  // A removed member who rejoined receives the guild again.
+  // A removed member who rejoined receives the guild again, and nothing of it in between: the session may have received
+  // GUILD_DELETE in the meantime, from the stream that it asks to continue.
   const repeated = dispatches.filter(({ t }) => t !== 'GUILD_DELETE');
+  const removedAt = removalsOf(dispatches);
   return repeated.flatMap(({ t, d: whole, to: audience, n }) =>
     recipients(view, { t, d: whole, to: audience } as Dispatch, nowMs).flatMap(({ d, to: all }) => {
-      const to = n > last ? all : all.filter((session) => (afters.get(session) ?? n) < n);
+      const isMissed = (session: Recipient) =>
+        (afters.get(session) ?? n) < n &&
+        !isRemovedBefore(removedAt.get(session.userId), afters.get(session), n);
+      const to = n > last && removedAt.size === 0 ? all : all.filter(isMissed);
       return to.length === 0 ? [] : [{ t, d, to, origin: { ownerId: stream.ownerId, n } }];
     }),
   );
 }
+
+/** By user: the numbers of the dispatches that say that the user is no longer a member. */
+function removalsOf(dispatches: readonly StreamDispatch[]): ReadonlyMap<string, readonly number[]> {
+  const removals = new Map<string, number[]>();
+  for (const { t, d, n } of dispatches) {
+    if (t !== 'GUILD_MEMBER_REMOVE') continue;
+    const userId = userIdOf(d);
+    removals.set(userId, [...(removals.get(userId) ?? []), n]);
+  }
+  return removals;
+}
+
+const isRemovedBefore = (
+  removals: readonly number[] | undefined,
+  after: number | undefined,
+  n: number,
+): boolean => removals?.some((at) => at > (after ?? n) && at <= n) ?? false;
 
 /** The guild with these as its only subscribers, to compute the recipients among them alone. */
 function visibleTo(guild: Guild, sessions: Iterable<Recipient>): Guild {

@@ -27,8 +27,6 @@ interface Kept extends StreamDispatch {
 const PER_EPOCH = 2 ** 32;
 /** The epoch in which a number was issued. */
 export const epochOf = (n: number): number => Math.floor(n / PER_EPOCH);
-/** An upper bound of the numbers of the same epoch. */
-export const endOfEpoch = (n: number): number => (epochOf(n) + 1) * PER_EPOCH;
 /** Depth to which a payload is measured. */
 const WEIGHED_DEPTH = 6;
 const VALUE_BYTES = 16;

@@ -53,7 +53,10 @@ async function startServer(): Promise<{ readonly info: Info; readonly child: Chi
   const argv = ['dev', '--json', '--port', '0', '--bots', '2', '--no-rate-limits', '--log-level', 'error'];
   const database = values['database-url'];
   if (database !== undefined) argv.push('--set', `database_url=${database}`);
-  const child = spawn(process.execPath, [cli, ...argv], { stdio: ['ignore', 'pipe', 'inherit'] });
+  // As `npm start` starts it.
+  const child = spawn(process.execPath, ['--max-semi-space-size=64', cli, ...argv], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   for await (const line of createInterface({ input: child.stdout }))
     if (line.startsWith('{')) return { info: JSON.parse(line), child };
   throw new Error('The server did not start.');

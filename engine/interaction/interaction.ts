@@ -100,8 +100,18 @@ export interface EphemeralMessage {
   readonly isGone: boolean;
 }
 
+/** What changes in the life of an interaction; always whole, so that the last one counts. */
+export type InteractionChange = Pick<Interaction, 'state' | 'modal' | 'followUps'>;
+
+export const changeOf = ({ state, modal, followUps }: Interaction): InteractionChange => ({
+  state,
+  modal,
+  followUps,
+});
+
 export type InteractionFacts = {
   interactionWritten: { readonly interaction: Interaction };
+  interactionChanged: { readonly id: string; readonly change: InteractionChange };
   ephemeralWritten: { readonly ephemeral: EphemeralMessage };
 };
 export type InteractionFact = FactOf<InteractionFacts>;

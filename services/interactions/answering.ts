@@ -121,7 +121,11 @@ export class Answering {
     } else {
       // Two aggregates commit, in one order: never the message without the interaction that names it.
       const named = write({ ...interaction, state: { kind: 'answering', messageId, isLoading } });
-      [written] = await Promise.all([this.#ports.places.write(interaction, sent), named]);
+      const [message, name] = await Promise.allSettled([this.#ports.places.write(interaction, sent), named]);
+      // Both are over before anything else is decided about the interaction.
+      if (name.status === 'rejected') throw name.reason;
+      if (message.status === 'rejected') throw message.reason;
+      written = message.value;
     }
     if (!written.ok) {
       if (!isHidden) await write(interaction);

@@ -90,17 +90,34 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
   });
   sweep.start();
   let isOver = false;
+  let adopted: Promise<void> = Promise.resolve();
   const adopt = (isMine: (ownerId: string) => boolean): void => {
     const isWanted = (ownerId: string) => !isOver && isMine(ownerId) && routing.owns(ownerId);
-    adoptRecent(ports, owner, isWanted).catch((error) => isOver || onFault(error));
+    const before = adopted.catch(() => undefined);
+    adopted = before.then(() => adoptRecent(ports, owner, isWanted));
+    adopted.catch((error) => isOver || onFault(error));
+  };
+  /** Begins an interaction when everything that others have begun here is known: their nonces are not used again. */
+  const invoke = async (invocation: Invocation): Promise<Reply<null>> => {
+    await adopted.catch(() => {
+      adopt(() => true);
+      return adopted;
+    });
+    try {
+      return await owner.invoke(invocation);
+    } catch (error) {
+      // Whether it was stored is unknown.
+      adopt((ownerId) => ownerId === invocation.ownerId);
+      throw error;
+    }
   };
   adopt(() => true);
   routing.onMoved((moved) => {
-    open.forgetMoved(moved);
+    owner.forgetMoved(moved);
     adopt(moved);
   });
 
-  const at = routes(routing, { owner, answering, ephemeral, open });
+  const at = routes(routing, { owner, invoke, answering, ephemeral, open });
   return {
     counts: {
       get waiting() {
@@ -208,13 +225,14 @@ async function adoptRecent(
 
 interface Parts {
   readonly owner: InteractionOwner;
+  readonly invoke: (invocation: Invocation) => Promise<Reply<null>>;
   readonly answering: Answering;
   readonly ephemeral: EphemeralMessages;
   readonly open: OpenInteractions;
 }
 
 /** The same on the shard that owns the interaction. */
-function routes(routing: Routing, { owner, answering, ephemeral, open }: Parts) {
+function routes(routing: Routing, { owner, invoke, answering, ephemeral, open }: Parts) {
   const place = async (ownerId: string, id: string) => {
     const found = await open.get(ownerId, id);
     if (!found || found.state.kind === 'failed') return null;
@@ -224,7 +242,7 @@ function routes(routing: Routing, { owner, answering, ephemeral, open }: Parts) 
   return {
     place: routing.ask('interactions.place', place),
     invoke: routing.ask('interactions.invoke', (_ownerId: string, invocation: Invocation) =>
-      owner.invoke(invocation),
+      invoke(invocation),
     ),
     answer: routing.ask('interactions.answer', (ownerId: string, id: string, callback: Callback) =>
       owner.answer(ownerId, id, callback),

@@ -32,6 +32,12 @@ export class OpenInteractions {
     return found;
   }
 
+  /** What is in memory of an interaction whose token has not ended. */
+  known(id: string): Interaction | null {
+    const found = this.#known.get(id);
+    return found && !isExpired(found, this.#nowMs()) ? found : null;
+  }
+
   put(interaction: Interaction): void {
     this.#known.delete(interaction.id);
     this.#known.set(interaction.id, interaction);

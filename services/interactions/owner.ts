@@ -1,7 +1,12 @@
 import type { Timer } from '../../actors/runtime/clock.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
-import { answerDueMs, type Interaction, type InteractionFact } from '../../engine/interaction/interaction.ts';
+import {
+  answerDueMs,
+  changeOf,
+  type Interaction,
+  type InteractionFact,
+} from '../../engine/interaction/interaction.ts';
 import { interactionObject, legacyOf, metadataOf, type Told } from '../../engine/interaction/object.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
@@ -46,7 +51,7 @@ export class InteractionOwner {
   readonly #ports: OwnerPorts;
   readonly #mutex = keyedMutex<string>();
   /** The deadlines of interactions that wait for their first answer. */
-  readonly #deadlines = new Map<string, Timer>();
+  readonly #deadlines = new Map<string, { readonly ownerId: string; readonly timer: Timer }>();
   #over = false;
 
   constructor(ports: OwnerPorts) {
@@ -60,8 +65,14 @@ export class InteractionOwner {
 
   close(): void {
     this.#over = true;
-    for (const timer of this.#deadlines.values()) timer.cancel();
+    for (const { timer } of this.#deadlines.values()) timer.cancel();
     this.#deadlines.clear();
+  }
+
+  /** Others own these now: they have the deadlines. */
+  forgetMoved(moved: (ownerId: string) => boolean): void {
+    this.#ports.open.forgetMoved(moved);
+    for (const [id, { ownerId }] of this.#deadlines) if (moved(ownerId)) this.#settle(id);
   }
 
   /** Begins an interaction and sends it to its application. */
@@ -87,7 +98,7 @@ export class InteractionOwner {
     const { interaction, told } = begun(invocation, application, prepared, nextId(), nowMs());
     const facts: InteractionFact[] = [{ type: 'interactionWritten', interaction }];
     const { submitted } = prepared;
-    if (submitted) facts.push({ type: 'interactionWritten', interaction: { ...submitted, modal: null } });
+    if (submitted) facts.push(changed({ ...submitted, modal: null }));
     // What completes a word as it is typed is asked again if it is lost: it is not stored.
     if (interaction.type !== INTERACTION.AUTOCOMPLETE) await commitAsOwner(interaction.ownerId, facts);
     if (submitted) open.put({ ...submitted, modal: null });
@@ -126,23 +137,25 @@ export class InteractionOwner {
       this.#deadlines.delete(interaction.id);
       if (!this.#over) this.#fail(interaction, FAILURE.TIMED_OUT).catch(onFault);
     };
+    const { id, ownerId } = interaction;
     const delayMs = Math.max(leastMs, answerDueMs(interaction) - nowMs() + GRACE_MS);
-    this.#deadlines.set(interaction.id, wheel.add(fail, delayMs));
+    this.#deadlines.set(id, { ownerId, timer: wheel.add(fail, delayMs) });
   }
 
   #settle(id: string): void {
-    this.#deadlines.get(id)?.cancel();
+    this.#deadlines.get(id)?.timer.cancel();
     this.#deadlines.delete(id);
   }
 
   /** Ends an interaction that waits in vain, and tells the invoker. */
   #fail({ ownerId, id }: Interaction, reason: FailureReason): Promise<void> {
     return this.#mutex(id, async () => {
-      const { open, notifySession } = this.#ports;
-      const interaction = await open.get(ownerId, id);
+      const { notifySession } = this.#ports;
+      const interaction = await this.#current(ownerId, id);
       if (interaction?.state.kind !== 'waiting') return;
       this.#settle(id);
-      open.put({ ...interaction, state: { kind: 'failed' } });
+      // Stored before it is told, so that the next owner does not tell it again.
+      await this.write({ ...interaction, state: { kind: 'failed' } });
       const { userId, sessionId, nonce } = interaction;
       notifySession(userId, sessionId, 'INTERACTION_FAILURE', { id, nonce, reason_code: reason });
     });
@@ -160,18 +173,44 @@ export class InteractionOwner {
     request: (interaction: Interaction) => Promise<Reply<Value>>,
   ): Promise<Reply<Value>> {
     return this.#mutex(id, async () => {
-      const interaction = await this.#ports.open.get(ownerId, id);
-      return interaction ? request(interaction) : UNKNOWN;
+      const interaction = await this.#current(ownerId, id);
+      if (!interaction) return UNKNOWN;
+      try {
+        return await request(interaction);
+      } catch (error) {
+        // Whether it was stored is unknown: the next request reads what was.
+        this.#ports.open.forget(id);
+        throw error;
+      }
     });
+  }
+
+  /** The interaction as it is now. What was being written when it was last seen either is stored or never will be. */
+  async #current(ownerId: string, id: string): Promise<Interaction | null> {
+    const { open, places, notifySession } = this.#ports;
+    const known = open.known(id);
+    const interaction = known ?? (await open.get(ownerId, id));
+    if (known || interaction?.state.kind !== 'answering')
+      return interaction?.ownerId === ownerId ? interaction : null;
+    const { messageId, isLoading } = interaction.state;
+    if (!(await places.find(interaction, messageId))) return this.#became(interaction, { kind: 'waiting' });
+    const original = { messageId, isEphemeral: false };
+    const answered = await this.#became(interaction, { kind: 'answered', original, isLoading });
+    const { userId, sessionId, nonce } = interaction;
+    notifySession(userId, sessionId, 'INTERACTION_SUCCESS', { id, nonce });
+    return answered;
+  }
+
+  async #became(before: Interaction, state: Interaction['state']): Promise<Interaction> {
+    const interaction = { ...before, state };
+    await this.write(interaction);
+    return interaction;
   }
 
   /** Commits a change of an interaction, together with further facts. */
   async write(interaction: Interaction, more: readonly InteractionFact[] = []): Promise<void> {
     if (interaction.type !== INTERACTION.AUTOCOMPLETE)
-      await this.#ports.commitAsOwner(interaction.ownerId, [
-        { type: 'interactionWritten', interaction },
-        ...more,
-      ]);
+      await this.#ports.commitAsOwner(interaction.ownerId, [changed(interaction), ...more]);
     this.remember(interaction);
   }
 
@@ -182,29 +221,23 @@ export class InteractionOwner {
   }
 
   /**
-   * Takes over an interaction that an earlier process or owner has begun: what was being written either is stored or never
-   * will be, and the deadline holds.
+   * Takes over an interaction that an earlier process or owner has begun; the deadline holds.
    */
   adopt(stored: Interaction): Promise<void> {
     return this.#mutex(stored.id, async () => {
-      const { open, places, notifySession } = this.#ports;
-      const interaction = await open.get(stored.ownerId, stored.id);
+      const interaction = await this.#current(stored.ownerId, stored.id);
       if (!interaction) return;
-      const { state, userId, sessionId, id, nonce } = interaction;
-      if (state.kind === 'answering') {
-        const { messageId, isLoading } = state;
-        if (await places.find(interaction, messageId)) {
-          const original = { messageId, isEphemeral: false };
-          await this.write({ ...interaction, state: { kind: 'answered', original, isLoading } });
-          notifySession(userId, sessionId, 'INTERACTION_SUCCESS', { id, nonce });
-          return;
-        }
-        await this.write({ ...interaction, state: { kind: 'waiting' } });
-      } else open.put(interaction);
-      if (state.kind !== 'answered' && state.kind !== 'failed') this.#watch(interaction, RETURN_MS);
+      this.#ports.open.put(interaction);
+      if (interaction.state.kind === 'waiting') this.#watch(interaction, RETURN_MS);
     });
   }
 }
+
+const changed = (interaction: Interaction): InteractionFact => ({
+  type: 'interactionChanged',
+  id: interaction.id,
+  change: changeOf(interaction),
+});
 
 /** The interaction of an invocation, and what its application is told. */
 function begun(

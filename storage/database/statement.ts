@@ -5,6 +5,11 @@
 export interface Statement {
   readonly sql: string;
   readonly row: object;
+  /**
+   * For a table that no other statement of a commit touches. Such rows of a whole group are written after its others, in
+   * ascending order of this number, so that commits of several kinds, one after another, remain few statements.
+   */
+  readonly later?: number;
 }
 
 /** How the facts of one topic are written to tables. Facts that are not stored return an empty list. */

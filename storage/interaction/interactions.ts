@@ -5,11 +5,14 @@ import type {
 } from '../../engine/interaction/interaction.ts';
 import type { GoneFile, LostFiles } from '../blob/files.ts';
 import type { Sql } from '../database/driver.ts';
-import { type StatementTable, upsert } from '../database/statement.ts';
+import { lastRows, type StatementTable, upsert } from '../database/statement.ts';
 import type { EndedInteractions, InteractionStore } from './port.ts';
 
 const KEY = { owner_id: 'bigint', id: 'bigint' };
 const WRITE = upsert('interactions', { ...KEY, data: 'jsonb' }, 'owner_id, id');
+const CHANGE = `
+UPDATE interactions t SET data = t.data || r.change
+FROM ${lastRows({ ...KEY, change: 'jsonb' }, 'owner_id, id')} WHERE t.owner_id = r.owner_id AND t.id = r.id`;
 const WRITE_EPHEMERAL = upsert(
   'ephemeral_messages',
   { ...KEY, interaction_id: 'bigint', data: 'jsonb' },
@@ -18,7 +21,10 @@ const WRITE_EPHEMERAL = upsert(
 
 export const interactionStatements: StatementTable<InteractionFacts> = {
   interactionWritten: (ownerId, { interaction }) => [
-    { sql: WRITE, row: { owner_id: ownerId, id: interaction.id, data: interaction } },
+    { sql: WRITE, row: { owner_id: ownerId, id: interaction.id, data: interaction }, later: 1 },
+  ],
+  interactionChanged: (ownerId, { id, change }) => [
+    { sql: CHANGE, row: { owner_id: ownerId, id, change }, later: 2 },
   ],
   ephemeralWritten: (ownerId, { ephemeral }) => [
     {
@@ -29,6 +35,7 @@ export const interactionStatements: StatementTable<InteractionFacts> = {
         interaction_id: ephemeral.interactionId,
         data: ephemeral,
       },
+      later: 3,
     },
   ],
 };

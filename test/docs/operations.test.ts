@@ -130,6 +130,14 @@ describe('the composed cluster', () => {
   });
 });
 
+test('the program and `npm start` give the young generation the same size', () => {
+  const sizes = [read('cli.ts'), read('package.json')].map(
+    (text) => /--max-semi-space-size=\d+/.exec(text)?.[0],
+  );
+  expect(sizes[0]).toBeDefined();
+  expect(sizes[1]).toBe(sizes[0]);
+});
+
 describe('the image', () => {
   test('has a C library that the native server runs on, and runs as nobody special', () => {
     const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);

@@ -3,7 +3,7 @@ import { OP } from '../../protocol/opcodes.ts';
 import type { Judge } from './judge.ts';
 import { Life } from './life.ts';
 import type { Truth } from './truth.ts';
-import type { Heard, Wire, WireEnd } from './wire.ts';
+import type { Heard, HeardInteraction, Wire, WireEnd } from './wire.ts';
 import type { World } from './world.ts';
 
 /** Where clients find a shard to connect to; null while none accepts. */
@@ -18,6 +18,8 @@ interface ClientPorts {
   readonly judge: Judge;
   readonly truth: Truth;
   readonly doors: Doors;
+  /** A session hears of an interaction: the invoker's, and those of the bot. */
+  readonly interacted: (interaction: HeardInteraction) => void;
 }
 
 /** A gateway client as stock libraries are: it heartbeats, resumes wherever it gets in, and begins anew when it must. */
@@ -100,6 +102,7 @@ export class SimClient implements WireEnd {
           world.note(`${this.name} hears ${heard.t}, s ${heard.s}`);
         }
         this.life.heard(heard);
+        if (heard.t === 'INTERACTION_CREATE') this.#ports.interacted(heard.d as HeardInteraction);
     }
   }
 

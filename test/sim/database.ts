@@ -2,6 +2,7 @@ import { AutoModeration } from '../../engine/automod/state.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild, GuildChannel, Member } from '../../engine/guild/guild.ts';
 import { guildRules } from '../../engine/guild/rules.ts';
+import type { Interaction, InteractionFacts } from '../../engine/interaction/interaction.ts';
 import type { StoredRelation } from '../../engine/social/facts.ts';
 import type { Application, PrivateChannel, StoredToken } from '../../engine/user/facts.ts';
 import type { APIUser } from '../../protocol/objects.ts';
@@ -60,6 +61,7 @@ export class Database {
   readonly applications = new Map<string, Application>();
   readonly memberships = new Map<string, Set<string>>();
   readonly privateChannels = new Map<string, PrivateRows>();
+  readonly interactions = new Map<string, Interaction>();
   readonly relations = new Map<string, StoredRelation>();
   readonly channelGuilds = new Map<string, string>();
   readonly settings = new Map<string, string>();
@@ -197,6 +199,12 @@ export class Database {
     channelCreated: (guildId, { channel }: { channel: GuildChannel }) => this.#channels([channel], guildId),
     memberAdded: (guildId, { member }: { member: Member }) => this.#member(member.user.id, guildId, true),
     memberRemoved: (guildId, { user }: { user: APIUser }) => this.#member(user.id, guildId, false),
+    interactionWritten: (_, { interaction }: { interaction: Interaction }) =>
+      this.interactions.set(interaction.id, interaction),
+    interactionChanged: (_, { id, change }: InteractionFacts['interactionChanged']) => {
+      const known = this.interactions.get(id);
+      if (known) this.interactions.set(id, { ...known, ...change });
+    },
     privateChannelOpened: (_, { channel }: { channel: PrivateChannel }) =>
       this.privateChannels.set(channel.id, { channel, messages: new Map() }),
   } as Rows;

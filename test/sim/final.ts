@@ -29,6 +29,7 @@ export function judgeEnd(ports: FinalPorts): void {
   for (const { what, fate, probe } of workload.commands)
     judge.expect(!probe || fate === 'done' || fate === 'refused', 'served again', () => `${what}: ${fate}`);
   judgeWrites(ports);
+  judgeAnswers(ports);
   for (const { instance, links, house } of cluster.running) {
     const { depth } = house.storage.writer;
     judge.expect(links.deepest <= WAITING_MAX.frames, 'bounds', () => `${instance}: ${links.deepest} frames`);
@@ -95,6 +96,15 @@ function judgeWrites({ judge, truth, workload }: FinalPorts): void {
     judge.expect(times <= 1, 'applied once', () => `${what} was written ${times} times`);
     judge.expect(fate !== 'done' || times > 0, 'acknowledged', () => `${what} was acknowledged and lost`);
   }
+}
+
+/** Each interaction takes one first answer, whichever session of the bot sends it. */
+function judgeAnswers({ judge, workload }: FinalPorts): void {
+  const taken = new Map<string, number>();
+  for (const { what, fate } of workload.commands)
+    if (fate === 'done' && what.startsWith('callback')) taken.set(what, (taken.get(what) ?? 0) + 1);
+  for (const [what, times] of taken)
+    judge.expect(times === 1, 'answered once', () => `${what} was taken ${times} times`);
 }
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);

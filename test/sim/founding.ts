@@ -1,6 +1,8 @@
+import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
 import { newGuild } from '../../engine/guild/founding.ts';
 import { newMember } from '../../engine/guild/members.joining.ts';
 import { newUser } from '../../engine/user/user.ts';
+import { APP_COMMAND } from '../../protocol/appcommands.ts';
 import type { ApplicationId, FreshId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS } from '../../protocol/intents.ts';
 import { hashOf, makeToken } from '../../services/identity/tokens.ts';
@@ -26,6 +28,13 @@ const CHANNELS = [
   { name: 'secret', type: 0 },
   { name: 'Voice', type: 2 },
 ];
+
+/** The one command of an application. */
+export const commandOf = (applicationId: ApplicationId): AppCommand => ({
+  ...{ id: applicationId, application_id: applicationId, guild_id: null, version: applicationId },
+  ...{ type: APP_COMMAND.CHAT_INPUT, name: 'ping', description: 'Answers.', options: [], nsfw: false },
+  ...{ name_localizations: null, description_localizations: null, default_member_permissions: null },
+});
 
 /** What the database holds when a run begins: people, bots, and guilds that they are in. */
 export function found(world: World, database: Database, size: { users: number; guilds: number }) {
@@ -92,6 +101,14 @@ function foundApplication(
   name: string,
   commit: (ownerId: string, ...facts: object[]) => void,
 ): void {
-  const application = { id, bot_id: botId, owner_id: botId, name, flags: ALL_PRIVILEGED_FLAGS };
+  const application = {
+    id,
+    bot_id: botId,
+    owner_id: botId,
+    name,
+    icon: null,
+    flags: ALL_PRIVILEGED_FLAGS,
+    interactions_endpoint_url: null,
+  };
   commit(id, { type: 'applicationCreated', application, signingKey: '', clientSecretHash: '' });
 }

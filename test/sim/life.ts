@@ -1,12 +1,16 @@
 import type { Judge } from './judge.ts';
 import { Replica } from './replica.ts';
 import type { Told, Truth } from './truth.ts';
-import type { Heard } from './wire.ts';
+import { answerOf, type Heard } from './wire.ts';
 
 interface Message {
   readonly id: string;
   readonly channel_id: string;
   readonly content: string;
+}
+
+interface Outcome {
+  readonly id: string;
 }
 
 interface Ready {
@@ -83,6 +87,17 @@ export class Life {
   /** By channel: the commit of the last message before the client was told of its guild. */
   readonly #startAt = new Map<string, number>();
 
+  /** How interactions have ended. */
+  readonly #ends = new Map<string, 'answered' | 'failed'>();
+
+  /** An answer may be told again: the next owner cannot know whether it was. A failure is told once, and instead. */
+  #ended(id: string, how: 'answered' | 'failed'): void {
+    const before = this.#ends.get(id);
+    const isTold = before === undefined || (before === 'answered' && how === 'answered');
+    this.#judge.expect(isTold, 'one end', () => `${this.name} hears that ${id} is ${how} and was ${before}`);
+    this.#ends.set(id, how);
+  }
+
   readonly #acts: Record<string, (d: never) => void> = {
     READY: ({ session_id, guilds }: Ready) => {
       this.#judge.expect(this.sessionId === null, 'ready', () => `${this.name} is told READY twice`);
@@ -95,6 +110,12 @@ export class Life {
       else this.guilds.delete(id);
     },
     MESSAGE_CREATE: (message: Message) => this.#message(message),
+    INTERACTION_SUCCESS: ({ id }: Outcome) => {
+      const isAnswered = this.#truth.said.has(answerOf(id));
+      this.#judge.expect(isAnswered, 'durable first', () => `${this.name} hears that ${id} was answered`);
+      this.#ended(id, 'answered');
+    },
+    INTERACTION_FAILURE: ({ id }: Outcome) => this.#ended(id, 'failed'),
   };
 
   #created(created: Created): void {

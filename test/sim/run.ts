@@ -10,6 +10,7 @@ import { Judge, type Violation } from './judge.ts';
 import { SimNetwork } from './network.ts';
 import { PARTITIONS, type Scenario, scenarioOf } from './scenario.ts';
 import { Truth } from './truth.ts';
+import type { HeardInteraction } from './wire.ts';
 import { Workload } from './workload.ts';
 import { World } from './world.ts';
 
@@ -48,7 +49,9 @@ function build(world: World, judge: Judge, scenario: Scenario) {
       'single owner',
       () => `${shard} writes ${ownerId} under ${fence?.epoch}, not ${epoch}`,
     );
-    world.note(`${shard} commits ${facts.map(({ type }) => type)} of ${ownerId} as ${at}, n ${numbers}`);
+    world.note(
+      `${shard} commits ${facts.map(({ type }) => type)} of ${ownerId} as ${at}, n ${numbers}, epoch ${fence?.epoch} of ${fence?.partition}`,
+    );
   };
   const { users, guilds } = found(world, database, scenario);
   const registry = new SimRegistry(world, PARTITIONS, LEASE_MS);
@@ -64,13 +67,14 @@ function build(world: World, judge: Judge, scenario: Scenario) {
     config: scenario.config,
   });
   for (let at = 0; at < scenario.shards; at += 1) cluster.add();
-  const ports = { world, judge, truth, doors: (end: SimClient) => cluster.connect(end) };
+  const interacted = (interaction: HeardInteraction) => workload.heard(interaction);
+  const ports = { world, judge, truth, interacted, doors: (end: SimClient) => cluster.connect(end) };
   const second = users.slice(0, scenario.seconds).map((user) => ({ ...user, name: `${user.name}b` }));
   const clients = [...users, ...second].map(
     ({ id, name, token }) => new SimClient(name, id, token, ports as never),
   );
   const shard = () => cluster.pick();
-  const workload = new Workload({ world, judge, database, shard, users, guilds, clients });
+  const workload: Workload = new Workload({ world, judge, database, shard, users, guilds, clients });
   return { world, judge, database, truth, network, cluster, clients, workload };
 }
 
@@ -117,6 +121,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
       messages: truth.messages.size,
       commands: workload.commands.length,
       ...{ unknown: fates('unknown'), refused: fates('refused') },
+      interactions: database.interactions.size,
       heard: sum(({ life }) => life.seq),
       resumed: sum(({ resumed }) => resumed),
       lost: sum(({ lost }) => lost),

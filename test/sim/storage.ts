@@ -3,6 +3,7 @@ import { StorageFault } from '../../storage/database/driver.ts';
 import type { MessagePage } from '../../storage/message/port.ts';
 import type { Commit, Storage, Writer } from '../../storage/ports.ts';
 import { copied, type Database, Stale } from './database.ts';
+import { commandOf } from './founding.ts';
 import type { Host, World } from './world.ts';
 
 /** How the way to the database is now, for one process. */
@@ -230,8 +231,15 @@ const userStore = (line: DatabaseLine) => {
 
 const interactionStore = (line: DatabaseLine) =>
   storeOf<Storage['interactions']>(line, 'interactions', {
-    get: () => null,
-    since: never,
+    get: (ownerId, id) => {
+      const found = line.database.interactions.get(id);
+      return found?.ownerId === ownerId ? found : null;
+    },
+    since: (after, limit) =>
+      [...line.database.interactions.values()]
+        .filter(({ id }) => BigInt(id) > BigInt(after))
+        .sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1))
+        .slice(0, limit),
     ephemeral: () => null,
     end: () => ({ interactions: [], messages: [] }),
   });
@@ -251,19 +259,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
       byBot: (botId) => [...database.applications.values()].find(({ bot_id }) => bot_id === botId) ?? null,
     }),
     privateChannels: privateStore(line),
-    relationships: storeOf<Storage['relationships']>(line, 'relationships', {
-      of: (userId) => [...database.relations.values()].filter((each) => each.userId === userId),
-      towards: (userId) => [...database.relations.values()].filter(({ peerId }) => peerId === userId),
-      among: (ids) =>
-        [...database.relations.values()].filter(
-          ({ userId, peerId }) => ids.includes(userId) && ids.includes(peerId),
-        ),
-      acquaintance: (from, to) => {
-        const [own, theirs] = [database.memberships.get(from), database.memberships.get(to)];
-        const sharesGuild = [...(own ?? [])].some((id) => theirs?.has(id));
-        return { policy: null, sharesGuild, isInstalled: false };
-      },
-    }),
+    relationships: relationshipStore(line),
     accounts: storeOf<Storage['accounts']>(line, 'accounts', { get: () => null, signIns: never }),
     identities: storeOf<Storage['identities']>(line, 'identities', {
       moves: never,
@@ -281,8 +277,15 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
       all: never,
       sweep: () => ({ after: null, lobbies: 0 }),
     }),
-    webhookEvents: storeOf<Storage['webhookEvents']>(line, 'webhookEvents', { count: () => 0 }),
-    appCommands: storeOf<Storage['appCommands']>(line, 'appCommands', {}),
+    webhookEvents: storeOf<Storage['webhookEvents']>(line, 'webhookEvents', {
+      count: () => 0,
+      waiting: never,
+      expire: () => undefined,
+    }),
+    appCommands: storeOf<Storage['appCommands']>(line, 'appCommands', {
+      get: (applicationId) => commandOf(applicationId),
+      permissions: never,
+    }),
     interactions: interactionStore(line),
     webhooks: storeOf<Storage['webhooks']>(line, 'webhooks', { ofGuild: never, crossposts: never }),
     directory: storeOf<Storage['directory']>(line, 'directory', {
@@ -305,6 +308,23 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
     unready: async () => null,
     close: async () => undefined,
   };
+}
+
+function relationshipStore(line: DatabaseLine): Storage['relationships'] {
+  const { database } = line;
+  return storeOf<Storage['relationships']>(line, 'relationships', {
+    of: (userId) => [...database.relations.values()].filter((each) => each.userId === userId),
+    towards: (userId) => [...database.relations.values()].filter(({ peerId }) => peerId === userId),
+    among: (ids) =>
+      [...database.relations.values()].filter(
+        ({ userId, peerId }) => ids.includes(userId) && ids.includes(peerId),
+      ),
+    acquaintance: (from, to) => {
+      const [own, theirs] = [database.memberships.get(from), database.memberships.get(to)];
+      const sharesGuild = [...(own ?? [])].some((id) => theirs?.has(id));
+      return { policy: null, sharesGuild, isInstalled: false };
+    },
+  });
 }
 
 function guildStore(line: DatabaseLine): Storage['guilds'] {

@@ -28,6 +28,8 @@ interface Sight {
  */
 export class Truth {
   readonly messages = new Map<string, Told>();
+  /** What messages have said. */
+  readonly said = new Set<string>();
   /** In the order of their commits. */
   readonly byChannel = new Map<string, Told[]>();
   /** How often something came to have this name. */
@@ -50,6 +52,8 @@ export class Truth {
     let seen = false;
     for (const fact of accepted.facts) {
       if (fact.type === 'messageCreated') this.#message(accepted, fact.message);
+      else if (fact.type === 'interactionWritten')
+        this.#name(fact.interaction.id, fact.interaction.nonce ?? '');
       else if (fact.type === 'guildUpdated') this.#name(ownerId, fact.info.name);
       else if (fact.type === 'channelUpdated') this.#name(fact.channel.id, fact.channel.name ?? '');
       else if (fact.type === 'roleCreated') this.#name(fact.role.id, fact.role.name);
@@ -92,6 +96,7 @@ export class Truth {
     const { id, channel_id: channelId, content } = message;
     const told = { id, ownerId, channelId, authorId: message.author.id, content, at };
     this.messages.set(id, told);
+    this.said.add(content);
     const before = this.byChannel.get(channelId);
     if (before) before.push(told);
     else this.byChannel.set(channelId, [told]);

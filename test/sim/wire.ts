@@ -159,3 +159,12 @@ export class Wire implements RawSocket {
     );
   }
 }
+
+/** What a bot hears of an interaction. */
+export interface HeardInteraction {
+  readonly id: string;
+  readonly token?: string;
+}
+
+/** The content of the message that answers an interaction. */
+export const answerOf = (interactionId: string): string => `answer ${interactionId}`;

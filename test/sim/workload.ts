@@ -6,8 +6,10 @@ import { OP } from '../../protocol/opcodes.ts';
 import type { SimClient } from './client.ts';
 import type { Database } from './database.ts';
 import type { SimGuild, SimUser } from './founding.ts';
+import { answer, interact } from './interacting.ts';
 import type { Judge } from './judge.ts';
 import type { SimShard } from './shard.ts';
+import type { HeardInteraction } from './wire.ts';
 import type { World } from './world.ts';
 
 interface WorkloadPorts {
@@ -82,14 +84,36 @@ export class Workload {
     const guild = world.random.pick(guilds);
     const user = world.random.pick(users);
     const dice = world.random.below(100);
-    if (dice < 55) this.#message(guild.id, user.id);
-    else if (dice < 62) this.#sight(guild);
-    else if (dice < 67) this.#rename(guild);
-    else if (dice < 72) this.#come(guild, user);
-    else if (dice < 78) this.#role(guild, user);
-    else if (dice < 84) this.#typing(guild, user);
-    else if (dice < 92) this.#present();
-    else this.#voice(guild);
+    if (dice < 48) this.#message(guild.id, user.id);
+    else if (dice < 55) this.#sight(guild);
+    else if (dice < 60) this.#rename(guild);
+    else if (dice < 65) this.#come(guild, user);
+    else if (dice < 71) this.#role(guild, user);
+    else if (dice < 76) this.#typing(guild, user);
+    else if (dice < 83) this.#present();
+    else if (dice < 89) this.#voice(guild);
+    else this.#use(guild);
+  }
+
+  /** A person uses a command, some of them twice at once: with one nonce that is one use. */
+  #use(guild: SimGuild): void {
+    const { world, users } = this.#ports;
+    const person = world.random.pick(users.filter(({ bot }) => !bot));
+    interact(this.#interacting, guild, person, this.#mark('i'), world.chance(0.3) ? 2 : 1);
+  }
+
+  /** A bot has heard of an interaction, and answers; some do so twice. */
+  heard(interaction: HeardInteraction): void {
+    const { world } = this.#ports;
+    for (let left = world.chance(0.3) ? 2 : 1; left > 0; left -= 1)
+      world.after(world.between(1, 30), () => answer(this.#interacting, interaction));
+  }
+
+  get #interacting() {
+    const { world, database, clients } = this.#ports;
+    const call = (command: Pick<Command, 'what' | 'mark' | 'run'>) =>
+      this.#enqueue({ ...command, again: true });
+    return { world, database, clients, call };
   }
 
   #message(guildId: GuildId, userId: UserId): void {
@@ -201,7 +225,11 @@ export class Workload {
     };
     const what = `${String(type)} ${mark ?? ''} by ${userId ?? 'system'} in ${guildId}`;
     const run = (shard: SimShard) => shard.house.guilds.call(guildId, type, input, authority);
-    const command: Command = { what, mark, again, run, fate: 'open', tries: 0, probe: this.#probing };
+    this.#enqueue({ what, mark, again, run });
+  }
+
+  #enqueue(asked: Pick<Command, 'what' | 'mark' | 'again' | 'run'>): void {
+    const command: Command = { ...asked, fate: 'open', tries: 0, probe: this.#probing };
     this.commands.push(command);
     this.#send(command);
   }

@@ -110,6 +110,23 @@ describe('group commit', () => {
     expect(groups.map(({ rows, statements }) => [statements, ...rows])).toEqual([[3, 'a', '#9', 'b']]);
   });
 
+  test('statements of tables that stand alone are gathered after the others, in the order of their ranks', async () => {
+    const { writer, groups, commit } = arrange({}, () => null);
+    const change = (id: string): Commit['facts'] => [{ type: 'interactionChanged', id, change: {} as never }];
+    const begin = (id: string): Commit['facts'] => [
+      { type: 'interactionWritten', interaction: { id } as never },
+    ];
+    commit('1', 'x', undefined, change('7'));
+    commit('1', 'a');
+    commit('1', 'y', undefined, begin('8'));
+    commit('1', 'b');
+    commit('1', 'z', undefined, change('8'));
+    await writer.flush();
+    expect(groups.map(({ rows, statements }) => [statements, ...rows])).toEqual([
+      [3, 'a', 'b', '#8', '#7', '#8'],
+    ]);
+  });
+
   test('a group is bounded by commits and by text, but a large commit still goes through', async () => {
     const { writer, groups, commit } = arrange({ groupCommitsMax: 2, groupCharsMax: 600 }, () => null);
     for (const name of ['a', 'b', 'c', 'x'.repeat(1000), 'd']) commit(name.slice(0, 1), name);

@@ -92,10 +92,12 @@ export const committing =
  * has to decide from its own state.
  */
 export const committingAsOwner =
-  (writer: Writer) =>
+  (writer: Writer, ownership: Pick<Ownership, 'owns'>) =>
   (ownerId: string, facts: Commit['facts']): Promise<void> =>
     new Promise((resolve, reject) => {
-      writer.commit({ ownerId, facts, done: (fault) => (fault ? reject(fault) : resolve()) });
+      // A commit for an id of another shard would carry that one's epoch, and be taken.
+      if (!ownership.owns(ownerId)) reject(new NotServed('Another shard owns the aggregate now.'));
+      else writer.commit({ ownerId, facts, done: (fault) => (fault ? reject(fault) : resolve()) });
     });
 
 /** Resolves on the next ownership change, or after `AGAIN.waitMs`. */

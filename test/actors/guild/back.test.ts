@@ -29,16 +29,21 @@ describe('a session', () => {
     const back = new FollowingSession('b1', BOB);
     back.heard.push(['f', bob.heard.find(([kind]) => kind === 'f')?.[1] ?? 0]);
     expect(await entered(guild, back)).toEqual(['member']);
-    const deleted = back.received.filter(({ t }) => t === 'GUILD_DELETE').map(({ d }) => d);
-    expect(deleted).toEqual([expect.objectContaining({ unavailable: true })]);
-    expect(back.received.filter(({ t }) => t === 'GUILD_CREATE')).toHaveLength(1);
+    // Nor the removal and the return themselves: a client that was told the removal by a late frame has no guild for them.
+    expect(back.received.map(({ t }) => t)).toEqual(['GUILD_DELETE', 'GUILD_CREATE']);
+    expect(back.received[0]?.d).toMatchObject({ unavailable: true });
     guild.close();
   });
 
   it.each([
-    ['is sent the guild again when a channel may have been hidden while nothing stood in for it', false],
-    ['is sent the deletion of a hidden channel when another object stood in for it', true],
-  ])('%s', async (_how, stands) => {
+    [
+      'is sent the guild again when a channel may have been hidden while nothing stood in for it',
+      false,
+      false,
+    ],
+    ['is sent the guild again by the next owner, who cannot know what stood in for it', false, true],
+    ['is sent the deletion of a hidden channel when another object stood in for it', true, false],
+  ])('%s', async (_how, stands, moves) => {
     const guild = new OwnedGuild();
     const bob = new FollowingSession('b1', BOB);
     await entered(guild, bob);
@@ -53,10 +58,12 @@ describe('a session', () => {
     await settleAll();
     guild.owner.settle();
     expect(await act).toMatchObject({ ok: true });
+    if (moves) await guild.handOver();
     const back = new FollowingSession('b1', BOB);
     back.heard.push(['f', bob.heard.find(([kind]) => kind === 'f')?.[1] ?? 0]);
     expect(await entered(guild, back)).toEqual(['member']);
-    const told = back.received.map(({ t }) => t);
+    // The test's rows keep no overwrites, so that the next owner replays the update of the channel too.
+    const told = back.received.map(({ t }) => t).filter((t) => t !== 'CHANNEL_UPDATE');
     expect(told).toEqual(stands ? ['CHANNEL_DELETE'] : ['GUILD_DELETE', 'GUILD_CREATE']);
     guild.close();
   });

@@ -1,4 +1,5 @@
 import { HOMES } from './homes.ts';
+import { INTERACTIONS } from './interactions.ts';
 import { JOURNAL } from './journal.ts';
 import { OWNERSHIP } from './ownership.ts';
 import type { Patch } from './patch.ts';
@@ -18,4 +19,5 @@ export const BUGS: readonly Patch[] = [
   ...JOURNAL,
   ...SESSIONS,
   ...RULES,
+  ...INTERACTIONS,
 ];

@@ -1,7 +1,11 @@
 // Goal: nothing is written without the right to it, answers keep their order, and what may be tried again is.
 import { describe, expect, it } from 'vitest';
 import { createAggregateOwnership } from '../../../../actors/cluster/membership/aggregateownership.ts';
-import { committing, fencedWriter } from '../../../../actors/cluster/membership/commits.ts';
+import {
+  committing,
+  committingAsOwner,
+  fencedWriter,
+} from '../../../../actors/cluster/membership/commits.ts';
 import type { Ownership, OwnershipChange } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
@@ -158,6 +162,23 @@ describe('a commit of whatever id', () => {
     const failing = commit('1', []);
     settle(new StorageFault('gone'));
     await expect(failing).rejects.toThrow('gone');
+  });
+});
+
+describe('a commit of a decision of the owner', () => {
+  it('is written by the owner only, once', async () => {
+    const { fenced, ownership, fences, held, settle } = arrange();
+    const commit = committingAsOwner(fenced, ownership);
+    fences.set('1', fence(3));
+    const done = commit('1', []);
+    expect(held.map((each) => each.fence)).toEqual([fence(3)]);
+    settle();
+    await done;
+    // Another shard owns it, whose epoch is known: with that the database would take the commit.
+    ownership.owns = () => false;
+    fences.set('1', fence(4));
+    await expect(commit('1', [])).rejects.toThrow(NotServed);
+    expect(held).toEqual([]);
   });
 });
 

@@ -1,0 +1,65 @@
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
+import type { Invocation } from '../../services/interactions/ports.ts';
+import type { SimClient } from './client.ts';
+import type { Database } from './database.ts';
+import { commandOf, type SimGuild } from './founding.ts';
+import type { SimShard } from './shard.ts';
+import { answerOf, type HeardInteraction } from './wire.ts';
+import type { World } from './world.ts';
+
+interface InteractingPorts {
+  readonly world: World;
+  readonly database: Database;
+  readonly clients: readonly SimClient[];
+  /** Sends a call, again if nothing is known of it. */
+  readonly call: (call: {
+    readonly what: string;
+    readonly mark: string;
+    readonly run: (shard: SimShard) => Promise<Reply<unknown>>;
+  }) => void;
+}
+
+/** A person uses the command of a bot of the guild; the nonce is the mark, so that a repetition is the same use. */
+export function interact(
+  { world, database, clients, call }: InteractingPorts,
+  { id: guildId }: SimGuild,
+  { id: userId }: { readonly id: UserId },
+  mark: string,
+  times: number,
+): void {
+  const isHere = (botId: string) => database.memberships.get(botId)?.has(guildId) === true;
+  const applications = [...database.applications.values()].filter(({ bot_id }) => bot_id && isHere(bot_id));
+  const channels = [...(database.guilds.get(guildId)?.channels.values() ?? [])].filter(
+    (channel) => (channel.type as number) === 0,
+  );
+  const sessions = clients.filter((client) => client.userId === userId && client.life.sessionId !== null);
+  if (applications.length === 0 || channels.length === 0 || sessions.length === 0) return;
+  const { id: applicationId } = world.random.pick(applications);
+  const invocation: Invocation = {
+    ...{ type: INTERACTION.COMMAND, ownerId: guildId, guildId, channelId: world.random.pick(channels).id },
+    ...{ applicationId, userId, sessionId: world.random.pick(sessions).life.sessionId ?? '', nonce: mark },
+    ...{ locales: ['en-US'], messageId: null, isEphemeral: false, uploads: {} },
+    data: dataOf(applicationId),
+  };
+  const run = (shard: SimShard) => shard.house.features.interactions.invoke(invocation);
+  for (let left = times; left > 0; left -= 1)
+    call({ what: `interaction ${mark} of ${userId} with ${applicationId} in ${guildId}`, mark, run });
+}
+
+function dataOf(applicationId: ApplicationId): Invocation['data'] {
+  const { id, version, name, type } = commandOf(applicationId);
+  return { id, version, name, type, options: [] };
+}
+
+/** A bot has heard of an interaction, and answers; each of its sessions does. */
+export function answer({ call }: Pick<InteractingPorts, 'call'>, { id, token }: HeardInteraction): void {
+  if (token === undefined) return;
+  const mark = answerOf(id);
+  const callback = {
+    ...{ type: CALLBACK.MESSAGE, draft: { content: mark }, attachments: [], keep: null, data: null },
+  };
+  const run = (shard: SimShard) => shard.house.features.interactions.answer(id, token, callback);
+  call({ what: `callback of ${id}`, mark, run });
+}
