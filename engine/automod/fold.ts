@@ -40,9 +40,12 @@ export function fold(text: string): Folded {
   // Where the piece of each unit begins and ends in the original.
   const starts: number[] = [];
   const ends: number[] = [];
+  // Letters repeat, and folding one costs more than remembering it.
+  const known = new Map<string, string>();
   for (const { 0: piece, index } of text.matchAll(PIECES)) {
     const isPlain = ASCII.test(piece);
-    const part = isPlain ? lowered(piece) : folded(piece);
+    const part = isPlain ? lowered(piece) : (known.get(piece) ?? folded(piece));
+    if (!isPlain) known.set(piece, part);
     for (let unit = 0; unit < part.length; unit += 1) {
       starts.push(isPlain ? index + unit : index);
       ends.push(isPlain ? index + unit + 1 : index + piece.length);

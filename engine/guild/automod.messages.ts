@@ -1,3 +1,4 @@
+import { FORWARDABLE } from '../../protocol/channeltypes.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Paced } from '../automod/pace.ts';
 import { type Rule, TRIGGER } from '../automod/rule.ts';
@@ -117,9 +118,10 @@ const blockedRefusal = (own: string): Refusal => {
   return { ...blocked, errors };
 };
 
-/** Remembers a message for rules of pace, where there are any. */
+/** Remembers what a member wrote for rules of pace, where there are any; the server's own messages do not count. */
 export function notePace(guild: Guild, message: StoredMessage): void {
   const { autoModeration } = guild;
   if (!autoModeration.watchesPace || message.webhook_id || message.author.bot) return;
+  if (!FORWARDABLE.has(message.type)) return;
   autoModeration.pace.note(pacedOf(message));
 }

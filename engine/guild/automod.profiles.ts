@@ -20,6 +20,10 @@ export function withProfiles(guild: Guild, facts: readonly GuildFact[], env: Env
   });
 }
 
+/** A member as the facts of a change will leave it, for the reply of the change. */
+export const asJudged = (guild: Guild, member: Member, env: Env): Member =>
+  judgedProfile(guild, member, env)?.member ?? member;
+
 /** Null when the names are the same as before, or change nothing. */
 function judgedProfile(
   guild: Guild,

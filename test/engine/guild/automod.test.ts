@@ -424,6 +424,19 @@ describe('spam', () => {
   });
 });
 
+describe('an alert', () => {
+  it('does not count as a message of the member whom it is about', () => {
+    rule({ trigger_type: 3 });
+    rule({
+      trigger_metadata: { keyword_filter: ['cat'] },
+      actions: [{ type: 2, metadata: { channel_id: '51' as never } }],
+    });
+    for (let count = 0; count < LIMITS.automod_spam_messages_max; count += 1)
+      expect(say(`cat ${count}`).code).toBeUndefined();
+    expect(say('one more').code).toBe(200000);
+  });
+});
+
 describe('mentions', () => {
   const naming = (count: number, from = 0) =>
     Array.from({ length: count }, (_, n) => `<@${100_000_000_000_000_000n + BigInt(from + n)}>`).join(' ');
@@ -456,7 +469,8 @@ describe('a profile', () => {
 
   it('with a forbidden word quarantines its member until the next name', () => {
     rule({ trigger_type: 6, event_type: 2, trigger_metadata: { keyword_filter: ['*cat*'] } });
-    const { types, dispatches } = call('Cattle');
+    const { outcome, types, dispatches } = call('Cattle');
+    expect(outcome).toMatchObject({ value: { nick: 'Cattle', flags: FLAG } });
     expect(types).toEqual(['memberUpdated', 'auditLogged', 'autoModerationActionExecuted', 'auditLogged']);
     expect(flagsOf(ANN) & FLAG).toBe(FLAG);
     expect(dispatches.map(({ d }) => (d as { action_type?: number }).action_type).filter(Boolean)).toContain(
