@@ -27,6 +27,7 @@ export interface DispatchRow {
 
 const OF_PRIVATE_CHANNELS = { scope: 'dm_channels.read', oauth2Intent: I.PRIVATE_CHANNELS } as const;
 const OF_CALLS = { scope: 'voice', oauth2Intent: I.CALLS } as const;
+const MANAGERS = { at: 'guild', anyOf: P.MANAGE_GUILD } as const;
 const BANS = { at: 'guild', anyOf: P.BAN_MEMBERS | P.VIEW_AUDIT_LOG } as const;
 
 /**
@@ -39,12 +40,12 @@ export const DISPATCH = {
   READY: { intent: null, scope: 'any' },
   RESUMED: { intent: null, scope: 'any' },
   APPLICATION_COMMAND_PERMISSIONS_UPDATE: { intent: null },
-  AUTO_MODERATION_RULE_CREATE: { intent: I.AUTO_MODERATION_CONFIGURATION },
-  AUTO_MODERATION_RULE_UPDATE: { intent: I.AUTO_MODERATION_CONFIGURATION },
-  AUTO_MODERATION_RULE_DELETE: { intent: I.AUTO_MODERATION_CONFIGURATION },
+  AUTO_MODERATION_RULE_CREATE: { intent: I.AUTO_MODERATION_CONFIGURATION, permission: MANAGERS },
+  AUTO_MODERATION_RULE_UPDATE: { intent: I.AUTO_MODERATION_CONFIGURATION, permission: MANAGERS },
+  AUTO_MODERATION_RULE_DELETE: { intent: I.AUTO_MODERATION_CONFIGURATION, permission: MANAGERS },
   AUTO_MODERATION_ACTION_EXECUTION: {
     intent: I.AUTO_MODERATION_EXECUTION,
-    permission: { at: 'guild', anyOf: P.MANAGE_GUILD },
+    permission: MANAGERS,
     contentGated: true,
   },
   CHANNEL_CREATE: { intent: I.GUILDS, ...OF_PRIVATE_CHANNELS },

@@ -154,6 +154,44 @@ export const LIMITS = {
   prune_days_max: 30,
   prune_days_default: 7,
   timeout_ms_max: 28 * 86_400_000,
+  // Auto moderation.
+  automod_name_chars_max: 100,
+  automod_keyword_rules_max: 6,
+  automod_keywords_max: 1_000,
+  automod_keyword_chars_max: 60,
+  automod_regexes_max: 10,
+  automod_regex_chars_max: 260,
+  automod_allowed_max: 100,
+  automod_preset_allowed_max: 1_000,
+  automod_mentions_max: 50,
+  automod_actions_max: 5,
+  automod_custom_message_chars_max: 150,
+  automod_timeout_sec_max: 2_419_200,
+  automod_exempt_roles_max: 20,
+  automod_exempt_channels_max: 50,
+  /** Units of a keyword as it is compared: some characters stand for several. Ours: it bounds the memory of a guild's rules. */
+  automod_keyword_folded_units_max: 120,
+  /** Instructions of a pattern's program, and of all patterns of a guild together. Ours: they bound the time of a message. */
+  automod_regex_size_max: 500,
+  automod_regex_sizes_per_guild_max: 3_000,
+  /**
+   * Instructions times characters that patterns of a guild may work at once, and each second. Ours: the slowest take 70
+   * nanoseconds for each, so that a guild has at most a quarter of a processor.
+   */
+  automod_regex_work_max: 10_000_000,
+  automod_regex_work_per_sec: 3_500_000,
+  /** Matches of one rule in one text that are compared with what it allows. Ours. */
+  automod_finds_max: 256,
+  /** The platform does not say what spam is. Ours: so many messages of one member within the window, or the same text so often. */
+  automod_spam_messages_max: 10,
+  automod_spam_ms: 10_000,
+  automod_repeats_max: 3,
+  automod_repeats_ms: 60_000,
+  /** Nor what a raid is. Ours: so many mentions by all members within the window; it lasts as long after the last of them. */
+  automod_raid_mentions_max: 50,
+  automod_raid_ms: 60_000,
+  /** Members whose latest messages are remembered. Ours. */
+  automod_paces_max: 5_000,
   audit_log_page_max: 100,
   audit_log_page_default: 50,
   audit_log_ms: 45 * 86_400_000,

@@ -20,6 +20,7 @@ import { applicationStatements } from './application/applications.ts';
 import { webhookEventStatements } from './application/webhookevents.ts';
 import { none, type Statement, type StatementTable } from './database/statement.ts';
 import { auditStatements } from './guild/audit.ts';
+import { autoModerationStatements } from './guild/automoderation.ts';
 import { banStatements } from './guild/bans.ts';
 import { channelStatements } from './guild/channels.ts';
 import { infoStatements } from './guild/guilds.ts';
@@ -82,6 +83,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...auditStatements,
   ...stageStatements,
   ...scheduledEventStatements,
+  ...autoModerationStatements,
   ...ephemeral,
   ...userStatements,
   ...applicationStatements,

@@ -1,3 +1,4 @@
+import { AutoModeration } from '../../engine/automod/state.ts';
 import type { Written } from '../../engine/channel/draft.ts';
 import { recipients } from '../../engine/fanout/audience.ts';
 import type { Recipient } from '../../engine/fanout/body.ts';
@@ -421,6 +422,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     liveVoice: new Map(),
     stageInstances: new Map(snapshot.stageInstances.map((stage) => [stage.channel_id, stage])),
     scheduledEvents: scheduledEventsOf(snapshot.scheduledEvents, new Window()),
+    autoModeration: new AutoModeration(snapshot.autoModerationRules),
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),

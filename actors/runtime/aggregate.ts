@@ -1,7 +1,7 @@
 import { DispatchBody, type Origin, type Recipient } from '../../engine/fanout/body.ts';
 import { directStream } from '../../engine/fanout/direct.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
-import type { Env, Outcome, Reply } from '../../engine/kernel/outcome.ts';
+import { type Env, factsOf, type Outcome, type Reply } from '../../engine/kernel/outcome.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import type { AnyId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -320,15 +320,18 @@ export abstract class AggregateShell<
     const nowMs = this.#ports.clock.now();
     const env = { nowMs, nextId: this.#ports.nextId, splits: this.#ports.splitsAt(nowMs) };
     const outcome = decide(state, env);
-    const reply: Reply<Value> = outcome.ok ? { ok: true, value: outcome.value } : outcome;
+    const reply: Reply<Value> = outcome.ok
+      ? { ok: true, value: outcome.value }
+      : { ok: false, refusal: outcome.refusal };
+    const facts = factsOf(outcome);
     const settle = (recorded: boolean): void => {
       answer(reply);
       if (commandKey !== null) this.keys?.settle(commandKey, reply, recorded);
     };
-    if (!outcome.ok) settle(false);
-    else if (outcome.facts.length > 0 && this.ownership?.decides(this.id) === false)
+    if (!outcome.ok && facts.length === 0) settle(false);
+    else if (facts.length > 0 && this.ownership?.decides(this.id) === false)
       work.fault(new NotServed('Lease not safe; writes are refused until it is renewed.'));
-    else this.#accept(state, { work, facts: outcome.facts, nowMs, commandKey, reply, settle });
+    else this.#accept(state, { work, facts, nowMs, commandKey, reply, settle });
   }
 
   /** Ends the actor of an aggregate that no longer exists. */

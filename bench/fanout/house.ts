@@ -6,6 +6,7 @@ import type { SessionJournal } from '../../actors/session/journal.ports.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import { GatewaySessions } from '../../actors/session/sessions.ts';
 import { DEFAULTS } from '../../config/config.ts';
+import { AutoModeration } from '../../engine/automod/state.ts';
 import { recipients, touchAudiences } from '../../engine/fanout/audience.ts';
 import { DispatchBody, type Recipient } from '../../engine/fanout/body.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
@@ -96,6 +97,7 @@ export function buildGuild(): Guild {
     liveVoice: new Map(),
     stageInstances: new Map(),
     scheduledEvents: { byId: new Map(), counts: new Map(), rsvps: new Map() },
+    autoModeration: new AutoModeration(),
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),

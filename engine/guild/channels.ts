@@ -154,7 +154,7 @@ function updateChannel(
   const overwrites = draft.permission_overwrites
     ? readOverwrites(guild, draft.permission_overwrites)
     : accepted(overwritesOf(channel));
-  if (!overwrites.ok) return overwrites;
+  if (!overwrites.ok) return refused(overwrites.refusal);
   const bits = changedBits(overwritesOf(channel), overwrites.value);
   const forbidden = overwritesRefusal(guild, by, { channel, parentId: parentOf(channel) }, bits, env.nowMs);
   if (forbidden) return refused(forbidden);

@@ -3,6 +3,7 @@ import type { ApplicationId, ChannelId, MessageId, RoleId, UserId, WebhookId } f
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { EventResponse } from '../../protocol/scheduledevents.ts';
 import type { DefaultSound } from '../../protocol/sounds.ts';
+import type { Rule, RuleAction } from '../automod/rule.ts';
 import type { FactOf } from '../kernel/topic.ts';
 import type { EventException, RsvpKey, ScheduledEvent } from '../scheduledevent/event.ts';
 import type { Webhook } from '../webhook/webhook.ts';
@@ -143,6 +144,31 @@ export type AuditFacts = {
   auditLogged: { readonly entry: APIAuditLogEntry };
 };
 
+export type AutoModerationFacts = {
+  autoModerationRuleCreated: { readonly rule: Rule };
+  autoModerationRuleUpdated: { readonly rule: Rule };
+  autoModerationRuleDeleted: { readonly rule: Rule };
+  /** Never stored: a rule did something about a member. */
+  autoModerationActionExecuted: { readonly execution: Execution };
+  /** Never stored: patterns have read a message. */
+  autoModerationWorked: { readonly units: number; readonly atMs: number };
+};
+
+/** @source https://docs.discord.com/developers/events/gateway-events#auto-moderation-action-execution */
+export interface Execution {
+  readonly action: RuleAction;
+  readonly rule_id: string;
+  readonly rule_trigger_type: Rule['trigger_type'];
+  readonly user_id: UserId;
+  readonly channel_id?: ChannelId;
+  /** Absent for a blocked message. */
+  readonly message_id?: MessageId;
+  readonly alert_system_message_id?: MessageId;
+  readonly content: string;
+  readonly matched_keyword: string | null;
+  readonly matched_content: string | null;
+}
+
 export type StageFacts = {
   stageInstanceCreated: { readonly stage: StageInstance };
   stageInstanceUpdated: { readonly stage: StageInstance };
@@ -227,6 +253,7 @@ export type GuildFacts = InfoFacts &
   MessageFacts &
   ReactionFacts &
   AuditFacts &
+  AutoModerationFacts &
   StageFacts &
   ScheduledEventFacts &
   EventExceptionFacts &

@@ -9,6 +9,7 @@ import type {
 } from 'discord-api-types/v10';
 import type { ChannelId, GuildId, MessageId, RoleId, UserId, WebhookId } from '../../protocol/ids.ts';
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
+import type { AutoModeration } from '../automod/state.ts';
 import type { AudienceList, Recipient } from '../fanout/body.ts';
 import type { ScheduledEvents } from '../scheduledevent/event.ts';
 import type { Webhook } from '../webhook/webhook.ts';
@@ -53,6 +54,8 @@ export interface Guild {
   /** Instances of the stage channels, at most one each. Resident like the channels. */
   readonly stageInstances: Map<ChannelId, StageInstance>;
   readonly scheduledEvents: ScheduledEvents;
+  /** Rules of auto moderation, what is derived from them, and what they need to know of the latest messages. */
+  readonly autoModeration: AutoModeration;
   /** Sessions that receive this guild's dispatches, by session id. */
   readonly subscribers: Map<string, Recipient>;
   /** Sessions per subscribed user; members with sessions stay in the window. */

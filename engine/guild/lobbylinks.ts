@@ -9,6 +9,7 @@ import type { Dispatch } from '../kernel/dispatch.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import type { ChannelMessage, ChannelMessageNews } from '../lobby/facts.ts';
 import { timedOutUntilMs } from '../permissions/permissions.ts';
+import { judgedMessage } from './automod.messages.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
@@ -95,7 +96,7 @@ function unlinkChannel(
 
 /**
  * Lobby members need not be members of the guild: linking a channel opens it to the lobby. Bans and time-outs still
- * apply. Messages from the lobby notify nobody.
+ * apply, and so do rules of auto moderation. Messages from the lobby notify nobody.
  */
 function writeFromLobby(
   guild: Guild,
@@ -104,7 +105,8 @@ function writeFromLobby(
   env: Env,
 ): Outcome<null, GuildFact> {
   const { channelId, lobbyId, author, content, flags, additionalName } = input;
-  const link = linkedLobbyOf(guild.channels.get(channelId));
+  const channel = guild.channels.get(channelId);
+  const link = linkedLobbyOf(channel);
   if (!by.system || link?.lobby_id !== lobbyId) return refused(refusal('UNKNOWN_CHANNEL'));
   const member = guild.members.get(author.id);
   const silenced = member ? timedOutUntilMs(member) > env.nowMs : false;
@@ -114,8 +116,11 @@ function writeFromLobby(
     application_id: link.application_id,
     ...(additionalName === null ? {} : { lobby_member: { additional_name: additionalName } }),
   };
+  const judged = channel && judgedMessage({ guild, env, channel, message, isNew: true });
+  if (judged?.no) return { ok: false, refusal: judged.no, facts: judged.facts };
   return accepted(null, [
     { type: 'messageCreated', message, nonce: null, referenced: null, enforceNonce: false },
+    ...(judged?.facts ?? []),
   ]);
 }
 

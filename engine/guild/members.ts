@@ -11,6 +11,7 @@ import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { noting } from '../kernel/topic.ts';
 import { auditEntry, changesOf, sameValue } from './auditing.ts';
+import { asJudged } from './automod.profiles.ts';
 import { bitsOf } from './caller.ts';
 import type { GuildFact, MemberFacts } from './facts.ts';
 import type { Guild, Member } from './guild.ts';
@@ -129,7 +130,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
           const changes = changesOf(member, after, ['nick']);
           facts.push(auditEntry(env, by, { actionType: AUDIT.MEMBER_UPDATE, targetId: by.userId, changes }));
         }
-        return accepted(after, facts);
+        return accepted(asJudged(guild, after, env), facts);
       },
     },
     kickMember: {

@@ -12,6 +12,7 @@ import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts'
 import { channelById } from '../permissions/channelbyid.ts';
 import { guildPermissions, outranks } from '../permissions/permissions.ts';
 import { type AuditDraft, auditEntry, changesOf } from './auditing.ts';
+import { asJudged } from './automod.profiles.ts';
 import { bitsIn, bitsOf, mayEditRole } from './caller.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, Member } from './guild.ts';
@@ -76,7 +77,7 @@ export function updateMember(
     facts.push({ type: 'voiceStateChanged', userId: input.userId, voiceState });
   }
   for (const audit of draft.audits) facts.push(auditEntry(env, by, audit));
-  return accepted(draft.member, facts);
+  return accepted(asJudged(guild, draft.member, env), facts);
 }
 
 const AUDITED: readonly (keyof Member & string)[] = [

@@ -21,6 +21,7 @@ import type { By } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry } from './auditing.ts';
+import { moderated, notePace } from './automod.messages.ts';
 import type { GuildFact, MessageFacts } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 import { messageDispatches } from './messages.dispatches.ts';
@@ -88,7 +89,7 @@ function createMessage(
     if (before) return accepted(before);
     const waitMs = slowmodeWaitMs(guild, scope, env);
     if (waitMs > 0) return refused({ ...refusal('SLOWMODE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 });
-    return composeMessage(scope, input, by, env);
+    return moderated(scope, composeMessage(scope, input, by, env), { guild, by, env, from: input.from });
   };
   return inChannel(guild, input.channelId, by, env, compose, input.from);
 }
@@ -174,7 +175,10 @@ export const messages: GuildTopic<MessageCommands, keyof MessageFacts> = {
           input.channelId,
           by,
           env,
-          (scope) => reviseMessage(scope, input.messageId, input, by, env),
+          (scope) =>
+            moderated(scope, reviseMessage(scope, input.messageId, input, by, env), {
+              ...{ guild, by, env, from: input.from },
+            }),
           input.from,
         ),
     },
@@ -229,6 +233,7 @@ export const messages: GuildTopic<MessageCommands, keyof MessageFacts> = {
       apply: (guild, fact) => {
         applyMessage(guild, fact);
         noteWritten(guild, fact.message);
+        notePace(guild, fact.message);
       },
       dispatches: messageDispatches.messageCreated,
     },

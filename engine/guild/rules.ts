@@ -4,6 +4,8 @@ import type { Authority } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { audit } from './audit.ts';
 import { forbidden } from './authorize.ts';
+import { withProfiles } from './automod.profiles.ts';
+import { autoModeration } from './automod.ts';
 import { bans } from './bans.ts';
 import { channels } from './channels.ts';
 import { crossposts, withCrossposts } from './crossposts.ts';
@@ -37,7 +39,11 @@ export const guildRules = aggregate<GuildShape>()({
   complete: (guild, facts, _authority, env) =>
     withCrossposts(
       guild,
-      withEventConsequences(guild, withVoiceConsequences(guild, facts, env.nowMs), env),
+      withEventConsequences(
+        guild,
+        withVoiceConsequences(guild, withProfiles(guild, facts, env), env.nowMs),
+        env,
+      ),
       env,
     ),
   topics: [
@@ -46,6 +52,7 @@ export const guildRules = aggregate<GuildShape>()({
     roles,
     members,
     bans,
+    autoModeration,
     installs,
     invites,
     webhooks,

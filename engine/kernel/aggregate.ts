@@ -1,6 +1,6 @@
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Authority } from './authority.ts';
-import { type Outcome, refused } from './outcome.ts';
+import { factsOf, type Outcome, refused } from './outcome.ts';
 import type { CommandRow, Commands, FactOf, FactRow, Shape } from './topic.ts';
 
 /** The rules of one aggregate: what its actor runs. Pure and synchronous. */
@@ -112,9 +112,10 @@ export const aggregate =
         const no = authorize?.(state, { row, input, authority }, env);
         if (no) return refused(no);
         const outcome = row.decide(state, input, authority.by, env);
-        if (!outcome.ok || !complete) return outcome;
-        const all = complete(state, outcome.facts, authority, env);
-        return all === outcome.facts ? outcome : { ok: true, value: outcome.value, facts: all };
+        const facts = factsOf(outcome);
+        if (!complete || (!outcome.ok && facts.length === 0)) return outcome;
+        const all = complete(state, facts, authority, env);
+        return all === facts ? outcome : { ...outcome, facts: all };
       },
       happen(state, fact) {
         const row = rowOf(fact);

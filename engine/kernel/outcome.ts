@@ -12,10 +12,13 @@ export interface Env {
   readonly splits?: Splits;
 }
 
-/** The result of a rule: a value and the facts that make it true, or the platform's refusal. */
+/**
+ * The result of a rule: a value and the facts that make it true, or the platform's refusal. A refusal may have facts too:
+ * what a blocked message leads to. The caller hears of it when they are durable.
+ */
 export type Outcome<Value, Fact> =
   | { readonly ok: true; readonly value: Value; readonly facts: readonly Fact[] }
-  | { readonly ok: false; readonly refusal: Refusal };
+  | { readonly ok: false; readonly refusal: Refusal; readonly facts?: readonly Fact[] };
 
 export const accepted = <Value, Fact>(value: Value, facts: readonly Fact[] = []): Outcome<Value, Fact> => ({
   ok: true,
@@ -27,6 +30,9 @@ export const refused = (refusal: Refusal): { readonly ok: false; readonly refusa
   ok: false,
   refusal,
 });
+
+/** The facts of an outcome, whatever was answered. */
+export const factsOf = <Fact>({ facts = [] }: Outcome<unknown, Fact>): readonly Fact[] => facts;
 
 /** The reply to the caller of an aggregate: a value once it is durable, or a refusal. Faults are thrown. */
 export type Reply<Value> =

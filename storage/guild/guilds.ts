@@ -1,3 +1,4 @@
+import type { Rule } from '../../engine/automod/rule.ts';
 import type { InfoFacts } from '../../engine/guild/facts.ts';
 import type { GuildChannel, GuildInfo, StageInstance } from '../../engine/guild/guild.ts';
 import type { CountedEvent } from '../../engine/scheduledevent/event.ts';
@@ -34,7 +35,8 @@ WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   l AS (DELETE FROM webhook_directory d USING webhooks w, r WHERE w.guild_id = r.id AND d.id = w.id),
   m AS (DELETE FROM webhooks t USING r WHERE t.guild_id = r.id),
   n AS (DELETE FROM crossposts t USING r WHERE t.guild_id = r.id),
-  o AS (DELETE FROM crosspost_copies t USING r WHERE t.guild_id = r.id)
+  o AS (DELETE FROM crosspost_copies t USING r WHERE t.guild_id = r.id),
+  auto_moderation AS (DELETE FROM auto_moderation_rules t USING r WHERE t.guild_id = r.id)
 DELETE FROM guilds t USING r WHERE t.id = r.id`;
 
 export const infoStatements: StatementTable<InfoFacts> = {
@@ -58,6 +60,7 @@ interface Row {
   }[];
   readonly stages: readonly StageInstance[];
   readonly events: readonly CountedEvent[];
+  readonly auto_moderation: readonly Rule[];
   readonly member_count: string;
 }
 
@@ -70,6 +73,7 @@ SELECT g.data AS info,
     WHERE c.guild_id = g.id), '[]') AS channels,
   coalesce((SELECT jsonb_agg(data ORDER BY channel_id) FROM stage_instances WHERE guild_id = g.id), '[]') AS stages,
   ${COUNTED_EVENTS} AS events,
+  coalesce((SELECT jsonb_agg(data ORDER BY id) FROM auto_moderation_rules WHERE guild_id = g.id), '[]') AS auto_moderation,
   (SELECT count(*) FROM members WHERE guild_id = g.id) AS member_count
 FROM guilds g WHERE g.id = $1`;
 
@@ -83,6 +87,7 @@ export async function loadGuild(sql: Sql, guildId: GuildId): Promise<GuildSnapsh
     channels: row.channels.map((channel) => withActivity(channel.data, channel)),
     stageInstances: row.stages,
     scheduledEvents: row.events,
+    autoModerationRules: row.auto_moderation,
     memberCount: Number(row.member_count),
   };
 }

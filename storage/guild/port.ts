@@ -1,4 +1,5 @@
 import type { APIAuditLogEntry } from 'discord-api-types/v10';
+import type { Rule } from '../../engine/automod/rule.ts';
 import type {
   Ban,
   GuildChannel,
@@ -18,6 +19,8 @@ export interface GuildSnapshot {
   readonly channels: readonly GuildChannel[];
   readonly stageInstances: readonly StageInstance[];
   readonly scheduledEvents: readonly CountedEvent[];
+  /** Oldest first. */
+  readonly autoModerationRules: readonly Rule[];
   readonly memberCount: number;
 }
 

@@ -20,6 +20,7 @@ import { webhooks } from './0019_webhooks.ts';
 import { crossposts } from './0021_crossposts.ts';
 import { interactions } from './0023_interactions.ts';
 import { scheduledEvents } from './0026_scheduledevents.ts';
+import { autoModeration } from './0027_automoderation.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -53,4 +54,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 21, name: 'crossposts', sql: crossposts },
   { version: 23, name: 'interactions', sql: interactions },
   { version: 26, name: 'scheduled events', sql: scheduledEvents },
+  { version: 27, name: 'auto moderation', sql: autoModeration },
 ];

@@ -1,3 +1,4 @@
+import { AutoModeration } from '../../engine/automod/state.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild, GuildChannel, Member } from '../../engine/guild/guild.ts';
 import { guildRules } from '../../engine/guild/rules.ts';
@@ -106,7 +107,7 @@ export class Database {
   snapshotOf(guildId: string): GuildSnapshot | null {
     const guild = this.guilds.get(guildId);
     if (!guild) return null;
-    const { info, roles, channels, stageInstances, scheduledEvents, memberCount } = guild;
+    const { info, roles, channels, stageInstances, scheduledEvents, autoModeration, memberCount } = guild;
     return {
       ...{ info, memberCount, roles: [...roles.values()], channels: [...channels.values()] },
       stageInstances: [...stageInstances.values()],
@@ -114,6 +115,7 @@ export class Database {
         event,
         users: scheduledEvents.counts.get(event.id) ?? 0,
       })),
+      autoModerationRules: autoModeration.rules,
     };
   }
 
@@ -224,7 +226,13 @@ function emptyGuild(id: string): Guild {
       users: new Map(),
       presences: new Map(),
     },
-    ...{ voiceStates: new Map(), liveVoice: new Map(), stageInstances: new Map(), subscribers: new Map() },
+    ...{
+      voiceStates: new Map(),
+      liveVoice: new Map(),
+      stageInstances: new Map(),
+      autoModeration: new AutoModeration(),
+      subscribers: new Map(),
+    },
     scheduledEvents: { byId: new Map(), counts: new Map(), rsvps: new Map() },
     ...{
       sessionCounts: new Map(),

@@ -1,4 +1,5 @@
 import type { APIAuditLogEntry } from 'discord-api-types/v10';
+import type { Rule } from '../../engine/automod/rule.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type {
   GuildChannel,
@@ -9,6 +10,7 @@ import type {
   StoredMessage,
 } from '../../engine/guild/guild.ts';
 import type { Application } from '../../engine/user/facts.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIRole, APIUser } from '../../protocol/objects.ts';
 import type { Commit, Writer } from '../../storage/ports.ts';
 
@@ -106,6 +108,14 @@ export const entry = (entryId: string, more: Partial<APIAuditLogEntry> = {}): AP
   user_id: '10',
   target_id: '11',
   action_type: 22,
+  ...more,
+});
+
+export const rule = (ruleId: string, more: Partial<Rule> = {}): Rule => ({
+  ...{ id: ruleId, guild_id: id<GuildId>(GUILD), creator_id: id<UserId>('10'), name: 'words', enabled: true },
+  ...{ event_type: 1, trigger_type: 1, trigger_metadata: { keyword_filter: ['*cat*'] } },
+  actions: [{ type: 1, metadata: { custom_message: 'No cats.' } }],
+  ...{ exempt_roles: [], exempt_channels: [] },
   ...more,
 });
 

@@ -14,6 +14,7 @@ import {
   member,
   message,
   role,
+  rule,
   seed,
   stage,
   user,
@@ -50,6 +51,7 @@ describe.each(databases())('guilds on $name', (kind) => {
       ],
       stageInstances: [],
       scheduledEvents: [],
+      autoModerationRules: [],
       memberCount: 1,
     });
     expect(await store().members(guildId, ids('10', '11'))).toEqual([member(user('10'))]);
@@ -99,6 +101,18 @@ describe.each(databases())('guilds on $name', (kind) => {
     expect(await loaded()).toEqual([stage('100')]);
   });
 
+  test('rules of auto moderation are loaded with their guild, as they were last, until they are deleted', async () => {
+    await write(
+      { type: 'autoModerationRuleCreated', rule: rule('701') },
+      { type: 'autoModerationRuleCreated', rule: rule('700') },
+      { type: 'autoModerationRuleUpdated', rule: rule('701', { name: 'other words' }) },
+    );
+    const loaded = async () => (await store().load(guildId))?.autoModerationRules;
+    expect(await loaded()).toEqual([rule('700'), rule('701', { name: 'other words' })]);
+    await write({ type: 'autoModerationRuleDeleted', rule: rule('701') });
+    expect(await loaded()).toEqual([rule('700')]);
+  });
+
   test('a deleted channel takes its invites and messages along and leaves the directory', async () => {
     await write(created(message('100', '1001')), { type: 'inviteCreated', invite: invite('abc', '100') });
     await write({
@@ -129,6 +143,7 @@ describe.each(databases())('guilds on $name', (kind) => {
       { type: 'banAdded', ban: { user: user('11'), reason: null } },
       { type: 'auditLogged', entry: entry('900') },
       { type: 'stageInstanceCreated', stage: stage('100') },
+      { type: 'autoModerationRuleCreated', rule: rule('700') },
     );
     await write({ type: 'guildDeleted', memberIds: [] });
     await fresh.storage.purge.settled();

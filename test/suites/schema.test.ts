@@ -28,6 +28,7 @@ const OWNER: Record<string, string> = {
   reactions: 'owner_id',
   reaction_counts: 'owner_id',
   audit_log: 'guild_id',
+  auto_moderation_rules: 'guild_id',
   stage_instances: 'guild_id',
   scheduled_events: 'guild_id',
   scheduled_event_users: 'guild_id',

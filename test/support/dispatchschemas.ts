@@ -23,6 +23,15 @@ const CHANNEL: readonly Part[] = [
   { schema: 'PrivateChannelResponse', of: (d) => (d.type === PRIVATE_CHANNEL ? [d] : []) },
 ];
 
+/** Each trigger of auto moderation has a schema of its own. */
+const RULE: readonly Part[] = Object.entries({
+  1: 'KeywordRuleResponse',
+  3: 'MLSpamRuleResponse',
+  4: 'DefaultKeywordRuleResponse',
+  5: 'MentionSpamRuleResponse',
+  6: 'UserProfileRuleResponse',
+}).map(([trigger, schema]) => ({ schema, of: (d) => (String(d.trigger_type) === trigger ? [d] : []) }));
+
 /** A lobby over the gateway names its members by their users, where HTTP has their ids. */
 const LOBBY: Part = {
   schema: 'LobbyResponse',
@@ -74,6 +83,9 @@ const PARTS: Readonly<Record<string, readonly Part[]>> = {
   MESSAGE_REACTION_ADD: [at('GuildMemberResponse', 'member')],
   TYPING_START: [at('GuildMemberResponse', 'member')],
   USER_UPDATE: [whole('UserResponse')],
+  AUTO_MODERATION_RULE_CREATE: RULE,
+  AUTO_MODERATION_RULE_UPDATE: RULE,
+  AUTO_MODERATION_RULE_DELETE: RULE,
   STAGE_INSTANCE_CREATE: [whole('StageInstanceResponse')],
   STAGE_INSTANCE_UPDATE: [whole('StageInstanceResponse')],
   STAGE_INSTANCE_DELETE: [whole('StageInstanceResponse')],

@@ -1,4 +1,5 @@
 import type { APIOverwrite } from 'discord-api-types/v10';
+import { AutoModeration } from '../../engine/automod/state.ts';
 import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
 import type { Audience } from '../../engine/kernel/dispatch.ts';
@@ -78,6 +79,7 @@ export function buildGuild(parts: {
     liveVoice: new Map(),
     stageInstances: new Map(),
     scheduledEvents: { byId: new Map(), counts: new Map(), rsvps: new Map() },
+    autoModeration: new AutoModeration(),
     subscribers: new Map(sessions.map((each) => [each.sessionId, each])),
     sessionCounts: new Map(),
     audiences: new Map(),

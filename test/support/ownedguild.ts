@@ -179,7 +179,7 @@ class Owner {
       writer: this.#writer(),
       clock,
       nextId: () => messageEnv(clock.now()).nextId(),
-      splitsAt: () => ({}) as never,
+      splitsAt: () => [],
       tap: { listening: false, see: () => undefined },
       ownership: aggregateOwnership,
       guilds: {
@@ -300,6 +300,7 @@ export class OwnedGuild {
       channels,
       stageInstances: [],
       scheduledEvents: [],
+      autoModerationRules: [],
       memberCount: this.rows.members.size,
     };
   }

@@ -66,7 +66,7 @@ export function runner(...topics: readonly object[]) {
     const row = commands[command];
     if (!row) throw new RangeError(`No topic here knows ${command}.`);
     const outcome = row.decide(guild, input, by, env) as Outcome<Value, GuildFact>;
-    const decided = outcome.ok ? outcome.facts : [];
+    const decided = outcome.facts ?? [];
     const dispatches = decided.flatMap((fact) => {
       const known = facts[fact.type] as FactRow<Guild, GuildFact, Dispatch> | undefined;
       const before = known?.before?.(guild, fact);

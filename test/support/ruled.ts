@@ -16,7 +16,7 @@ export function ruled<Value = unknown>(
   const authority = { by: caller(userId, system), requires: 0n };
   const type = command as keyof GuildCommands;
   const outcome = guildRules.decide(guild, type, input as never, authority, envAt(nowMs));
-  const facts: readonly GuildFact[] = outcome.ok ? outcome.facts : [];
+  const facts: readonly GuildFact[] = outcome.facts ?? [];
   const dispatches = facts.flatMap((fact): readonly Dispatch[] => guildRules.happen(guild, fact));
   const code = outcome.ok ? undefined : outcome.refusal.code;
   return { outcome: outcome as never, code, types: facts.map(({ type: name }) => name), facts, dispatches };

@@ -111,7 +111,7 @@ const PACKAGE_ROOMS: Record<string, string> = {
 /** All that services may import of Node: they open no socket and no file. */
 const SERVICE_BUILTINS = ['node:assert', 'node:crypto', 'node:util'];
 /** All that the pure rooms may import from outside. */
-const PURE_PACKAGES = ['discord-api-types', 'typebox', 'node:assert'];
+const PURE_PACKAGES = ['discord-api-types', 're2js', 'typebox', 'node:assert'];
 
 /** The room of a file: its first folder, or what a file of the root stands for. */
 export function roomOf(path: string): string {

@@ -18,6 +18,8 @@ export const BODY_BYTES = {
   report: 1024 * KIB,
   /** Texts in all locales. */
   translations: 1024 * KIB,
+  /** Lists of keywords of the maximum length, written in escapes. */
+  words: 1024 * KIB,
   /** One image of the maximum size in base64, with the other fields. */
   image: Math.ceil((IMAGE_BYTES_MAX * 4) / 3) + 64 * KIB,
 } as const;

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Guild, GuildChannel } from '../../../engine/guild/guild.ts';
 import { linkedLobbyOf, linksEnded, linkUpdates } from '../../../engine/guild/lobbylinks.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
+import { rule } from '../../suites/builders.ts';
 import { foundedGuild } from '../../support/backed.ts';
 import { user } from '../../support/guild.ts';
 import { fullMember, NOW_MS } from '../../support/people.ts';
@@ -99,6 +100,14 @@ describe('what is said in the lobby', () => {
       additionalName: null,
     };
     expect(ruled(guild, 'writeFromLobby', mine, '2').code).toBe(10003);
+  });
+
+  test('is judged by the rules of the guild, also of who is no member', () => {
+    const { guild, channelId } = arrange({ linked_lobby: link });
+    guild.autoModeration.set({ ...rule('700'), trigger_metadata: { keyword_filter: ['game'] } });
+    const { code, types } = write(guild, channelId);
+    expect([code, types]).toEqual([200000, ['auditLogged', 'autoModerationActionExecuted']]);
+    expect(write(guild, channelId, '50', { content: 'hello' }).code).toBeUndefined();
   });
 });
 

@@ -20,6 +20,15 @@ const ON_USERS: ReadonlySet<number> = new Set([
   AUDIT.MESSAGE_DELETE,
   AUDIT.MESSAGE_PIN,
   AUDIT.MESSAGE_UNPIN,
+  AUDIT.AUTO_MODERATION_BLOCK_MESSAGE,
+  AUDIT.AUTO_MODERATION_FLAG_TO_CHANNEL,
+  AUDIT.AUTO_MODERATION_USER_COMMUNICATION_DISABLED,
+  AUDIT.AUTO_MODERATION_QUARANTINE_USER,
+]);
+
+const ON_RULES: ReadonlySet<number> = new Set([
+  AUDIT.AUTO_MODERATION_RULE_CREATE,
+  AUDIT.AUTO_MODERATION_RULE_UPDATE,
 ]);
 
 export const audit = resource({
@@ -61,8 +70,16 @@ export const audit = resource({
         authority,
       );
       if (!events.ok) return events;
-      const named = { users, webhooks, guild_scheduled_events: events.value.map(eventBody) };
-      return { ok: true, body: { ...NOTHING_ELSE, ...named, audit_log_entries: entries } };
+      const rules = entries.some(({ action_type: action }) => ON_RULES.has(action))
+        ? await guilds.call(guildId, 'listAutoModerationRules', {}, authority)
+        : null;
+      const targets = new Set(entries.map(({ target_id: id }) => id));
+      const named = rules?.ok ? rules.value.filter(({ id }) => targets.has(id)) : [];
+      const lists = {
+        ...{ ...NOTHING_ELSE, users, webhooks, auto_moderation_rules: named },
+        guild_scheduled_events: events.value.map(eventBody),
+      };
+      return { ok: true, body: { ...lists, audit_log_entries: entries } };
     },
   }),
 });
@@ -70,7 +87,6 @@ export const audit = resource({
 /** Lists of object types that this server does not have; clients require the keys. */
 const NOTHING_ELSE = {
   application_commands: [],
-  auto_moderation_rules: [],
   integrations: [],
   threads: [],
 };

@@ -3,6 +3,7 @@ import { applications } from './applications.ts';
 import { audit } from './audit.ts';
 import { auth } from './auth.ts';
 import { authorizeRequests } from './authorizerequests.ts';
+import { autoModeration } from './automoderation.ts';
 import { bans } from './bans.ts';
 import { calls } from './calls.ts';
 import { channels } from './channels.ts';
@@ -49,6 +50,7 @@ export const operations = {
   ...messages,
   ...reactions,
   ...audit,
+  ...autoModeration,
   ...stageInstances,
   ...scheduledEvents,
   ...scheduledEventUsers,

@@ -1,0 +1,135 @@
+import { LIMITS } from '../../protocol/limits.ts';
+import { fold, type Span } from './fold.ts';
+import { Matcher } from './matcher.ts';
+import { presetWords } from './presets.ts';
+import { compilePattern, type Pattern } from './regex.ts';
+import type { Rule } from './rule.ts';
+
+/** A rule that a text has triggered. */
+export interface Hit {
+  readonly rule: Rule;
+  /** The keyword or pattern as it is configured; null for triggers without words. */
+  readonly keyword: string | null;
+  /** The part of the text that matched. */
+  readonly matched: string | null;
+}
+
+/** A keyword of the matcher: whose it is, and whether it allows or forbids. */
+interface Entry {
+  readonly at: number;
+  readonly keyword: string;
+  readonly allows: boolean;
+}
+
+/** Allowed parts of one text: what lies within one of them triggers nothing. */
+class Allowed {
+  readonly #spans: Span[] = [];
+  #reach: Int32Array | null = null;
+
+  add(span: Span): void {
+    this.#spans.push(span);
+  }
+
+  covers({ start, end }: Span, length: number): boolean {
+    if (this.#spans.length === 0) return false;
+    this.#reach ??= reachOf(this.#spans, length);
+    return (this.#reach[start] ?? 0) >= end;
+  }
+}
+
+/** For each unit, how far the allowed parts reach that begin at it or before. */
+function reachOf(spans: readonly Span[], length: number): Int32Array {
+  const reach = new Int32Array(length + 1);
+  for (const { start, end } of spans) reach[start] = Math.max(reach[start] ?? 0, end);
+  for (let at = 1; at <= length; at += 1) reach[at] = Math.max(reach[at] ?? 0, reach[at - 1] ?? 0);
+  return reach;
+}
+
+/** A part of a text, and the keyword or pattern it matches. */
+interface Worded extends Span {
+  readonly keyword: string;
+}
+
+/** What a rule found in one text. */
+interface Finds {
+  readonly allowed: Allowed;
+  readonly spans: Worded[];
+}
+
+const wordsOf = ({ trigger_metadata: metadata }: Rule): readonly string[] => [
+  ...(metadata.keyword_filter ?? []),
+  ...(metadata.presets ?? []).flatMap(presetWords),
+];
+
+/**
+ * Rules with words, compiled for reading texts: all keywords of all rules in one matcher, and each rule's patterns.
+ * Derived from the rules, so it is no part of the facts, and made anew when a rule changes.
+ */
+export class WordRules {
+  readonly #rules: readonly Rule[];
+  readonly #entries: readonly Entry[];
+  readonly #matcher: Matcher;
+  /** Of each rule, in order. */
+  readonly #patterns: readonly (readonly Pattern[])[];
+
+  constructor(rules: readonly Rule[]) {
+    this.#rules = rules;
+    this.#entries = rules.flatMap((rule, at) => [
+      ...wordsOf(rule).map((keyword) => ({ at, keyword, allows: false })),
+      ...(rule.trigger_metadata.allow_list ?? []).map((keyword) => ({ at, keyword, allows: true })),
+    ]);
+    this.#matcher = new Matcher(this.#entries.map(({ keyword }) => keyword));
+    this.#patterns = rules.map(({ trigger_metadata: { regex_patterns: sources = [] } }) =>
+      sources.flatMap((source) => compilePattern(source) ?? []),
+    );
+  }
+
+  /** Memory of the matcher in bytes. */
+  get bytes(): number {
+    return this.#matcher.bytes;
+  }
+
+  /** Instructions of all patterns together. */
+  get patternSize(): number {
+    return this.#patterns.flat().reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** The rules that a text triggers, in order; `asked` leaves out those that do not apply to its author or place. */
+  read(text: string, asked: (rule: Rule) => boolean): Hit[] {
+    const applies = this.#rules.map(asked);
+    if (!applies.includes(true)) return [];
+    const folded = fold(text);
+    const finds = this.#rules.map((): Finds => ({ allowed: new Allowed(), spans: [] }));
+    this.#matcher.scan(folded.text, (index, start, end) => {
+      const entry = this.#entries[index];
+      const found = entry && applies[entry.at] ? finds[entry.at] : undefined;
+      if (!found || !entry) return;
+      if (entry.allows) found.allowed.add(folded.original({ start, end }));
+      else if (found.spans.length < LIMITS.automod_finds_max)
+        found.spans.push({ ...folded.original({ start, end }), keyword: entry.keyword });
+    });
+    return this.#rules.flatMap((rule, at): Hit[] => {
+      const found = finds[at];
+      if (!found || !applies[at]) return [];
+      const isFree = (span: Span): boolean => !found.allowed.covers(span, text.length);
+      const first = found.spans.find(isFree) ?? this.#matchOf(at, text, isFree);
+      if (!first) return [];
+      return [{ rule, keyword: first.keyword, matched: text.slice(first.start, first.end) }];
+    });
+  }
+
+  /** The first match of a rule's patterns, which see the text as it is. */
+  #matchOf(at: number, text: string, isFree: (span: Span) => boolean): Worded | null {
+    for (const pattern of this.#patterns[at] ?? []) {
+      let from = 0;
+      for (let count = 0; count < LIMITS.automod_finds_max; count += 1) {
+        const match = pattern.find(text, from);
+        if (!match) break;
+        // A pattern that also matches nothing is in every text.
+        if (match.end > match.start && isFree(match)) return { ...match, keyword: pattern.source };
+        from = Math.max(match.end, match.start + 1);
+      }
+    }
+    return null;
+  }
+}

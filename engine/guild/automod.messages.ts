@@ -1,0 +1,127 @@
+import { FORWARDABLE } from '../../protocol/channeltypes.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Paced } from '../automod/pace.ts';
+import { type Rule, TRIGGER } from '../automod/rule.ts';
+import type { Hit } from '../automod/verdicts.ts';
+import type { Sender, Written } from '../channel/draft.ts';
+import { namedIn } from '../channel/mentions.ts';
+import type { By } from '../kernel/authority.ts';
+import type { Env, Outcome } from '../kernel/outcome.ts';
+import { applies, consequences, isExempt, type Occasion } from './automod.actions.ts';
+import type { GuildFact } from './facts.ts';
+import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
+import type { GuildScope } from './messages.scope.ts';
+
+/** Whose message is judged. */
+interface Writing {
+  readonly guild: Guild;
+  readonly by: By;
+  readonly env: Env;
+  /** A webhook or an application, which no rule concerns. */
+  readonly from: Sender | undefined;
+}
+
+/** All that a message says: its text, its poll, its embeds, and what it forwards. */
+function textOf({ content, poll, embeds, message_snapshots: snapshots = [] }: StoredMessage): string {
+  const polled = poll ? [poll.question.text, ...poll.answers.map((each) => each.poll_media.text)] : [];
+  const embedded = embeds.flatMap(({ title, description, author, footer, fields = [] }) => [
+    ...[title, description, author?.name, footer?.text],
+    ...fields.flatMap(({ name, value }) => [name, value]),
+  ]);
+  const forwarded = snapshots.map(({ message }) => message.content);
+  return [content, ...polled, ...embedded, ...forwarded].filter(Boolean).join('\n');
+}
+
+function pacedOf({ author, content, timestamp }: StoredMessage): Paced {
+  const { userIds, roleIds } = namedIn(content);
+  const mentions = userIds.length + roleIds.length;
+  return { userId: author.id, text: content, mentions, atMs: Date.parse(timestamp) };
+}
+
+/**
+ * Decides about a message that its author may send or edit: rules may block it, and rules may do something about its
+ * author or tell moderators, whether it is blocked or not.
+ */
+export function moderated(
+  { channel }: GuildScope,
+  outcome: Outcome<Written, GuildFact>,
+  { guild, by, env, from }: Writing,
+): Outcome<Written, GuildFact> {
+  if (!outcome.ok || outcome.facts.length === 0 || from || by.system) return outcome;
+  const isNew = outcome.facts.some(({ type }) => type === 'messageCreated');
+  const judged = judgedMessage({ guild, env, channel, message: outcome.value.message, isNew });
+  if (!judged) return outcome;
+  const { facts, no } = judged;
+  if (no) return { ok: false, refusal: no, facts };
+  return facts.length === 0 ? outcome : { ...outcome, facts: [...outcome.facts, ...facts] };
+}
+
+/** What comes of a message by the rules; null when it triggers none. */
+export function judgedMessage({
+  guild,
+  env,
+  channel,
+  message,
+  isNew,
+}: {
+  readonly guild: Guild;
+  readonly env: Env;
+  readonly channel: GuildChannel;
+  readonly message: StoredMessage;
+  readonly isNew: boolean;
+}): { readonly facts: readonly GuildFact[]; readonly no: Refusal | null } | null {
+  const { autoModeration } = guild;
+  const user = message.author;
+  if (!autoModeration.readsMessages || isExempt(guild, user)) return null;
+  const text = textOf(message);
+  const units = autoModeration.messageWords.patternSize * text.length;
+  const waitMs = units === 0 ? 0 : autoModeration.work.waitMs(env.nowMs);
+  if (waitMs > 0) {
+    return { facts: [], no: { ...refusal('SERVER_WRITE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 } };
+  }
+  const worked = units === 0 ? [] : [{ type: 'autoModerationWorked', units, atMs: env.nowMs } as const];
+  const member = guild.members.get(user.id) ?? null;
+  const asked = (rule: Rule): boolean => applies(rule, guild, member, channel);
+  const hits = [
+    ...autoModeration.messageWords.read(text, asked),
+    ...paceHits(guild, pacedOf(message), isNew, asked),
+  ];
+  if (hits.length === 0) return { facts: worked, no: null };
+  const occasion: Occasion = { guild, env, user, member, text, channel, messageId: message.id };
+  const { facts, blocked } = consequences(occasion, hits);
+  return { facts: [...worked, ...facts], no: blocked === null ? null : blockedRefusal(blocked) };
+}
+
+/** An edit adds to no pace, but it can mention. */
+function paceHits(guild: Guild, paced: Paced, isNew: boolean, asked: (rule: Rule) => boolean): Hit[] {
+  const { autoModeration } = guild;
+  const wordless = (rule: Rule): Hit => ({ rule, keyword: null, matched: null });
+  const spam = autoModeration.of(TRIGGER.SPAM).filter(asked);
+  const mentioning = autoModeration.of(TRIGGER.MENTION_SPAM).filter(asked);
+  const isSpam = isNew && spam.length > 0 && autoModeration.pace.isSpam(paced);
+  return [
+    ...(isSpam ? spam.map(wordless) : []),
+    ...mentioning
+      .filter(
+        ({ trigger_metadata: { mention_total_limit: max = 0, mention_raid_protection_enabled: raid } }) =>
+          paced.mentions > max || (isNew && raid === true && autoModeration.pace.isRaid(paced)),
+      )
+      .map(wordless),
+  ];
+}
+
+/** The refusal of a blocked message, with the rule's own text for its author. */
+const blockedRefusal = (own: string): Refusal => {
+  const blocked = refusal('BLOCKED_BY_AUTOMATIC_MODERATION');
+  if (own === '') return blocked;
+  const { errors = {} } = invalidField(['content'], 'AUTO_MODERATION_MESSAGE_BLOCKED', own);
+  return { ...blocked, errors };
+};
+
+/** Remembers what a member wrote for rules of pace, where there are any; the server's own messages do not count. */
+export function notePace(guild: Guild, message: StoredMessage): void {
+  const { autoModeration } = guild;
+  if (!autoModeration.watchesPace || message.webhook_id || message.author.bot) return;
+  if (!FORWARDABLE.has(message.type)) return;
+  autoModeration.pace.note(pacedOf(message));
+}

@@ -1,0 +1,76 @@
+// Goal: a text triggers a rule when a forbidden word stands in it outside of everything the rule allows.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Pace } from '../../../engine/automod/pace.ts';
+import { WordRules } from '../../../engine/automod/verdicts.ts';
+import { PatternWork } from '../../../engine/automod/work.ts';
+import type { UserId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { rule } from '../../suites/builders.ts';
+
+const everywhere = (text: string, word: string): (readonly [number, number])[] =>
+  Array.from({ length: text.length }, (_, at) => at)
+    .filter((at) => text.startsWith(word, at))
+    .map((at) => [at, at + word.length]);
+
+describe('rules with words', () => {
+  it('object to what the plain reading objects to, for each rule by itself', () => {
+    const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 4 });
+    const lists = fc.record({
+      words: fc.array(word, { maxLength: 4 }),
+      allowed: fc.array(word, { maxLength: 4 }),
+    });
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c', ' '), maxLength: 30 });
+    fc.assert(
+      fc.property(fc.array(lists, { maxLength: 4 }), text, (all, content) => {
+        const rules = all.map(({ words, allowed }, at) =>
+          rule(String(at), {
+            trigger_metadata: {
+              keyword_filter: words.map((each) => `*${each}*`),
+              allow_list: allowed.map((each) => `*${each}*`),
+            },
+          }),
+        );
+        const expected = all.flatMap(({ words, allowed }, at) => {
+          const free = allowed.flatMap((each) => everywhere(content, each));
+          const hits = words.flatMap((each) => everywhere(content, each));
+          const isHit = hits.some(([start, end]) => !free.some(([from, to]) => from <= start && to >= end));
+          return isHit ? [String(at)] : [];
+        });
+        const hits = new WordRules(rules).read(content, () => true);
+        expect(hits.map((hit) => hit.rule.id)).toEqual(expected);
+        for (const { keyword, matched } of hits) expect(keyword).toBe(`*${matched}*`);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('leave out rules that are not asked', () => {
+    const rules = [rule('1'), rule('2')];
+    const hits = new WordRules(rules).read('a cat', ({ id }) => id === '2');
+    expect(hits.map((hit) => hit.rule.id)).toEqual(['2']);
+  });
+});
+
+describe('the memory of messages', () => {
+  it('has bounds for members and for the messages of each', () => {
+    const pace = new Pace();
+    const sent = (userId: string, atMs: number, text: string) => ({
+      ...{ userId: userId as UserId, atMs, text, mentions: 0 },
+    });
+    for (let n = 0; n < LIMITS.automod_spam_messages_max; n += 1) pace.note(sent('0', n, `${n}`));
+    expect(pace.isSpam(sent('0', 50, 'more'))).toBe(true);
+    for (let n = 1; n <= LIMITS.automod_paces_max; n += 1) pace.note(sent(String(n), 60, 'x'));
+    expect(pace.isSpam(sent('0', 70, 'more'))).toBe(false);
+  });
+
+  it('lets work pass with time, and never counts it below nothing', () => {
+    const work = new PatternWork();
+    work.note(LIMITS.automod_regex_work_max + LIMITS.automod_regex_work_per_sec, 1_000);
+    expect(work.waitMs(1_000)).toBe(1_000);
+    expect(work.waitMs(1_400)).toBeCloseTo(600);
+    expect(work.waitMs(2_000)).toBe(0);
+    // A clock that was set back gives nothing away.
+    expect(work.waitMs(500)).toBe(1_000);
+  });
+});
