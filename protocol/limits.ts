@@ -139,6 +139,7 @@ export const LIMITS = {
   prune_days_min: 1,
   prune_days_max: 30,
   prune_days_default: 7,
+  prune_roles_max: 100,
   timeout_ms_max: 28 * 86_400_000,
   audit_log_page_max: 100,
   audit_log_page_default: 50,

@@ -25,6 +25,7 @@ import { channelStatements } from './guild/channels.ts';
 import { infoStatements } from './guild/guilds.ts';
 import { inviteStatements } from './guild/invites.ts';
 import { memberStatements } from './guild/members.ts';
+import { pageStatements } from './guild/pages.ts';
 import { roleStatements } from './guild/roles.ts';
 import { stageStatements } from './guild/stages.ts';
 import { identityStatements } from './identity/identities.ts';
@@ -80,6 +81,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...reactionStatements,
   ...auditStatements,
   ...stageStatements,
+  ...pageStatements,
   ...ephemeral,
   ...userStatements,
   ...applicationStatements,

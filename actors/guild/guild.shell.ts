@@ -412,6 +412,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     voiceStates: new Map(),
     liveVoice: new Map(),
     stageInstances: new Map(snapshot.stageInstances.map((stage) => [stage.channel_id, stage])),
+    pages: snapshot.pages,
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),

@@ -95,6 +95,7 @@ export function buildGuild(): Guild {
     voiceStates: new Map(),
     liveVoice: new Map(),
     stageInstances: new Map(),
+    pages: {},
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),

@@ -14,6 +14,7 @@ import type {
   StageInstance,
   StoredMessage,
 } from './guild.ts';
+import type { PageChange } from './pages.types.ts';
 
 /**
  * Everything that can happen to a guild, by topic. A fact carries complete new objects in the wire's shape, so that
@@ -147,6 +148,14 @@ export type StageFacts = {
   stageInstanceDeleted: { readonly stage: StageInstance };
 };
 
+export type PageFacts = {
+  /** One of the guild's pages has new content, or is gone. */
+  pageWritten: PageChange;
+  /** The directory of templates has a code of this guild, or has lost it. */
+  templateCodeTaken: { readonly code: string };
+  templateCodeDropped: { readonly code: string };
+};
+
 /** Never stored: state of a voice channel that ends with the process. */
 export type VoiceChannelFacts = {
   /** A null `status` removes it. */
@@ -201,6 +210,7 @@ export type GuildFacts = InfoFacts &
   ReactionFacts &
   AuditFacts &
   StageFacts &
+  PageFacts &
   VoiceChannelFacts &
   EphemeralFacts &
   GuildInteractionFacts;

@@ -15,6 +15,8 @@ import { invites } from './invites.ts';
 import { lobbyLinks } from './lobbylinks.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
+import { pages } from './pages.ts';
+import { prune } from './prune.ts';
 import { reactions } from './reactions.ts';
 import { roles } from './roles.ts';
 import { stages } from './stage.ts';
@@ -38,6 +40,8 @@ export const guildRules = aggregate<GuildShape>()({
     roles,
     members,
     bans,
+    prune,
+    pages,
     installs,
     invites,
     webhooks,

@@ -1,5 +1,6 @@
 import type { InfoFacts } from '../../engine/guild/facts.ts';
 import type { GuildChannel, GuildInfo, StageInstance } from '../../engine/guild/guild.ts';
+import type { GuildPages } from '../../engine/guild/pages.types.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
@@ -30,7 +31,9 @@ WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   l AS (DELETE FROM webhook_directory d USING webhooks w, r WHERE w.guild_id = r.id AND d.id = w.id),
   m AS (DELETE FROM webhooks t USING r WHERE t.guild_id = r.id),
   n AS (DELETE FROM crossposts t USING r WHERE t.guild_id = r.id),
-  o AS (DELETE FROM crosspost_copies t USING r WHERE t.guild_id = r.id)
+  o AS (DELETE FROM crosspost_copies t USING r WHERE t.guild_id = r.id),
+  pages AS (DELETE FROM guild_pages t USING r WHERE t.guild_id = r.id),
+  codes AS (DELETE FROM template_directory t USING r WHERE t.guild_id = r.id)
 DELETE FROM guilds t USING r WHERE t.id = r.id`;
 
 export const infoStatements: StatementTable<InfoFacts> = {
@@ -53,6 +56,7 @@ interface Row {
     readonly last_pin_ms: string | null;
   }[];
   readonly stages: readonly StageInstance[];
+  readonly pages: GuildPages;
   readonly member_count: string;
 }
 
@@ -64,6 +68,7 @@ SELECT g.data AS info,
     FROM channels c LEFT JOIN channel_activity a ON a.owner_id = c.guild_id AND a.channel_id = c.id
     WHERE c.guild_id = g.id), '[]') AS channels,
   coalesce((SELECT jsonb_agg(data ORDER BY channel_id) FROM stage_instances WHERE guild_id = g.id), '[]') AS stages,
+  coalesce((SELECT jsonb_object_agg(page, data) FROM guild_pages WHERE guild_id = g.id), '{}') AS pages,
   (SELECT count(*) FROM members WHERE guild_id = g.id) AS member_count
 FROM guilds g WHERE g.id = $1`;
 
@@ -76,6 +81,7 @@ export async function loadGuild(sql: Sql, guildId: GuildId): Promise<GuildSnapsh
     roles: row.roles,
     channels: row.channels.map((channel) => withActivity(channel.data, channel)),
     stageInstances: row.stages,
+    pages: row.pages,
     memberCount: Number(row.member_count),
   };
 }

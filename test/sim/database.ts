@@ -104,10 +104,11 @@ export class Database {
   snapshotOf(guildId: string): GuildSnapshot | null {
     const guild = this.guilds.get(guildId);
     if (!guild) return null;
-    const { info, roles, channels, stageInstances, memberCount } = guild;
+    const { info, roles, channels, stageInstances, pages, memberCount } = guild;
     return {
       ...{ info, memberCount, roles: [...roles.values()], channels: [...channels.values()] },
       stageInstances: [...stageInstances.values()],
+      pages,
     };
   }
 
@@ -181,6 +182,7 @@ export class Database {
         userId,
         (this.tokens.get(userId) ?? []).filter(({ id }) => id !== tokenId),
       ),
+    userSeen: () => undefined,
     applicationCreated: (_, { application }: { application: Application }) =>
       this.applications.set(application.id, application),
     guildCreated: (guildId, { channels, owner }: Extract<GuildFact, { type: 'guildCreated' }>) => {
@@ -219,6 +221,7 @@ function emptyGuild(id: string): Guild {
       audiences: new Map(),
       pins: new Map(),
       reacted: new Map(),
+      pages: {},
       gone: false,
       nonces: new Map(),
       slowmode: new Map(),

@@ -49,6 +49,7 @@ describe.each(databases())('guilds on $name', (kind) => {
         channel('101', { type: 4 }),
       ],
       stageInstances: [],
+      pages: {},
       memberCount: 1,
     });
     expect(await store().members(guildId, ids('10', '11'))).toEqual([member(user('10'))]);

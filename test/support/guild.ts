@@ -77,6 +77,7 @@ export function buildGuild(parts: {
     voiceStates: new Map(),
     liveVoice: new Map(),
     stageInstances: new Map(),
+    pages: {},
     subscribers: new Map(sessions.map((each) => [each.sessionId, each])),
     sessionCounts: new Map(),
     audiences: new Map(),

@@ -298,6 +298,7 @@ export class OwnedGuild {
       roles: [role(GUILD_ID, everyone), role(ROLE, 0n, 1)],
       channels,
       stageInstances: [],
+      pages: {},
       memberCount: this.rows.members.size,
     };
   }

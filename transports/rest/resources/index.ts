@@ -20,6 +20,7 @@ import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { oauth2, oauth2Unlisted } from './oauth2.ts';
 import { provisional, provisionalUnlisted } from './provisional.ts';
+import { prune } from './prune.ts';
 import { reactions } from './reactions.ts';
 import { relationships } from './relationships.ts';
 import { roleConnections } from './roleconnections.ts';
@@ -43,6 +44,7 @@ export const operations = {
   ...roles,
   ...members,
   ...bans,
+  ...prune,
   ...invites,
   ...messages,
   ...reactions,
