@@ -140,6 +140,13 @@ export const LIMITS = {
   prune_days_max: 30,
   prune_days_default: 7,
   prune_roles_max: 100,
+  welcome_channels_max: 5,
+  welcome_description_chars_max: 140,
+  welcome_channel_description_chars_max: 50,
+  /** Of a Unicode emoji or a name. The published bound, 152,133, is that of no emoji; this is ours. */
+  emoji_text_chars_max: 100,
+  widget_members_max: 100,
+  incident_ms_max: 86_400_000,
   timeout_ms_max: 28 * 86_400_000,
   audit_log_page_max: 100,
   audit_log_page_default: 50,

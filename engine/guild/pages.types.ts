@@ -82,9 +82,9 @@ export interface TemplateChannel {
   readonly id: number;
   readonly type: number;
   readonly name: string | null;
-  readonly parent_id: number | null;
+  readonly parent_id: string | null;
   readonly permission_overwrites: readonly {
-    readonly id: number;
+    readonly id: string;
     readonly type: number;
     readonly allow: string;
     readonly deny: string;
@@ -92,9 +92,15 @@ export interface TemplateChannel {
   readonly [field: string]: unknown;
 }
 
+/** The invite that the guild's widget shows. */
+interface WidgetPage {
+  readonly invite_code: string;
+}
+
 /** Pages of a guild by name; a page that was never written is absent. */
 export interface GuildPages {
   readonly welcome_screen?: WelcomeScreen;
+  readonly widget?: WidgetPage;
   readonly incidents?: Incidents;
   readonly onboarding?: Onboarding;
   readonly template?: GuildTemplate;

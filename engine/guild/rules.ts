@@ -8,6 +8,7 @@ import { bans } from './bans.ts';
 import { channels } from './channels.ts';
 import { crossposts, withCrossposts } from './crossposts.ts';
 import { ephemeral } from './ephemeral.ts';
+import { incidents } from './incidents.ts';
 import { info } from './info.ts';
 import { installs } from './installs.ts';
 import { interactions } from './interactions.ts';
@@ -24,6 +25,8 @@ import type { GuildShape } from './topic.ts';
 import { voice } from './voice.ts';
 import { voiceChannels, withVoiceConsequences } from './voicechannels.ts';
 import { webhooks } from './webhooks.ts';
+import { welcomeScreen } from './welcomescreen.ts';
+import { widget } from './widget.ts';
 
 /** The guild: its channels, roles, members, messages, and voice states. */
 export const guildRules = aggregate<GuildShape>()({
@@ -42,6 +45,9 @@ export const guildRules = aggregate<GuildShape>()({
     bans,
     prune,
     pages,
+    welcomeScreen,
+    widget,
+    incidents,
     installs,
     invites,
     webhooks,

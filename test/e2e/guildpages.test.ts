@@ -42,3 +42,60 @@ describe('a prune', () => {
     expect(log.entries.size).toBe(0);
   });
 });
+
+describe('a welcome screen', () => {
+  test('is made, shown and switched', async () => {
+    const channel = server.info.guild.text_channel_id;
+    const made = await guild.editWelcomeScreen({
+      enabled: true,
+      description: 'Come in',
+      welcomeChannels: [{ channel, description: 'Talk here', emoji: '👋' }],
+    });
+    expect(made.description).toBe('Come in');
+    const shown = await guild.fetchWelcomeScreen();
+    expect(shown.enabled).toBe(true);
+    expect(shown.welcomeChannels.get(channel)?.emoji.name).toBe('👋');
+    await guild.editWelcomeScreen({ enabled: false });
+    expect((await guild.fetch()).features).not.toContain('WELCOME_SCREEN_ENABLED');
+  });
+});
+
+describe('a widget', () => {
+  test('is switched on by a bot and shown to anyone', async () => {
+    const channel_id = server.info.guild.text_channel_id;
+    const refused = await fetch(`${server.info.api}${path}/widget.json`);
+    expect([refused.status, await refused.json()]).toMatchObject([403, { code: 50004 }]);
+    await guild.setWidgetSettings({ enabled: true, channel: channel_id }, 'for the web');
+    const settings = await guild.fetchWidgetSettings();
+    expect([settings.enabled, settings.channel?.id]).toEqual([true, channel_id]);
+    const widget = await guild.fetchWidget();
+    expect(widget.presenceCount).toBeGreaterThan(0);
+    expect([...widget.channels.keys()]).toContain(server.info.guild.voice_channel_id);
+    expect(widget.members.size).toBeGreaterThan(0);
+    expect(widget.instantInvite).toContain('/invite/');
+    const code = widget.instantInvite?.split('/').at(-1);
+    expect(await callerOf(server, null)(`GET /invites/${code}`)).toMatchObject({ guild: { id: guild.id } });
+    for (const style of ['shield', 'banner4']) {
+      const picture = await fetch(`${server.info.api}${path}/widget.png?style=${style}`);
+      expect(picture.headers.get('content-type')).toBe('image/png');
+      expect(new TextDecoder('latin1').decode(await picture.arrayBuffer())).toMatch(/^\x89PNG/);
+    }
+  });
+});
+
+describe('an incident action', () => {
+  test('closes invites for a while', async () => {
+    const invitesDisabledUntil = new Date(Date.now() + 60_000);
+    const told = new Promise<Guild>((resolve) =>
+      client.once(Events.GuildUpdate, (_, after) => resolve(after)),
+    );
+    await guild.setIncidentActions({ invitesDisabledUntil });
+    expect((await told).incidentsData?.invitesDisabledUntil).toEqual(invitesDisabledUntil);
+    const { code } = await guild.invites.create(server.info.guild.text_channel_id, { unique: true });
+    const { user } = await server.admin<{ user: { token: string } }>('/users', { name: 'Late' });
+    const late = callerOf(server, `Bearer ${user.token}`);
+    await expect(late(`POST /invites/${code}`, {})).rejects.toThrow('10006');
+    await guild.setIncidentActions({ invitesDisabledUntil: null, dmsDisabledUntil: null });
+    expect(await late(`POST /invites/${code}`, {})).toMatchObject({ new_member: true });
+  });
+});

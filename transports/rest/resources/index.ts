@@ -11,6 +11,7 @@ import { directMessages, directMessagesUnlisted } from './directmessages.ts';
 import { gateway } from './gateway.ts';
 import { guilds, guildsUnlisted } from './guilds.ts';
 import { identities } from './identities.ts';
+import { incidents } from './incidents.ts';
 import { integrations } from './integrations.ts';
 import { interactions, interactionsUnlisted } from './interactions.ts';
 import { invites, invitesUnlisted } from './invites.ts';
@@ -32,6 +33,8 @@ import { userSettings } from './usersettings.ts';
 import { voice } from './voice.ts';
 import { voiceChannels } from './voicechannels.ts';
 import { webhooks } from './webhooks.ts';
+import { welcomeScreen } from './welcomescreen.ts';
+import { widget } from './widget.ts';
 
 /** Every implemented operation of the platform's OpenAPI, by operationId. */
 export const operations = {
@@ -45,6 +48,9 @@ export const operations = {
   ...members,
   ...bans,
   ...prune,
+  ...welcomeScreen,
+  ...widget,
+  ...incidents,
   ...invites,
   ...messages,
   ...reactions,
