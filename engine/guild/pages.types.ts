@@ -65,9 +65,10 @@ export interface GuildTemplate {
 /** A guild without identities: roles and channels have small numbers for ids, and refer to each other by them. */
 export interface TemplateSnapshot {
   readonly name: string;
+  readonly afk_channel_id: string | null;
+  readonly system_channel_id: string | null;
   readonly roles: readonly TemplateRole[];
   readonly channels: readonly TemplateChannel[];
-  readonly [setting: string]: unknown;
 }
 
 export interface TemplateRole {
@@ -75,21 +76,32 @@ export interface TemplateRole {
   readonly id: number;
   readonly name: string;
   readonly permissions: string;
-  readonly [field: string]: unknown;
+  readonly color: number;
+  readonly colors: {
+    readonly primary_color: number;
+    readonly secondary_color: number | null;
+    readonly tertiary_color: number | null;
+  };
+  readonly hoist: boolean;
+  readonly mentionable: boolean;
+  readonly icon: null;
+  readonly unicode_emoji: string | null;
 }
 
+/** Besides these it has the fields of its type. */
 export interface TemplateChannel {
   readonly id: number;
   readonly type: number;
   readonly name: string | null;
+  readonly position: number;
   readonly parent_id: string | null;
+  readonly available_tags: readonly object[] | null;
   readonly permission_overwrites: readonly {
     readonly id: string;
     readonly type: number;
     readonly allow: string;
     readonly deny: string;
   }[];
-  readonly [field: string]: unknown;
 }
 
 /** The invite that the guild's widget shows. */

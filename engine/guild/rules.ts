@@ -16,11 +16,13 @@ import { invites } from './invites.ts';
 import { lobbyLinks } from './lobbylinks.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
+import { onboarding } from './onboarding.ts';
 import { pages } from './pages.ts';
 import { prune } from './prune.ts';
 import { reactions } from './reactions.ts';
 import { roles } from './roles.ts';
 import { stages } from './stage.ts';
+import { templates } from './templates.ts';
 import type { GuildShape } from './topic.ts';
 import { voice } from './voice.ts';
 import { voiceChannels, withVoiceConsequences } from './voicechannels.ts';
@@ -48,6 +50,8 @@ export const guildRules = aggregate<GuildShape>()({
     welcomeScreen,
     widget,
     incidents,
+    templates,
+    onboarding,
     installs,
     invites,
     webhooks,

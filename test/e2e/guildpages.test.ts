@@ -92,10 +92,72 @@ describe('an incident action', () => {
     await guild.setIncidentActions({ invitesDisabledUntil });
     expect((await told).incidentsData?.invitesDisabledUntil).toEqual(invitesDisabledUntil);
     const { code } = await guild.invites.create(server.info.guild.text_channel_id, { unique: true });
-    const { user } = await server.admin<{ user: { token: string } }>('/users', { name: 'Late' });
-    const late = callerOf(server, `Bearer ${user.token}`);
+    const { token } = await server.admin<{ token: string }>('/users', { username: 'late' });
+    const late = callerOf(server, token);
     await expect(late(`POST /invites/${code}`, {})).rejects.toThrow('10006');
     await guild.setIncidentActions({ invitesDisabledUntil: null, dmsDisabledUntil: null });
     expect(await late(`POST /invites/${code}`, {})).toMatchObject({ new_member: true });
+  });
+});
+
+describe('a template', () => {
+  test('is made, shown, synced, changed, used by a person and deleted', async () => {
+    const role = await guild.roles.create({ name: 'Crew', colors: { primaryColor: 0x112233 } });
+    const made = await guild.createTemplate('Hall', 'A hall like this');
+    await expect(guild.createTemplate('Another')).rejects.toMatchObject({ code: 30031 });
+    await role.setName('Staff');
+    const found = await client.fetchGuildTemplate(made.code);
+    expect(found.unSynced).toBe(true);
+    expect(found.serializedGuild.roles?.map(({ name }) => name)).toContain('Crew');
+    expect((await found.sync()).unSynced).toBe(null);
+    expect((await found.edit({ name: 'Great hall' })).name).toBe('Great hall');
+    expect((await guild.fetchTemplates()).map(({ name }) => name)).toEqual(['Great hall']);
+
+    const { token } = await server.admin<{ token: string }>('/users', { username: 'founder' });
+    const founder = callerOf(server, token);
+    const own = await founder<{ id: string; roles: { name: string; id: string }[] }>(
+      `POST /guilds/templates/${made.code}`,
+      { name: 'My hall' },
+    );
+    expect(own.roles.map(({ name }) => name)).toEqual(expect.arrayContaining(['@everyone', 'Staff']));
+    const channels = await founder<{ name: string; parent_id: string | null }[]>(
+      `GET /guilds/${own.id}/channels`,
+    );
+    expect(channels.map(({ name }) => name).sort()).toEqual(
+      guild.channels.cache.map(({ name }) => name).sort(),
+    );
+    expect((await guild.fetchTemplates()).first()?.usageCount).toBe(1);
+
+    await found.delete();
+    await expect(client.fetchGuildTemplate(made.code)).rejects.toMatchObject({ code: 10057 });
+    await role.delete();
+  });
+});
+
+describe('an onboarding', () => {
+  test('is made, enabled once there are channels enough, and logged', async () => {
+    const role = await guild.roles.create({ name: 'Reader' });
+    expect((await guild.fetchOnboarding()).prompts.size).toBe(0);
+    const made = await guild.editOnboarding({
+      prompts: [
+        {
+          title: 'What brings you here?',
+          singleSelect: true,
+          options: [{ title: 'Books', roles: [role], channels: [], emoji: '📖' }],
+        },
+      ],
+      defaultChannels: [server.info.guild.text_channel_id],
+    });
+    expect(made.prompts.first()?.options.first()?.roles.has(role.id)).toBe(true);
+    await expect(guild.editOnboarding({ enabled: true })).rejects.toMatchObject({ code: 350000 });
+    const rooms = [];
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) rooms.push(await guild.channels.create({ name }));
+    const defaultChannels = [server.info.guild.text_channel_id, ...rooms];
+    expect((await guild.editOnboarding({ enabled: true, defaultChannels })).enabled).toBe(true);
+    const log = await guild.fetchAuditLogs({ type: AuditLogEvent.OnboardingCreate });
+    expect(log.entries.size).toBe(1);
+    expect(await bot(`GET ${path}/new-member-welcome`)).toBeFalsy();
+    await guild.editOnboarding({ enabled: false });
+    for (const room of rooms) await room.delete();
   });
 });

@@ -20,6 +20,7 @@ import { beyondLobbies } from './lobbyextensions.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { oauth2, oauth2Unlisted } from './oauth2.ts';
+import { onboarding } from './onboarding.ts';
 import { provisional, provisionalUnlisted } from './provisional.ts';
 import { prune } from './prune.ts';
 import { reactions } from './reactions.ts';
@@ -28,6 +29,7 @@ import { roleConnections } from './roleconnections.ts';
 import { roles } from './roles.ts';
 import { soundboard } from './soundboard.ts';
 import { stageInstances } from './stageinstances.ts';
+import { templates, templatesUnlisted } from './templates.ts';
 import { users } from './users.ts';
 import { userSettings } from './usersettings.ts';
 import { voice } from './voice.ts';
@@ -51,6 +53,8 @@ export const operations = {
   ...welcomeScreen,
   ...widget,
   ...incidents,
+  ...templates,
+  ...onboarding,
   ...invites,
   ...messages,
   ...reactions,
@@ -72,6 +76,7 @@ export const operations = {
 /** Implemented operations that the platform's OpenAPI does not list. */
 export const unlisted = {
   ...guildsUnlisted,
+  ...templatesUnlisted,
   ...invitesUnlisted,
   ...calls,
   ...auth,

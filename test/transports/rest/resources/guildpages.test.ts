@@ -3,6 +3,8 @@ import { inflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { P } from '../../../../protocol/permissions.ts';
 import { incidents } from '../../../../transports/rest/resources/incidents.ts';
+import { onboarding } from '../../../../transports/rest/resources/onboarding.ts';
+import { templates } from '../../../../transports/rest/resources/templates.ts';
 import { welcomeScreen } from '../../../../transports/rest/resources/welcomescreen.ts';
 import { widget } from '../../../../transports/rest/resources/widget.ts';
 import { WIDGET_STYLES, widgetPicture } from '../../../../transports/rest/widgetpicture.ts';
@@ -15,7 +17,10 @@ function arrange() {
   const channels = Array.from({ length: 10 }, (_, at) => channel(String(30 + at)));
   const guild = buildGuild({ everyone: P.VIEW_CHANNEL, members: [fullMember('12')], channels });
   guild.info = { ...guild.info, features: [], widget_enabled: false, widget_channel_id: null };
-  return { guild, ...restGuild(guild, { ...welcomeScreen, ...widget, ...incidents }) };
+  return {
+    guild,
+    ...restGuild(guild, { ...welcomeScreen, ...widget, ...incidents, ...templates, ...onboarding }),
+  };
 }
 const welcome = (at: number, description = 'd', more: object = {}) => ({
   channel_id: String(30 + at),
@@ -101,5 +106,92 @@ describe('a widget', () => {
         const edges = Array.from({ length: height }, (_, y) => rows[(y + 1) * (width + 1) - 1]);
         expect(new Set(edges)).toEqual(new Set([0]));
       }
+  });
+});
+
+describe('a template', () => {
+  it.each([
+    ['a name of 100 characters', { name: 'x'.repeat(100) }],
+    ['a description of 120', { name: 'x', description: 'x'.repeat(120) }],
+  ])('takes %s', async (_name, body) => {
+    expect((await arrange().invoke('create_guild_template', { body })).status).toBe(200);
+  });
+
+  it.each([
+    ['no name', { name: '' }, 'name'],
+    ['a name of 101 characters', { name: 'x'.repeat(101) }, 'name'],
+    ['a description of 121', { name: 'x', description: 'x'.repeat(121) }, 'description'],
+  ])('refuses %s', async (_name, body, path) => {
+    const { invoke } = arrange();
+    const params = { code: 'abc' };
+    for (const operation of ['create_guild_template', 'update_guild_template'])
+      expect(await invoke(operation, { body, params })).toMatchObject({
+        status: 400,
+        body: { code: 50035, errors: { [path]: {} } },
+      });
+  });
+
+  it('is for who may manage the guild', async () => {
+    const params = { code: 'abc' };
+    for (const operation of ['create', 'sync', 'update', 'delete'].map((verb) => `${verb}_guild_template`))
+      expect(codeOf(await arrange().invoke(operation, { as: '12', params, body: { name: 'x' } }))).toBe(
+        50013,
+      );
+    expect(codeOf(await arrange().invoke('list_guild_templates', { as: '12' }))).toBe(50013);
+  });
+});
+
+describe('an onboarding', () => {
+  const option = (more: object = {}) => ({ title: 'o', ...more });
+  const prompt = (more: object = {}) => ({ id: '1', title: 'p', options: [option()], ...more });
+  const many = <Each>(count: number, each: Each) => Array.from({ length: count }, () => each);
+  const ids = (count: number) => Array.from({ length: count }, (_, at) => String(30 + (at % 10)));
+
+  it.each([
+    ['15 prompts', { prompts: many(15, prompt()) }],
+    ['50 options', { prompts: [prompt({ options: many(50, option()) })] }],
+    [
+      'titles of 100 and 50',
+      { prompts: [prompt({ title: 'x'.repeat(100), options: [option({ title: 'x'.repeat(50) })] })] },
+    ],
+    ['a description of 100', { prompts: [prompt({ options: [option({ description: 'x'.repeat(100) })] })] }],
+    ['50 channels of an option', { prompts: [prompt({ options: [option({ channel_ids: ids(50) })] })] }],
+    ['500 channels', { default_channel_ids: ids(500) }],
+    ['mode 1', { mode: 1 }],
+  ])('takes %s', async (_name, body) => {
+    expect((await arrange().invoke('put_guilds_onboarding', { body })).status).toBe(200);
+  });
+
+  it.each([
+    ['16 prompts', { prompts: many(16, prompt()) }, 'prompts'],
+    ['no options', { prompts: [prompt({ options: [] })] }, 'prompts'],
+    ['51 options', { prompts: [prompt({ options: many(51, option()) })] }, 'prompts'],
+    ['a title of 101', { prompts: [prompt({ title: 'x'.repeat(101) })] }, 'prompts'],
+    ['an option of 51', { prompts: [prompt({ options: [option({ title: 'x'.repeat(51) })] })] }, 'prompts'],
+    [
+      'a description of 101',
+      { prompts: [prompt({ options: [option({ description: 'x'.repeat(101) })] })] },
+      'prompts',
+    ],
+    [
+      '51 channels of an option',
+      { prompts: [prompt({ options: [option({ channel_ids: ids(51) })] })] },
+      'prompts',
+    ],
+    ['51 roles of an option', { prompts: [prompt({ options: [option({ role_ids: ids(51) })] })] }, 'prompts'],
+    ['501 channels', { default_channel_ids: ids(501) }, 'default_channel_ids'],
+    ['mode 2', { mode: 2 }, 'mode'],
+  ])('refuses %s', async (_name, body, path) => {
+    expect(await arrange().invoke('put_guilds_onboarding', { body })).toMatchObject({
+      status: 400,
+      body: { code: 50035, errors: { [path]: {} } },
+    });
+  });
+
+  it('is written by who may manage guild and roles, and read by every member', async () => {
+    const { invoke } = arrange();
+    expect(codeOf(await invoke('put_guilds_onboarding', { as: '12', body: {} }))).toBe(50013);
+    expect((await invoke('get_guilds_onboarding', { as: '12' })).status).toBe(200);
+    expect((await invoke('get_guild_new_member_welcome', { as: '12' })).status).toBe(204);
   });
 });
