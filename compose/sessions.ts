@@ -15,6 +15,7 @@ import { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config/config.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import { createBackend } from '../services/sessions/backend.ts';
+import { lastSeen } from '../services/sessions/lastseen.ts';
 import { createVoicePlaces } from '../services/voice/places.ts';
 import type { Storage } from '../storage/ports.ts';
 import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
@@ -53,6 +54,7 @@ export function createSessions(foundation: Foundation, ports: SessionPorts) {
   const userBackend = createBackend({
     ...{ ...owners, ...ports, places, clock, wheel, publishPresence: publish, onFault },
     subscribe: ports.membership.subscribe,
+    seen: lastSeen({ storage: ports.storage, clock, onFault: foundation.onFault }),
     ownUser: (user, scopes) => ownUser(user, scopes, ports.features().accounts),
     isClosing: () => foundation.lifetime.over,
   });

@@ -14,6 +14,11 @@ export const directoryStore = (sql: Sql): DirectoryStore => ({
     const [row] = await sql.query<{ guild_id: GuildId }>(text, [code]);
     return row?.guild_id ?? null;
   },
+  templateGuild: async (code) => {
+    const text = 'SELECT guild_id FROM template_directory WHERE code = $1';
+    const [row] = await sql.query<{ guild_id: GuildId }>(text, [code]);
+    return row?.guild_id ?? null;
+  },
   guilds: (after, limit) => {
     const text = "SELECT id, data->>'name' AS name FROM guilds WHERE id > $1 ORDER BY id LIMIT $2";
     return sql.query<{ id: GuildId; name: string }>(text, [after ?? '0', limit]);

@@ -14,6 +14,7 @@ import { directoryStore, settingStore } from './directory.ts';
 import { auditLog } from './guild/audit.ts';
 import { bans, bansOf } from './guild/bans.ts';
 import { loadGuild } from './guild/guilds.ts';
+import { inactiveMembers } from './guild/inactive.ts';
 import { invites, invitesByCode } from './guild/invites.ts';
 import { members, membersAfter, membersByPrefix } from './guild/members.ts';
 import type { GuildStore } from './guild/port.ts';
@@ -87,6 +88,7 @@ function guildStore(sql: Sql): GuildStore {
     members: read(members),
     membersAfter: read(membersAfter),
     membersByPrefix: read(membersByPrefix),
+    inactiveMembers: read(inactiveMembers),
     roleMemberCounts: read(roleMemberCounts),
     bans: read(bans),
     bansOf: read(bansOf),

@@ -26,6 +26,7 @@ import { channelStatements } from './guild/channels.ts';
 import { infoStatements } from './guild/guilds.ts';
 import { inviteStatements } from './guild/invites.ts';
 import { memberStatements } from './guild/members.ts';
+import { pageStatements } from './guild/pages.ts';
 import { roleStatements } from './guild/roles.ts';
 import { stageStatements } from './guild/stages.ts';
 import { identityStatements } from './identity/identities.ts';
@@ -84,6 +85,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...stageStatements,
   ...scheduledEventStatements,
   ...autoModerationStatements,
+  ...pageStatements,
   ...ephemeral,
   ...userStatements,
   ...applicationStatements,

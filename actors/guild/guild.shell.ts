@@ -423,6 +423,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     stageInstances: new Map(snapshot.stageInstances.map((stage) => [stage.channel_id, stage])),
     scheduledEvents: scheduledEventsOf(snapshot.scheduledEvents, new Window()),
     autoModeration: new AutoModeration(snapshot.autoModerationRules),
+    pages: snapshot.pages,
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),

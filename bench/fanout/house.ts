@@ -98,6 +98,7 @@ export function buildGuild(): Guild {
     stageInstances: new Map(),
     scheduledEvents: { byId: new Map(), counts: new Map(), rsvps: new Map() },
     autoModeration: new AutoModeration(),
+    pages: {},
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),

@@ -151,8 +151,9 @@ export function shapedFields(
   return accepted(fieldsOf(type, (before ?? {}) as Fields, stated));
 }
 
-/** The fields of a new channel of which only the name is given. */
-export const newFields = (type: number, name: string): Fields => fieldsOf(type, {}, { name });
+/** The fields of a new channel of which only the name is given, or also fields of a template. */
+export const newFields = (type: number, name: string, stated: Fields = {}): Fields =>
+  fieldsOf(type, {}, { ...stated, name });
 
 function fieldsOf(type: number, was: Fields, stated: Fields): Fields {
   const shape = SHAPES[type]!;

@@ -17,6 +17,7 @@ import type {
   StageInstance,
   StoredMessage,
 } from './guild.ts';
+import type { PageChange } from './pages.types.ts';
 
 /**
  * Everything that can happen to a guild, by topic. A fact carries complete new objects in the wire's shape, so that
@@ -200,6 +201,14 @@ export type EventUserFacts = {
   eventRsvpRemoved: RsvpKey & { readonly response: EventResponse; readonly counted: boolean };
 };
 
+export type PageFacts = {
+  /** One of the guild's pages has new content, or is gone. */
+  pageWritten: PageChange;
+  /** The directory of templates has a code of this guild, or has lost it. */
+  templateCodeTaken: { readonly code: string };
+  templateCodeDropped: { readonly code: string };
+};
+
 /** Never stored: state of a voice channel that ends with the process. */
 export type VoiceChannelFacts = {
   /** A null `status` removes it. */
@@ -258,6 +267,7 @@ export type GuildFacts = InfoFacts &
   ScheduledEventFacts &
   EventExceptionFacts &
   EventUserFacts &
+  PageFacts &
   VoiceChannelFacts &
   EphemeralFacts &
   GuildInteractionFacts;

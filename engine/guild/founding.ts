@@ -1,4 +1,3 @@
-import type { RoleFlags } from 'discord-api-types/v10';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import {
   type ChannelId,
@@ -12,8 +11,11 @@ import type { APIRole, APIUser } from '../../protocol/objects.ts';
 import { DEFAULT_EVERYONE, formatPermissions } from '../../protocol/permissions.ts';
 import { newFields } from './channels.shapes.ts';
 import type { GuildFact } from './facts.ts';
+import { channelFrom, newRole } from './founding.parts.ts';
 import type { GuildChannel, GuildInfo } from './guild.ts';
 import { newMember } from './members.joining.ts';
+import type { TemplateSnapshot } from './pages.types.ts';
+import { templateParts } from './templates.founding.ts';
 
 interface NewChannel {
   readonly name: string;
@@ -31,6 +33,9 @@ export type GuildChoice = Pick<
   | 'system_channel_flags'
   | 'afk_timeout'
 >;
+
+/** What the founder chose: fields, or a template for all that is not chosen. */
+export type FoundingChoice = Partial<GuildChoice> & { readonly template?: TemplateSnapshot };
 
 /** The default channels of a new guild: one for text and one for voice. */
 const FIRST_CHANNELS: readonly NewChannel[] = [
@@ -60,17 +65,24 @@ export function newGuild(founding: {
   readonly nextId: () => FreshId;
   readonly channels?: readonly NewChannel[];
   /** Fields chosen by the founder; the others get their defaults. */
-  readonly chosen?: Partial<GuildChoice>;
+  readonly chosen?: FoundingChoice;
 }): GuildCreated {
   const { id, nowMs } = founding;
+  const { template, ...chosen } = founding.chosen ?? {};
+  const owner = newMember({ user: founding.ownerUser }, nowMs);
+  if (template) {
+    const { roles, channels, info } = templateParts(template, id, founding.nextId);
+    const first = firstInfo(id, founding.name, founding.ownerId, null);
+    return { type: 'guildCreated', info: { ...first, ...info, ...chosen }, roles, channels, owner };
+  }
   const channels = firstChannels(id, founding.channels ?? FIRST_CHANNELS, founding.nextId);
   const greeting = channels.find(({ type }) => type === CHANNEL.GUILD_TEXT)?.id ?? null;
   return {
     type: 'guildCreated',
-    info: { ...firstInfo(id, founding.name, founding.ownerId, greeting), ...founding.chosen },
+    info: { ...firstInfo(id, founding.name, founding.ownerId, greeting), ...chosen },
     roles: [everyone(id)],
     channels,
-    owner: newMember({ user: founding.ownerUser }, nowMs),
+    owner,
   };
 }
 
@@ -88,7 +100,7 @@ function firstChannels(
     const place = `${parentId}:${type}`;
     const position = positions.get(place) ?? 0;
     positions.set(place, position + 1);
-    const channel = {
+    return channelFrom({
       ...newFields(type, name),
       id,
       type,
@@ -96,26 +108,17 @@ function firstChannels(
       parent_id: parentId,
       position,
       permission_overwrites: [],
-    };
-    return channel as unknown as GuildChannel;
+    });
   });
 }
 
 /** The role that every member has, with this server's default permissions. */
-const everyone = (guildId: GuildId): APIRole => ({
-  id: everyoneRoleOf(guildId),
-  name: '@everyone',
-  color: 0,
-  colors: { primary_color: 0, secondary_color: null, tertiary_color: null },
-  hoist: false,
-  icon: null,
-  unicode_emoji: null,
-  position: 0,
-  permissions: formatPermissions(DEFAULT_EVERYONE),
-  managed: false,
-  mentionable: false,
-  flags: 0 as RoleFlags,
-});
+const everyone = (guildId: GuildId): APIRole =>
+  newRole({
+    id: everyoneRoleOf(guildId),
+    name: '@everyone',
+    permissions: formatPermissions(DEFAULT_EVERYONE),
+  });
 
 const firstInfo = (id: GuildId, name: string, ownerId: UserId, greetingId: ChannelId | null): GuildInfo => ({
   id,

@@ -13,6 +13,7 @@ import type { AutoModeration } from '../automod/state.ts';
 import type { AudienceList, Recipient } from '../fanout/body.ts';
 import type { ScheduledEvents } from '../scheduledevent/event.ts';
 import type { Webhook } from '../webhook/webhook.ts';
+import type { GuildPages } from './pages.types.ts';
 
 /**
  * State of the guild aggregate on its owning shard.
@@ -56,6 +57,8 @@ export interface Guild {
   readonly scheduledEvents: ScheduledEvents;
   /** Rules of auto moderation, what is derived from them, and what they need to know of the latest messages. */
   readonly autoModeration: AutoModeration;
+  /** Small pages that few guilds have. Replaced whole by every change. */
+  pages: GuildPages;
   /** Sessions that receive this guild's dispatches, by session id. */
   readonly subscribers: Map<string, Recipient>;
   /** Sessions per subscribed user; members with sessions stay in the window. */

@@ -11,6 +11,7 @@ import { auditEntry } from './auditing.ts';
 import { bitsIn, bitsOf } from './caller.ts';
 import type { GuildFact, InviteFacts } from './facts.ts';
 import type { Guild, Invite, Member } from './guild.ts';
+import { incidentOf } from './incidents.ts';
 import { type InviteObject, invitedEvent, inviteObject } from './invites.objects.ts';
 import { admissionRefusal, joinFacts, newMember } from './members.joining.ts';
 import { roleRefusal } from './members.update.ts';
@@ -239,7 +240,8 @@ function acceptInvite(
   env: Env,
 ): Outcome<{ invite: InviteObject; member: Member; added: boolean }, GuildFact> {
   const invite = live(guild, code, env);
-  if (!invite || guild.info.features.includes('INVITES_DISABLED')) return refused(refusal('UNKNOWN_INVITE'));
+  if (!invite || guild.info.features.includes('INVITES_DISABLED') || incidentOf(guild, 'invites', env.nowMs))
+    return refused(refusal('UNKNOWN_INVITE'));
   if (invite.target_user_ids?.includes(userId) === false) return refused(refusal('UNKNOWN_INVITE'));
   const shown = inviteObject(guild, invite, { metadata: false, counts: false });
   const already = guild.members.get(userId);

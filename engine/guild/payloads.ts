@@ -15,7 +15,7 @@ export function guildObject(guild: Guild): APIGuild {
     roles: rolesByRank(guild),
     emojis: [],
     stickers: [],
-    incidents_data: null,
+    incidents_data: guild.pages.incidents ?? null,
   };
   // Enumerated fields are plain numbers and strings here; only the wire's types name the enumeration members.
   return object as unknown as APIGuild;

@@ -10,6 +10,7 @@ import { bans } from './bans.ts';
 import { channels } from './channels.ts';
 import { crossposts, withCrossposts } from './crossposts.ts';
 import { ephemeral } from './ephemeral.ts';
+import { incidents } from './incidents.ts';
 import { info } from './info.ts';
 import { installs } from './installs.ts';
 import { interactions } from './interactions.ts';
@@ -17,6 +18,9 @@ import { invites } from './invites.ts';
 import { lobbyLinks } from './lobbylinks.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
+import { onboarding } from './onboarding.ts';
+import { pages } from './pages.ts';
+import { prune } from './prune.ts';
 import { reactions } from './reactions.ts';
 import { roles } from './roles.ts';
 import { withEventConsequences } from './scheduledevents.consequences.ts';
@@ -24,10 +28,13 @@ import { eventExceptions } from './scheduledevents.exceptions.ts';
 import { scheduledEvents } from './scheduledevents.ts';
 import { eventUsers } from './scheduledevents.users.ts';
 import { stages } from './stage.ts';
+import { templates } from './templates.ts';
 import type { GuildShape } from './topic.ts';
 import { voice } from './voice.ts';
 import { voiceChannels, withVoiceConsequences } from './voicechannels.ts';
 import { webhooks } from './webhooks.ts';
+import { welcomeScreen } from './welcomescreen.ts';
+import { widget } from './widget.ts';
 
 /** The guild: its channels, roles, members, messages, and voice states. */
 export const guildRules = aggregate<GuildShape>()({
@@ -53,6 +60,13 @@ export const guildRules = aggregate<GuildShape>()({
     members,
     bans,
     autoModeration,
+    prune,
+    pages,
+    welcomeScreen,
+    widget,
+    incidents,
+    templates,
+    onboarding,
     installs,
     invites,
     webhooks,

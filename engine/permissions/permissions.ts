@@ -59,6 +59,15 @@ export function channelPermissions(
   return memberChannelPermissions(guild, member, base, channel) & restraint(member, nowMs);
 }
 
+/** The bits that a channel gives to every member, whoever that is. */
+export function everyonePermissions(guild: Guild, channel: GuildChannel): bigint {
+  const base = BigInt(guild.roles.get(everyoneRoleOf(guild.id))?.permissions ?? 0);
+  if (isAdministrator(base)) return ALL_PERMISSIONS;
+  const own = channel.permission_overwrites?.find(({ id }) => id === guild.id);
+  const held = own ? (base & ~BigInt(own.deny ?? 0)) | BigInt(own.allow ?? 0) : base;
+  return implied(held, channel.type);
+}
+
 /** Every channel that the user may see, in the guild's own order, for GUILD_CREATE and channel lists. */
 export function visibleChannels(guild: Guild, userId: UserId, nowMs: number): GuildChannel[] {
   const channels = [...guild.channels.values()];

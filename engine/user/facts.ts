@@ -9,6 +9,8 @@ export type UserFacts = {
   userUpdated: { readonly user: APIUser };
   tokenIssued: { readonly token: StoredToken };
   tokenRevoked: { readonly tokenId: string };
+  /** The user was here on that day, in whole UTC days since 1970. */
+  userSeen: { readonly day: number };
 };
 export type UserFact = FactOf<UserFacts>;
 

@@ -2,7 +2,7 @@ import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
-import { type GuildChoice, newGuild } from '../../engine/guild/founding.ts';
+import { type FoundingChoice, newGuild } from '../../engine/guild/founding.ts';
 import { guildCreatePayload, guildObject } from '../../engine/guild/payloads.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { FreshId, GuildId, UserId } from '../../protocol/ids.ts';
@@ -28,14 +28,9 @@ interface FoundingPorts {
 
 export interface GuildFounding {
   /** Creates a guild on its owner shard. */
-  create(id: GuildId, name: string, owner: APIUser, chosen?: Partial<GuildChoice>): Promise<Reply<APIGuild>>;
+  create(id: GuildId, name: string, owner: APIUser, chosen?: FoundingChoice): Promise<Reply<APIGuild>>;
   /** Creates a guild for a user: within the limits of memberships and owned guilds, one guild at a time. */
-  createOwn(
-    userId: UserId,
-    id: GuildId,
-    name: string,
-    chosen: Partial<GuildChoice>,
-  ): Promise<Reply<APIGuild>>;
+  createOwn(userId: UserId, id: GuildId, name: string, chosen: FoundingChoice): Promise<Reply<APIGuild>>;
 }
 
 /** `large_threshold` of the view that the embedding program gets of a new guild. */
@@ -56,7 +51,7 @@ export function createFounding(ports: FoundingPorts): GuildFounding {
       id: GuildId,
       name: string,
       ownerUser: APIUser,
-      chosen: Partial<GuildChoice> = {},
+      chosen: FoundingChoice = {},
     ): Promise<Reply<APIGuild>> => {
       const ownerId = ownerUser.id;
       await ports.commit(id, [newGuild({ id, name, ownerId, ownerUser, nowMs: nowMs(), nextId, chosen })]);
@@ -83,7 +78,7 @@ export function createFounding(ports: FoundingPorts): GuildFounding {
   const mutex = keyedMutex<UserId>();
   const createOwn = routing.ask(
     'guilds.createOwn',
-    (userId: UserId, id: GuildId, name: string, chosen: Partial<GuildChoice>) =>
+    (userId: UserId, id: GuildId, name: string, chosen: FoundingChoice) =>
       mutex(userId, async (): Promise<Reply<APIGuild>> => {
         const [user] = await storage.users.get([userId]);
         if (!user) return { ok: false, refusal: refusal('UNKNOWN_USER') };

@@ -15,7 +15,7 @@ import { DispatchBody } from '../../engine/fanout/body.ts';
 import { channelInfo as channelInfoOf } from '../../engine/guild/voicechannels.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
 import { guildsOfShard } from '../../engine/session/identify.ts';
-import type { GuildId } from '../../protocol/ids.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Scopes } from '../../protocol/scopes.ts';
@@ -60,6 +60,8 @@ interface BackendPorts {
    * True once the engine is closing: sessions that end then have not left, so their memberships and voice states stay.
    */
   readonly isClosing: () => boolean;
+  /** Notes that a person is here, or was until now. */
+  readonly seen: (userId: UserId) => void;
   /** Reports faults of work that no caller awaits. */
   readonly onFault: (error: unknown, id: string) => void;
 }
@@ -137,6 +139,7 @@ const ending = (ports: BackendPorts, appear: Appear) => {
     if (users.hasAnother(session)) return;
     const guildIds = users.guildIds(session.userId);
     const presence = users.close(session);
+    if (!session.bot) ports.seen(session.userId);
     for (const guildId of guildIds) guilds.unsubscribe(guildId, session);
     places.ended(session, guildIds);
     if (session.authorization) features().lobbies.ended(session);
@@ -157,6 +160,7 @@ function reopening(ports: BackendPorts, appear: Appear, note: Note): UserBackend
       ? await direct.userDelivery.rejoin(session, cursors, enter)
       : { entered: await enter(), isWhole: true };
     if (!opened) throw new Error("The session's user does not exist.");
+    if (!session.bot) ports.seen(session.userId);
     notifier.sessionOpened(session);
     if (session.authorization?.scopes.has('lobbies.write')) await features().lobbies.opened(session);
     if (presence) note(session, presence);
@@ -178,6 +182,7 @@ export function createBackend(ports: BackendPorts): OwnerBackend {
     async open(session): Promise<Opening> {
       const opened = await users.open(session);
       if (!opened) throw new Error("The token's user does not exist.");
+      if (!session.bot) ports.seen(session.userId);
       ports.direct?.userDelivery.sessionOpened(session.userId);
       const [user, opening] = await Promise.all([
         ports.ownUser(opened.user, session.authorization?.scopes ?? null),

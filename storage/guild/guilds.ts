@@ -1,6 +1,7 @@
 import type { Rule } from '../../engine/automod/rule.ts';
 import type { InfoFacts } from '../../engine/guild/facts.ts';
 import type { GuildChannel, GuildInfo, StageInstance } from '../../engine/guild/guild.ts';
+import type { GuildPages } from '../../engine/guild/pages.types.ts';
 import type { CountedEvent } from '../../engine/scheduledevent/event.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
@@ -36,7 +37,9 @@ WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   m AS (DELETE FROM webhooks t USING r WHERE t.guild_id = r.id),
   n AS (DELETE FROM crossposts t USING r WHERE t.guild_id = r.id),
   o AS (DELETE FROM crosspost_copies t USING r WHERE t.guild_id = r.id),
-  auto_moderation AS (DELETE FROM auto_moderation_rules t USING r WHERE t.guild_id = r.id)
+  auto_moderation AS (DELETE FROM auto_moderation_rules t USING r WHERE t.guild_id = r.id),
+  pages AS (DELETE FROM guild_pages t USING r WHERE t.guild_id = r.id),
+  codes AS (DELETE FROM template_directory t USING r WHERE t.guild_id = r.id)
 DELETE FROM guilds t USING r WHERE t.id = r.id`;
 
 export const infoStatements: StatementTable<InfoFacts> = {
@@ -61,6 +64,7 @@ interface Row {
   readonly stages: readonly StageInstance[];
   readonly events: readonly CountedEvent[];
   readonly auto_moderation: readonly Rule[];
+  readonly pages: GuildPages;
   readonly member_count: string;
 }
 
@@ -74,6 +78,7 @@ SELECT g.data AS info,
   coalesce((SELECT jsonb_agg(data ORDER BY channel_id) FROM stage_instances WHERE guild_id = g.id), '[]') AS stages,
   ${COUNTED_EVENTS} AS events,
   coalesce((SELECT jsonb_agg(data ORDER BY id) FROM auto_moderation_rules WHERE guild_id = g.id), '[]') AS auto_moderation,
+  coalesce((SELECT jsonb_object_agg(page, data) FROM guild_pages WHERE guild_id = g.id), '{}') AS pages,
   (SELECT count(*) FROM members WHERE guild_id = g.id) AS member_count
 FROM guilds g WHERE g.id = $1`;
 
@@ -88,6 +93,7 @@ export async function loadGuild(sql: Sql, guildId: GuildId): Promise<GuildSnapsh
     stageInstances: row.stages,
     scheduledEvents: row.events,
     autoModerationRules: row.auto_moderation,
+    pages: row.pages,
     memberCount: Number(row.member_count),
   };
 }

@@ -8,9 +8,11 @@ import type {
   Member,
   StageInstance,
 } from '../../engine/guild/guild.ts';
+import type { GuildPages } from '../../engine/guild/pages.types.ts';
 import type { CountedEvent } from '../../engine/scheduledevent/event.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
+import type { Inactivity } from './inactive.ts';
 
 /** The part of a guild that its actor loads: everything but members. */
 export interface GuildSnapshot {
@@ -21,6 +23,7 @@ export interface GuildSnapshot {
   readonly scheduledEvents: readonly CountedEvent[];
   /** Oldest first. */
   readonly autoModerationRules: readonly Rule[];
+  readonly pages: GuildPages;
   readonly memberCount: number;
 }
 
@@ -32,6 +35,13 @@ export interface GuildStore {
   membersAfter(guildId: GuildId, after: UserId | null, limit: number): Promise<Member[]>;
   /** Members whose nick, username or display name starts with `prefix`, case-insensitively; ascending by id. */
   membersByPrefix(guildId: GuildId, prefix: string, limit: number): Promise<Member[]>;
+  /** People among the members who have not been here for a while, with ids above `after`, ascending. */
+  inactiveMembers(
+    guildId: GuildId,
+    inactivity: Inactivity,
+    after: UserId | null,
+    limit: number,
+  ): Promise<UserId[]>;
   roleMemberCounts(guildId: GuildId): Promise<ReadonlyMap<RoleId, number>>;
   bans(guildId: GuildId, page: { before?: UserId; after?: UserId; limit: number }): Promise<Ban[]>;
   bansOf(guildId: GuildId, userIds: readonly UserId[]): Promise<Ban[]>;

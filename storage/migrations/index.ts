@@ -21,6 +21,7 @@ import { crossposts } from './0021_crossposts.ts';
 import { interactions } from './0023_interactions.ts';
 import { scheduledEvents } from './0026_scheduledevents.ts';
 import { autoModeration } from './0027_automoderation.ts';
+import { guildPages } from './0028_guildpages.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -55,4 +56,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 23, name: 'interactions', sql: interactions },
   { version: 26, name: 'scheduled events', sql: scheduledEvents },
   { version: 27, name: 'auto moderation', sql: autoModeration },
+  { version: 28, name: 'guild pages', sql: guildPages },
 ];

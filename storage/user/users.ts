@@ -34,6 +34,11 @@ const TOKEN = { user_id: 'bigint', id: 'bigint' };
 const ISSUE = upsert('tokens', { ...TOKEN, kind: 'text', hash: 'text' }, 'user_id, id');
 const REVOKE = remove('tokens', TOKEN);
 
+/** A mark never goes back: sessions of one user may end at several shards. */
+const SEEN = `INSERT INTO seen_users AS s (user_id, day)
+SELECT user_id, max(day) FROM ${rows({ user_id: 'bigint', day: 'integer' })} GROUP BY user_id
+ON CONFLICT (user_id) DO UPDATE SET day = GREATEST(s.day, EXCLUDED.day)`;
+
 const written = (sql: string, user: APIUser): Statement => ({
   sql,
   row: {
@@ -62,6 +67,7 @@ export const userStatements: StatementTable<UserFacts> = {
     { sql: ISSUE, row: { user_id: userId, id, kind, hash } },
   ],
   tokenRevoked: (ownerId, { tokenId }) => [{ sql: REVOKE, row: { user_id: ownerId, id: tokenId } }],
+  userSeen: (ownerId, { day }) => [{ sql: SEEN, row: { user_id: ownerId, day } }],
 };
 
 /** An owner is always a member, so only the user's own guilds are examined. */

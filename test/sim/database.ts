@@ -107,7 +107,8 @@ export class Database {
   snapshotOf(guildId: string): GuildSnapshot | null {
     const guild = this.guilds.get(guildId);
     if (!guild) return null;
-    const { info, roles, channels, stageInstances, scheduledEvents, autoModeration, memberCount } = guild;
+    const { info, roles, channels, stageInstances, scheduledEvents, autoModeration, pages, memberCount } =
+      guild;
     return {
       ...{ info, memberCount, roles: [...roles.values()], channels: [...channels.values()] },
       stageInstances: [...stageInstances.values()],
@@ -116,6 +117,7 @@ export class Database {
         users: scheduledEvents.counts.get(event.id) ?? 0,
       })),
       autoModerationRules: autoModeration.rules,
+      pages,
     };
   }
 
@@ -189,6 +191,7 @@ export class Database {
         userId,
         (this.tokens.get(userId) ?? []).filter(({ id }) => id !== tokenId),
       ),
+    userSeen: () => undefined,
     applicationCreated: (_, { application }: { application: Application }) =>
       this.applications.set(application.id, application),
     guildCreated: (guildId, { channels, owner }: Extract<GuildFact, { type: 'guildCreated' }>) => {
@@ -240,6 +243,7 @@ function emptyGuild(id: string): Guild {
       audiences: new Map(),
       pins: new Map(),
       reacted: new Map(),
+      pages: {},
       gone: false,
       nonces: new Map(),
       slowmode: new Map(),

@@ -52,6 +52,7 @@ describe.each(databases())('guilds on $name', (kind) => {
       stageInstances: [],
       scheduledEvents: [],
       autoModerationRules: [],
+      pages: {},
       memberCount: 1,
     });
     expect(await store().members(guildId, ids('10', '11'))).toEqual([member(user('10'))]);

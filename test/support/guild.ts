@@ -80,6 +80,7 @@ export function buildGuild(parts: {
     stageInstances: new Map(),
     scheduledEvents: { byId: new Map(), counts: new Map(), rsvps: new Map() },
     autoModeration: new AutoModeration(),
+    pages: {},
     subscribers: new Map(sessions.map((each) => [each.sessionId, each])),
     sessionCounts: new Map(),
     audiences: new Map(),

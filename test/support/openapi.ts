@@ -141,7 +141,8 @@ function contentOf(spec: Json, response: object): unknown {
   const named = '$ref' in response ? String(response.$ref).slice(2).split('/') : null;
   const found = named ? named.reduce<unknown>((at, key) => (at as Json)[key], spec) : response;
   const { content } = found as { content?: Record<string, { schema?: unknown }> };
-  return content?.['application/json']?.schema ?? null;
+  // A file has one type, and its bytes are a string to the schema.
+  return (content?.['application/json'] ?? Object.values(content ?? {})[0])?.schema ?? null;
 }
 
 /** The same schema with its references pointing into the whole file. */

@@ -301,6 +301,7 @@ export class OwnedGuild {
       stageInstances: [],
       scheduledEvents: [],
       autoModerationRules: [],
+      pages: {},
       memberCount: this.rows.members.size,
     };
   }

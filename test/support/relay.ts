@@ -54,12 +54,13 @@ const PLACES: readonly Place[] = [...OPERATIONS, ...BESIDE]
  *
  * @source https://github.com/discord/discord-api-docs/issues/1067
  */
-const TEXTS = new Set(
-  Object.entries<AnyOperation>({ ...operations, ...unlisted }).flatMap(([id, { text }]) =>
-    text ? [id] : [],
+const PLAIN_TEXT = 'text/plain; charset=utf-8';
+/** The types of replies that are no JSON: such texts, and files. */
+const TYPES = new Map<string, string>(
+  Object.entries<AnyOperation>({ ...operations, ...unlisted }).flatMap(([id, { text, media }]) =>
+    text || media ? [[id, media ?? PLAIN_TEXT] as const] : [],
   ),
 );
-const PLAIN_TEXT = 'text/plain; charset=utf-8';
 
 /** The operation of a request, if it is one of the API: of the published file, or beside it. */
 export function operationOf(method: string, url: string): string | null {
@@ -87,11 +88,11 @@ function objectionsTo(operationId: string, answer: IncomingMessage, body: Buffer
       ? objectionsToUnlisted(operationId, status, value)
       : validateResponse(operationId, status, value);
   if (body.length === 0) return compare(undefined);
-  const isText = TEXTS.has(operationId) && status < 300;
-  const expected = isText ? PLAIN_TEXT : 'application/json';
+  const special = status < 300 ? TYPES.get(operationId) : undefined;
+  const expected = special ?? 'application/json';
   const type = answer.headers['content-type'];
   if (type !== expected) return [`${operationId} ${status} is ${type}, not exactly ${expected}`];
-  return compare(isText ? body.toString() : JSON.parse(body.toString()));
+  return compare(special ? body.toString('latin1') : JSON.parse(body.toString()));
 }
 
 /** Passes a gateway connection on, byte for byte; the end of either side is the end of both. */

@@ -137,6 +137,7 @@ const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null
   get_my_application_command_index: commandIndex,
   get_application_command_index: commandIndex,
   create_guild: { 201: ref('GuildResponse') },
+  create_guild_from_template: { 201: ref('GuildResponse') },
   delete_guild: done,
   accept_invite: { 200: extended('GuildInviteResponse', { new_member: flag }) },
   subscribe_guild_scheduled_event: { 200: ref('ScheduledEventUserResponse') },

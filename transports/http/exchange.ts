@@ -143,7 +143,10 @@ export class Exchange {
   answer({ status, headers, body }: Result, after: After = 'stays'): void {
     const all = { ...CORS, ...headers };
     if (body === undefined) this.send(status, all, null, after);
-    else if (typeof body === 'string' && headers['Content-Type'] !== undefined)
+    else if (
+      (typeof body === 'string' || body instanceof Uint8Array) &&
+      headers['Content-Type'] !== undefined
+    )
       this.send(status, all, body, after);
     // Without a charset parameter: several client libraries do not recognize the type with one as JSON.
     else this.send(status, { 'Content-Type': 'application/json', ...all }, JSON.stringify(body), after);

@@ -117,6 +117,8 @@ export interface Operation<
   readonly form?: true;
   /** The answer is a text, sent as text/plain. */
   readonly text?: true;
+  /** Type of the answer when it is a file: bytes, or text. */
+  readonly media?: 'image/png' | 'text/csv';
   /** Status of a successful call; 204 has no body. */
   readonly status: 200 | 201 | 202 | 204;
   handle(

@@ -260,7 +260,8 @@ function answerOf(
 ): Result {
   if (!answer.ok) return refusedBy(operation, answer.refusal, headers);
   const status = answer.status ?? operation.status;
-  const typed = operation.text ? { ...headers, 'Content-Type': PLAIN_TEXT } : headers;
+  const type = operation.text ? PLAIN_TEXT : operation.media;
+  const typed = type ? { ...headers, 'Content-Type': type } : headers;
   return { status, headers: typed, body: status === 204 ? undefined : answer.body };
 }
 

@@ -1,6 +1,6 @@
 import type { AuthorizeRequests } from '../../actors/cluster/routing/authorizerequests.ts';
 import type { Principal } from '../../actors/session/ports.ts';
-import type { GuildChoice } from '../../engine/guild/founding.ts';
+import type { FoundingChoice } from '../../engine/guild/founding.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
@@ -50,12 +50,7 @@ export interface Services {
       authority: Authority,
     ): Promise<Reply<Value<K>>>;
     /** Creates a guild owned by the user. Refused with 30001 when the user is in, or owns, as many guilds as allowed. */
-    create(
-      ownerId: UserId,
-      id: GuildId,
-      name: string,
-      chosen: Partial<GuildChoice>,
-    ): Promise<Reply<APIGuild>>;
+    create(ownerId: UserId, id: GuildId, name: string, chosen: FoundingChoice): Promise<Reply<APIGuild>>;
   };
   readonly channels: {
     /**

@@ -12,6 +12,7 @@ import { directMessages, directMessagesUnlisted } from './directmessages.ts';
 import { gateway } from './gateway.ts';
 import { guilds, guildsUnlisted } from './guilds.ts';
 import { identities } from './identities.ts';
+import { incidents } from './incidents.ts';
 import { integrations } from './integrations.ts';
 import { interactions, interactionsUnlisted } from './interactions.ts';
 import { invites, invitesUnlisted } from './invites.ts';
@@ -20,7 +21,9 @@ import { beyondLobbies } from './lobbyextensions.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { oauth2, oauth2Unlisted } from './oauth2.ts';
+import { onboarding } from './onboarding.ts';
 import { provisional, provisionalUnlisted } from './provisional.ts';
+import { prune } from './prune.ts';
 import { reactions } from './reactions.ts';
 import { relationships } from './relationships.ts';
 import { roleConnections } from './roleconnections.ts';
@@ -29,11 +32,14 @@ import { scheduledEvents } from './scheduledevents.ts';
 import { scheduledEventsUnlisted, scheduledEventUsers } from './scheduledevents.users.ts';
 import { soundboard } from './soundboard.ts';
 import { stageInstances } from './stageinstances.ts';
+import { templates, templatesUnlisted } from './templates.ts';
 import { users } from './users.ts';
 import { userSettings } from './usersettings.ts';
 import { voice } from './voice.ts';
 import { voiceChannels } from './voicechannels.ts';
 import { webhooks } from './webhooks.ts';
+import { welcomeScreen } from './welcomescreen.ts';
+import { widget } from './widget.ts';
 
 /** Every implemented operation of the platform's OpenAPI, by operationId. */
 export const operations = {
@@ -46,6 +52,12 @@ export const operations = {
   ...roles,
   ...members,
   ...bans,
+  ...prune,
+  ...welcomeScreen,
+  ...widget,
+  ...incidents,
+  ...templates,
+  ...onboarding,
   ...invites,
   ...messages,
   ...reactions,
@@ -70,6 +82,7 @@ export const operations = {
 /** Implemented operations that the platform's OpenAPI does not list. */
 export const unlisted = {
   ...guildsUnlisted,
+  ...templatesUnlisted,
   ...invitesUnlisted,
   ...scheduledEventsUnlisted,
   ...calls,

@@ -1,12 +1,12 @@
 import type { Invite } from '../../../engine/guild/guild.ts';
-import type { By } from '../../../engine/kernel/authority.ts';
-import type { RoleId, UserId } from '../../../protocol/ids.ts';
+import type { RoleId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { op, resource } from '../operation.ts';
 import { Arr, Bool, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
+import { SERVER } from '../server.ts';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const CODE_CHARS = 8;
@@ -19,16 +19,6 @@ const EXPIRED_CLEARED_MAX = 25;
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: null, limit: 20, windowMs: 10_000 } as const;
 const WRITES = { per: 'channel_id', limit: 5, windowMs: 15_000 } as const;
-
-/** Authority for resolving an invite: the code itself is the permission, and the caller may be unauthenticated. */
-const SERVER: By = {
-  userId: '0' as UserId,
-  bot: false,
-  applicationId: null,
-  applicationFlags: 0,
-  reason: null,
-  system: true,
-};
 
 const CreateInvite = Obj({
   max_age: Optional(Nullable(Int(0, LIMITS.invite_age_sec_max))),
@@ -139,7 +129,7 @@ export const invites = resource({
       if (guildId === null) return unknownInvite();
       const { with_counts: withCounts = false, guild_scheduled_event_id: eventId = null } = query;
       const input = { code, withCounts, eventId };
-      const reply = await guilds.call(guildId, 'resolveInvite', input, { by: SERVER, requires: 0n });
+      const reply = await guilds.call(guildId, 'resolveInvite', input, SERVER);
       return reply.ok ? { ok: true, body: reply.value } : reply;
     },
   }),
@@ -176,7 +166,7 @@ export const invitesUnlisted = resource({
       if (!joined.includes(guildId) && joined.length >= LIMITS.guilds_per_user_max)
         return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
       const input = { code, userId };
-      const reply = await guilds.call(guildId, 'acceptInvite', input, { by: SERVER, requires: 0n });
+      const reply = await guilds.call(guildId, 'acceptInvite', input, SERVER);
       if (!reply.ok) return reply;
       return { ok: true, body: { ...reply.value.invite, new_member: reply.value.added } };
     },

@@ -1,0 +1,37 @@
+import type { UserId } from '../../protocol/ids.ts';
+import type { Writer } from '../../storage/ports.ts';
+
+interface LastSeenPorts {
+  readonly storage: { readonly writer: Pick<Writer, 'commit'> };
+  readonly clock: { now(): number };
+  readonly onFault: (error: unknown, id: string) => void;
+}
+
+/** Users remembered as marked today. When there are more, some are marked twice. */
+const REMEMBERED_MAX = 100_000;
+const DAY_MS = 86_400_000;
+
+/**
+ * Writes down on which UTC day a person was last here, when a session of theirs begins or ends: at most one row a user
+ * and day. Prunes read it. No command waits for it, and a mark that is lost is made up for by the next session.
+ */
+export function lastSeen({ storage, clock, onFault }: LastSeenPorts): (userId: UserId) => void {
+  let today = 0;
+  const marked = new Set<UserId>();
+  return (userId) => {
+    const day = Math.floor(clock.now() / DAY_MS);
+    if (day !== today || marked.size >= REMEMBERED_MAX) marked.clear();
+    today = day;
+    if (marked.has(userId)) return;
+    marked.add(userId);
+    storage.writer.commit({
+      ownerId: userId,
+      facts: [{ type: 'userSeen', day }],
+      done: (fault) => {
+        if (!fault) return;
+        marked.delete(userId);
+        onFault(fault, userId);
+      },
+    });
+  };
+}

@@ -1,0 +1,163 @@
+// Goal: an unmodified discord.js bot uses the smaller pages of a guild, and every answer it gets fits the published file.
+import { AuditLogEvent, Client, Events, GatewayIntentBits, type Guild } from 'discord.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Caller, callerOf } from '../support/callers.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+let server: TestServer;
+let client: Client;
+let guild: Guild;
+let bot: Caller;
+let path: string;
+
+beforeAll(async () => {
+  server = await startServer();
+  const { api, cdn } = server.info;
+  const { Guilds, GuildMembers, GuildModeration, GuildInvites } = GatewayIntentBits;
+  client = new Client({
+    intents: [Guilds, GuildMembers, GuildModeration, GuildInvites],
+    rest: { api, cdn, mediaProxy: cdn, version: '10' },
+  });
+  const ready = new Promise((resolve) => client.once(Events.ClientReady, resolve));
+  await client.login(server.info.bot.token);
+  await ready;
+  guild = await client.guilds.fetch(server.info.guild.id);
+  bot = callerOf(server, `Bot ${server.info.bot.token}`);
+  path = `/guilds/${guild.id}`;
+});
+afterAll(async () => {
+  await client?.destroy();
+  await server?.finish();
+});
+
+describe('a prune', () => {
+  test('is counted and done, and takes nobody who came today', async () => {
+    const before = guild.memberCount;
+    expect(await guild.members.prune({ dry: true, days: 1, roles: [guild.roles.everyone.id] })).toBe(0);
+    expect(await guild.members.prune({ days: 30, reason: 'nobody is away' })).toBe(0);
+    expect(await guild.members.prune({ days: 7, count: false })).toBeNull();
+    expect(await bot(`GET ${path}/prune?days=1&include_roles=${guild.id}`)).toEqual({ pruned: 0 });
+    expect(guild.memberCount).toBe(before);
+    const log = await guild.fetchAuditLogs({ type: AuditLogEvent.MemberPrune });
+    expect(log.entries.size).toBe(0);
+  });
+});
+
+describe('a welcome screen', () => {
+  test('is made, shown and switched', async () => {
+    const channel = server.info.guild.text_channel_id;
+    const made = await guild.editWelcomeScreen({
+      enabled: true,
+      description: 'Come in',
+      welcomeChannels: [{ channel, description: 'Talk here', emoji: '👋' }],
+    });
+    expect(made.description).toBe('Come in');
+    const shown = await guild.fetchWelcomeScreen();
+    expect(shown.enabled).toBe(true);
+    expect(shown.welcomeChannels.get(channel)?.emoji.name).toBe('👋');
+    await guild.editWelcomeScreen({ enabled: false });
+    expect((await guild.fetch()).features).not.toContain('WELCOME_SCREEN_ENABLED');
+  });
+});
+
+describe('a widget', () => {
+  test('is switched on by a bot and shown to anyone', async () => {
+    const channel_id = server.info.guild.text_channel_id;
+    const refused = await fetch(`${server.info.api}${path}/widget.json`);
+    expect([refused.status, await refused.json()]).toMatchObject([403, { code: 50004 }]);
+    await guild.setWidgetSettings({ enabled: true, channel: channel_id }, 'for the web');
+    const settings = await guild.fetchWidgetSettings();
+    expect([settings.enabled, settings.channel?.id]).toEqual([true, channel_id]);
+    const widget = await guild.fetchWidget();
+    expect(widget.presenceCount).toBeGreaterThan(0);
+    expect([...widget.channels.keys()]).toContain(server.info.guild.voice_channel_id);
+    expect(widget.members.size).toBeGreaterThan(0);
+    expect(widget.instantInvite).toContain('/invite/');
+    const code = widget.instantInvite?.split('/').at(-1);
+    expect(await callerOf(server, null)(`GET /invites/${code}`)).toMatchObject({ guild: { id: guild.id } });
+    for (const style of ['shield', 'banner4']) {
+      const picture = await fetch(`${server.info.api}${path}/widget.png?style=${style}`);
+      expect(picture.headers.get('content-type')).toBe('image/png');
+      expect(new TextDecoder('latin1').decode(await picture.arrayBuffer())).toMatch(/^\x89PNG/);
+    }
+  });
+});
+
+describe('an incident action', () => {
+  test('closes invites for a while', async () => {
+    const invitesDisabledUntil = new Date(Date.now() + 60_000);
+    const told = new Promise<Guild>((resolve) =>
+      client.once(Events.GuildUpdate, (_, after) => resolve(after)),
+    );
+    await guild.setIncidentActions({ invitesDisabledUntil });
+    expect((await told).incidentsData?.invitesDisabledUntil).toEqual(invitesDisabledUntil);
+    const { code } = await guild.invites.create(server.info.guild.text_channel_id, { unique: true });
+    const { token } = await server.admin<{ token: string }>('/users', { username: 'late' });
+    const late = callerOf(server, token);
+    await expect(late(`POST /invites/${code}`, {})).rejects.toThrow('10006');
+    await guild.setIncidentActions({ invitesDisabledUntil: null, dmsDisabledUntil: null });
+    expect(await late(`POST /invites/${code}`, {})).toMatchObject({ new_member: true });
+  });
+});
+
+describe('a template', () => {
+  test('is made, shown, synced, changed, used by a person and deleted', async () => {
+    const role = await guild.roles.create({ name: 'Crew', colors: { primaryColor: 0x112233 } });
+    const made = await guild.createTemplate('Hall', 'A hall like this');
+    await expect(guild.createTemplate('Another')).rejects.toMatchObject({ code: 30031 });
+    await role.setName('Staff');
+    const found = await client.fetchGuildTemplate(made.code);
+    expect(found.unSynced).toBe(true);
+    expect(found.serializedGuild.roles?.map(({ name }) => name)).toContain('Crew');
+    expect((await found.sync()).unSynced).toBe(null);
+    expect((await found.edit({ name: 'Great hall' })).name).toBe('Great hall');
+    expect((await guild.fetchTemplates()).map(({ name }) => name)).toEqual(['Great hall']);
+
+    const { token } = await server.admin<{ token: string }>('/users', { username: 'founder' });
+    const founder = callerOf(server, token);
+    const own = await founder<{ id: string; roles: { name: string; id: string }[] }>(
+      `POST /guilds/templates/${made.code}`,
+      { name: 'My hall' },
+    );
+    expect(own.roles.map(({ name }) => name)).toEqual(expect.arrayContaining(['@everyone', 'Staff']));
+    const channels = await founder<{ name: string; parent_id: string | null }[]>(
+      `GET /guilds/${own.id}/channels`,
+    );
+    expect(channels.map(({ name }) => name).sort()).toEqual(
+      guild.channels.cache.map(({ name }) => name).sort(),
+    );
+    expect((await guild.fetchTemplates()).first()?.usageCount).toBe(1);
+
+    await found.delete();
+    await expect(client.fetchGuildTemplate(made.code)).rejects.toMatchObject({ code: 10057 });
+    await role.delete();
+  });
+});
+
+describe('an onboarding', () => {
+  test('is made, enabled once there are channels enough, and logged', async () => {
+    const role = await guild.roles.create({ name: 'Reader' });
+    expect((await guild.fetchOnboarding()).prompts.size).toBe(0);
+    const made = await guild.editOnboarding({
+      prompts: [
+        {
+          title: 'What brings you here?',
+          singleSelect: true,
+          options: [{ title: 'Books', roles: [role], channels: [], emoji: '📖' }],
+        },
+      ],
+      defaultChannels: [server.info.guild.text_channel_id],
+    });
+    expect(made.prompts.first()?.options.first()?.roles.has(role.id)).toBe(true);
+    await expect(guild.editOnboarding({ enabled: true })).rejects.toMatchObject({ code: 350000 });
+    const rooms = [];
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) rooms.push(await guild.channels.create({ name }));
+    const defaultChannels = [server.info.guild.text_channel_id, ...rooms];
+    expect((await guild.editOnboarding({ enabled: true, defaultChannels })).enabled).toBe(true);
+    const log = await guild.fetchAuditLogs({ type: AuditLogEvent.OnboardingCreate });
+    expect(log.entries.size).toBe(1);
+    expect(await bot(`GET ${path}/new-member-welcome`)).toBeFalsy();
+    await guild.editOnboarding({ enabled: false });
+    for (const room of rooms) await room.delete();
+  });
+});

@@ -1,0 +1,71 @@
+// Goal: a guild's pages and its inactive members are read back as they were written, on every database.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import { commit, GUILD, id, member, seed, user } from './builders.ts';
+import { databases, openFresh } from './databases.ts';
+
+const guildId = id<GuildId>(GUILD);
+
+describe.each(databases())('pages of a guild on $name', (kind) => {
+  let fresh: Awaited<ReturnType<typeof openFresh>>;
+  const store = () => fresh.storage.guilds;
+  const write = (...facts: Parameters<typeof commit>[2][]) => commit(fresh.storage.writer, GUILD, ...facts);
+
+  beforeAll(async () => {
+    fresh = await openFresh(kind);
+    await seed(fresh.storage.writer);
+  });
+  afterAll(() => fresh.close());
+
+  test('are loaded with it, replaced and removed', async () => {
+    const screen = { description: 'Hello', welcome_channels: [] };
+    await write({ type: 'pageWritten', page: 'welcome_screen', data: { ...screen, description: 'first' } });
+    await write({ type: 'pageWritten', page: 'welcome_screen', data: screen });
+    expect((await store().load(guildId))?.pages).toEqual({ welcome_screen: screen });
+    await write({ type: 'pageWritten', page: 'welcome_screen', data: null });
+    expect((await store().load(guildId))?.pages).toEqual({});
+  });
+
+  test('members are inactive when they came and were seen before the given times', async () => {
+    const added = (userId: string, more: object = {}) =>
+      ({ type: 'memberAdded', member: member(user(userId), more) }) as const;
+    await write(
+      added('11'),
+      added('12', { roles: ['50'] }),
+      added('13', { joined_at: '2026-02-01T00:00:00.000000+00:00' }),
+      added('14'),
+      added('15'),
+    );
+    await commit(fresh.storage.writer, '14', { type: 'userSeen', day: 20_500 });
+    // A mark never goes back.
+    await commit(fresh.storage.writer, '14', { type: 'userSeen', day: 20_400 });
+    await commit(fresh.storage.writer, '15', { type: 'userUpdated', user: { ...user('15'), bot: true } });
+    const joinedBeforeMs = Date.UTC(2026, 0, 15);
+    const inactive = (given: object, after: UserId | null = null, limit = 10) =>
+      store().inactiveMembers(
+        guildId,
+        { beforeDay: 20_450, joinedBeforeMs, roleIds: [], ...given },
+        after,
+        limit,
+      );
+    expect(await inactive({})).toEqual(['10', '11']);
+    expect(await inactive({ roleIds: [id<RoleId>('50')] })).toEqual(['10', '11', '12']);
+    expect(await inactive({ beforeDay: 20_501 })).toEqual(['10', '11', '14']);
+    expect(await inactive({ joinedBeforeMs: Date.UTC(2026, 1, 2) })).toEqual(['10', '11', '13']);
+    expect(await inactive({}, id<UserId>('10'), 1)).toEqual(['11']);
+  });
+
+  test('go with the guild, and so does the code of its template', async () => {
+    const codes = () => fresh.driver.query('SELECT * FROM template_directory');
+    await write(
+      { type: 'pageWritten', page: 'welcome_screen', data: { description: null, welcome_channels: [] } },
+      { type: 'templateCodeTaken', code: 'abc' },
+    );
+    expect(await fresh.storage.directory.templateGuild('abc')).toBe(GUILD);
+    await write({ type: 'templateCodeDropped', code: 'abc' }, { type: 'templateCodeTaken', code: 'abd' });
+    expect(await fresh.storage.directory.templateGuild('abc')).toBeNull();
+    await write({ type: 'guildDeleted', memberIds: [] });
+    expect(await codes()).toEqual([]);
+    expect(await fresh.driver.query('SELECT * FROM guild_pages')).toEqual([]);
+  });
+});

@@ -1,0 +1,75 @@
+import type { ChannelId, RoleId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { op, resource } from '../operation.ts';
+import { Arr, Bool, Choice, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
+
+// The platform publishes no limits for these routes; the values are this server's own.
+const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
+const WRITES = { per: 'guild_id', limit: 5, windowMs: 10_000 } as const;
+
+const Option = Obj({
+  id: Optional(Nullable(Snowflake())),
+  title: Str(1, LIMITS.onboarding_option_title_chars_max),
+  description: Optional(Nullable(Str(0, LIMITS.onboarding_option_description_chars_max))),
+  emoji_id: Optional(Nullable(Snowflake())),
+  emoji_name: Optional(Nullable(Str(0, LIMITS.emoji_text_chars_max))),
+  emoji_animated: Optional(Nullable(Bool())),
+  role_ids: Optional(Nullable(Arr(Snowflake<RoleId>(), LIMITS.onboarding_option_roles_max))),
+  channel_ids: Optional(Nullable(Arr(Snowflake<ChannelId>(), LIMITS.onboarding_option_channels_max))),
+});
+
+const Prompt = Obj({
+  id: Snowflake(),
+  title: Str(1, LIMITS.onboarding_prompt_title_chars_max),
+  options: Arr(Option, LIMITS.onboarding_options_max, 1),
+  single_select: Optional(Nullable(Bool())),
+  required: Optional(Nullable(Bool())),
+  in_onboarding: Optional(Nullable(Bool())),
+  type: Optional(Nullable(Choice(0, 1))),
+});
+
+export const onboarding = resource({
+  get_guilds_onboarding: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/onboarding',
+    auth: 'any',
+    bucket: READS,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'getOnboarding', {}, authority)),
+  }),
+
+  put_guilds_onboarding: op({
+    method: 'PUT',
+    path: '/guilds/:guild_id/onboarding',
+    auth: 'any',
+    permission: P.MANAGE_GUILD | P.MANAGE_ROLES,
+    bucket: WRITES,
+    bodyBytesMax: BODY_BYTES.texts,
+    body: Obj({
+      prompts: Optional(Nullable(Arr(Prompt, LIMITS.onboarding_prompts_max))),
+      enabled: Optional(Nullable(Bool())),
+      default_channel_ids: Optional(Nullable(Arr(Snowflake<ChannelId>(), LIMITS.channels_per_guild_max))),
+      mode: Optional(Nullable(Choice(0, 1))),
+    }),
+    status: 200,
+    handle: async ({ params, body: draft, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'putOnboarding', { draft }, authority)),
+  }),
+
+  /** The page of a guild for its new members has no published way to be made: no guild has one. */
+  get_guild_new_member_welcome: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/new-member-welcome',
+    auth: 'any',
+    bucket: READS,
+    status: 204,
+    handle: async ({ params, authority }, { guilds }) => {
+      const may = await guilds.call(params.guild_id, 'getOnboarding', {}, authority);
+      return may.ok ? { ok: true } : may;
+    },
+  }),
+});

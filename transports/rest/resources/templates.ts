@@ -1,0 +1,144 @@
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { saveImage } from '../image.ts';
+import { op, resource } from '../operation.ts';
+import { ImageData, NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
+import { SERVER } from '../server.ts';
+import type { Services } from '../services.ts';
+import { inviteCode } from './invites.ts';
+
+/** Longer than any code, short enough for a database look-up. */
+const CODE_CHARS_MAX = 100;
+
+// The platform publishes no limits for these routes; the values are this server's own.
+const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
+const WRITES = { per: 'guild_id', limit: 5, windowMs: 10_000 } as const;
+const BY_CODE = { per: null, limit: 10, windowMs: 10_000 } as const;
+
+const Name = () => Str(1, LIMITS.template_name_chars_max);
+const Description = () => Optional(Nullable(Str(0, LIMITS.template_description_chars_max)));
+
+const unknown = (): { ok: false; refusal: Refusal } => ({
+  ok: false,
+  refusal: refusal('UNKNOWN_GUILD_TEMPLATE'),
+});
+
+const guildOf = (code: string, { read }: Services) =>
+  code.length > CODE_CHARS_MAX ? null : read.directory.templateGuild(code);
+
+export const templates = resource({
+  get_guild_template: op({
+    method: 'GET',
+    path: '/guilds/templates/:code',
+    auth: 'none',
+    bucket: BY_CODE,
+    status: 200,
+    handle: async ({ params: { code } }, services) => {
+      const guildId = await guildOf(code, services);
+      if (guildId === null) return unknown();
+      return answer(await services.guilds.call(guildId, 'resolveTemplate', { code }, SERVER));
+    },
+  }),
+
+  list_guild_templates: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/templates',
+    auth: 'any',
+    permission: P.MANAGE_GUILD,
+    bucket: READS,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'listTemplates', {}, authority)),
+  }),
+
+  create_guild_template: op({
+    method: 'POST',
+    path: '/guilds/:guild_id/templates',
+    auth: 'any',
+    permission: P.MANAGE_GUILD,
+    bucket: WRITES,
+    body: Obj({ name: Name(), description: Description() }),
+    status: 200,
+    handle: async ({ params, body, authority }, { guilds, randomBytes }) => {
+      const { name, description } = body;
+      const input = { name, description: description || null, code: inviteCode(randomBytes) };
+      return answer(await guilds.call(params.guild_id, 'createTemplate', input, authority));
+    },
+  }),
+
+  sync_guild_template: op({
+    method: 'PUT',
+    path: '/guilds/:guild_id/templates/:code',
+    auth: 'any',
+    permission: P.MANAGE_GUILD,
+    bucket: WRITES,
+    status: 200,
+    handle: async ({ params: { guild_id, code }, authority }, { guilds }) =>
+      answer(await guilds.call(guild_id, 'syncTemplate', { code }, authority)),
+  }),
+
+  update_guild_template: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/templates/:code',
+    auth: 'any',
+    permission: P.MANAGE_GUILD,
+    bucket: WRITES,
+    body: Obj({ name: Optional(Name()), description: Description() }),
+    status: 200,
+    handle: async ({ params: { guild_id, code }, body, authority }, { guilds }) => {
+      const { name, description } = body;
+      const stated = {
+        ...(name !== undefined && { name }),
+        ...(description !== undefined && { description: description || null }),
+      };
+      return answer(await guilds.call(guild_id, 'updateTemplate', { code, ...stated }, authority));
+    },
+  }),
+
+  delete_guild_template: op({
+    method: 'DELETE',
+    path: '/guilds/:guild_id/templates/:code',
+    auth: 'any',
+    permission: P.MANAGE_GUILD,
+    bucket: WRITES,
+    status: 200,
+    handle: async ({ params: { guild_id, code }, authority }, { guilds }) =>
+      answer(await guilds.call(guild_id, 'deleteTemplate', { code }, authority)),
+  }),
+});
+
+/** What people do with templates and the platform's OpenAPI does not list. */
+export const templatesUnlisted = resource({
+  create_guild_from_template: op({
+    method: 'POST',
+    path: '/guilds/templates/:code',
+    auth: 'user',
+    bucket: { per: null, limit: 5, windowMs: 60_000 },
+    body: Obj({
+      name: NameText(LIMITS.guild_name_chars_min, LIMITS.guild_name_chars_max),
+      icon: Optional(Nullable(ImageData())),
+    }),
+    bodyBytesMax: BODY_BYTES.image,
+    status: 201,
+    handle: async ({ params: { code }, body: { name, icon }, caller }, services) => {
+      const { guilds, blobs, nextId } = services;
+      const guildId = await guildOf(code, services);
+      if (guildId === null) return unknown();
+      const found = await guilds.call(guildId, 'resolveTemplate', { code }, SERVER);
+      if (!found.ok) return found;
+      const id = nextId();
+      const saved = icon ? await saveImage(blobs, 'icons', id, icon, 'icon') : null;
+      if (saved && !saved.ok) return saved;
+      const chosen = {
+        template: found.value.serialized_source_guild,
+        ...(saved && { icon: saved.value }),
+      };
+      const made = await guilds.create(caller.userId, id, name.trim(), chosen);
+      if (made.ok) await guilds.call(guildId, 'countTemplateUse', { code }, SERVER);
+      return answer(made);
+    },
+  }),
+});

@@ -1,0 +1,83 @@
+import type { ChannelId } from '../../../protocol/ids.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { answer } from '../answer.ts';
+import { op, resource } from '../operation.ts';
+import { Bool, Choice, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
+import { SERVER } from '../server.ts';
+import { WIDGET_STYLES, widgetPicture } from '../widgetpicture.ts';
+import { inviteCode } from './invites.ts';
+
+// The platform publishes no limits for these routes; the values are this server's own.
+const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
+const WRITES = { per: 'guild_id', limit: 5, windowMs: 10_000 } as const;
+/** Of pages all over the web. */
+const PUBLIC = { per: 'guild_id', limit: 30, windowMs: 10_000 } as const;
+
+/** Default avatars, of which each member of a widget has one: a real one would tell who it is. */
+const AVATARS = 6;
+
+export const widget = resource({
+  get_guild_widget_settings: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/widget',
+    auth: 'any',
+    permission: P.MANAGE_GUILD,
+    bucket: READS,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'getWidgetSettings', {}, authority)),
+  }),
+
+  update_guild_widget_settings: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/widget',
+    auth: 'any',
+    permission: P.MANAGE_GUILD,
+    bucket: WRITES,
+    body: Obj({
+      channel_id: Optional(Nullable(Snowflake<ChannelId>())),
+      enabled: Optional(Nullable(Bool())),
+    }),
+    status: 200,
+    handle: async ({ params, body: draft, authority }, { guilds, randomBytes }) => {
+      const input = { draft, code: inviteCode(randomBytes) };
+      return answer(await guilds.call(params.guild_id, 'updateWidgetSettings', input, authority));
+    },
+  }),
+
+  get_guild_widget: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/widget.json',
+    auth: 'none',
+    bucket: PUBLIC,
+    status: 200,
+    handle: async ({ params, publicUrl }, { guilds }) => {
+      const reply = await guilds.call(params.guild_id, 'getWidget', {}, SERVER);
+      if (!reply.ok) return reply;
+      const { inviteCode: code, ...shown } = reply.value;
+      const members = shown.members.map((member, at) => ({
+        ...member,
+        avatar_url: `${publicUrl}/embed/avatars/${at % AVATARS}.png`,
+      }));
+      return {
+        ok: true,
+        body: { ...shown, members, instant_invite: code === null ? null : `${publicUrl}/invite/${code}` },
+      };
+    },
+  }),
+
+  get_guild_widget_png: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/widget.png',
+    auth: 'none',
+    bucket: PUBLIC,
+    query: Obj({ style: Optional(Choice(...WIDGET_STYLES)) }),
+    media: 'image/png',
+    status: 200,
+    handle: async ({ params, query }, { guilds }) => {
+      const reply = await guilds.call(params.guild_id, 'getWidget', {}, SERVER);
+      if (!reply.ok) return reply;
+      return { ok: true, body: widgetPicture(query.style ?? 'shield', reply.value.presence_count) };
+    },
+  }),
+});
