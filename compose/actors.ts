@@ -19,6 +19,7 @@ import {
   createInteractions,
   createLobbies,
   createOAuth,
+  createPolls,
   createProvisional,
   createSocial,
 } from './features.ts';
@@ -115,9 +116,10 @@ export function createActors(
   return { ...context, ...sessionActors, membership, founding, authenticate, features, close };
 }
 
-function closeFeatures({ lobbies, crossposts, interactions, provisional, endpoints }: Features): void {
+function closeFeatures({ lobbies, crossposts, polls, interactions, provisional, endpoints }: Features): void {
   lobbies.close();
   crossposts.stop();
+  polls.stop();
   interactions.close();
   provisional.close();
   endpoints.close();
@@ -133,6 +135,7 @@ function createFeatures(context: ServiceContext): Features {
     social: createSocial(context),
     endpoints,
     crossposts: createCrossposts(context),
+    polls: createPolls(context),
     interactions: createInteractions(context, endpoints),
     integrations: createIntegrations(context),
   };

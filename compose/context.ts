@@ -15,6 +15,7 @@ import type { Lobbies } from '../services/lobbies/ports.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
 import type { Provisional } from '../services/players/ports.ts';
+import type { PollDeadlines } from '../services/polls/deadlines.ts';
 import type { Social } from '../services/social/ports.ts';
 import type { Crossposts } from '../services/webhooks/crossposts.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
@@ -34,6 +35,7 @@ export interface Features {
   readonly social: Social;
   readonly endpoints: Endpoints;
   readonly crossposts: Crossposts;
+  readonly polls: PollDeadlines;
   readonly interactions: ServedInteractions;
   readonly integrations: Integrations;
 }

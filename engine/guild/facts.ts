@@ -137,6 +137,17 @@ export type ReactionFacts = {
   };
 };
 
+/** One fact for each answer. The owner is a guild or a private channel. */
+export type PollFacts = {
+  pollVoted: {
+    readonly channelId: ChannelId;
+    readonly messageId: MessageId;
+    readonly answerId: number;
+    readonly userId: UserId;
+  };
+  pollUnvoted: PollFacts['pollVoted'];
+};
+
 export type AuditFacts = {
   auditLogged: { readonly entry: APIAuditLogEntry };
 };
@@ -199,6 +210,7 @@ export type GuildFacts = InfoFacts &
   CrosspostFacts &
   MessageFacts &
   ReactionFacts &
+  PollFacts &
   AuditFacts &
   StageFacts &
   VoiceChannelFacts &

@@ -15,6 +15,7 @@ import { invites } from './invites.ts';
 import { lobbyLinks } from './lobbylinks.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
+import { polls } from './polls.ts';
 import { reactions } from './reactions.ts';
 import { roles } from './roles.ts';
 import { stages } from './stage.ts';
@@ -45,6 +46,7 @@ export const guildRules = aggregate<GuildShape>()({
     messages,
     lobbyLinks,
     reactions,
+    polls,
     audit,
     stages,
     voiceChannels,

@@ -139,6 +139,8 @@ const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null
   create_guild: { 201: ref('GuildResponse') },
   delete_guild: done,
   accept_invite: { 200: extended('GuildInviteResponse', { new_member: flag }) },
+  vote_poll: done,
+  unvote_poll: done,
   ring_call: done,
   stop_ringing_call: done,
   register: { 201: session },

@@ -19,6 +19,7 @@ import { beyondLobbies } from './lobbyextensions.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { oauth2, oauth2Unlisted } from './oauth2.ts';
+import { polls, pollsUnlisted } from './polls.ts';
 import { provisional, provisionalUnlisted } from './provisional.ts';
 import { reactions } from './reactions.ts';
 import { relationships } from './relationships.ts';
@@ -46,6 +47,7 @@ export const operations = {
   ...invites,
   ...messages,
   ...reactions,
+  ...polls,
   ...audit,
   ...stageInstances,
   ...soundboard,
@@ -73,6 +75,7 @@ export const unlisted = {
   ...beyondLobbies,
   ...relationships,
   ...directMessagesUnlisted,
+  ...pollsUnlisted,
   ...identities,
   ...authorizeRequests,
   ...userSettings,
