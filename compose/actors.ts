@@ -20,6 +20,7 @@ import {
   createInteractions,
   createLobbies,
   createOAuth,
+  createPolls,
   createProvisional,
   createSocial,
 } from './features.ts';
@@ -117,10 +118,11 @@ export function createActors(
 }
 
 function closeFeatures(features: Features): void {
-  const { lobbies, crossposts, eventClock, interactions, provisional, endpoints } = features;
+  const { lobbies, crossposts, eventClock, polls, interactions, provisional, endpoints } = features;
   lobbies.close();
   crossposts.stop();
   eventClock.stop();
+  polls.stop();
   interactions.close();
   provisional.close();
   endpoints.close();
@@ -137,6 +139,7 @@ function createFeatures(context: ServiceContext): Features {
     endpoints,
     crossposts: createCrossposts(context),
     eventClock: createEventClock(context),
+    polls: createPolls(context),
     interactions: createInteractions(context, endpoints),
     integrations: createIntegrations(context),
   };

@@ -16,6 +16,7 @@ import type { Lobbies } from '../services/lobbies/ports.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
 import type { Provisional } from '../services/players/ports.ts';
+import type { PollDeadlines } from '../services/polls/deadlines.ts';
 import type { Social } from '../services/social/ports.ts';
 import type { Crossposts } from '../services/webhooks/crossposts.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
@@ -36,6 +37,7 @@ export interface Features {
   readonly endpoints: Endpoints;
   readonly crossposts: Crossposts;
   readonly eventClock: EventClock;
+  readonly polls: PollDeadlines;
   readonly interactions: ServedInteractions;
   readonly integrations: Integrations;
 }

@@ -29,6 +29,7 @@ import { createOAuth as assemble } from '../services/oauth/oauth.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
 import type { Provisional } from '../services/players/ports.ts';
 import { startProvisional } from '../services/players/start.ts';
+import { PollDeadlines } from '../services/polls/deadlines.ts';
 import { channelsOfPairs } from '../services/privatechannels/pairs.ts';
 import {
   accountRoutes,
@@ -345,6 +346,18 @@ export function createEventClock({
   });
   eventClock.start();
   return eventClock;
+}
+
+/** The clock that ends polls. */
+export function createPolls(context: ServiceContext): PollDeadlines {
+  const { storage, onFault } = context;
+  const polls = new PollDeadlines({
+    ...context,
+    store: storage.messages,
+    onFault: (error) => onFault(error, 'polls'),
+  });
+  polls.start();
+  return polls;
 }
 
 /** Uses of commands, components and forms, with their answers. */

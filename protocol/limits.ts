@@ -58,6 +58,8 @@ export const LIMITS = {
   poll_answer_chars_max: 55,
   poll_duration_hours_max: 768,
   poll_duration_hours_default: 24,
+  poll_voters_page_max: 100,
+  poll_voters_page_default: 25,
   waveform_samples_max: 256,
   typing_ms: 10_000,
   /** Ours: events queued for one application; older ones are dropped. The queue may exceed the bound briefly. */

@@ -24,6 +24,7 @@ import { IdMarks } from './idmarks.ts';
 import { interactionStore } from './interaction/interactions.ts';
 import { lobbyStore } from './lobby/lobbies.ts';
 import { authoredSince, getMessages, listMessages, pins, pinTimes } from './message/messages.ts';
+import { duePolls, forgetPoll, nextPollMs, voters, votesOf } from './message/polls.ts';
 import type { MessageStore } from './message/port.ts';
 import { reactionsOf, reactors } from './message/reactions.ts';
 import { migrate } from './migrate.ts';
@@ -105,6 +106,11 @@ function messageStore(sql: Sql): MessageStore {
     get: read(getMessages),
     reactionsOf: read(reactionsOf),
     reactors: read(reactors),
+    votesOf: read(votesOf),
+    voters: read(voters),
+    duePolls: read(duePolls),
+    nextPollMs: read(nextPollMs),
+    forgetPoll: read(forgetPoll),
     pins: read(pins),
     pinTimes: read(pinTimes),
     authoredSince: read(authoredSince),

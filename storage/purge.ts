@@ -1,5 +1,6 @@
 import { type FilesRow, type GoneFile, type LostFiles, lostFiles } from './blob/files.ts';
 import type { Driver, Sql } from './database/driver.ts';
+import { pollsGone } from './message/polls.ts';
 
 /** Messages deleted in one step: a transaction of a few milliseconds between those of the writer. */
 const STEP_MESSAGES = 1_000;
@@ -9,7 +10,8 @@ WITH gone AS (DELETE FROM messages t USING (
     SELECT owner_id, channel_id, id FROM messages WHERE owner_id = $1 AND channel_id = $2 LIMIT $3) r
     WHERE t.owner_id = r.owner_id AND t.channel_id = r.channel_id AND t.id = r.id RETURNING t.owner_id, t.channel_id, t.id, t.data->'files' AS files),
   c AS (DELETE FROM reaction_counts t USING gone WHERE t.owner_id = gone.owner_id AND t.message_id = gone.id),
-  r AS (DELETE FROM reactions t USING gone WHERE t.owner_id = gone.owner_id AND t.message_id = gone.id)
+  r AS (DELETE FROM reactions t USING gone WHERE t.owner_id = gone.owner_id AND t.message_id = gone.id),
+  ${pollsGone('gone')}
 SELECT count(*) AS count, jsonb_agg(jsonb_build_object('channel_id', channel_id::text, 'files', files))
   FILTER (WHERE files IS NOT NULL) AS rows FROM gone`;
 

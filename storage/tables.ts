@@ -33,6 +33,7 @@ import { identityStatements } from './identity/identities.ts';
 import { interactionStatements } from './interaction/interactions.ts';
 import { lobbyStatements } from './lobby/lobbies.ts';
 import { messageStatements } from './message/messages.ts';
+import { pollStatements } from './message/polls.ts';
 import { reactionStatements } from './message/reactions.ts';
 import { oauthStatements } from './oauth/oauth.ts';
 import type { Commit } from './ports.ts';
@@ -81,6 +82,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...webhookStatements,
   ...messageStatements,
   ...reactionStatements,
+  ...pollStatements,
   ...auditStatements,
   ...stageStatements,
   ...scheduledEventStatements,

@@ -1,22 +1,23 @@
 import { keepReaction, knownReaction } from '../../engine/channel/reactions.ts';
+import { keepVote, knownVote } from '../../engine/channel/votes.ts';
 import { keepPins, type Messages } from '../../engine/channel/window.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { WindowRead } from '../runtime/reader.ts';
 import { Window } from '../runtime/window.ts';
 
-/** Bounds of the windows of one aggregate: channels whose pins are loaded, and reactions. */
+/** Bounds of the windows of one aggregate: channels whose pins are loaded, and reactions with votes. */
 const [PINS_MAX, REACTIONS_MAX] = [20, 10_000];
 
 /** The windows of an aggregate that owns messages, except the messages themselves. */
 type Owner = Messages & { readonly reacted: Map<string, boolean> };
 
-/** The reads that load the pins and reactions that a command needs into the windows; none for rows that are loaded. */
+/** The reads that load the pins, reactions and votes that a command needs into the windows; none for rows that are loaded. */
 export function* messageReads(
   owner: Owner,
   ownerId: string,
   needs: Needs,
-  store: Pick<MessageStore, 'pinTimes' | 'reactionsOf'>,
+  store: Pick<MessageStore, 'pinTimes' | 'reactionsOf' | 'votesOf'>,
 ): Iterable<WindowRead> {
   for (const channelId of needs.pins ?? []) {
     if (owner.pins.has(channelId)) continue;
@@ -31,6 +32,17 @@ export function* messageReads(
       keepReaction(owner, one, found.get(messageId)?.has(key) ?? false);
     };
     yield { kind: 'reaction', keys: [`${messageId}:${key}:${userId}`], fetch };
+  }
+  const unread = needs.votes?.filter((one) => knownVote(owner, one) === undefined) ?? [];
+  for (const first of unread) {
+    const { messageId, userId } = first;
+    const ofUser = unread.filter((one) => one.messageId === messageId && one.userId === userId);
+    if (ofUser[0] !== first) continue;
+    const fetch = async () => {
+      const found = await store.votesOf(ownerId, userId, [messageId]);
+      for (const one of ofUser) keepVote(owner, one, found.get(messageId)?.has(one.answerId) ?? false);
+    };
+    yield { kind: 'votes', keys: ofUser.map(({ answerId }) => `${messageId}/${answerId}/${userId}`), fetch };
   }
 }
 

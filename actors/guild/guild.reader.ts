@@ -13,7 +13,7 @@ import { keep, type WindowRead } from '../runtime/reader.ts';
 
 export interface GuildReads {
   readonly guilds: Pick<GuildStore, 'members' | 'membersAfter' | 'bansOf' | 'invitesByCode'>;
-  readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf'>;
+  readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf' | 'votesOf'>;
   readonly users: Pick<UserStore, 'get'>;
   readonly webhooks: Pick<WebhookStore, 'ofGuild' | 'copies'>;
   readonly scheduledEvents: Pick<ScheduledEventStore, 'rsvps'>;

@@ -41,7 +41,7 @@ import { acquaintanceOf, type ReachPorts } from './acquaintance.ts';
 export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts {
   readonly privateChannels: Pick<PrivateChannelStore, 'get'>;
   readonly users: Pick<UserStore, 'get'>;
-  readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf'>;
+  readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf' | 'votesOf'>;
   readonly messageWindowMax: number;
   /** Sessions of a user that receive dispatches without a guild. */
   readonly listeners: (userId: UserId) => readonly Recipient[];

@@ -77,7 +77,7 @@ export function repeated(scope: Scope, { draft }: CreateInput): Written | null {
 const longNonce = (): Refusal =>
   invalidField(['nonce'], 'NONCE_TYPE_TOO_LONG', `Must be ${LIMITS.nonce_chars_max} or fewer in length.`);
 
-function notPermitted(scope: Scope, { draft, attachments }: CreateInput): Refusal | null {
+function notPermitted(scope: Scope, { draft, attachments, from }: CreateInput): Refusal | null {
   const voice = ((draft.flags ?? 0) & MessageFlags.IsVoiceMessage) !== 0;
   if (voice && !can(scope, P.SEND_VOICE_MESSAGES)) return refusal('CANNOT_SEND_VOICE_MESSAGES_HERE');
   if (draft.message_reference && !can(scope, P.READ_MESSAGE_HISTORY)) {
@@ -90,6 +90,8 @@ function notPermitted(scope: Scope, { draft, attachments }: CreateInput): Refusa
   if (attachments.length > 0) needed |= P.ATTACH_FILES;
   if (draft.poll) needed |= P.SEND_POLLS;
   if (!can(scope, needed)) return refusal('MISSING_PERMISSIONS');
+  // Nobody could vote: such a message is in no channel.
+  if (draft.poll && from?.isEphemeral) return refusal('INVALID_CHANNEL_TYPE_FOR_POLL');
   return besideComponents(draft) ?? (draft.sticker_ids?.length ? refusal('INVALID_STICKER_SENT') : null);
 }
 

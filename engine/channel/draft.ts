@@ -11,13 +11,14 @@ export interface ContentDraft {
   readonly embeds?: readonly EmbedDraft[] | null;
   readonly components?: readonly unknown[] | null;
   readonly flags?: number | null;
+  /** In an edit only of a message that is being prepared. */
+  readonly poll?: PollDraft | null;
   readonly allowed_mentions?: AllowedMentions | null;
 }
 
 /** The body of a new message, after schema validation. */
 export interface MessageDraft extends ContentDraft {
   readonly sticker_ids?: readonly string[] | null;
-  readonly poll?: PollDraft | null;
   readonly message_reference?: {
     readonly type?: number | null;
     readonly message_id: string;

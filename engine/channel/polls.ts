@@ -1,6 +1,7 @@
 import { type APIPoll, PollLayoutType } from 'discord-api-types/v10';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { Reply } from '../kernel/outcome.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { type Reply, refused } from '../kernel/outcome.ts';
 import { emojiKey } from './emoji.ts';
 import { Form } from './form.ts';
 import { cleanText, isoTimestamp, textLength } from './text.ts';
@@ -20,7 +21,7 @@ export interface PollDraft {
 
 const HOUR_MS = 3_600_000;
 
-/** Checks a poll and opens it at `nowMs`. Voting is not supported yet; the poll is only shown. */
+/** Checks a poll and opens it at `nowMs`. Votes are in `votes.ts`. */
 export function buildPoll(draft: PollDraft, nowMs: number): Reply<APIPoll> {
   const form = new Form();
   const read = (path: readonly (string | number)[], raw: string | null | undefined, max: number): string => {
@@ -29,6 +30,9 @@ export function buildPoll(draft: PollDraft, nowMs: number): Reply<APIPoll> {
     if (textLength(text, max) > max) form.tooLong(path, max);
     return text;
   };
+  // There are no custom emojis yet.
+  if (draft.answers.some(({ poll_media }) => poll_media.emoji?.id))
+    return refused(refusal('CANNOT_USE_POLL_EMOJI'));
   const question = read(['poll', 'question', 'text'], draft.question.text, LIMITS.poll_question_chars_max);
   const answersMax = LIMITS.poll_answers_max;
   if (draft.answers.length < 1 || draft.answers.length > answersMax) {
@@ -50,8 +54,8 @@ export function buildPoll(draft: PollDraft, nowMs: number): Reply<APIPoll> {
     const message = `Value must be between 1 and ${LIMITS.poll_duration_hours_max}.`;
     form.add(['poll', 'duration'], 'NUMBER_TYPE_MAX', message);
   }
-  const refusal = form.refusal();
-  if (refusal) return { ok: false, refusal };
+  const wrong = form.refusal();
+  if (wrong) return refused(wrong);
   return {
     ok: true,
     value: {

@@ -20,6 +20,7 @@ import type { ContentDraft, EditInput, KeptAttachment, Written } from './draft.t
 import { attachmentsOf, owningShown, owningUnlisted } from './files.ts';
 import { tooLong } from './form.ts';
 import { contradictionIn, namedIn } from './mentions.ts';
+import { buildPoll } from './polls.ts';
 import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
 import { cleanText, isoTimestamp, textLength } from './text.ts';
 
@@ -56,10 +57,13 @@ const touchesContent = (message: StoredMessage, { edit, keep, attachments }: Edi
   edit.content !== undefined ||
   edit.embeds !== undefined ||
   edit.components !== undefined ||
+  Boolean(edit.poll) ||
   keep !== null ||
   attachments.length > 0;
 
 const isLoading = ({ flags }: StoredMessage): boolean => ((flags ?? 0) & MessageFlags.Loading) !== 0;
+
+const isEphemeral = ({ flags }: StoredMessage): boolean => ((flags ?? 0) & MessageFlags.Ephemeral) !== 0;
 
 /** Whether the edit turns the message into one of components only, which may show nothing else. */
 const becomesStandalone = ({ flags: before }: StoredMessage, { flags }: ContentDraft): boolean =>
@@ -80,11 +84,13 @@ function notPermitted(scope: Scope, message: StoredMessage, input: EditInput): R
   if (((message.flags ?? 0) & MessageFlags.IsVoiceMessage) !== 0) {
     return refusal('VOICE_MESSAGES_CANNOT_BE_EDITED');
   }
-  if (message.poll) return refusal('CANNOT_EDIT_POLL');
+  if (message.poll || (input.edit.poll && !isLoading(message))) return refusal('CANNOT_EDIT_POLL');
+  if (input.edit.poll && isEphemeral(message)) return refusal('INVALID_CHANNEL_TYPE_FOR_POLL');
   if (message.message_snapshots) return refusal('INVALID_MESSAGE_TYPE');
   let needed = 0n;
   if (input.edit.embeds?.length) needed |= P.EMBED_LINKS;
   if (input.attachments.length > 0) needed |= P.ATTACH_FILES;
+  if (input.edit.poll) needed |= P.SEND_POLLS;
   return can(scope, needed) ? null : refusal('MISSING_PERMISSIONS');
 }
 
@@ -128,13 +134,17 @@ function rewrite(
   // Moderation metadata belongs to the old text.
   const { moderation_metadata: _of, ...before } = message;
   if (standalone && embeds.length > 0) return legacyFieldRefused('embeds');
+  if (standalone && edit.poll) return legacyFieldRefused('poll');
+  const poll = edit.poll ? buildPoll(edit.poll, env.nowMs) : null;
+  if (poll && !poll.ok) return poll;
   const content: Content = { ...built.value.content, embeds };
-  if (isEmpty(content)) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
+  if (isEmpty(content) && !poll) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
   const revised: StoredMessage = {
     ...before,
     ...content,
     ...mentionsOf(scope, message, edit, content.content),
     flags,
+    ...(poll ? { poll: poll.value } : {}),
     // Completing a message that was being prepared is no edit.
     edited_timestamp: isLoading(message) ? message.edited_timestamp : isoTimestamp(env.nowMs),
   };

@@ -141,6 +141,17 @@ export type ReactionFacts = {
   };
 };
 
+/** One fact for each answer. The owner is a guild or a private channel. */
+export type PollFacts = {
+  pollVoted: {
+    readonly channelId: ChannelId;
+    readonly messageId: MessageId;
+    readonly answerId: number;
+    readonly userId: UserId;
+  };
+  pollUnvoted: PollFacts['pollVoted'];
+};
+
 export type AuditFacts = {
   auditLogged: { readonly entry: APIAuditLogEntry };
 };
@@ -261,6 +272,7 @@ export type GuildFacts = InfoFacts &
   CrosspostFacts &
   MessageFacts &
   ReactionFacts &
+  PollFacts &
   AuditFacts &
   AutoModerationFacts &
   StageFacts &

@@ -20,6 +20,7 @@ import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { onboarding } from './onboarding.ts';
 import { pages } from './pages.ts';
+import { polls } from './polls.ts';
 import { prune } from './prune.ts';
 import { reactions } from './reactions.ts';
 import { roles } from './roles.ts';
@@ -74,6 +75,7 @@ export const guildRules = aggregate<GuildShape>()({
     messages,
     lobbyLinks,
     reactions,
+    polls,
     audit,
     stages,
     scheduledEvents,

@@ -15,6 +15,12 @@ export interface Needs {
     readonly key: string;
     readonly userId: UserId;
   }[];
+  /** Whether a user has voted for an answer of a message's poll. */
+  readonly votes?: readonly {
+    readonly messageId: MessageId;
+    readonly answerId: number;
+    readonly userId: UserId;
+  }[];
   readonly bans?: readonly UserId[];
   readonly users?: readonly UserId[];
   readonly invites?: readonly string[];

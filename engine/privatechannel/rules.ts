@@ -26,7 +26,7 @@ import {
   sharedMessage,
   withReferenced,
 } from '../channel/wire.ts';
-import type { EphemeralFacts } from '../guild/facts.ts';
+import type { EphemeralFacts, PollFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { MessageCommands, MessageInput } from '../guild/messages.ts';
 import type { ReactionCommands } from '../guild/reactions.ts';
@@ -41,6 +41,7 @@ import { type Acquaintance, type AsksColumn, mayReach, type Unread } from '../so
 import type { PrivateChannel, PrivateChannelFacts } from '../user/facts.ts';
 import { type CallFacts, calls, type PrivateCall } from './calls.ts';
 import { channelShown, type PrivateChannelObject, privateChannelObject } from './objects.ts';
+import { polls } from './polls.ts';
 import { type GameApplication, type SocialChannelFacts, social, toldToGame } from './social.ts';
 
 /** State of the private-channel aggregate. Messages, nonces, pins and reactions are windows as in `Guild`. */
@@ -95,8 +96,8 @@ type OwnCommands = Pick<MessageCommands, 'authorizeHistory' | 'pinMessage' | 'un
     startTyping: { input: { readonly channelId: ChannelId }; value: null };
   };
 
-type OwnFacts = PrivateChannelFacts & Pick<EphemeralFacts, 'typingStarted'>;
-type PrivateFacts = OwnFacts & CallFacts & SocialChannelFacts;
+type OwnFacts = Omit<PrivateChannelFacts, keyof PollFacts> & Pick<EphemeralFacts, 'typingStarted'>;
+type PrivateFacts = OwnFacts & PollFacts & CallFacts & SocialChannelFacts;
 export type PrivateFact = FactOf<PrivateFacts>;
 
 /** Rows that a command needs before it is decided. */
@@ -421,7 +422,7 @@ export const privateRules = aggregate<PrivateShape>()({
     return no;
   },
   complete: (state, facts, { by }) => withFirst(state, facts, by),
-  topics: [conversation, calls, social],
+  topics: [conversation, polls, calls, social],
 });
 
 /** Every command of a private channel with its input and its value. */

@@ -1,7 +1,7 @@
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Scope } from '../../protocol/scopes.ts';
-import type { MessageFacts, ReactionFacts } from '../guild/facts.ts';
+import type { MessageFacts, PollFacts, ReactionFacts } from '../guild/facts.ts';
 import type { FactOf } from '../kernel/topic.ts';
 
 export type UserFacts = {
@@ -92,5 +92,6 @@ export interface PrivateChannel {
 export type PrivateChannelFacts = {
   privateChannelOpened: { readonly channel: PrivateChannel };
 } & MessageFacts &
-  ReactionFacts;
+  ReactionFacts &
+  PollFacts;
 export type PrivateChannelFact = FactOf<PrivateChannelFacts>;

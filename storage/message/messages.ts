@@ -4,6 +4,7 @@ import { areReadable } from '../../protocol/components.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
 import { lastRows, rows, type Statement, type StatementTable } from '../database/statement.ts';
+import { deadlineOf, pollsGone, withoutVotes } from './polls.ts';
 import type { MessagePage } from './port.ts';
 
 const KEY = { owner_id: 'bigint', channel_id: 'bigint', id: 'bigint' };
@@ -31,7 +32,8 @@ WHERE ${SAME} RETURNING t.channel_id, o.data->'files' AS files, r.data->'files' 
 const DELETE = `
 WITH r AS (SELECT * FROM ${rows(KEY)}),
   c AS (DELETE FROM reaction_counts t USING r WHERE t.owner_id = r.owner_id AND t.message_id = r.id),
-  u AS (DELETE FROM reactions t USING r WHERE t.owner_id = r.owner_id AND t.message_id = r.id)
+  u AS (DELETE FROM reactions t USING r WHERE t.owner_id = r.owner_id AND t.message_id = r.id),
+  ${pollsGone('r')}
 DELETE FROM messages t USING r WHERE ${SAME} RETURNING t.channel_id, t.data->'files' AS files`;
 
 /** Sets or clears pins, and updates the channel's latest pin from the last row of the channel. */
@@ -45,15 +47,22 @@ SELECT DISTINCT ON (owner_id, channel_id) owner_id, channel_id, last_pin_ms FROM
 ON CONFLICT (owner_id, channel_id) DO UPDATE SET last_pin_ms = EXCLUDED.last_pin_ms`;
 
 function written(sql: string, ownerId: string, message: StoredMessage): Statement {
-  // Reactions have their own tables; `pinned` is derived from `pinned_ms`.
-  const { reactions: _, pinned: __, pinned_ms, ...data } = message;
+  // Reactions and votes have their own tables; `pinned` is derived from `pinned_ms`.
+  const { reactions: _, pinned: __, pinned_ms, poll, ...rest } = message;
+  const data = poll ? { ...rest, poll: withoutVotes(poll) } : rest;
   const { channel_id, id, author } = message;
   return { sql, row: { owner_id: ownerId, channel_id, id, author_id: author.id, pinned_ms, data } };
 }
 
 export const messageStatements: StatementTable<MessageFacts> = {
-  messageCreated: (ownerId, { message }) => [written(CREATE, ownerId, message)],
-  messageUpdated: (ownerId, { message }) => [written(UPDATE, ownerId, message)],
+  messageCreated: (ownerId, { message }) => [
+    written(CREATE, ownerId, message),
+    ...deadlineOf(ownerId, message),
+  ],
+  messageUpdated: (ownerId, { message }) => [
+    written(UPDATE, ownerId, message),
+    ...deadlineOf(ownerId, message),
+  ],
   messageDeleted: (ownerId, { channelId, messageId }) => [
     { sql: DELETE, row: { owner_id: ownerId, channel_id: channelId, id: messageId } },
   ],
@@ -73,6 +82,7 @@ interface Row {
   readonly data: Omit<StoredMessage, 'reactions' | 'pinned' | 'pinned_ms'>;
   readonly pinned_ms: string | null;
   readonly reactions: StoredMessage['reactions'] | null;
+  readonly votes: { readonly id: number; readonly count: number; readonly me_voted: boolean }[] | null;
 }
 
 /**
@@ -91,18 +101,28 @@ function readable<M extends Pick<StoredMessage, 'components' | 'message_snapshot
   };
 }
 
-/** Reads messages with their reaction counts: a few index entries per message, however many users reacted. */
+/** The poll of a message with its votes counted. */
+function counted<M extends Pick<StoredMessage, 'poll'>>(data: M, votes: Row['votes']): M {
+  const { poll } = data;
+  if (!poll || !votes) return data;
+  const results = { is_finalized: poll.results?.is_finalized ?? false, answer_counts: votes };
+  return { ...data, poll: { ...poll, results } };
+}
+
+/** Reads messages with their counts: a few index entries per message, however many users reacted or voted. */
 async function select(
   sql: Sql,
   from: string,
   order: string,
   values: readonly unknown[],
 ): Promise<StoredMessage[]> {
-  const text = `SELECT m.data, m.pinned_ms, c.reactions FROM ${from} CROSS JOIN LATERAL (
+  const text = `SELECT m.data, m.pinned_ms, c.reactions, CASE WHEN m.data ? 'poll' THEN (
+        SELECT jsonb_agg(jsonb_build_object('id', answer_id, 'count', count, 'me_voted', false) ORDER BY answer_id)
+        FROM poll_counts WHERE owner_id = m.owner_id AND message_id = m.id AND count > 0) END AS votes FROM ${from} CROSS JOIN LATERAL (
       SELECT jsonb_agg(jsonb_build_object('key', key, 'emoji', emoji, 'count', count) ORDER BY seq) AS reactions
       FROM reaction_counts WHERE owner_id = m.owner_id AND message_id = m.id) c ORDER BY ${order}`;
-  return (await sql.query<Row>(text, values)).map(({ data, pinned_ms, reactions }) => ({
-    ...readable(data),
+  return (await sql.query<Row>(text, values)).map(({ data, pinned_ms, reactions, votes }) => ({
+    ...counted(readable(data), votes),
     pinned: pinned_ms !== null,
     pinned_ms: pinned_ms === null ? null : Number(pinned_ms),
     reactions: reactions ?? [],

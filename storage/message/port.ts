@@ -1,5 +1,5 @@
 import type { StoredMessage } from '../../engine/guild/guild.ts';
-import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 
 export interface MessagePage {
@@ -7,6 +7,15 @@ export interface MessagePage {
   readonly after?: MessageId;
   readonly around?: MessageId;
   readonly limit: number;
+}
+
+/** A poll whose time is over. */
+export interface DuePoll {
+  readonly ownerId: string;
+  /** Null in a private channel. */
+  readonly guildId: GuildId | null;
+  readonly channelId: ChannelId;
+  readonly messageId: MessageId;
 }
 
 /** Stores messages of guilds (`ownerId` is the guild) and of private channels (`ownerId` is the channel). */
@@ -30,6 +39,25 @@ export interface MessageStore {
     key: string,
     page: { after?: UserId; limit: number },
   ): Promise<APIUser[]>;
+  /** The answers that `userId` has voted for, of each of `messageIds` with any; for the wire's `me_voted`. */
+  votesOf(
+    ownerId: string,
+    userId: UserId,
+    messageIds: readonly MessageId[],
+  ): Promise<ReadonlyMap<MessageId, ReadonlySet<number>>>;
+  /** Users who voted for an answer, ascending by id. */
+  voters(
+    ownerId: string,
+    messageId: MessageId,
+    answerId: number,
+    page: { after?: UserId; limit: number },
+  ): Promise<APIUser[]>;
+  /** Polls to end by now, whoever owns them, longest overdue first. */
+  duePolls(nowMs: number, limit: number): Promise<DuePoll[]>;
+  /** When the next poll ends, Unix milliseconds; null without one. */
+  nextPollMs(): Promise<number | null>;
+  /** There is nothing left to end: the poll has ended otherwise, or is gone. */
+  forgetPoll(poll: DuePoll): Promise<void>;
   /** Pinned messages, pinned before `beforeMs`, latest pin first. */
   pins(
     ownerId: string,

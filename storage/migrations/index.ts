@@ -19,6 +19,7 @@ import { appCommands } from './0017_appcommands.ts';
 import { webhooks } from './0019_webhooks.ts';
 import { crossposts } from './0021_crossposts.ts';
 import { interactions } from './0023_interactions.ts';
+import { polls } from './0024_polls.ts';
 import { scheduledEvents } from './0026_scheduledevents.ts';
 import { autoModeration } from './0027_automoderation.ts';
 import { guildPages } from './0028_guildpages.ts';
@@ -54,6 +55,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 19, name: 'webhooks', sql: webhooks },
   { version: 21, name: 'crossposts', sql: crossposts },
   { version: 23, name: 'interactions', sql: interactions },
+  { version: 24, name: 'polls', sql: polls },
   { version: 26, name: 'scheduled events', sql: scheduledEvents },
   { version: 27, name: 'auto moderation', sql: autoModeration },
   { version: 28, name: 'guild pages', sql: guildPages },

@@ -4,6 +4,7 @@ import type { Sql } from '../database/driver.ts';
 import { rows, type StatementTable } from '../database/statement.ts';
 import type { Activity } from '../guild/channels.ts';
 import { messageStatements } from '../message/messages.ts';
+import { pollStatements } from '../message/polls.ts';
 import { reactionStatements } from '../message/reactions.ts';
 import type { PrivateChannelStore } from './port.ts';
 
@@ -18,6 +19,7 @@ INSERT INTO private_channels (channel_id, low_id, high_id) SELECT channel_id, lo
 export const privateChannelStatements: StatementTable<PrivateChannelFacts> = {
   ...messageStatements,
   ...reactionStatements,
+  ...pollStatements,
   privateChannelOpened: (_, { channel: { id, recipientIds } }) => [
     { sql: OPEN, row: { channel_id: id, low_id: recipientIds[0], high_id: recipientIds[1] } },
   ],

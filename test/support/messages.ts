@@ -1,4 +1,5 @@
 import type { CreateInput, EditInput, MessageDraft } from '../../engine/channel/draft.ts';
+import { buildPoll } from '../../engine/channel/polls.ts';
 import { newMessage } from '../../engine/channel/system.ts';
 import type { Guild, StoredMessage } from '../../engine/guild/guild.ts';
 import type { Env } from '../../engine/kernel/outcome.ts';
@@ -32,6 +33,18 @@ export function storedMessage(
     content: 'hello',
   });
   return { ...message, ...more };
+}
+
+/** A poll of `count` answers with an hour to go, as the store holds it. */
+export function openPoll(count = 3, more: { readonly duration?: number; readonly many?: boolean } = {}) {
+  const answers = Array.from({ length: count }, (_, index) => ({
+    poll_media: { text: `answer ${index + 1}` },
+  }));
+  const { duration = 1, many: allow_multiselect = false } = more;
+  const draft = { question: { text: 'Which?' }, answers, duration, allow_multiselect };
+  const built = buildPoll(draft, NOW_MS);
+  if (!built.ok) throw new Error('The poll was refused.');
+  return built.value;
 }
 
 /** Puts a message into the window and answers its id. */

@@ -11,6 +11,7 @@ import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../actors/runtime/wheel.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import { applyReaction, knownReaction } from '../../engine/channel/reactions.ts';
+import { applyVote, knownVote } from '../../engine/channel/votes.ts';
 import { applyMessage } from '../../engine/channel/window.ts';
 import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
@@ -71,6 +72,8 @@ class Rows {
     const messages = this.messages as Guild['messages'];
     if (fact.type === 'reactionAdded' || fact.type === 'reactionRemoved' || fact.type === 'reactionsCleared')
       applyReaction({ messages, reacted: this.reacted }, fact);
+    else if (fact.type === 'pollVoted' || fact.type === 'pollUnvoted')
+      applyVote({ messages, reacted: this.reacted }, fact);
     else if (
       fact.type === 'messagePinned' ||
       fact.type === 'messageUnpinned' ||
@@ -82,6 +85,14 @@ class Rows {
   pinTimes(channelId: string): Map<MessageId, number> {
     const all = [...this.messages.values()].filter((each) => each?.channel_id === channelId && each.pinned);
     return new Map(all.map(({ id: messageId, pinned_ms }) => [messageId, pinned_ms ?? 0]));
+  }
+
+  votesOf(userId: UserId, messageIds: readonly MessageId[]): Map<MessageId, Set<number>> {
+    const votesFor = (messageId: MessageId) =>
+      (this.messages.get(messageId)?.poll?.results?.answer_counts ?? [])
+        .map(({ id: answerId }) => answerId)
+        .filter((answerId) => knownVote(this, { messageId, answerId, userId }));
+    return new Map(messageIds.map((messageId) => [messageId, new Set(votesFor(messageId))]));
   }
 
   reactionsOf(userId: UserId, messageIds: readonly MessageId[]): Map<MessageId, Set<string>> {
@@ -196,6 +207,8 @@ class Owner {
         pinTimes: async (_: string, channelId: ChannelId) => rows.pinTimes(channelId),
         reactionsOf: async (_: string, userId: UserId, messageIds: readonly MessageId[]) =>
           rows.reactionsOf(userId, messageIds),
+        votesOf: async (_: string, userId: UserId, messageIds: readonly MessageId[]) =>
+          rows.votesOf(userId, messageIds),
       },
       users: {
         get: async (ids: readonly UserId[]) =>

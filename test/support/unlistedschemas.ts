@@ -144,6 +144,8 @@ const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null
   unsubscribe_guild_scheduled_event: done,
   subscribe_guild_scheduled_event_exception: { 200: ref('ScheduledEventUserResponse') },
   unsubscribe_guild_scheduled_event_exception: done,
+  vote_poll: done,
+  unvote_poll: done,
   ring_call: done,
   stop_ringing_call: done,
   register: { 201: session },

@@ -13,7 +13,7 @@ import { type Acquaintance, type Asks, type Between, mayReach } from '../../../e
 import { CONTACT_POLICIES } from '../../../protocol/contactpolicies.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { user } from '../../support/guild.ts';
-import { messageEnv, storedMessage } from '../../support/messages.ts';
+import { messageEnv, openPoll, storedMessage } from '../../support/messages.ts';
 import { caller } from '../../support/people.ts';
 
 const ID = '50' as ChannelId;
@@ -117,6 +117,9 @@ const ASKED: Record<keyof PrivateCommands, Asks> = {
   authorizeReactions: 'nothing',
   deleteMessage: 'nothing',
   removeReaction: 'nothing',
+  authorizeVoters: 'nothing',
+  endPoll: 'nothing',
+  expirePoll: 'nothing',
   stopRinging: 'nothing',
   ringTimedOut: 'nothing',
   dropCaller: 'nothing',
@@ -131,12 +134,13 @@ const ASKED: Record<keyof PrivateCommands, Asks> = {
   pinMessage: 'writing',
   unpinMessage: 'writing',
   addReaction: 'reacting',
+  votePoll: 'reacting',
   setCallState: 'writing',
   ringCall: 'ringing',
 };
 
-/** What is reacted to. */
-const MESSAGE = storedMessage(ID, B);
+/** What is reacted to, and voted on. */
+const MESSAGE = storedMessage(ID, B, { poll: openPoll() });
 
 function stateOf({ relations = [], writtenBy = [], fromBot, toBot }: Situation): PrivateChannelState {
   const channel = {
@@ -163,7 +167,7 @@ describe.each(Object.entries(SITUATIONS) as [keyof typeof SITUATIONS, Situation]
   '%s',
   (name, situation) => {
     it.each(Object.entries(ASKED) as [keyof PrivateCommands, Asks][])('%s', (type, asks) => {
-      const input = { join: true, messageId: MESSAGE.id, emoji: '👍' } as never;
+      const input = { join: true, messageId: MESSAGE.id, emoji: '👍', answerIds: [1] } as never;
       const by = caller(A, { bot: situation.fromBot ?? false });
       // Bots take no part in calls, whoever they reach.
       const isFree = asks === 'nothing' || (type === 'setCallState' && by.bot);

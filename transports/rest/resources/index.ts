@@ -22,6 +22,7 @@ import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { oauth2, oauth2Unlisted } from './oauth2.ts';
 import { onboarding } from './onboarding.ts';
+import { polls, pollsUnlisted } from './polls.ts';
 import { provisional, provisionalUnlisted } from './provisional.ts';
 import { prune } from './prune.ts';
 import { reactions } from './reactions.ts';
@@ -61,6 +62,7 @@ export const operations = {
   ...invites,
   ...messages,
   ...reactions,
+  ...polls,
   ...audit,
   ...autoModeration,
   ...stageInstances,
@@ -93,6 +95,7 @@ export const unlisted = {
   ...beyondLobbies,
   ...relationships,
   ...directMessagesUnlisted,
+  ...pollsUnlisted,
   ...identities,
   ...authorizeRequests,
   ...userSettings,

@@ -9,7 +9,6 @@ import type { Services } from '../services.ts';
 
 const SUPPRESS_EMBEDS = 1 << 2;
 const REPLY = 19;
-const NOTHING: ReadonlySet<string> = new Set();
 
 /** The channel that messages are read from, and the caller that reads them. */
 export interface Viewing {
@@ -35,13 +34,13 @@ export async function viewing(
 }
 
 /**
- * Converts messages to the caller's view: reactions with `me`, replies with the referenced message. At most two reads for
- * the whole list, none without reactions and replies.
+ * Converts messages to the caller's view: reactions with `me`, polls with `me_voted`, replies with the referenced message. At most three reads for
+ * the whole list, none without reactions, votes and replies.
  *
  * @param known Loaded messages that replies may refer to.
  */
 export async function presentMessages(
-  store: Pick<MessageStore, 'get' | 'reactionsOf'>,
+  store: Pick<MessageStore, 'get' | 'reactionsOf' | 'votesOf'>,
   viewing: Viewing,
   messages: readonly StoredMessage[],
   known: readonly StoredMessage[] = [],
@@ -50,7 +49,8 @@ export async function presentMessages(
   const byId = new Map([...messages, ...known].map((message) => [message.id, message]));
   const answered = messages.map(answeredId).filter((id) => id !== null && !byId.has(id)) as MessageId[];
   const reacted = messages.filter(({ reactions }) => reactions.length > 0).map(({ id }) => id);
-  const [found, mine] = await Promise.all([
+  const polled = messages.filter(({ poll }) => poll?.results?.answer_counts.length).map(({ id }) => id);
+  const [found, mine, votes] = await Promise.all([
     answered.length > 0
       ? store.get(
           ownerId,
@@ -58,16 +58,17 @@ export async function presentMessages(
         )
       : [],
     reacted.length > 0 ? store.reactionsOf(ownerId, caller.userId, reacted) : null,
+    polled.length > 0 ? store.votesOf(ownerId, caller.userId, polled) : null,
   ]);
   for (const message of found) byId.set(message.id, message);
   return messages.map((message) => {
-    const shown = presentMessage(viewing, message, mine?.get(message.id) ?? NOTHING);
+    const shown = presentMessage(viewing, message, mine?.get(message.id), votes?.get(message.id));
     const id = answeredId(message);
     if (id === null) return shown;
     const referenced = byId.get(id);
     return {
       ...shown,
-      referenced_message: referenced ? presentMessage(viewing, referenced, NOTHING) : null,
+      referenced_message: referenced ? presentMessage(viewing, referenced) : null,
     };
   });
 }
@@ -78,8 +79,14 @@ function answeredId(message: StoredMessage): MessageId | null {
   return (message.message_reference?.message_id as MessageId | undefined) ?? null;
 }
 
-function presentMessage(viewing: Viewing, message: StoredMessage, mine: ReadonlySet<string>): object {
-  const { reactions, pinned_ms: _pinnedMs, files: _files, ...all } = message;
+function presentMessage(
+  viewing: Viewing,
+  message: StoredMessage,
+  mine: ReadonlySet<string> = new Set(),
+  votes: ReadonlySet<number> = new Set(),
+): object {
+  const { reactions, pinned_ms: _pinnedMs, files: _files, ...bare } = message;
+  const all = bare.poll ? { ...bare, poll: presentPoll(bare.poll, votes) } : bare;
   const rest = mayRead(viewing, message) ? all : withoutContent(all);
   const hidden = ((message.flags ?? 0) & SUPPRESS_EMBEDS) !== 0;
   return {
@@ -87,6 +94,12 @@ function presentMessage(viewing: Viewing, message: StoredMessage, mine: Readonly
     ...(hidden ? { embeds: [] } : {}),
     ...(reactions.length > 0 ? { reactions: reactions.map((one) => presentReaction(one, mine)) } : {}),
   };
+}
+
+function presentPoll(poll: NonNullable<StoredMessage['poll']>, votes: ReadonlySet<number>): typeof poll {
+  const { is_finalized = false, answer_counts = [] } = poll.results ?? {};
+  const counts = answer_counts.map((one) => ({ ...one, me_voted: votes.has(one.id) }));
+  return { ...poll, results: { is_finalized, answer_counts: counts } };
 }
 
 const presentReaction = (

@@ -101,6 +101,9 @@ export const CreateMessage = Obj({
 
 export const EditMessage = Obj(content);
 
+/** An edit of a webhook's message, or of an answer to an interaction, which may still have to get its poll. */
+export const EditWritten = Obj({ ...content, poll: Maybe(Poll) });
+
 export const BulkDelete = Obj({ messages: Arr(Snowflake<MessageId>(), LIMITS.bulk_delete_max) });
 
 export const MessagesPage = Obj({

@@ -12,7 +12,7 @@ import { Arr, Bool, NameText, Nullable, Obj, Optional, Snowflake, type Static, S
 import type { Services } from '../services.ts';
 import { type Paired, pairFiles } from './messages.files.ts';
 import { presentMessages } from './messages.present.ts';
-import { EditMessage, WrittenMessage } from './messages.schema.ts';
+import { EditWritten, WrittenMessage } from './messages.schema.ts';
 import { keptBy, usingFiles } from './messages.storing.ts';
 import { GithubBody, Reports, SlackBody } from './webhooks.reports.ts';
 
@@ -151,7 +151,7 @@ async function got(call: TokenCall, id: TokenMessageId, services: Services): Pro
 async function edited(
   call: TokenCall,
   id: TokenMessageId,
-  body: Static<typeof EditMessage>,
+  body: Static<typeof EditWritten>,
   services: Services,
 ): Promise<Answer> {
   const { attachments: notes, ...edit } = body;
@@ -254,7 +254,7 @@ export const webhookMessages = resource({
     bucket: MESSAGE,
     bodyBytesMax: BODY_BYTES.message,
     query: Edits,
-    body: EditMessage,
+    body: EditWritten,
     multipart: true,
     status: 200,
     handle: (call, services) => edited(call, '@original', call.body, services),
@@ -284,7 +284,7 @@ export const webhookMessages = resource({
     bucket: MESSAGE,
     bodyBytesMax: BODY_BYTES.message,
     query: Edits,
-    body: EditMessage,
+    body: EditWritten,
     multipart: true,
     status: 200,
     handle: (call, services) => edited(call, call.params.message_id, call.body, services),

@@ -19,6 +19,7 @@ const view = (more: Partial<Viewing> = {}): Viewing => ({
 const NO_STORE = {
   get: () => Promise.reject(new Error('Nothing was to be read.')),
   reactionsOf: () => Promise.reject(new Error('Nothing was to be read.')),
+  votesOf: () => Promise.reject(new Error('Nothing was to be read.')),
 };
 const embeds: APIEmbed[] = [{ title: 't' }];
 const written = (more: Partial<StoredMessage> = {}) => storedMessage('50', '7', { embeds, ...more });

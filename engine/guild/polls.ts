@@ -1,0 +1,79 @@
+import { refusal } from '../../protocol/refusal.ts';
+import type { Written } from '../channel/draft.ts';
+import {
+  applyVote,
+  endPoll,
+  expirePoll,
+  needsPoll,
+  needsVotes,
+  type PollExpiry,
+  type PollInput,
+  vote,
+  votePayload,
+  votersOf,
+} from '../channel/votes.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
+import { refused } from '../kernel/outcome.ts';
+import type { PollFacts } from './facts.ts';
+import type { Guild } from './guild.ts';
+import { inChannel } from './messages.scope.ts';
+import type { GuildTopic } from './topic.ts';
+
+export type PollCommands = {
+  /** Checks the poll and the answer of a path, and returns the owner of its votes in the store. */
+  authorizeVoters: {
+    input: PollInput & { readonly answerId: number };
+    value: { readonly ownerId: string };
+  };
+  /** Makes the answers the caller's votes, and takes back all others. */
+  votePoll: { input: PollInput & { readonly answerIds: readonly number[] }; value: null };
+  endPoll: { input: PollInput; value: Written };
+  /** The clock asks the owner to end a poll whose time is over. */
+  expirePoll: { input: PollInput; value: PollExpiry };
+};
+
+const shown = (
+  guild: Guild,
+  t: 'MESSAGE_POLL_VOTE_ADD' | 'MESSAGE_POLL_VOTE_REMOVE',
+  fact: PollFacts['pollVoted'],
+): readonly Dispatch[] => [
+  { t, d: votePayload(fact, guild.id), to: { kind: 'channel', channelId: fact.channelId } },
+];
+
+/** Polls in the guild's messages. */
+export const polls: GuildTopic<PollCommands, keyof PollFacts> = {
+  commands: {
+    authorizeVoters: {
+      needs: needsPoll,
+      decide: (guild, { channelId, messageId, answerId }, by, env) =>
+        inChannel(guild, channelId, by, env, (scope) => votersOf(scope, messageId, answerId)),
+    },
+    votePoll: {
+      needs: (input, guild, by) => needsVotes(guild, input, by.userId),
+      decide: (guild, { channelId, messageId, answerIds }, by, env) =>
+        inChannel(guild, channelId, by, env, (scope) => vote(guild, scope, messageId, answerIds, env)),
+    },
+    endPoll: {
+      needs: needsPoll,
+      decide: (guild, { channelId, messageId }, by, env) =>
+        inChannel(guild, channelId, by, env, (scope) => endPoll(scope, messageId, env)),
+    },
+    expirePoll: {
+      background: true,
+      needs: needsPoll,
+      decide: (guild, { channelId, messageId }, by, env) => {
+        if (!by.system) return refused(refusal('MISSING_ACCESS'));
+        const message = guild.messages.get(messageId);
+        const isHere = guild.channels.has(channelId) && message?.channel_id === channelId;
+        return expirePoll(isHere ? (message ?? null) : null, guild.id, env);
+      },
+    },
+  },
+  facts: {
+    pollVoted: { apply: applyVote, dispatches: (guild, fact) => shown(guild, 'MESSAGE_POLL_VOTE_ADD', fact) },
+    pollUnvoted: {
+      apply: applyVote,
+      dispatches: (guild, fact) => shown(guild, 'MESSAGE_POLL_VOTE_REMOVE', fact),
+    },
+  },
+};

@@ -1,0 +1,90 @@
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
+import type { Clock, Timer } from '../../actors/runtime/clock.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { DuePoll, MessageStore } from '../../storage/message/port.ts';
+import type { InPrivate } from '../privatechannels/privatechannels.ts';
+
+interface PollDeadlinePorts {
+  readonly store: Pick<MessageStore, 'duePolls' | 'nextPollMs' | 'forgetPoll'>;
+  readonly clock: Clock;
+  readonly wheel: Wheel;
+  readonly routing: Pick<Routing, 'owns'>;
+  readonly guilds: Pick<Guilds, 'call'>;
+  readonly inPrivate: InPrivate;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Polls ended at a time, and the pause between batches. */
+const STEP_POLLS = 64;
+const STEP_MS = 100;
+const RETRY_MS = 5_000;
+/** Retry interval for overdue polls of other shards. */
+const FOREIGN_RETRY_MS = 1_000;
+/** The next deadline is looked up this often, so that nobody must tell of a new poll: the shortest runs for an hour. */
+const LOOK_MS = 60_000;
+
+/**
+ * Ends polls at their deadlines. Deadlines are in the database and survive a crash and a change of owner; only the next one
+ * is awaited here. The owner of the channel decides whether the poll ends.
+ */
+export class PollDeadlines {
+  readonly #ports: PollDeadlinePorts;
+  #timer: Timer | null = null;
+  #over = false;
+
+  constructor(ports: PollDeadlinePorts) {
+    this.#ports = ports;
+  }
+
+  start(): void {
+    this.#later(STEP_MS);
+  }
+
+  stop(): void {
+    this.#over = true;
+    this.#timer?.cancel();
+  }
+
+  #later(delayMs: number): void {
+    if (this.#over) return;
+    this.#timer = this.#ports.wheel.add(() => void this.#endDue(), delayMs);
+  }
+
+  async #endDue(): Promise<void> {
+    const { store, clock, routing, onFault } = this.#ports;
+    this.#timer = null;
+    let delayMs = RETRY_MS;
+    try {
+      const due = await store.duePolls(clock.now(), STEP_POLLS);
+      const own = due.filter(({ ownerId }) => routing.owns(ownerId));
+      const ended = await Promise.all(own.map((poll) => this.#end(poll)));
+      const nextMs = await store.nextPollMs();
+      const leastMs = !ended.every(Boolean) ? RETRY_MS : own.length < due.length ? FOREIGN_RETRY_MS : STEP_MS;
+      const waitMs = nextMs === null ? LOOK_MS : Math.min(LOOK_MS, nextMs - clock.now());
+      delayMs = Math.max(waitMs, leastMs);
+    } catch (error) {
+      if (!this.#over) onFault(error);
+    }
+    this.#later(delayMs);
+  }
+
+  /** Whether the poll needs no further try. A refusal is final: its channel or guild is gone. */
+  async #end(poll: DuePoll): Promise<boolean> {
+    const { store, guilds, inPrivate, onFault } = this.#ports;
+    const { guildId, channelId, messageId } = poll;
+    const input = { channelId, messageId };
+    try {
+      const reply = await (guildId === null
+        ? inPrivate(channelId, 'expirePoll', input, SYSTEM)
+        : guilds.call(guildId, 'expirePoll', input, SYSTEM));
+      const isOver = !reply.ok || reply.value.isOver;
+      if (isOver) await store.forgetPoll(poll);
+      return isOver;
+    } catch (error) {
+      if (!this.#over) onFault(error);
+      return false;
+    }
+  }
+}
