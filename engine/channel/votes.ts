@@ -196,10 +196,10 @@ export function expirePoll(
 /** The poll with its final results, and the message that tells them. */
 function finalized(message: PollMessage, guildId: GuildId | null, env: Env) {
   const { poll } = message;
-  const answer_counts = poll.results?.answer_counts ?? [];
+  const counts = poll.results?.answer_counts ?? [];
   const final: PollMessage = {
     ...message,
-    poll: { ...poll, results: { is_finalized: true, answer_counts } },
+    poll: { ...poll, results: { is_finalized: true, answer_counts: counts } },
   };
   const told = newMessage(env, {
     channel_id: message.channel_id,

@@ -361,6 +361,8 @@ function messageStore(line: DatabaseLine): Storage['messages'] {
         return message?.channel_id === channelId ? [message] : [];
       });
     },
+    duePolls: never,
+    nextPollMs: () => null,
     list: (ownerId, channelId, { limit }: MessagePage) =>
       [...database.messagesOf(ownerId).values()]
         .flatMap((message) => (message?.channel_id === channelId ? [message] : []))

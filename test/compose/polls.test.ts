@@ -1,0 +1,95 @@
+// Goal: a poll ends when its time is over, also after a restart, and no vote is shown before it is durable.
+import { afterEach, expect, test } from 'vitest';
+import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import type { PollDraft } from '../../engine/channel/polls.ts';
+import type { StoredMessage } from '../../engine/guild/guild.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { openHouse, until } from '../support/house.ts';
+
+const HOUR_MS = 3_600_000;
+const START_MS = 1_700_000_000_000;
+const POLL: PollDraft = { question: { text: 'q' }, answers: [{ poll_media: { text: 'a' } }], duration: 1 };
+
+type House = Awaited<ReturnType<typeof openHouse>>;
+const open: House[] = [];
+const openAt = async (nowMs: number) => {
+  const house = await openHouse({}, undefined, new VirtualClock(nowMs));
+  open.push(house);
+  return house;
+};
+afterEach(() => {
+  for (const house of open.splice(0)) house.close();
+});
+
+const must = <T>(reply: Reply<T>): T => {
+  if (!reply.ok) throw new Error(`refused: ${JSON.stringify(reply.refusal)}`);
+  return reply.value;
+};
+const as = (userId: UserId): Authority => ({
+  by: { ...SYSTEM.by, userId, system: undefined } as never,
+  requires: 0n,
+});
+
+async function pollIn(house: House) {
+  const { guildId, ownerId } = house;
+  const channels = must(await house.guilds.call(guildId, 'listChannels', {}, SYSTEM)) as readonly {
+    id: ChannelId;
+    type: number;
+  }[];
+  const channelId = channels.find(({ type }) => type === 0)!.id;
+  const input = { channelId, draft: { poll: POLL }, attachments: [], forward: null };
+  const { message } = must(await house.guilds.call(guildId, 'createMessage', input, as(ownerId)));
+  return { guildId, channelId, messageId: message.id };
+}
+
+const pollOf = async ({ storage }: House, of: Awaited<ReturnType<typeof pollIn>>) =>
+  (await storage.messages.get(of.guildId, [{ channelId: of.channelId, id: of.messageId }]))[0]?.poll;
+
+async function advance({ clock }: House, ms: number): Promise<void> {
+  for (let done = 0; done < ms; done += 60_000) {
+    clock.advance(60_000);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+test('a vote is shown when it is durable, and the poll ends at its time with what was voted', async () => {
+  const house = await openAt(START_MS);
+  const of = await pollIn(house);
+  const { sink } = await house.connect();
+  house.steer.hold = true;
+  const input = { channelId: of.channelId, messageId: of.messageId, answerIds: [1] };
+  const voting = house.guilds.call(of.guildId, 'votePoll', input, as(house.ownerId));
+  for (let turn = 0; turn < 20; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+  expect(sink.names).not.toContain('MESSAGE_POLL_VOTE_ADD');
+  house.release();
+  must(await voting);
+  await until(() => sink.names.includes('MESSAGE_POLL_VOTE_ADD'));
+
+  await advance(house, HOUR_MS - 60_000);
+  expect(sink.names).not.toContain('MESSAGE_CREATE');
+  await advance(house, 120_000);
+  await until(() => sink.names.includes('MESSAGE_CREATE'));
+  const result = sink.dispatches.find(({ t }) => t === 'MESSAGE_CREATE')?.d as StoredMessage;
+  expect(result).toMatchObject({ type: 46, message_reference: { message_id: of.messageId } });
+  expect(await pollOf(house, of)).toMatchObject({
+    results: { is_finalized: true, answer_counts: [{ id: 1, count: 1 }] },
+  });
+  expect(await house.storage.messages.duePolls(START_MS + HOUR_MS * 9, 100)).toEqual([]);
+});
+
+test('a poll whose time came while nothing ran ends when a process starts', async () => {
+  const before = await openAt(START_MS + HOUR_MS * 100);
+  const of = await pollIn(before);
+  before.close();
+  open.splice(0);
+  const after = await openAt(START_MS + HOUR_MS * 200);
+  await advance(after, 120_000);
+  for (let turn = 0; turn < 1_000; turn += 1) {
+    if ((await pollOf(after, of))?.results?.is_finalized) break;
+  }
+  expect(await pollOf(after, of)).toMatchObject({ results: { is_finalized: true } });
+  const found = await after.storage.messages.list(of.guildId, of.channelId, { limit: 10 });
+  expect(found.map(({ type }) => type)).toContain(46);
+});
