@@ -23,18 +23,24 @@ const event = {
   entityMetadata: { location: 'The bay' },
 };
 
-test('oceanic.js makes, reads, changes and deletes an event, its exceptions and its users', async () => {
-  const { api, bot, guild, users } = server.info;
+async function online(errors: (Error | string)[]): Promise<Client> {
+  const { api, bot } = server.info;
   const client = new Client({
     auth: `Bot ${bot.token}`,
     gateway: { intents: ['GUILDS', 'GUILD_SCHEDULED_EVENTS'] },
     rest: { baseURL: `${api}/v10` },
   });
-  const errors: (Error | string)[] = [];
   client.on('error', (error) => errors.push(error));
   const ready = new Promise((resolve) => client.once('ready', () => resolve(null)));
   await client.connect();
   await ready;
+  return client;
+}
+
+test('oceanic.js makes, reads, changes and deletes an event, its exceptions and its users', async () => {
+  const { bot, guild, users } = server.info;
+  const errors: (Error | string)[] = [];
+  const client = await online(errors);
   const { guilds } = client.rest;
 
   const told = new Promise<string>((resolve) =>
