@@ -1,4 +1,8 @@
 // Goal: stock clients schedule events, hear of them and of their users, and see them begin and end.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   ChannelType,
   Client,
@@ -220,6 +224,29 @@ describe('an event', () => {
     const [, over] = await heard(watcher, Events.GuildScheduledEventUpdate);
     expect([over.id, over.status]).toEqual([id, Status.Completed]);
   });
+});
+
+test('an event that was due while the server was dead begins and ends after a restart', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'guildhall-events-'));
+  let other = await startServer({ dataDir });
+  const path = `/guilds/${other.info.guild.id}/scheduled-events`;
+  const does = () => callerOf(other, `Bot ${other.info.bot.token}`);
+  const nowMs = Date.now();
+  const { id } = await does()<{ id: string }>(`POST ${path}`, {
+    ...{ name: 'Night watch', privacy_level: 2, entity_type: 3, entity_metadata: { location: 'Quay' } },
+    scheduled_start_time: new Date(nowMs + 300).toISOString(),
+    scheduled_end_time: new Date(nowMs + 400).toISOString(),
+  });
+  await other.kill9();
+  await delay(Math.max(0, nowMs + 500 - Date.now()));
+  other = await startServer({ dataDir });
+  await expect
+    .poll(async () => (await does()<{ status: number }>(`GET ${path}/${id}`)).status, {
+      timeout: PATIENCE_MS,
+    })
+    .toBe(Status.Completed);
+  await other.finish();
+  await rm(dataDir, { recursive: true, force: true });
 });
 
 describe('a recurring event', () => {
