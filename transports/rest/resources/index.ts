@@ -15,6 +15,7 @@ import { incidents } from './incidents.ts';
 import { integrations } from './integrations.ts';
 import { interactions, interactionsUnlisted } from './interactions.ts';
 import { invites, invitesUnlisted } from './invites.ts';
+import { inviteTargets } from './invitetargets.ts';
 import { lobbies, lobbiesBeyond } from './lobbies.ts';
 import { beyondLobbies } from './lobbyextensions.ts';
 import { members } from './members.ts';
@@ -32,6 +33,7 @@ import { stageInstances } from './stageinstances.ts';
 import { templates, templatesUnlisted } from './templates.ts';
 import { users } from './users.ts';
 import { userSettings } from './usersettings.ts';
+import { vanity } from './vanity.ts';
 import { voice } from './voice.ts';
 import { voiceChannels } from './voicechannels.ts';
 import { webhooks } from './webhooks.ts';
@@ -56,6 +58,8 @@ export const operations = {
   ...templates,
   ...onboarding,
   ...invites,
+  ...inviteTargets,
+  ...vanity,
   ...messages,
   ...reactions,
   ...audit,
