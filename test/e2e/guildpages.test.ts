@@ -165,14 +165,14 @@ describe('an onboarding', () => {
 describe('an invite for some users', () => {
   test('lets these in and nobody else, and its list is read back', async () => {
     const [wanted, stranger] = [
-      await server.admin<{ id: string; token: string }>('/users', { username: 'wanted' }),
-      await server.admin<{ id: string; token: string }>('/users', { username: 'stranger' }),
+      await server.admin<{ user: { id: string }; token: string }>('/users', { username: 'wanted' }),
+      await server.admin<{ user: { id: string }; token: string }>('/users', { username: 'stranger' }),
     ];
     const text = server.info.guild.text_channel_id;
     const list = (...ids: string[]) => Buffer.from(['user_id', ...ids].join('\n'));
-    const made = await guild.invites.create(text, { targetUsersFile: list(stranger.id), unique: true });
-    await guild.invites.updateTargetUsers(made.code, list(wanted.id, wanted.id));
-    expect((await guild.invites.fetchTargetUsers(made.code)).toString()).toBe(`user_id\n${wanted.id}\n`);
+    const made = await guild.invites.create(text, { targetUsersFile: list(stranger.user.id), unique: true });
+    await guild.invites.updateTargetUsers(made.code, list(wanted.user.id, wanted.user.id));
+    expect((await guild.invites.fetchTargetUsers(made.code)).toString()).toBe(`user_id\n${wanted.user.id}\n`);
     const job = await guild.invites.fetchTargetUsersJobStatus(made.code);
     expect([job.status, job.totalUsers, job.processedUsers]).toEqual([2, 1, 1]);
     await expect(guild.invites.updateTargetUsers(made.code, list('1'))).rejects.toMatchObject({
