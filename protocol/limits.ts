@@ -121,6 +121,8 @@ export const LIMITS = {
   invite_age_sec_default: 86_400,
   invite_uses_max: 100,
   invites_per_guild_max: 1_000,
+  /** Ours: the list is part of the invite and read with it. */
+  invite_target_users_max: 1_000,
   // Guilds, roles, members.
   guild_name_chars_min: 2,
   guild_name_chars_max: 100,

@@ -65,6 +65,11 @@ export type InviteFacts = {
   inviteDeleted: { readonly code: string; readonly channelId: ChannelId };
 };
 
+export type InviteTargetFacts = {
+  /** Other users than before may accept the invite. */
+  inviteTargeted: { readonly invite: Invite };
+};
+
 export type WebhookFacts = {
   webhookCreated: { readonly webhook: Webhook };
   /** `movedFrom`: the channel that it was in before, if that changed. */
@@ -268,6 +273,7 @@ export type GuildFacts = InfoFacts &
   MemberFacts &
   BanFacts &
   InviteFacts &
+  InviteTargetFacts &
   WebhookFacts &
   CrosspostFacts &
   MessageFacts &

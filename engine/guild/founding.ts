@@ -24,7 +24,7 @@ interface NewChannel {
 }
 
 /** Fields that can be chosen when a guild is created. */
-export type GuildChoice = Pick<
+type GuildChoice = Pick<
   GuildInfo,
   | 'icon'
   | 'verification_level'

@@ -172,6 +172,8 @@ export interface Invite {
   readonly role_ids?: readonly RoleId[];
   /** The only users who may accept it; known to the server only. Absent: anyone may. */
   readonly target_user_ids?: readonly UserId[];
+  /** When a list of these users was uploaded last; absent when none was. */
+  readonly target_users_at?: string;
 }
 
 /**

@@ -29,6 +29,8 @@ export interface CreateInvite {
   readonly roleIds: readonly RoleId[];
   /** The only users who may accept it; absent: anyone may. */
   readonly targetUserIds?: readonly UserId[];
+  /** They come from an uploaded list. */
+  readonly targetsUploaded?: true;
   /** Code of an invite that may be returned instead, when the caller does not insist on a new one. */
   readonly reuse: string | null;
   /** Number of the guild's invites, from the store; concurrent creations may exceed the bound slightly. */
@@ -92,7 +94,7 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
     resolveInvite: {
       needs: ({ code }) => ({ invites: [code] }),
       decide: (guild, { code, withCounts, eventId = null }, _by, env) => {
-        const invite = live(guild, code, env);
+        const invite = liveInvite(guild, code, env);
         if (!invite) return refused(refusal('UNKNOWN_INVITE'));
         const event = eventId === null ? {} : invitedEvent(guild, invite.channel_id, eventId);
         return accepted({
@@ -104,7 +106,7 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
     revokeInvite: {
       needs: ({ code }) => ({ invites: [code] }),
       decide: (guild, { code }, by, env) => {
-        const invite = live(guild, code, env);
+        const invite = liveInvite(guild, code, env);
         if (!invite) return refused(refusal('UNKNOWN_INVITE'));
         if (!manages(guild, invite, by, env)) return refused(refusal('MISSING_PERMISSIONS'));
         const changes = auditedFields(invite).map(([key, value]) => ({ key, old_value: value }));
@@ -129,7 +131,7 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
       apply: (guild, { invite }) => {
         guild.invites.set(invite.code, invite);
       },
-      dispatches: (_guild, { invite: { inviter, target_user_ids: _, ...rest } }) => [
+      dispatches: (_guild, { invite: { inviter, target_user_ids: _, target_users_at: __, ...rest } }) => [
         {
           t: 'INVITE_CREATE',
           d: { ...rest, type: 0, ...(inviter ? { inviter } : {}) },
@@ -160,7 +162,7 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
 };
 
 /** The invite, unless it is unknown or expired: an expired invite stays stored for a while, but cannot be used. */
-function live(guild: Guild, code: string, env: Env): Invite | null {
+export function liveInvite(guild: Guild, code: string, env: Env): Invite | null {
   const invite = guild.invites.get(code);
   // An invite is deleted with its channel, but one may just have been loaded from the store.
   if (!invite || !guild.channels.has(invite.channel_id)) return null;
@@ -180,7 +182,7 @@ function createInvite(guild: Guild, input: CreateInvite, by: By, env: Env): Outc
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
   if (!INVITABLE.has(channel.type)) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
   const shows = { metadata: true, counts: false };
-  const old = input.reuse === null ? null : live(guild, input.reuse, env);
+  const old = input.reuse === null ? null : liveInvite(guild, input.reuse, env);
   if (old && alike(old, input, by)) return accepted(inviteObject(guild, old, shows));
   if (guild.invites.get(input.code)) return refused(refusal('INVITE_CODE_INVALID_OR_TAKEN'));
   if (input.inviteCount >= LIMITS.invites_per_guild_max) return refused(refusal('MAXIMUM_INVITES'));
@@ -205,6 +207,7 @@ function createInvite(guild: Guild, input: CreateInvite, by: By, env: Env): Outc
     temporary: input.temporary,
     ...(input.roleIds.length > 0 ? { role_ids: [...new Set(input.roleIds)] } : {}),
     ...(input.targetUserIds ? { target_user_ids: input.targetUserIds } : {}),
+    ...(input.targetsUploaded ? { target_users_at: isoTimestamp(env.nowMs) } : {}),
   };
   const changes = auditedFields(invite).map(([key, value]) => ({ key, new_value: value }));
   return accepted(inviteObject(guild, invite, shows), [
@@ -218,7 +221,7 @@ function createInvite(guild: Guild, input: CreateInvite, by: By, env: Env): Outc
 function expiries(guild: Guild, codes: readonly string[], env: Env): GuildFact[] {
   return codes.flatMap((code) => {
     const invite = guild.invites.get(code);
-    if (!invite || live(guild, code, env)) return [];
+    if (!invite || liveInvite(guild, code, env)) return [];
     return [{ type: 'inviteDeleted', code, channelId: invite.channel_id } satisfies GuildFact];
   });
 }
@@ -231,6 +234,8 @@ const alike = (invite: Invite, input: CreateInvite, by: By): boolean =>
   invite.max_uses === input.maxUses &&
   invite.temporary === input.temporary &&
   invite.role_ids === undefined &&
+  invite.target_user_ids === undefined &&
+  input.targetUserIds === undefined &&
   input.roleIds.length === 0;
 
 function acceptInvite(
@@ -239,7 +244,7 @@ function acceptInvite(
   _by: By,
   env: Env,
 ): Outcome<{ invite: InviteObject; member: Member; added: boolean }, GuildFact> {
-  const invite = live(guild, code, env);
+  const invite = liveInvite(guild, code, env);
   if (!invite || guild.info.features.includes('INVITES_DISABLED') || incidentOf(guild, 'invites', env.nowMs))
     return refused(refusal('UNKNOWN_INVITE'));
   if (invite.target_user_ids?.includes(userId) === false) return refused(refusal('UNKNOWN_INVITE'));

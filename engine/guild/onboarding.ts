@@ -177,20 +177,20 @@ function optionOf(
   by: By,
   env: Env,
 ): Outcome<OnboardingOption, never> {
-  const role_ids = [...new Set(draft.role_ids)];
-  for (const roleId of role_ids) {
+  const roleIds = [...new Set(draft.role_ids)];
+  for (const roleId of roleIds) {
     const no = old?.role_ids.includes(roleId) ? null : roleRefusal(guild, by, roleId);
     if (no) return refused(no);
   }
-  const channel_ids = [...new Set(draft.channel_ids)];
-  if (channel_ids.some((id) => !guild.channels.has(id))) return refused(refusal('UNKNOWN_CHANNEL'));
+  const channelIds = [...new Set(draft.channel_ids)];
+  if (channelIds.some((id) => !guild.channels.has(id))) return refused(refusal('UNKNOWN_CHANNEL'));
   const { emoji_id = null, emoji_name } = draft;
   const name = emoji_id === null && emoji_name ? emojiKey(emoji_name) : emoji_name || null;
   if (emoji_id === null && emoji_name && name === null) return refused(refusal('UNKNOWN_EMOJI'));
   return accepted({
     ...{ id: old?.id ?? env.nextId(), title: draft.title, description: draft.description ?? '' },
     emoji: { id: emoji_id, name, animated: draft.emoji_animated ?? false },
-    ...{ role_ids, channel_ids },
+    ...{ role_ids: roleIds, channel_ids: channelIds },
   });
 }
 

@@ -14,6 +14,7 @@ import { incidents } from './incidents.ts';
 import { info } from './info.ts';
 import { installs } from './installs.ts';
 import { interactions } from './interactions.ts';
+import { inviteTargets } from './invites.targets.ts';
 import { invites } from './invites.ts';
 import { lobbyLinks } from './lobbylinks.ts';
 import { members } from './members.ts';
@@ -31,6 +32,7 @@ import { eventUsers } from './scheduledevents.users.ts';
 import { stages } from './stage.ts';
 import { templates } from './templates.ts';
 import type { GuildShape } from './topic.ts';
+import { vanity } from './vanity.ts';
 import { voice } from './voice.ts';
 import { voiceChannels, withVoiceConsequences } from './voicechannels.ts';
 import { webhooks } from './webhooks.ts';
@@ -70,6 +72,8 @@ export const guildRules = aggregate<GuildShape>()({
     onboarding,
     installs,
     invites,
+    inviteTargets,
+    vanity,
     webhooks,
     crossposts,
     messages,

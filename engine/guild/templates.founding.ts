@@ -8,7 +8,7 @@ import type { GuildChannel, GuildInfo } from './guild.ts';
 import type { TemplateChannel, TemplateSnapshot } from './pages.types.ts';
 
 /** What a new guild takes from a template. */
-export interface TemplateParts {
+interface TemplateParts {
   readonly roles: readonly APIRole[];
   readonly channels: readonly GuildChannel[];
   readonly info: Partial<GuildInfo>;

@@ -60,8 +60,8 @@ export const templates: GuildTopic<TemplateCommands, never> = {
     syncTemplate: {
       decide: (guild, input, _by, env) =>
         withTemplate(guild, input, (template) => {
-          const updated_at = isoTimestamp(env.nowMs);
-          return written(guild, { ...template, updated_at, serialized_source_guild: snapshotOf(guild) });
+          const now = isoTimestamp(env.nowMs);
+          return written(guild, { ...template, updated_at: now, serialized_source_guild: snapshotOf(guild) });
         }),
     },
     updateTemplate: {

@@ -1,4 +1,4 @@
-import type { InviteFacts } from '../../engine/guild/facts.ts';
+import type { InviteFacts, InviteTargetFacts } from '../../engine/guild/facts.ts';
 import type { Invite } from '../../engine/guild/guild.ts';
 import type { ChannelId, GuildId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
@@ -33,9 +33,10 @@ function statement(sql: string, guildId: string, invite: Invite): Statement {
   return { sql, row: { guild_id: guildId, code, channel_id, created_ms, expires_ms, data: invite } };
 }
 
-export const inviteStatements: StatementTable<InviteFacts> = {
+export const inviteStatements: StatementTable<InviteFacts & InviteTargetFacts> = {
   inviteCreated: (guildId, { invite }) => [statement(CREATE, guildId, invite)],
   inviteUsed: (guildId, { invite }) => [statement(UPDATE, guildId, invite)],
+  inviteTargeted: (guildId, { invite }) => [statement(UPDATE, guildId, invite)],
   inviteDeleted: (guildId, { code }) => [{ sql: DELETE, row: { guild_id: guildId, code } }],
 };
 

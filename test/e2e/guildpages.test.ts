@@ -109,7 +109,7 @@ describe('a template', () => {
     const found = await client.fetchGuildTemplate(made.code);
     expect(found.unSynced).toBe(true);
     expect(found.serializedGuild.roles?.map(({ name }) => name)).toContain('Crew');
-    expect((await found.sync()).unSynced).toBe(null);
+    expect((await found.sync()).unSynced).toBe(false);
     expect((await found.edit({ name: 'Great hall' })).name).toBe('Great hall');
     expect((await guild.fetchTemplates()).map(({ name }) => name)).toEqual(['Great hall']);
 
@@ -160,4 +160,33 @@ describe('an onboarding', () => {
     await guild.editOnboarding({ enabled: false });
     for (const room of rooms) await room.delete();
   });
+});
+
+describe('an invite for some users', () => {
+  test('lets these in and nobody else, and its list is read back', async () => {
+    const [wanted, stranger] = [
+      await server.admin<{ user: { id: string }; token: string }>('/users', { username: 'wanted' }),
+      await server.admin<{ user: { id: string }; token: string }>('/users', { username: 'stranger' }),
+    ];
+    const text = server.info.guild.text_channel_id;
+    const list = (...ids: string[]) => Buffer.from(['user_id', ...ids].join('\n'));
+    const made = await guild.invites.create(text, { targetUsersFile: list(stranger.user.id), unique: true });
+    await guild.invites.updateTargetUsers(made.code, list(wanted.user.id, wanted.user.id));
+    expect((await guild.invites.fetchTargetUsers(made.code)).toString()).toBe(`user_id\n${wanted.user.id}\n`);
+    const job = await guild.invites.fetchTargetUsersJobStatus(made.code);
+    expect([job.status, job.totalUsers, job.processedUsers]).toEqual([2, 1, 1]);
+    await expect(guild.invites.updateTargetUsers(made.code, list('1'))).rejects.toMatchObject({
+      code: 50035,
+    });
+    const accept = `POST /invites/${made.code}`;
+    await expect(callerOf(server, stranger.token)(accept, {})).rejects.toThrow('10006');
+    expect(await callerOf(server, wanted.token)(accept, {})).toMatchObject({ new_member: true });
+    const plain = await guild.invites.create(text, { unique: true });
+    await expect(guild.invites.fetchTargetUsers(plain.code)).rejects.toMatchObject({ code: 10129 });
+    await expect(guild.invites.fetchTargetUsersJobStatus(plain.code)).rejects.toMatchObject({ code: 10124 });
+  });
+});
+
+test('a guild without a vanity URL says so', async () => {
+  expect(await guild.fetchVanityData()).toEqual({ code: null, uses: 0 });
 });

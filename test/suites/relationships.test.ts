@@ -88,6 +88,14 @@ describe.each(databases())('relationships on $name', (kind) => {
     );
     expect(await store().acquaintance(A, B)).toEqual({ ...stranger, policy: 'friends', sharesGuild: true });
     expect(await store().acquaintance(B, A)).toEqual({ ...stranger, sharesGuild: true });
+    // While a guild's direct messages are closed, it brings nobody together.
+    const closed = async (untilMs: number) => {
+      const data = { invites_disabled_until: null, dms_disabled_until: new Date(untilMs).toISOString() };
+      await commit(fresh.storage.writer, '2', { type: 'pageWritten', page: 'incidents', data });
+      return (await store().acquaintance(A, B)).sharesGuild;
+    };
+    expect(await closed(Date.now() + 60_000)).toBe(false);
+    expect(await closed(Date.now() - 60_000)).toBe(true);
     for (const [from, to] of [
       [C, A],
       [A, C],

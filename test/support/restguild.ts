@@ -4,7 +4,7 @@ import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { createCatalog } from '../../transports/rest/catalog.ts';
-import type { AnyOperation } from '../../transports/rest/operation.ts';
+import type { AnyOperation, Upload } from '../../transports/rest/operation.ts';
 import { createPipeline } from '../../transports/rest/pipeline.ts';
 import type { Services } from '../../transports/rest/services.ts';
 import { envAt, NOW_MS } from './people.ts';
@@ -13,6 +13,7 @@ interface CallOptions {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
+  readonly files?: readonly Upload[];
   /** A user's id; null for nobody. */
   readonly as?: string | null;
   readonly bot?: boolean;

@@ -16,6 +16,8 @@ export const BODY_BYTES = {
   message: 512 * KIB,
   /** A report of another service, most of which is dropped. */
   report: 1024 * KIB,
+  /** Every prompt with every option, all with some roles and channels; it bounds what is kept of them in memory. */
+  onboarding: 512 * KIB,
   /** Texts in all locales. */
   translations: 1024 * KIB,
   /** Lists of keywords of the maximum length, written in escapes. */

@@ -2,7 +2,7 @@ import { encodePng } from './png.ts';
 
 /** Styles of a widget's picture; all but the smallest have the count on a wide ground. */
 export const WIDGET_STYLES = ['shield', 'banner1', 'banner2', 'banner3', 'banner4'] as const;
-export type WidgetStyle = (typeof WIDGET_STYLES)[number];
+type WidgetStyle = (typeof WIDGET_STYLES)[number];
 
 interface Layout {
   readonly width: number;

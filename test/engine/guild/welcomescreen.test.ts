@@ -25,7 +25,7 @@ const get = (guild: ReturnType<typeof arrange>, as: string) => run(guild, 'getWe
 const welcome = (channel_id: string, more: object = {}) => ({ channel_id, description: 'look', ...more });
 
 describe('a welcome screen', () => {
-  it('that was never made is unknown to those who prepare it, and forbidden to others', () => {
+  it('is unknown to those who prepare it before it is made, and forbidden to others', () => {
     expect(get(arrange(), '10').code).toBe(10069);
     expect(get(arrange(), '12').code).toBe(50013);
   });

@@ -1,5 +1,5 @@
 // Goal: a player from elsewhere has one account at any time, whoever asks at the same time, and whatever breaks meanwhile.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { until } from '../../support/house.ts';
 import { codeOf, openPlayers } from './arrange.ts';
@@ -152,7 +152,8 @@ describe('a merge', () => {
     await completed(ada.userId);
     expect(await queued()).toEqual([]);
     await at.house.features.oauth.deauthorize(ada.userId, game.id);
-    expect(await queued()).toHaveLength(1);
+    // It is queued after the revocation is answered.
+    await vi.waitFor(async () => expect(await queued()).toHaveLength(1), { timeout: 10_000 });
   });
 
   test('makes the player sign in by OAuth2 from then on, and names the linked account', async () => {

@@ -57,6 +57,8 @@ const BY_RULES: Readonly<Record<string, number>> = {
   create_lobby: BODY_BYTES.message,
   edit_lobby: BODY_BYTES.message,
   bulk_update_lobby_members: BODY_BYTES.message,
+  // Not every option with a hundred roles and channels at once.
+  put_guilds_onboarding: BODY_BYTES.onboarding,
   update_application_role_connections_metadata: BODY_BYTES.translations,
 };
 

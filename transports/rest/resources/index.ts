@@ -16,6 +16,7 @@ import { incidents } from './incidents.ts';
 import { integrations } from './integrations.ts';
 import { interactions, interactionsUnlisted } from './interactions.ts';
 import { invites, invitesUnlisted } from './invites.ts';
+import { inviteTargets } from './invitetargets.ts';
 import { lobbies, lobbiesBeyond } from './lobbies.ts';
 import { beyondLobbies } from './lobbyextensions.ts';
 import { members } from './members.ts';
@@ -36,6 +37,7 @@ import { stageInstances } from './stageinstances.ts';
 import { templates, templatesUnlisted } from './templates.ts';
 import { users } from './users.ts';
 import { userSettings } from './usersettings.ts';
+import { vanity } from './vanity.ts';
 import { voice } from './voice.ts';
 import { voiceChannels } from './voicechannels.ts';
 import { webhooks } from './webhooks.ts';
@@ -60,6 +62,8 @@ export const operations = {
   ...templates,
   ...onboarding,
   ...invites,
+  ...inviteTargets,
+  ...vanity,
   ...messages,
   ...reactions,
   ...polls,

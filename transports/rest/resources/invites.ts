@@ -7,11 +7,12 @@ import { BODY_BYTES } from '../bodysize.ts';
 import { op, resource } from '../operation.ts';
 import { Arr, Bool, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
 import { SERVER } from '../server.ts';
+import { targetUsersOf } from '../targetusers.ts';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const CODE_CHARS = 8;
 /** Longer than any code, short enough for a database look-up. */
-const CODE_CHARS_MAX = 100;
+export const CODE_CHARS_MAX = 100;
 const ROLE_LIST_CHARS_MAX = 5_500;
 /** Expired invites deleted when a new one is created: more than one, so that they do not accumulate. */
 const EXPIRED_CLEARED_MAX = 25;
@@ -45,11 +46,14 @@ export const invites = resource({
     bucket: WRITES,
     bodyBytesMax: BODY_BYTES.texts,
     body: CreateInvite,
+    multipart: true,
     status: 200,
-    handle: async ({ params, body, caller, authority }, { channels, read, nowMs, randomBytes }) => {
+    handle: async ({ params, body, files, caller, authority }, { channels, read, nowMs, randomBytes }) => {
       const channelId = params.channel_id;
       const may = await channels.call(channelId, 'authorizeChannelInvites', {}, authority);
       if (!may.ok) return may;
+      const targets = await targetUsersOf(files, read.users);
+      if (!targets.ok) return targets;
       const { live: known, expired } = parted(await read.guilds.invites(may.value.guildId, null, 0), nowMs());
       const wanted = {
         maxAgeSec: body.max_age ?? LIMITS.invite_age_sec_default,
@@ -70,6 +74,7 @@ export const invites = resource({
         roleIds: roleIdsOf(body.role_ids),
         reuse: body.unique ? null : (same?.code ?? null),
         inviteCount: known.length,
+        ...(targets.value && { targetUserIds: targets.value, targetsUploaded: true as const }),
         expired: expired.slice(0, EXPIRED_CLEARED_MAX).map(({ code }) => code),
       };
       const reply = await channels.call(channelId, 'createInvite', input, authority);

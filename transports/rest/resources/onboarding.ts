@@ -48,7 +48,7 @@ export const onboarding = resource({
     auth: 'any',
     permission: P.MANAGE_GUILD | P.MANAGE_ROLES,
     bucket: WRITES,
-    bodyBytesMax: BODY_BYTES.texts,
+    bodyBytesMax: BODY_BYTES.onboarding,
     body: Obj({
       prompts: Optional(Nullable(Arr(Prompt, LIMITS.onboarding_prompts_max))),
       enabled: Optional(Nullable(Bool())),

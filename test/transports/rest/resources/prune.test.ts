@@ -52,7 +52,7 @@ describe('a prune', () => {
     expect(guild.memberCount).toBe(4);
   });
 
-  it('of many pages is logged once', async () => {
+  it('is logged once for many pages', async () => {
     const { invoke, facts } = arrange(1_200);
     expect(await invoke('prune_guild', { body: { days: 30 } })).toMatchObject({ body: { pruned: 1_200 } });
     const logged = facts.flatMap((fact) => (fact.type === 'auditLogged' ? [fact.entry] : []));
