@@ -123,6 +123,8 @@ export function crosspostMessage(
   const message = scope.messageOf(messageId);
   if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
   if (message.type !== MessageType.Default) return refused(refusal('CANNOT_EXECUTE_ON_SYSTEM_MESSAGE'));
+  // A copy could not be voted in.
+  if (message.poll) return refused(refusal('INVALID_MESSAGE_TYPE'));
   const needed = message.author.id === scope.user.id ? P.SEND_MESSAGES : P.SEND_MESSAGES | P.MANAGE_MESSAGES;
   if (!can(scope, needed)) return refused(refusal('MISSING_PERMISSIONS'));
   const flags = message.flags ?? 0;

@@ -13,10 +13,10 @@ import {
   votersOf,
 } from '../channel/votes.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
-import { refused } from '../kernel/outcome.ts';
+import { accepted, refused } from '../kernel/outcome.ts';
 import type { PollFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
-import { inChannel } from './messages.scope.ts';
+import { type GuildScope, inChannel } from './messages.scope.ts';
 import type { GuildTopic } from './topic.ts';
 
 export type PollCommands = {
@@ -63,9 +63,10 @@ export const polls: GuildTopic<PollCommands, keyof PollFacts> = {
       needs: needsPoll,
       decide: (guild, { channelId, messageId }, by, env) => {
         if (!by.system) return refused(refusal('MISSING_ACCESS'));
-        const message = guild.messages.get(messageId);
-        const isHere = guild.channels.has(channelId) && message?.channel_id === channelId;
-        return expirePoll(isHere ? (message ?? null) : null, guild.id, env);
+        const author = guild.messages.get(messageId)?.author;
+        if (!author) return accepted({ isOver: true });
+        const rule = (scope: GuildScope) => expirePoll(scope.messageOf(messageId), guild.id, env);
+        return inChannel(guild, channelId, by, env, rule, { fields: { author }, components: 'any' });
       },
     },
   },

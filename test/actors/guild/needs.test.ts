@@ -5,8 +5,9 @@ import type { GuildCommands } from '../../../engine/guild/rules.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { OWNER_ID } from '../../support/guild.ts';
-import { storedMessage } from '../../support/messages.ts';
+import { openPoll, storedMessage } from '../../support/messages.ts';
 import { ANN, BOB, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';
+import { NOW_MS } from '../../support/people.ts';
 
 const channelId = SQUARE as ChannelId;
 const emoji = '👍';
@@ -129,5 +130,49 @@ describe('reactions to a message', () => {
     await guild.handOver();
     await inTurn(react(BOB, message), unreact(ANN, message));
     expect(countOf(message)).toBe(1);
+  });
+});
+
+describe('votes in a poll', () => {
+  const asked = (count = 3) => {
+    const message = storedMessage(SQUARE, OWNER_ID, { poll: openPoll(count) });
+    guild.rows.messages.set(message.id, message);
+    guild.clock.advance(NOW_MS - guild.clock.now());
+    return message.id;
+  };
+  const vote = (userId: string, messageId: MessageId, ...answerIds: number[]) =>
+    sending('votePoll', userId)(messageId, { answerIds });
+  const countsOf = (messageId: MessageId) =>
+    guild.rows.messages.get(messageId)?.poll?.results?.answer_counts.map(({ id, count }) => [id, count]);
+
+  it('count a user once who votes twice at once, for the last answer', async () => {
+    const message = asked();
+    await together(
+      vote(ANN, message, 1),
+      vote(ANN, message, 1),
+      vote(BOB, message, 1),
+      vote(ANN, message, 2),
+    );
+    expect(countsOf(message)).toEqual([
+      [1, 1],
+      [2, 1],
+    ]);
+  });
+
+  it('are taken back and given again before any of it is durable', async () => {
+    const message = asked();
+    await inTurn(vote(ANN, message, 3), vote(ANN, message), vote(ANN, message, 3), vote(BOB, message));
+    expect(countsOf(message)).toEqual([[3, 1]]);
+  });
+
+  it('are known of the past by the next owner', async () => {
+    const message = asked();
+    await inTurn(vote(ANN, message, 1), vote(BOB, message, 1));
+    await guild.handOver();
+    await inTurn(vote(ANN, message, 1), vote(BOB, message, 2));
+    expect(countsOf(message)).toEqual([
+      [1, 1],
+      [2, 1],
+    ]);
   });
 });

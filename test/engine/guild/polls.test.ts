@@ -209,9 +209,9 @@ describe('the end of a poll', () => {
     expect([again.facts, again.outcome]).toEqual([[], expect.objectContaining({ value: { isOver: true } })]);
   });
 
-  it('by the clock leaves nothing to do for a deleted message, or one of a deleted channel', () => {
+  it('by the clock leaves nothing to do for a deleted message, and is refused in a deleted channel', () => {
     guild.channels.delete('50' as never);
-    expect(expire(NOW_MS + HOUR_MS).outcome).toMatchObject({ value: { isOver: true }, facts: [] });
+    expect(expire(NOW_MS + HOUR_MS).code).toBe(10003);
     arrange();
     guild.messages.set(id, null);
     expect(expire(NOW_MS + HOUR_MS).outcome).toMatchObject({ value: { isOver: true }, facts: [] });
@@ -299,6 +299,11 @@ describe('a new poll', () => {
       results: { answer_counts: [] },
     });
   });
+});
+
+it('a poll is not published to followers, who could not vote in it', () => {
+  guild.channels.set('50' as never, channel('50', [], { type: 5 }));
+  expect(run(guild, 'crosspostMessage', named(), caller('12')).code).toBe(50068);
 });
 
 describe('a poll in an edit', () => {

@@ -1,7 +1,6 @@
 import type { UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { invalidField } from '../../../protocol/refusal.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import { Arr, Int, Obj, OneOf, Optional, Snowflake } from '../schema.ts';
 import { presentMessages } from './messages.present.ts';
@@ -19,8 +18,6 @@ const VotersPage = Obj({
 const AnswerId = OneOf(Int(1, LIMITS.poll_answers_max), Snowflake());
 const Votes = Obj({ answer_ids: Arr(AnswerId, LIMITS.poll_answers_max) });
 
-const NO_ANSWER = invalidField(['answer_id'], 'NUMBER_TYPE_COERCE', 'The poll has no such answer.');
-
 /** Operations on polls in messages. */
 export const polls = resource({
   get_answer_voters: op({
@@ -34,7 +31,6 @@ export const polls = resource({
     handle: async ({ params, query, authority }, services) => {
       const { channel_id: channelId, message_id: messageId } = params;
       const answerId = Number(params.answer_id);
-      if (!Number.isInteger(answerId)) return { ok: false, refusal: NO_ANSWER };
       const input = { messageId, answerId };
       const allowed = await services.channels.call(channelId, 'authorizeVoters', input, authority);
       if (!allowed.ok) return allowed;
