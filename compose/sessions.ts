@@ -54,7 +54,7 @@ export function createSessions(foundation: Foundation, ports: SessionPorts) {
   const userBackend = createBackend({
     ...{ ...owners, ...ports, places, clock, wheel, publishPresence: publish, onFault },
     subscribe: ports.membership.subscribe,
-    seen: lastSeen({ storage: ports.storage, clock, onFault: foundation.onFault }),
+    seen: lastSeen({ ...owners, clock, onFault: foundation.onFault }),
     ownUser: (user, scopes) => ownUser(user, scopes, ports.features().accounts),
     isClosing: () => foundation.lifetime.over,
   });

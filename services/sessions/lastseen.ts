@@ -1,8 +1,10 @@
+import { NotServed } from '../../protocol/faults.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import type { Writer } from '../../storage/ports.ts';
+import type { Commit } from '../../storage/ports.ts';
 
 interface LastSeenPorts {
-  readonly storage: { readonly writer: Pick<Writer, 'commit'> };
+  /** Commits facts of a user whom this shard owns. */
+  readonly commitAsOwner: (ownerId: string, facts: Commit['facts']) => Promise<void>;
   readonly clock: { now(): number };
   readonly onFault: (error: unknown, id: string) => void;
 }
@@ -15,7 +17,7 @@ const DAY_MS = 86_400_000;
  * Writes down on which UTC day a person was last here, when a session of theirs begins or ends: at most one row a user
  * and day. Prunes read it. No command waits for it, and a mark that is lost is made up for by the next session.
  */
-export function lastSeen({ storage, clock, onFault }: LastSeenPorts): (userId: UserId) => void {
+export function lastSeen({ commitAsOwner, clock, onFault }: LastSeenPorts): (userId: UserId) => void {
   let today = 0;
   const marked = new Set<UserId>();
   return (userId) => {
@@ -24,14 +26,10 @@ export function lastSeen({ storage, clock, onFault }: LastSeenPorts): (userId: U
     today = day;
     if (marked.has(userId)) return;
     marked.add(userId);
-    storage.writer.commit({
-      ownerId: userId,
-      facts: [{ type: 'userSeen', day }],
-      done: (fault) => {
-        if (!fault) return;
-        marked.delete(userId);
-        onFault(fault, userId);
-      },
+    commitAsOwner(userId, [{ type: 'userSeen', day }]).catch((fault: unknown) => {
+      marked.delete(userId);
+      // The user's next owner marks it when the session is open there.
+      if (!(fault instanceof NotServed)) onFault(fault, userId);
     });
   };
 }
