@@ -13,6 +13,7 @@ import { openPostgres } from './database/postgres.ts';
 import { directoryStore, settingStore } from './directory.ts';
 import { auditLog } from './guild/audit.ts';
 import { bans, bansOf } from './guild/bans.ts';
+import { expressionStore } from './guild/expressions.ts';
 import { loadGuild } from './guild/guilds.ts';
 import { invites, invitesByCode } from './guild/invites.ts';
 import { members, membersAfter, membersByPrefix } from './guild/members.ts';
@@ -161,6 +162,7 @@ export function storageOver(
     relationships: socialStore(driver),
     webhookEvents: webhookEventStore(driver),
     appCommands: appCommandStore(driver),
+    expressions: expressionStore(driver),
     webhooks: webhookStore(driver),
     interactions: interactionStore(driver, files),
     onFilesGone: (listener) => files.listen(listener),

@@ -14,7 +14,7 @@ import type { AppCommandStore, ApplicationStore, WebhookEventStore } from './app
 import type { FilesListener } from './blob/files.ts';
 import type { ClusterStore, CommandRecord } from './cluster/port.ts';
 import type { Fence } from './database/driver.ts';
-import type { GuildStore } from './guild/port.ts';
+import type { ExpressionStore, GuildStore } from './guild/port.ts';
 import type { IdentityStore } from './identity/port.ts';
 import type { InteractionStore } from './interaction/port.ts';
 import type { LobbyStore } from './lobby/port.ts';
@@ -100,6 +100,7 @@ export interface Storage {
   readonly relationships: RelationshipStore;
   readonly webhookEvents: WebhookEventStore;
   readonly appCommands: AppCommandStore;
+  readonly expressions: ExpressionStore;
   readonly webhooks: WebhookStore;
   readonly interactions: InteractionStore;
   readonly directory: DirectoryStore;

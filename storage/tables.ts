@@ -22,6 +22,7 @@ import { none, type Statement, type StatementTable } from './database/statement.
 import { auditStatements } from './guild/audit.ts';
 import { banStatements } from './guild/bans.ts';
 import { channelStatements } from './guild/channels.ts';
+import { expressionStatements } from './guild/expressions.ts';
 import { infoStatements } from './guild/guilds.ts';
 import { inviteStatements } from './guild/invites.ts';
 import { memberStatements } from './guild/members.ts';
@@ -80,6 +81,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...reactionStatements,
   ...auditStatements,
   ...stageStatements,
+  ...expressionStatements,
   ...ephemeral,
   ...userStatements,
   ...applicationStatements,

@@ -8,6 +8,7 @@ import { GatewaySessions } from '../../actors/session/sessions.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import { recipients, touchAudiences } from '../../engine/fanout/audience.ts';
 import { DispatchBody, type Recipient } from '../../engine/fanout/body.ts';
+import { expressionsOf, NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import { Allowance } from '../../engine/session/allowance.ts';
@@ -95,6 +96,7 @@ export function buildGuild(): Guild {
     voiceStates: new Map(),
     liveVoice: new Map(),
     stageInstances: new Map(),
+    expressions: expressionsOf(NO_EXPRESSIONS),
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),

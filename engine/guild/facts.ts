@@ -4,6 +4,7 @@ import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects
 import type { DefaultSound } from '../../protocol/sounds.ts';
 import type { FactOf } from '../kernel/topic.ts';
 import type { Webhook } from '../webhook/webhook.ts';
+import type { EmojiFacts, SoundFacts, StickerFacts } from './expressions.ts';
 import type {
   Ban,
   GuildChannel,
@@ -201,6 +202,9 @@ export type GuildFacts = InfoFacts &
   ReactionFacts &
   AuditFacts &
   StageFacts &
+  EmojiFacts &
+  StickerFacts &
+  SoundFacts &
   VoiceChannelFacts &
   EphemeralFacts &
   GuildInteractionFacts;

@@ -11,6 +11,7 @@ import type { ChannelId, GuildId, MessageId, RoleId, UserId, WebhookId } from '.
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { AudienceList, Recipient } from '../fanout/body.ts';
 import type { Webhook } from '../webhook/webhook.ts';
+import type { Expressions } from './expressions.ts';
 
 /**
  * State of the guild aggregate on its owning shard.
@@ -51,6 +52,8 @@ export interface Guild {
   readonly liveVoice: Map<ChannelId, LiveVoiceChannel>;
   /** Instances of the stage channels, at most one each. Resident like the channels. */
   readonly stageInstances: Map<ChannelId, StageInstance>;
+  /** Emoji, stickers and sounds. Resident like the channels. */
+  readonly expressions: Expressions;
   /** Sessions that receive this guild's dispatches, by session id. */
   readonly subscribers: Map<string, Recipient>;
   /** Sessions per subscribed user; members with sessions stay in the window. */

@@ -7,6 +7,7 @@ import { forbidden } from './authorize.ts';
 import { bans } from './bans.ts';
 import { channels } from './channels.ts';
 import { crossposts, withCrossposts } from './crossposts.ts';
+import { emojis } from './emojis.ts';
 import { ephemeral } from './ephemeral.ts';
 import { info } from './info.ts';
 import { installs } from './installs.ts';
@@ -17,7 +18,9 @@ import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { reactions } from './reactions.ts';
 import { roles } from './roles.ts';
+import { sounds } from './sounds.ts';
 import { stages } from './stage.ts';
+import { stickers } from './stickers.ts';
 import type { GuildShape } from './topic.ts';
 import { voice } from './voice.ts';
 import { voiceChannels, withVoiceConsequences } from './voicechannels.ts';
@@ -36,6 +39,9 @@ export const guildRules = aggregate<GuildShape>()({
     info,
     channels,
     roles,
+    emojis,
+    stickers,
+    sounds,
     members,
     bans,
     installs,

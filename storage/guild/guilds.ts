@@ -5,6 +5,7 @@ import type { APIRole } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
 import { rows, type StatementTable, upsert } from '../database/statement.ts';
 import { channelCreated, withActivity } from './channels.ts';
+import { type ExpressionRow, expressionLists } from './expressions.ts';
 import { memberAdded } from './members.ts';
 import type { GuildSnapshot } from './port.ts';
 import { roleWritten } from './roles.ts';
@@ -30,7 +31,9 @@ WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   l AS (DELETE FROM webhook_directory d USING webhooks w, r WHERE w.guild_id = r.id AND d.id = w.id),
   m AS (DELETE FROM webhooks t USING r WHERE t.guild_id = r.id),
   n AS (DELETE FROM crossposts t USING r WHERE t.guild_id = r.id),
-  o AS (DELETE FROM crosspost_copies t USING r WHERE t.guild_id = r.id)
+  o AS (DELETE FROM crosspost_copies t USING r WHERE t.guild_id = r.id),
+  p AS (DELETE FROM expression_directory d USING guild_expressions x, r WHERE x.guild_id = r.id AND d.id = x.id),
+  q AS (DELETE FROM guild_expressions t USING r WHERE t.guild_id = r.id)
 DELETE FROM guilds t USING r WHERE t.id = r.id`;
 
 export const infoStatements: StatementTable<InfoFacts> = {
@@ -53,6 +56,7 @@ interface Row {
     readonly last_pin_ms: string | null;
   }[];
   readonly stages: readonly StageInstance[];
+  readonly expressions: readonly ExpressionRow[];
   readonly member_count: string;
 }
 
@@ -64,6 +68,8 @@ SELECT g.data AS info,
     FROM channels c LEFT JOIN channel_activity a ON a.owner_id = c.guild_id AND a.channel_id = c.id
     WHERE c.guild_id = g.id), '[]') AS channels,
   coalesce((SELECT jsonb_agg(data ORDER BY channel_id) FROM stage_instances WHERE guild_id = g.id), '[]') AS stages,
+  coalesce((SELECT jsonb_agg(jsonb_build_object('kind', kind, 'data', data) ORDER BY id)
+    FROM guild_expressions WHERE guild_id = g.id), '[]') AS expressions,
   (SELECT count(*) FROM members WHERE guild_id = g.id) AS member_count
 FROM guilds g WHERE g.id = $1`;
 
@@ -76,6 +82,7 @@ export async function loadGuild(sql: Sql, guildId: GuildId): Promise<GuildSnapsh
     roles: row.roles,
     channels: row.channels.map((channel) => withActivity(channel.data, channel)),
     stageInstances: row.stages,
+    expressions: expressionLists(row.expressions),
     memberCount: Number(row.member_count),
   };
 }

@@ -1,4 +1,5 @@
 import type { APIAuditLogEntry } from 'discord-api-types/v10';
+import type { Emoji, ExpressionLists } from '../../engine/guild/expressions.ts';
 import type {
   Ban,
   GuildChannel,
@@ -7,7 +8,7 @@ import type {
   Member,
   StageInstance,
 } from '../../engine/guild/guild.ts';
-import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 
 /** The part of a guild that its actor loads: everything but members. */
@@ -16,7 +17,17 @@ export interface GuildSnapshot {
   readonly roles: readonly APIRole[];
   readonly channels: readonly GuildChannel[];
   readonly stageInstances: readonly StageInstance[];
+  readonly expressions: ExpressionLists;
   readonly memberCount: number;
+}
+
+export type ExpressionKind = 'emoji' | 'sticker' | 'sound' | 'application emoji';
+
+export interface ExpressionStore {
+  /** Whose an expression is: a guild's, or an application's; null for an unknown id. */
+  owner(id: string): Promise<{ readonly kind: ExpressionKind; readonly ownerId: string } | null>;
+  /** An application's emoji, oldest first. */
+  ofApplication(applicationId: ApplicationId): Promise<Emoji[]>;
 }
 
 export interface GuildStore {

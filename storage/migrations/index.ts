@@ -19,6 +19,7 @@ import { appCommands } from './0017_appcommands.ts';
 import { webhooks } from './0019_webhooks.ts';
 import { crossposts } from './0021_crossposts.ts';
 import { interactions } from './0023_interactions.ts';
+import { expressions } from './0025_expressions.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -51,4 +52,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 19, name: 'webhooks', sql: webhooks },
   { version: 21, name: 'crossposts', sql: crossposts },
   { version: 23, name: 'interactions', sql: interactions },
+  { version: 25, name: 'expressions', sql: expressions },
 ];

@@ -1,3 +1,4 @@
+import { expressionsOf, NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild, GuildChannel, Member } from '../../engine/guild/guild.ts';
 import { guildRules } from '../../engine/guild/rules.ts';
@@ -104,10 +105,15 @@ export class Database {
   snapshotOf(guildId: string): GuildSnapshot | null {
     const guild = this.guilds.get(guildId);
     if (!guild) return null;
-    const { info, roles, channels, stageInstances, memberCount } = guild;
+    const { info, roles, channels, stageInstances, expressions, memberCount } = guild;
     return {
       ...{ info, memberCount, roles: [...roles.values()], channels: [...channels.values()] },
       stageInstances: [...stageInstances.values()],
+      expressions: {
+        emojis: [...expressions.emojis.values()],
+        stickers: [...expressions.stickers.values()],
+        sounds: [...expressions.sounds.values()],
+      },
     };
   }
 
@@ -213,6 +219,7 @@ function emptyGuild(id: string): Guild {
       presences: new Map(),
     },
     ...{ voiceStates: new Map(), liveVoice: new Map(), stageInstances: new Map(), subscribers: new Map() },
+    expressions: expressionsOf(NO_EXPRESSIONS),
     ...{
       sessionCounts: new Map(),
       presenceNumbers: new Map(),

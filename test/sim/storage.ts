@@ -284,6 +284,10 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
     webhookEvents: storeOf<Storage['webhookEvents']>(line, 'webhookEvents', { count: () => 0 }),
     appCommands: storeOf<Storage['appCommands']>(line, 'appCommands', {}),
     interactions: interactionStore(line),
+    expressions: storeOf<Storage['expressions']>(line, 'expressions', {
+      owner: () => null,
+      ofApplication: never,
+    }),
     webhooks: storeOf<Storage['webhooks']>(line, 'webhooks', { ofGuild: never, crossposts: never }),
     directory: storeOf<Storage['directory']>(line, 'directory', {
       channelOwner: (id) => {

@@ -1,5 +1,7 @@
 // Goal: what a guild's facts say is what its store reads back, on every database.
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import {
   application,
@@ -49,6 +51,7 @@ describe.each(databases())('guilds on $name', (kind) => {
         channel('101', { type: 4 }),
       ],
       stageInstances: [],
+      expressions: NO_EXPRESSIONS,
       memberCount: 1,
     });
     expect(await store().members(guildId, ids('10', '11'))).toEqual([member(user('10'))]);

@@ -1,5 +1,6 @@
 import type { APIOverwrite } from 'discord-api-types/v10';
 import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
+import { expressionsOf, NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
 import type { Audience } from '../../engine/kernel/dispatch.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
@@ -77,6 +78,7 @@ export function buildGuild(parts: {
     voiceStates: new Map(),
     liveVoice: new Map(),
     stageInstances: new Map(),
+    expressions: expressionsOf(NO_EXPRESSIONS),
     subscribers: new Map(sessions.map((each) => [each.sessionId, each])),
     sessionCounts: new Map(),
     audiences: new Map(),

@@ -13,6 +13,7 @@ import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import { applyReaction, knownReaction } from '../../engine/channel/reactions.ts';
 import { applyMessage } from '../../engine/channel/window.ts';
 import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
+import { NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild, GuildChannel, GuildInfo, Member, StoredMessage } from '../../engine/guild/guild.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
@@ -298,6 +299,7 @@ export class OwnedGuild {
       roles: [role(GUILD_ID, everyone), role(ROLE, 0n, 1)],
       channels,
       stageInstances: [],
+      expressions: NO_EXPRESSIONS,
       memberCount: this.rows.members.size,
     };
   }

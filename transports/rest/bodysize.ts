@@ -16,6 +16,8 @@ export const BODY_BYTES = {
   message: 512 * KIB,
   /** A report of another service, most of which is dropped. */
   report: 1024 * KIB,
+  /** An emoji or a sound in base64, and somewhat more, so that one too large gets its own error. */
+  expression: 1024 * KIB,
   /** Texts in all locales. */
   translations: 1024 * KIB,
   /** One image of the maximum size in base64, with the other fields. */

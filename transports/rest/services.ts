@@ -21,7 +21,7 @@ import type { Social } from '../../services/social/ports.ts';
 import type { TokenMessages, Webhooks } from '../../services/webhooks/ports.ts';
 import type { AppCommandStore, ApplicationStore } from '../../storage/application/port.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
-import type { GuildStore } from '../../storage/guild/port.ts';
+import type { ExpressionStore, GuildStore } from '../../storage/guild/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { DirectoryStore } from '../../storage/ports.ts';
 import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
@@ -110,6 +110,7 @@ export interface Services {
     readonly appCommands: AppCommandStore;
     readonly privateChannels: PrivateChannelStore;
     readonly directory: DirectoryStore;
+    readonly expressions: ExpressionStore;
     readonly webhooks: Pick<WebhookStore, 'ofGuild'>;
   };
   readonly blobs: Blobs;

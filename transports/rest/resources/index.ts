@@ -8,6 +8,7 @@ import { calls } from './calls.ts';
 import { channels } from './channels.ts';
 import { commandIndexes } from './commandindexes.ts';
 import { directMessages, directMessagesUnlisted } from './directmessages.ts';
+import { emojis } from './emojis.ts';
 import { gateway } from './gateway.ts';
 import { guilds, guildsUnlisted } from './guilds.ts';
 import { identities } from './identities.ts';
@@ -41,6 +42,7 @@ export const operations = {
   ...guilds,
   ...channels,
   ...roles,
+  ...emojis,
   ...members,
   ...bans,
   ...invites,
