@@ -1,5 +1,6 @@
 import type { AccountFact } from '../engine/account/facts.ts';
 import type { AppCommandFact } from '../engine/appcommand/appcommand.ts';
+import type { ApplicationEmojiFact } from '../engine/application/emojis.ts';
 import type { WebhookEventFact } from '../engine/application/webhookevents.ts';
 import type { GuildFact } from '../engine/guild/facts.ts';
 import type { InteractionFact } from '../engine/interaction/interaction.ts';
@@ -38,6 +39,7 @@ export type StoredFact =
   | SocialFact
   | WebhookEventFact
   | AppCommandFact
+  | ApplicationEmojiFact
   | InteractionFact;
 
 /** The facts of one command and their owner. `done` is called once: with null when they are durable. */

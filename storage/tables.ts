@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AccountFacts } from '../engine/account/facts.ts';
 import type { AppCommandFacts } from '../engine/appcommand/appcommand.ts';
+import type { ApplicationEmojiFacts } from '../engine/application/emojis.ts';
 import type { WebhookEventFacts } from '../engine/application/webhookevents.ts';
 import type {
   EphemeralFacts,
@@ -17,6 +18,7 @@ import type { ApplicationFacts, PrivateChannelFacts, UserFacts } from '../engine
 import { accountStatements } from './account/accounts.ts';
 import { appCommandStatements } from './application/appcommands.ts';
 import { applicationStatements } from './application/applications.ts';
+import { applicationEmojiStatements } from './application/emojis.ts';
 import { webhookEventStatements } from './application/webhookevents.ts';
 import { none, type Statement, type StatementTable } from './database/statement.ts';
 import { auditStatements } from './guild/audit.ts';
@@ -51,6 +53,7 @@ type AllFacts = GuildFacts &
   SocialFacts &
   WebhookEventFacts &
   AppCommandFacts &
+  ApplicationEmojiFacts &
   InteractionFacts;
 
 const ephemeral: StatementTable<EphemeralFacts & VoiceChannelFacts & GuildInteractionFacts> = {
@@ -93,6 +96,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...socialStatements,
   ...webhookEventStatements,
   ...appCommandStatements,
+  ...applicationEmojiStatements,
   ...interactionStatements,
 };
 

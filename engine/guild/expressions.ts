@@ -48,6 +48,9 @@ export interface Sound {
   readonly user: APIUser;
 }
 
+/** What members in a channel hear of a sound. */
+export type PlayedSound = Pick<Sound, 'sound_id' | 'volume' | 'emoji_id' | 'emoji_name'>;
+
 /** A guild's expressions by id, oldest first. Resident like the roles: at most some hundreds. */
 export interface Expressions {
   readonly emojis: Map<string, Emoji>;

@@ -1,5 +1,5 @@
 import { AUDIT } from '../../protocol/audit.ts';
-import { expressionLimits, type StickerFormat } from '../../protocol/expressions.ts';
+import { expressionLimits, STICKER_FORMAT, type StickerFormat } from '../../protocol/expressions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
@@ -66,6 +66,8 @@ function createSticker(
 ): Outcome<ShownSticker, GuildFact> {
   const limits = expressionLimits(guild.info.premium_tier, guild.info.features);
   if (guild.expressions.stickers.size >= limits.stickers) return refused(refusal('MAXIMUM_STICKERS'));
+  const mayBeLottie = ['VERIFIED', 'PARTNERED'].some((feature) => guild.info.features.includes(feature));
+  if (format === STICKER_FORMAT.LOTTIE && !mayBeLottie) return refused(refusal('INVALID_FILE'));
   const user = creatorIn(guild, by);
   if (!user) return refused(refusal('UNKNOWN_USER'));
   const sticker: Sticker = {

@@ -7,6 +7,7 @@ import type {
   Sticker,
   StickerFacts,
 } from '../../engine/guild/expressions.ts';
+import type { FreshId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
 import { remove, type Statement, type StatementTable, upsert } from '../database/statement.ts';
 import type { ExpressionKind, ExpressionStore } from './port.ts';
@@ -63,7 +64,7 @@ export const expressionLists = (rows: readonly ExpressionRow[]): ExpressionLists
 export const expressionStore = (sql: Sql): ExpressionStore => ({
   owner: async (id) => {
     const text = 'SELECT kind, owner_id AS "ownerId" FROM expression_directory WHERE id = $1';
-    return (await sql.query<{ kind: ExpressionKind; ownerId: string }>(text, [id]))[0] ?? null;
+    return (await sql.query<{ kind: ExpressionKind; ownerId: FreshId }>(text, [id]))[0] ?? null;
   },
   ofApplication: async (applicationId) => {
     const text = 'SELECT data FROM application_emojis WHERE application_id = $1 ORDER BY id';

@@ -8,7 +8,7 @@ import type {
   Member,
   StageInstance,
 } from '../../engine/guild/guild.ts';
-import type { ApplicationId, ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, FreshId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 
 /** The part of a guild that its actor loads: everything but members. */
@@ -25,7 +25,7 @@ export type ExpressionKind = 'emoji' | 'sticker' | 'sound' | 'application emoji'
 
 export interface ExpressionStore {
   /** Whose an expression is: a guild's, or an application's; null for an unknown id. */
-  owner(id: string): Promise<{ readonly kind: ExpressionKind; readonly ownerId: string } | null>;
+  owner(id: string): Promise<{ readonly kind: ExpressionKind; readonly ownerId: FreshId } | null>;
   /** An application's emoji, oldest first. */
   ofApplication(applicationId: ApplicationId): Promise<Emoji[]>;
 }

@@ -1,7 +1,7 @@
 // Goal: an unmodified discord.js bot keeps a guild's emoji, stickers and sounds, and hears of them as their members do.
 import { Client, Events, GatewayIntentBits, type Guild } from 'discord.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { dataUri, gifPixel, pngOf } from '../support/media.ts';
+import { animation, dataUri, gifPixel, mp3Of, oggOf, pngOf } from '../support/media.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const PATIENCE_MS = 10_000;
@@ -97,5 +97,110 @@ describe('an emoji of a guild', () => {
     await refused(guild, Buffer.from('no image')).toMatchObject({ code: 50035 });
     await refused(guild, Buffer.concat([pngOf(1, 1), Buffer.alloc(262_144)])).toMatchObject({ code: 50035 });
     await refused(guild, pngOf(1, 1), 'mötte').toMatchObject({ code: 50035 });
+  });
+});
+
+describe('an emoji of an application', () => {
+  test('is made, served, listed, renamed and deleted by the application alone, under a name of its own', async () => {
+    const { emojis } = bot.application;
+    const png = pngOf(64, 64);
+    const emoji = await emojis.create({ attachment: png, name: 'crest' });
+    expect(emoji).toMatchObject({ name: 'crest', animated: false });
+    const served = await fetch(emoji.imageURL({ extension: 'png' }));
+    expect(Buffer.from(await served.arrayBuffer())).toEqual(png);
+    expect([...(await emojis.fetch()).keys()]).toEqual([emoji.id]);
+    expect((await emojis.fetch(emoji.id, { force: true })).author?.id).toBe(bot.user.id);
+    await expect(emojis.create({ attachment: png, name: 'crest' })).rejects.toMatchObject({ code: 50035 });
+    expect((await emojis.edit(emoji.id, { name: 'shield' })).name).toBe('shield');
+    const path = `/applications/${bot.application.id}/emojis` as const;
+    await expect(plain.rest.get(path)).rejects.toMatchObject({ code: 20012 });
+    await emojis.delete(emoji.id);
+    await expect(emojis.fetch(emoji.id, { force: true })).rejects.toMatchObject({ code: 10014 });
+    expect((await fetch(emoji.imageURL({ extension: 'png' }))).status).toBe(404);
+  });
+});
+
+describe('a sticker', () => {
+  const named = { name: 'banner', tags: 'flag', description: 'It waves.' };
+
+  test('of a guild is made, told, served, listed, changed, written down and deleted', async () => {
+    const file = pngOf(320, 320);
+    const sticker = await guild.stickers.create({ ...named, file, reason: 'wind' });
+    expect(sticker).toMatchObject({ ...named, format: 1, type: 2, available: true });
+    await known(() => guildOf(plain).stickers.cache.get(sticker.id));
+    const served = await fetch(sticker.url);
+    expect([served.status, served.headers.get('content-type')]).toEqual([200, 'image/png']);
+    expect((await guild.stickers.fetch()).get(sticker.id)?.user?.id).toBe(bot.user.id);
+    expect((await plain.fetchSticker(sticker.id)).name).toBe('banner');
+    await guildOf(plain).stickers.fetch(sticker.id, { force: true });
+    await sticker.edit({ name: 'pennant', description: null });
+    await known(() => guildOf(plain).stickers.cache.find(({ name }) => name === 'pennant'));
+    await expect(guildOf(plain).stickers.delete(sticker.id)).rejects.toMatchObject({ code: 50013 });
+    await sticker.delete();
+    await known(() => !guildOf(plain).stickers.cache.has(sticker.id));
+    await expect(bot.fetchSticker(sticker.id)).rejects.toMatchObject({ code: 10060 });
+    const { entries } = await guild.fetchAuditLogs({ limit: 10 });
+    const mine = [...entries.values()].filter(({ targetId }) => targetId === sticker.id);
+    expect(mine.map(({ action }) => action)).toEqual([92, 91, 90]);
+  });
+
+  test('has the format of its bytes, and is refused when it is too large, too long or no picture', async () => {
+    const make = (file: Buffer) => guild.stickers.create({ ...named, file });
+    const apng = await make(pngOf(100, 100, animation(5, 900)));
+    const gif = await make(gifPixel());
+    expect([apng.format, gif.format]).toEqual([2, 4]);
+    await expect(make(pngOf(100, 100, animation(6, 900)))).rejects.toMatchObject({ code: 170007 });
+    await expect(make(pngOf(321, 320))).rejects.toMatchObject({ code: 50035 });
+    await expect(make(Buffer.concat([gifPixel(), Buffer.alloc(524_288)]))).rejects.toMatchObject({
+      code: 50035,
+    });
+    await expect(make(Buffer.from('plain text'))).rejects.toMatchObject({ code: 50046 });
+    await apng.delete();
+    await gif.delete();
+  });
+
+  test('of a pack is for everyone, and has a picture', async () => {
+    const packs = await bot.fetchStickerPacks();
+    const pack = packs.first()!;
+    expect((await bot.fetchStickerPacks({ packId: pack.id })).name).toBe(pack.name);
+    const sticker = await bot.fetchSticker(pack.stickers.firstKey()!);
+    expect((await fetch(sticker.url)).status).toBe(200);
+  });
+});
+
+describe('a sound of a guild', () => {
+  test('is made, told, served, listed, changed and deleted', async () => {
+    const file = mp3Of(150);
+    const sounds = guild.soundboardSounds;
+    const sound = await sounds.create({ file, name: 'gong', contentType: 'audio/mpeg', emojiName: '🔔' });
+    expect(sound).toMatchObject({ name: 'gong', volume: 1, available: true });
+    await known(() => guildOf(plain).soundboardSounds.cache.get(sound.soundId));
+    const served = await fetch(sound.url);
+    expect([served.status, served.headers.get('content-type')]).toEqual([200, 'audio/mpeg']);
+    expect(Buffer.from(await served.arrayBuffer())).toEqual(file);
+    expect([...(await sounds.fetch()).keys()]).toEqual([sound.soundId]);
+    await guildOf(plain).soundboardSounds.fetch({ soundboardSound: sound.soundId, force: true });
+    const asked = await plain.guilds.fetchSoundboardSounds({ guildIds: [guild.id] });
+    expect(asked.get(guild.id)?.get(sound.soundId)?.name).toBe('gong');
+    await sound.edit({ name: 'bell', volume: 0.5, emojiName: null });
+    const heard = await known(() =>
+      guildOf(plain).soundboardSounds.cache.find(({ name }) => name === 'bell'),
+    );
+    expect([heard.volume, heard.emoji?.name ?? null]).toEqual([0.5, null]);
+    await sound.delete();
+    await known(() => !guildOf(plain).soundboardSounds.cache.has(sound.soundId));
+    await expect(sounds.fetch({ soundboardSound: sound.soundId, force: true })).rejects.toMatchObject({
+      code: 10097,
+    });
+  });
+
+  test('is refused above 5.2 seconds, above 512 KiB and when it is no sound', async () => {
+    const make = (file: Buffer) =>
+      guild.soundboardSounds.create({ file, name: 'drone', contentType: 'audio/ogg' });
+    await (await make(oggOf(5.2))).delete();
+    await expect(make(oggOf(5.3))).rejects.toMatchObject({ code: 50124 });
+    await expect(make(mp3Of(201))).rejects.toMatchObject({ code: 50124 });
+    await expect(make(Buffer.alloc(600_000))).rejects.toMatchObject({ code: 50035 });
+    await expect(make(Buffer.from('no sound'))).rejects.toMatchObject({ code: 50046 });
   });
 });

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { standardSticker } from '../../protocol/stickers.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
 import { attachmentKey, type ImageKind, imageKey } from '../rest/image.ts';
 import { resultOf } from '../rest/pipeline.ts';
@@ -172,6 +173,9 @@ function imageOf(kind: ImageKind, ownerId: string, file: string): Target | null 
 function expressionOf(root: string, file: string): Target | null {
   if (root !== 'emojis' && root !== 'stickers' && root !== 'soundboard-sounds') return null;
   const id = EXPRESSIONS[root].exec(file)?.[1];
+  // A standard sticker shows the default avatar of the number before its own.
+  if (root === 'stickers' && id !== undefined && standardSticker(id))
+    return { kind: 'default', avatar: Number(id) - 1 };
   return id !== undefined && isSnowflake(id) ? { kind: 'image', key: imageKey(root, '', id) } : null;
 }
 

@@ -11,6 +11,7 @@ import type { APIGuild, APIUser } from '../../protocol/objects.ts';
 import type { Accounts } from '../../services/accounts/ports.ts';
 import type { AppCommands } from '../../services/applications/appcommands.ts';
 import type { CommandIndexes } from '../../services/applications/commandindex.ts';
+import type { ApplicationEmojis } from '../../services/applications/emojis.ts';
 import type { Integrations } from '../../services/guilds/integrations.ts';
 import type { Interactions } from '../../services/interactions/ports.ts';
 import type { Lobbies } from '../../services/lobbies/ports.ts';
@@ -87,6 +88,7 @@ export interface Services {
   readonly applications: {
     update(id: ApplicationId, change: Partial<Application>): Promise<Reply<Application>>;
   };
+  readonly applicationEmojis: ApplicationEmojis;
   readonly appCommands: AppCommands;
   readonly integrations: Integrations;
   readonly commandIndexes: CommandIndexes;

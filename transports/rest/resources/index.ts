@@ -1,4 +1,5 @@
 import { appCommands } from './appcommands.ts';
+import { applicationEmojis } from './applicationemojis.ts';
 import { applications } from './applications.ts';
 import { audit } from './audit.ts';
 import { auth } from './auth.ts';
@@ -11,6 +12,7 @@ import { directMessages, directMessagesUnlisted } from './directmessages.ts';
 import { emojis } from './emojis.ts';
 import { gateway } from './gateway.ts';
 import { guilds, guildsUnlisted } from './guilds.ts';
+import { guildSounds } from './guildsounds.ts';
 import { identities } from './identities.ts';
 import { integrations } from './integrations.ts';
 import { interactions, interactionsUnlisted } from './interactions.ts';
@@ -27,6 +29,7 @@ import { roleConnections } from './roleconnections.ts';
 import { roles } from './roles.ts';
 import { soundboard } from './soundboard.ts';
 import { stageInstances } from './stageinstances.ts';
+import { stickers } from './stickers.ts';
 import { users } from './users.ts';
 import { userSettings } from './usersettings.ts';
 import { voice } from './voice.ts';
@@ -43,6 +46,8 @@ export const operations = {
   ...channels,
   ...roles,
   ...emojis,
+  ...applicationEmojis,
+  ...stickers,
   ...members,
   ...bans,
   ...invites,
@@ -51,6 +56,7 @@ export const operations = {
   ...audit,
   ...stageInstances,
   ...soundboard,
+  ...guildSounds,
   ...voiceChannels,
   ...voice,
   ...oauth2,
