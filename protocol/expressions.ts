@@ -1,5 +1,5 @@
 /** Greatest numbers of a guild's emoji, stickers and sounds. */
-export interface ExpressionLimits {
+interface ExpressionLimits {
   readonly emojis: number;
   readonly animatedEmojis: number;
   readonly stickers: number;
@@ -20,7 +20,7 @@ const BY_TIER = [
  * @source https://support.discord.com/hc/en-us/articles/360028038352
  */
 export function expressionLimits(tier: number, features: readonly string[]): ExpressionLimits {
-  const [emojis, stickers, sounds] = BY_TIER[tier as 0] ?? BY_TIER[0];
+  const [emojis, stickers, sounds] = BY_TIER.find((_, each) => each === tier) ?? BY_TIER[0];
   const more = (feature: string, limit: number, count: number): number =>
     features.includes(feature) ? Math.max(limit, count) : limit;
   const each = more('MORE_EMOJI', emojis, 200);

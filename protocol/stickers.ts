@@ -1,7 +1,7 @@
 import { STICKER_FORMAT } from './expressions.ts';
 
 /** A sticker that everyone may send, as a wire object. */
-export interface StandardSticker {
+interface StandardSticker {
   readonly id: string;
   readonly name: string;
   readonly tags: string;

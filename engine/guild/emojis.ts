@@ -6,14 +6,8 @@ import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, changesOf } from './auditing.ts';
-import {
-  creatorIn,
-  type Emoji,
-  type EmojiFacts,
-  mayChange,
-  seesCreators,
-  withoutUser,
-} from './expressions.ts';
+import { creatorIn, mayChange, seesCreators, withoutUser } from './expressions.rules.ts';
+import type { Emoji, EmojiFacts } from './expressions.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
@@ -24,6 +18,8 @@ type ShownEmoji = Omit<Emoji, 'user'> & Partial<Pick<Emoji, 'user'>>;
 type EmojiCommands = {
   listEmojis: { input: object; value: ShownEmoji[] };
   getEmoji: { input: { readonly emojiId: string }; value: ShownEmoji };
+  /** An emoji that the caller may use: one without roles, or with one of the caller's. */
+  useEmoji: { input: { readonly emojiId: string }; value: ShownEmoji };
   /** The image is already stored under the id. */
   createEmoji: {
     input: {
@@ -150,6 +146,16 @@ export const emojis: GuildTopic<EmojiCommands, keyof EmojiFacts> = {
       decide: (guild, { emojiId }, by, env) => {
         const emoji = guild.expressions.emojis.get(emojiId);
         return emoji ? accepted(shownTo(guild, by, env)(emoji)) : refused(refusal('UNKNOWN_EMOJI'));
+      },
+    },
+    useEmoji: {
+      decide: (guild, { emojiId }, by) => {
+        const emoji = guild.expressions.emojis.get(emojiId);
+        if (!emoji) return refused(refusal('UNKNOWN_EMOJI'));
+        const { roles } = present(guild, emoji);
+        const held = guild.members.get(by.userId)?.roles ?? [];
+        const isOpen = roles.length === 0 || roles.some((id) => held.includes(id));
+        return isOpen ? accepted(withoutUser(emoji)) : refused(refusal('UNKNOWN_EMOJI'));
       },
     },
     createEmoji: { decide: createEmoji },

@@ -215,7 +215,7 @@ export interface StoredFile {
 }
 
 export interface ReactionCount {
-  /** `name` of a Unicode emoji, or `name:id` of a custom one, as in the route. */
+  /** A Unicode emoji, or a custom one's id. */
   readonly key: string;
   readonly emoji: { readonly id: string | null; readonly name: string | null; readonly animated?: boolean };
   readonly count: number;

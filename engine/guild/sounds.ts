@@ -4,14 +4,8 @@ import { refusal } from '../../protocol/refusal.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, changesOf } from './auditing.ts';
-import {
-  creatorIn,
-  mayChange,
-  type Sound,
-  type SoundFacts,
-  seesCreators,
-  withoutUser,
-} from './expressions.ts';
+import { creatorIn, mayChange, seesCreators, withoutUser } from './expressions.rules.ts';
+import type { Sound, SoundFacts } from './expressions.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 import type { GuildTopic } from './topic.ts';

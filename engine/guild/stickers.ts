@@ -5,14 +5,8 @@ import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, changesOf } from './auditing.ts';
-import {
-  creatorIn,
-  mayChange,
-  type Sticker,
-  type StickerFacts,
-  seesCreators,
-  withoutUser,
-} from './expressions.ts';
+import { creatorIn, mayChange, seesCreators, withoutUser } from './expressions.rules.ts';
+import type { Sticker, StickerFacts } from './expressions.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 import type { GuildTopic } from './topic.ts';

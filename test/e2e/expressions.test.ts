@@ -1,5 +1,5 @@
 // Goal: an unmodified discord.js bot keeps a guild's emoji, stickers and sounds, and hears of them as their members do.
-import { Client, Events, GatewayIntentBits, type Guild } from 'discord.js';
+import { Client, Events, GatewayIntentBits, type Guild, type TextChannel } from 'discord.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { animation, dataUri, gifPixel, mp3Of, oggOf, pngOf } from '../support/media.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -123,7 +123,7 @@ describe('an emoji of an application', () => {
 describe('a sticker', () => {
   const named = { name: 'banner', tags: 'flag', description: 'It waves.' };
 
-  test('of a guild is made, told, served, listed, changed, written down and deleted', async () => {
+  test('is made by a guild, told, served, listed, changed, written down and deleted', async () => {
     const file = pngOf(320, 320);
     const sticker = await guild.stickers.create({ ...named, file, reason: 'wind' });
     expect(sticker).toMatchObject({ ...named, format: 1, type: 2, available: true });
@@ -159,7 +159,7 @@ describe('a sticker', () => {
     await gif.delete();
   });
 
-  test('of a pack is for everyone, and has a picture', async () => {
+  test('is for everyone when it is of a pack, and has a picture', async () => {
     const packs = await bot.fetchStickerPacks();
     const pack = packs.first()!;
     expect((await bot.fetchStickerPacks({ packId: pack.id })).name).toBe(pack.name);
@@ -202,5 +202,23 @@ describe('a sound of a guild', () => {
     await expect(make(mp3Of(201))).rejects.toMatchObject({ code: 50124 });
     await expect(make(Buffer.alloc(600_000))).rejects.toMatchObject({ code: 50035 });
     await expect(make(Buffer.from('no sound'))).rejects.toMatchObject({ code: 50046 });
+  });
+});
+
+describe('a message', () => {
+  test('has stickers and reactions of the guild, and refuses those that do not exist', async () => {
+    const channel = (await bot.channels.fetch(server.info.guild.text_channel_id)) as TextChannel;
+    const sticker = await guild.stickers.create({ name: 'flag', tags: 'wind', file: pngOf(10, 10) });
+    const emoji = await guild.emojis.create({ attachment: gifPixel(), name: 'torch' });
+    const message = await channel.send({ stickers: [sticker.id] });
+    expect(message.stickers.get(sticker.id)).toMatchObject({ name: 'flag', format: 1 });
+    expect((await channel.messages.fetch({ message: message.id, force: true })).stickers.size).toBe(1);
+    await expect(channel.send({ stickers: [emoji.id] })).rejects.toMatchObject({ code: 50081 });
+    await message.react(emoji);
+    const reacted = await channel.messages.fetch({ message: message.id, force: true });
+    expect(reacted.reactions.cache.get(emoji.id)).toMatchObject({ count: 1, me: true });
+    expect((await reacted.reactions.cache.get(emoji.id)?.users.fetch())?.has(bot.user.id)).toBe(true);
+    await expect(message.react(`moth:${sticker.id}`)).rejects.toMatchObject({ code: 10014 });
+    await reacted.reactions.cache.get(emoji.id)?.users.remove(bot.user.id);
   });
 });

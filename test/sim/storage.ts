@@ -228,6 +228,9 @@ const userStore = (line: DatabaseLine) => {
   });
 };
 
+const expressionStore = (line: DatabaseLine) =>
+  storeOf<Storage['expressions']>(line, 'expressions', { owner: () => null, ofApplication: never });
+
 const interactionStore = (line: DatabaseLine) =>
   storeOf<Storage['interactions']>(line, 'interactions', {
     get: () => null,
@@ -284,10 +287,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
     webhookEvents: storeOf<Storage['webhookEvents']>(line, 'webhookEvents', { count: () => 0 }),
     appCommands: storeOf<Storage['appCommands']>(line, 'appCommands', {}),
     interactions: interactionStore(line),
-    expressions: storeOf<Storage['expressions']>(line, 'expressions', {
-      owner: () => null,
-      ofApplication: never,
-    }),
+    expressions: expressionStore(line),
     webhooks: storeOf<Storage['webhooks']>(line, 'webhooks', { ofGuild: never, crossposts: never }),
     directory: storeOf<Storage['directory']>(line, 'directory', {
       channelOwner: (id) => {

@@ -22,8 +22,8 @@ const CHANGEABLE = {
 /** The emoji of a body: a custom one when it has an id; both null remove it, both absent keep it. */
 function emojiOf(body: { readonly emoji_id?: string | null; readonly emoji_name?: string | null }) {
   if (body.emoji_id === undefined && body.emoji_name === undefined) return undefined;
-  const emoji_id = body.emoji_id ?? null;
-  return { emoji_id, emoji_name: emoji_id === null ? (body.emoji_name ?? null) : null };
+  const id = body.emoji_id ?? null;
+  return { emoji_id: id, emoji_name: id === null ? (body.emoji_name ?? null) : null };
 }
 
 /** Operations on a guild's own soundboard sounds. */
