@@ -1,7 +1,7 @@
 /** Goal: a guild has as many expressions as its tier allows, and each is changed only by its creator and by managers. */
 import { describe, expect, it } from 'vitest';
 import { expressionLimits } from '../../../protocol/expressions.ts';
-import { P, SPLITS } from '../../../protocol/permissions.ts';
+import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, role } from '../../support/guild.ts';
 import { fullMember } from '../../support/people.ts';
 import { ruled } from '../../support/ruled.ts';
@@ -63,10 +63,5 @@ describe('an expression', () => {
       d: { guild_id: '1', emojis: [] },
       to: { kind: 'guild' },
     });
-  });
-
-  it('is created with the older permission only until the split is in force', () => {
-    const split = SPLITS.find(({ bit }) => bit === P.CREATE_GUILD_EXPRESSIONS);
-    expect(split?.heldBefore).toBe(P.MANAGE_GUILD_EXPRESSIONS);
   });
 });
