@@ -10,6 +10,7 @@ import type { SecurityTrail } from '../protocol/security.ts';
 import { createAppCommands } from '../services/applications/appcommands.ts';
 import { createCommandIndexes } from '../services/applications/commandindex.ts';
 import { createCommandNotices } from '../services/applications/commandnotices.ts';
+import { createApplicationEmojis } from '../services/applications/emojis.ts';
 import { channelCalls } from '../services/channels/channels.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
 import { installedBy } from '../services/oauth/install.ts';
@@ -115,6 +116,7 @@ export function createServices(ports: ServicePorts): Services {
     },
     applications: { update: ports.endpoints.update },
     commandIndexes: createCommandIndexes({ storage, guilds, installedBy: installedBy(ports.oauth) }),
+    applicationEmojis: createApplicationEmojis(ports),
     appCommands: createAppCommands({
       ...ports,
       notices: createCommandNotices({ ...ports, onFault: (error) => ports.onFault(error, 'commands') }),

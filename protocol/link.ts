@@ -222,6 +222,9 @@ export const LINK = {
     [applicationId, guildId, object, anything],
     reply(object),
   ),
+  'applicationEmojis.create': once('application', [applicationId, object], reply(object)),
+  'applicationEmojis.rename': repeatable('application', [applicationId, text, optional(text)], reply(object)),
+  'applicationEmojis.delete': once('application', [applicationId, text], reply(nothing)),
   'appCommands.indexChanged': tellsAll([list(guildId)]),
   // Interactions: the owner of the guild or private channel decides.
   'interactions.place': repeatable('name', [id('owner'), text], nullable(object)),

@@ -1,5 +1,5 @@
 /** A sound that every guild may play, as a wire object. */
-export interface DefaultSound {
+interface DefaultSound {
   readonly name: string;
   readonly sound_id: string;
   /** 0 to 1. */

@@ -13,6 +13,7 @@ import { openPostgres } from './database/postgres.ts';
 import { directoryStore, settingStore } from './directory.ts';
 import { auditLog } from './guild/audit.ts';
 import { bans, bansOf } from './guild/bans.ts';
+import { expressionStore } from './guild/expressions.ts';
 import { loadGuild } from './guild/guilds.ts';
 import { inactiveMembers } from './guild/inactive.ts';
 import { invites, invitesByCode } from './guild/invites.ts';
@@ -170,6 +171,7 @@ export function storageOver(
     relationships: socialStore(driver),
     webhookEvents: webhookEventStore(driver),
     appCommands: appCommandStore(driver),
+    expressions: expressionStore(driver),
     webhooks: webhookStore(driver),
     scheduledEvents: scheduledEventStore(driver),
     interactions: interactionStore(driver, files),

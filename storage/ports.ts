@@ -1,5 +1,6 @@
 import type { AccountFact } from '../engine/account/facts.ts';
 import type { AppCommandFact } from '../engine/appcommand/appcommand.ts';
+import type { ApplicationEmojiFact } from '../engine/application/emojis.ts';
 import type { WebhookEventFact } from '../engine/application/webhookevents.ts';
 import type { GuildFact } from '../engine/guild/facts.ts';
 import type { InteractionFact } from '../engine/interaction/interaction.ts';
@@ -14,7 +15,7 @@ import type { AppCommandStore, ApplicationStore, WebhookEventStore } from './app
 import type { FilesListener } from './blob/files.ts';
 import type { ClusterStore, CommandRecord } from './cluster/port.ts';
 import type { Fence } from './database/driver.ts';
-import type { GuildStore } from './guild/port.ts';
+import type { ExpressionStore, GuildStore } from './guild/port.ts';
 import type { IdentityStore } from './identity/port.ts';
 import type { InteractionStore } from './interaction/port.ts';
 import type { LobbyStore } from './lobby/port.ts';
@@ -39,6 +40,7 @@ export type StoredFact =
   | SocialFact
   | WebhookEventFact
   | AppCommandFact
+  | ApplicationEmojiFact
   | InteractionFact;
 
 /** The facts of one command and their owner. `done` is called once: with null when they are durable. */
@@ -102,6 +104,7 @@ export interface Storage {
   readonly relationships: RelationshipStore;
   readonly webhookEvents: WebhookEventStore;
   readonly appCommands: AppCommandStore;
+  readonly expressions: ExpressionStore;
   readonly webhooks: WebhookStore;
   readonly scheduledEvents: ScheduledEventStore;
   readonly interactions: InteractionStore;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AccountFacts } from '../engine/account/facts.ts';
 import type { AppCommandFacts } from '../engine/appcommand/appcommand.ts';
+import type { ApplicationEmojiFacts } from '../engine/application/emojis.ts';
 import type { WebhookEventFacts } from '../engine/application/webhookevents.ts';
 import type {
   EphemeralFacts,
@@ -17,12 +18,14 @@ import type { ApplicationFacts, PrivateChannelFacts, UserFacts } from '../engine
 import { accountStatements } from './account/accounts.ts';
 import { appCommandStatements } from './application/appcommands.ts';
 import { applicationStatements } from './application/applications.ts';
+import { applicationEmojiStatements } from './application/emojis.ts';
 import { webhookEventStatements } from './application/webhookevents.ts';
 import { none, type Statement, type StatementTable } from './database/statement.ts';
 import { auditStatements } from './guild/audit.ts';
 import { autoModerationStatements } from './guild/automoderation.ts';
 import { banStatements } from './guild/bans.ts';
 import { channelStatements } from './guild/channels.ts';
+import { expressionStatements } from './guild/expressions.ts';
 import { infoStatements } from './guild/guilds.ts';
 import { inviteStatements } from './guild/invites.ts';
 import { memberStatements } from './guild/members.ts';
@@ -54,6 +57,7 @@ type AllFacts = GuildFacts &
   SocialFacts &
   WebhookEventFacts &
   AppCommandFacts &
+  ApplicationEmojiFacts &
   InteractionFacts;
 
 const ephemeral: StatementTable<EphemeralFacts & VoiceChannelFacts & GuildInteractionFacts> = {
@@ -88,6 +92,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...scheduledEventStatements,
   ...autoModerationStatements,
   ...pageStatements,
+  ...expressionStatements,
   ...ephemeral,
   ...userStatements,
   ...applicationStatements,
@@ -99,6 +104,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...socialStatements,
   ...webhookEventStatements,
   ...appCommandStatements,
+  ...applicationEmojiStatements,
   ...interactionStatements,
 };
 

@@ -2,6 +2,7 @@ import { AutoModeration } from '../../engine/automod/state.ts';
 import type { Written } from '../../engine/channel/draft.ts';
 import { recipients } from '../../engine/fanout/audience.ts';
 import type { Recipient } from '../../engine/fanout/body.ts';
+import { expressionsOf } from '../../engine/guild/expressions.ts';
 import type { EphemeralFacts, GuildFact, VoiceChannelFacts } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type LinkUpdate, linksEnded, linkUpdates } from '../../engine/guild/lobbylinks.ts';
@@ -420,6 +421,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     presenceNumbers: new Map(),
     voiceStates: new Map(),
     liveVoice: new Map(),
+    expressions: expressionsOf(snapshot.expressions),
     stageInstances: new Map(snapshot.stageInstances.map((stage) => [stage.channel_id, stage])),
     scheduledEvents: scheduledEventsOf(snapshot.scheduledEvents, new Window()),
     autoModeration: new AutoModeration(snapshot.autoModerationRules),

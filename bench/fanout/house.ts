@@ -9,6 +9,7 @@ import { DEFAULTS } from '../../config/config.ts';
 import { AutoModeration } from '../../engine/automod/state.ts';
 import { recipients, touchAudiences } from '../../engine/fanout/audience.ts';
 import { DispatchBody, type Recipient } from '../../engine/fanout/body.ts';
+import { expressionsOf, NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import { Allowance } from '../../engine/session/allowance.ts';
@@ -99,6 +100,7 @@ export function buildGuild(): Guild {
     scheduledEvents: { byId: new Map(), counts: new Map(), rsvps: new Map() },
     autoModeration: new AutoModeration(),
     pages: {},
+    expressions: expressionsOf(NO_EXPRESSIONS),
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),

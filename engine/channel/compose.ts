@@ -77,7 +77,21 @@ export function repeated(scope: Scope, { draft }: CreateInput): Written | null {
 const longNonce = (): Refusal =>
   invalidField(['nonce'], 'NONCE_TYPE_TOO_LONG', `Must be ${LIMITS.nonce_chars_max} or fewer in length.`);
 
-function notPermitted(scope: Scope, { draft, attachments, from }: CreateInput): Refusal | null {
+/** @returns 50081 for stickers that do not exist, 50600 for another guild's without USE_EXTERNAL_STICKERS. */
+function wrongStickers(scope: Scope, { draft, stickers = [] }: CreateInput): Refusal | null {
+  const asked = new Set(draft.sticker_ids ?? []);
+  if (stickers.length !== asked.size) return refusal('INVALID_STICKER_SENT');
+  const isExternal = stickers.some(({ guildId }) => guildId !== null && guildId !== scope.guildId);
+  return isExternal && !can(scope, P.USE_EXTERNAL_STICKERS) ? refusal('CANNOT_SEND_STICKER') : null;
+}
+
+const itemsOf = (stickers: CreateInput['stickers'] = []) =>
+  stickers.length === 0
+    ? {}
+    : { sticker_items: stickers.map(({ id, name, format_type }) => ({ id, name, format_type })) };
+
+function notPermitted(scope: Scope, input: CreateInput): Refusal | null {
+  const { draft, attachments, from } = input;
   const voice = ((draft.flags ?? 0) & MessageFlags.IsVoiceMessage) !== 0;
   if (voice && !can(scope, P.SEND_VOICE_MESSAGES)) return refusal('CANNOT_SEND_VOICE_MESSAGES_HERE');
   if (draft.message_reference && !can(scope, P.READ_MESSAGE_HISTORY)) {
@@ -92,7 +106,7 @@ function notPermitted(scope: Scope, { draft, attachments, from }: CreateInput): 
   if (!can(scope, needed)) return refusal('MISSING_PERMISSIONS');
   // Nobody could vote: such a message is in no channel.
   if (draft.poll && from?.isEphemeral) return refusal('INVALID_CHANNEL_TYPE_FOR_POLL');
-  return besideComponents(draft) ?? (draft.sticker_ids?.length ? refusal('INVALID_STICKER_SENT') : null);
+  return besideComponents(draft) ?? wrongStickers(scope, input);
 }
 
 /** A message of components only cannot have a poll or a sticker. */
@@ -162,7 +176,7 @@ function notBesideForward(draft: MessageDraft): Refusal | null {
 
 function build(
   scope: Scope,
-  { draft, attachments, forward, carried, from }: CreateInput,
+  { draft, stickers, attachments, forward, carried, from }: CreateInput,
   reference: Reference | null,
   by: By,
   env: Env,
@@ -184,7 +198,7 @@ function build(
   if (poll && !poll.ok) return poll;
   const snapshot = reference?.snapshot ?? null;
   // A file that an embed shows is not listed, but then the embed is not empty.
-  const isBare = !poll && !snapshot && !carried?.activity && !from?.isLoading;
+  const isBare = !poll && !snapshot && !stickers?.length && !carried?.activity && !from?.isLoading;
   if (isEmpty(content) && isBare) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
   const replied = reference?.replied ?? null;
   const tellReplied = draft.allowed_mentions ? draft.allowed_mentions.replied_user === true : true;
@@ -204,6 +218,7 @@ function build(
     ...(reference ? { message_reference: reference.wire } : {}),
     ...(snapshot ? { message_snapshots: [snapshot] } : {}),
     ...(poll ? { poll: poll.value } : {}),
+    ...itemsOf(stickers),
     ...carried,
     ...from?.fields,
     ...(unlisted ? owningUnlisted(unlisted) : owning([...attachments, ...(forward?.files ?? [])])),

@@ -1,4 +1,5 @@
 import type { APIAttachment } from 'discord-api-types/v10';
+import type { StickerFormat } from '../../protocol/expressions.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import type { StoredFile, StoredMessage } from '../guild/guild.ts';
 import type { EmbedDraft } from './embeds.ts';
@@ -76,8 +77,18 @@ export interface Sender {
   readonly isEphemeral?: true;
 }
 
+/** A sticker that the caller may see; `guildId` is null for one of a pack. */
+export interface SentSticker {
+  readonly id: string;
+  readonly name: string;
+  readonly format_type: StickerFormat;
+  readonly guildId: GuildId | null;
+}
+
 export interface CreateInput {
   readonly draft: MessageDraft;
+  /** Those of `sticker_ids` that exist. The handler has asked their guilds. */
+  readonly stickers?: readonly SentSticker[];
   readonly carried?: Carried;
   /** The author, when it is not the caller. */
   readonly from?: Sender;

@@ -1,7 +1,4 @@
-/**
- * Emoji in the path of a reaction: a Unicode emoji, or `name:id` of a custom one. There are no custom emojis yet, so
- * the second form is never found.
- */
+/** Emoji in the path of a reaction: a Unicode emoji, or `name:id` of a custom one. */
 const SETS = 'v'; // A variable, because the compiler's target is older than this flag; the runtimes know it.
 const UNICODE_EMOJI = new RegExp('^\\p{RGI_Emoji}$', SETS);
 /** UTF-16 units; the longest recommended sequence has 35. */
@@ -26,3 +23,11 @@ export function emojiKey(text: string): string | null {
   const keycap = bare.replace(/^([\d#*])\u20e3$/, `$1${PICTURE_SELECTOR}\u20e3`);
   return UNICODE_EMOJI.test(keycap) ? keycap : null;
 }
+
+const CUSTOM = /^(?:a:)?\w{1,32}:(\d{1,20})$/;
+
+/** The id of a custom emoji in the path of a reaction; null for any other text. */
+export const customEmojiId = (text: string): string | null => CUSTOM.exec(text)?.[1] ?? null;
+
+/** The key under which reactions are counted: a Unicode emoji, or a custom one's id, as names change. */
+export const reactionKey = (text: string): string | null => customEmojiId(text) ?? emojiKey(text);

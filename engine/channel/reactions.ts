@@ -1,11 +1,11 @@
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { ReactionCount, StoredMessage } from '../guild/guild.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
-import { emojiKey } from './emoji.ts';
+import { customEmojiId, reactionKey } from './emoji.ts';
 import { can, type ReactionFact, type Scope } from './scope.ts';
 
 /** State of the aggregate that rules of reactions use. */
@@ -28,11 +28,19 @@ interface Target {
 
 /** The message and the emoji that a path names. @returns 10008 or 10014 when unknown. */
 export function reactionTarget(scope: Scope, messageId: MessageId, emoji: string): Reply<Target> {
-  const key = emojiKey(emoji);
+  const key = reactionKey(emoji);
   if (key === null) return refused(refusal('UNKNOWN_EMOJI'));
   const message = scope.messageOf(messageId);
   if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
   return { ok: true, value: { message, key, standing: message.reactions.find((one) => one.key === key) } };
+}
+
+/** A custom emoji; `guildId` is null for an application's. */
+export interface CustomEmoji {
+  readonly id: string;
+  readonly name: string;
+  readonly animated: boolean;
+  readonly guildId: string | null;
 }
 
 /** Names the reactions to a message with one emoji. */
@@ -40,6 +48,8 @@ export interface ReactionInput {
   readonly messageId: MessageId;
   /** As given in the path, percent-decoded. */
   readonly emoji: string;
+  /** The custom emoji of the path, if it exists and the caller may use it. The handler has asked its owner. */
+  readonly custom?: CustomEmoji;
 }
 
 /** One user's reaction to a message with an emoji. */
@@ -62,7 +72,7 @@ export function keepReaction(owner: Reacted, one: Reaction, has: boolean): void 
 
 /** True when the window holds the message and the emoji is valid. */
 export const namesTarget = ({ messages }: Reacted, { messageId, emoji }: ReactionInput): boolean =>
-  Boolean(messages.get(messageId)) && emojiKey(emoji) !== null;
+  Boolean(messages.get(messageId)) && reactionKey(emoji) !== null;
 
 /** Loads the message, and whether the caller has reacted, if anyone has. */
 export function needsReaction(
@@ -71,10 +81,21 @@ export function needsReaction(
   userId: UserId,
 ): Needs {
   const needs = { messages: [{ channelId, id: messageId }] };
-  const key = emojiKey(emoji);
+  const key = reactionKey(emoji);
   const standing = messages.get(messageId)?.reactions.some((one) => one.key === key);
   return key !== null && standing ? { ...needs, reactions: [{ messageId, key, userId }] } : needs;
 }
+
+/** @returns 10014 for an unknown custom emoji, 50013 for another guild's without USE_EXTERNAL_EMOJIS. */
+function unusable(scope: Scope, { emoji, custom }: ReactionInput): Refusal | null {
+  if (customEmojiId(emoji) === null) return null;
+  if (!custom) return refusal('UNKNOWN_EMOJI');
+  const isExternal = custom.guildId !== null && custom.guildId !== scope.guildId;
+  return isExternal && !can(scope, P.USE_EXTERNAL_EMOJIS) ? refusal('MISSING_PERMISSIONS') : null;
+}
+
+const wireEmoji = (key: string, custom: CustomEmoji | undefined): ReactionCount['emoji'] =>
+  custom ? { id: custom.id, name: custom.name, animated: custom.animated } : { id: null, name: key };
 
 /** Adds the caller's reaction. The first of an emoji needs ADD_REACTIONS; reacting twice changes nothing. */
 export function addReaction(
@@ -88,6 +109,8 @@ export function addReaction(
   if (!target.ok) return target;
   const { message, key, standing } = target.value;
   if (!standing) {
+    const no = unusable(scope, input);
+    if (no) return refused(no);
     if (!can(scope, P.ADD_REACTIONS)) return refused(refusal('MISSING_PERMISSIONS'));
     if (message.reactions.length >= LIMITS.reactions_per_message_max) {
       return refused(refusal('MAXIMUM_REACTIONS'));
@@ -101,7 +124,7 @@ export function addReaction(
       messageId: message.id,
       userId,
       messageAuthorId: message.author.id,
-      emoji: { id: null, name: key },
+      emoji: standing?.emoji ?? wireEmoji(key, input.custom),
       key,
       atMs: env.nowMs,
     },

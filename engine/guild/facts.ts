@@ -2,11 +2,11 @@ import type { APIAuditLogEntry, GatewayPresenceUpdate } from 'discord-api-types/
 import type { ApplicationId, ChannelId, MessageId, RoleId, UserId, WebhookId } from '../../protocol/ids.ts';
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { EventResponse } from '../../protocol/scheduledevents.ts';
-import type { DefaultSound } from '../../protocol/sounds.ts';
 import type { Rule, RuleAction } from '../automod/rule.ts';
 import type { FactOf } from '../kernel/topic.ts';
 import type { EventException, RsvpKey, ScheduledEvent } from '../scheduledevent/event.ts';
 import type { Webhook } from '../webhook/webhook.ts';
+import type { EmojiFacts, PlayedSound, SoundFacts, StickerFacts } from './expressions.ts';
 import type {
   Ban,
   GuildChannel,
@@ -231,7 +231,7 @@ export type VoiceChannelFacts = {
   voiceStatusChanged: { readonly channelId: ChannelId; readonly status: string | null };
   /** Unix milliseconds at which the first member joined; null after the last one left. */
   voiceStartChanged: { readonly channelId: ChannelId; readonly startedMs: number | null };
-  soundPlayed: { readonly channelId: ChannelId; readonly userId: UserId; readonly sound: DefaultSound };
+  soundPlayed: { readonly channelId: ChannelId; readonly userId: UserId; readonly sound: PlayedSound };
 };
 
 /** Never stored. */
@@ -286,6 +286,9 @@ export type GuildFacts = InfoFacts &
   EventExceptionFacts &
   EventUserFacts &
   PageFacts &
+  EmojiFacts &
+  StickerFacts &
+  SoundFacts &
   VoiceChannelFacts &
   EphemeralFacts &
   GuildInteractionFacts;

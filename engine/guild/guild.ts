@@ -13,6 +13,7 @@ import type { AutoModeration } from '../automod/state.ts';
 import type { AudienceList, Recipient } from '../fanout/body.ts';
 import type { ScheduledEvents } from '../scheduledevent/event.ts';
 import type { Webhook } from '../webhook/webhook.ts';
+import type { Expressions } from './expressions.ts';
 import type { GuildPages } from './pages.types.ts';
 
 /**
@@ -59,6 +60,8 @@ export interface Guild {
   readonly autoModeration: AutoModeration;
   /** Small pages that few guilds have. Replaced whole by every change. */
   pages: GuildPages;
+  /** Emoji, stickers and sounds. Resident like the channels. */
+  readonly expressions: Expressions;
   /** Sessions that receive this guild's dispatches, by session id. */
   readonly subscribers: Map<string, Recipient>;
   /** Sessions per subscribed user; members with sessions stay in the window. */
@@ -222,7 +225,7 @@ export interface StoredFile {
 }
 
 export interface ReactionCount {
-  /** `name` of a Unicode emoji, or `name:id` of a custom one, as in the route. */
+  /** A Unicode emoji, or a custom one's id. */
   readonly key: string;
   readonly emoji: { readonly id: string | null; readonly name: string | null; readonly animated?: boolean };
   readonly count: number;

@@ -4,17 +4,20 @@ import { INTENTS } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { APIGuild } from '../../protocol/objects.ts';
 import { visibleChannels } from '../permissions/permissions.ts';
+import { emojisOf } from './emojis.ts';
 import type { Guild, Member } from './guild.ts';
 import { rolesByRank } from './roles.ts';
 import { eventsSeen } from './scheduledevents.places.ts';
+import { soundsOf } from './sounds.ts';
+import { stickersOf } from './stickers.ts';
 
 /** The guild object of the wire for replies and GUILD_UPDATE. */
 export function guildObject(guild: Guild): APIGuild {
   const object = {
     ...guild.info,
     roles: rolesByRank(guild),
-    emojis: [],
-    stickers: [],
+    emojis: emojisOf(guild),
+    stickers: stickersOf(guild),
     incidents_data: guild.pages.incidents ?? null,
   };
   // Enumerated fields are plain numbers and strings here; only the wire's types name the enumeration members.
@@ -66,7 +69,7 @@ export function guildCreatePayload(
       .map(({ guild_id: _guild, member: _member, ...state }) => state),
     stage_instances: [...guild.stageInstances.values()].filter(({ channel_id }) => visible.has(channel_id)),
     guild_scheduled_events: eventsSeen(guild, visible),
-    soundboard_sounds: [],
+    soundboard_sounds: soundsOf(guild),
   };
   return payload as unknown as GatewayGuildCreateDispatchData;
 }

@@ -9,6 +9,7 @@ import { autoModeration } from './automod.ts';
 import { bans } from './bans.ts';
 import { channels } from './channels.ts';
 import { crossposts, withCrossposts } from './crossposts.ts';
+import { emojis } from './emojis.ts';
 import { ephemeral } from './ephemeral.ts';
 import { incidents } from './incidents.ts';
 import { info } from './info.ts';
@@ -29,7 +30,9 @@ import { withEventConsequences } from './scheduledevents.consequences.ts';
 import { eventExceptions } from './scheduledevents.exceptions.ts';
 import { scheduledEvents } from './scheduledevents.ts';
 import { eventUsers } from './scheduledevents.users.ts';
+import { sounds } from './sounds.ts';
 import { stages } from './stage.ts';
+import { stickers } from './stickers.ts';
 import { templates } from './templates.ts';
 import type { GuildShape } from './topic.ts';
 import { vanity } from './vanity.ts';
@@ -60,6 +63,9 @@ export const guildRules = aggregate<GuildShape>()({
     info,
     channels,
     roles,
+    emojis,
+    stickers,
+    sounds,
     members,
     bans,
     autoModeration,

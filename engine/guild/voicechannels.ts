@@ -3,13 +3,14 @@ import { CHANNEL, VOICE_LIKE } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { type DefaultSound, defaultSound } from '../../protocol/sounds.ts';
+import { defaultSound } from '../../protocol/sounds.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { visibleChannels } from '../permissions/permissions.ts';
 import { auditEntry } from './auditing.ts';
 import { bitsIn } from './caller.ts';
+import type { PlayedSound } from './expressions.ts';
 import type { GuildFact, VoiceChannelFacts } from './facts.ts';
 import type { Guild, LiveVoiceChannel } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
@@ -23,9 +24,17 @@ type VoiceChannelCommands = {
     input: { readonly channelId: ChannelId; readonly status: string | null };
     value: null;
   };
-  /** Plays a sound to everyone in the caller's voice channel. A null `sourceGuildId` means a default sound. */
+  /**
+   * Plays a sound to everyone in the caller's voice channel: a default one, one of the guild, or one of another guild,
+   * `foreign`, which the caller may hear there.
+   */
   playSound: {
-    input: { readonly channelId: ChannelId; readonly soundId: string; readonly sourceGuildId: string | null };
+    input: {
+      readonly channelId: ChannelId;
+      readonly soundId: string;
+      readonly sourceGuildId: string | null;
+      readonly foreign?: PlayedSound;
+    };
     value: null;
   };
 };
@@ -59,8 +68,9 @@ function setVoiceChannelStatus(
 
 function playSound(
   guild: Guild,
-  { channelId, soundId, sourceGuildId }: VoiceChannelCommands['playSound']['input'],
+  { channelId, soundId, sourceGuildId, foreign }: VoiceChannelCommands['playSound']['input'],
   by: By,
+  env: Env,
 ): Outcome<null, GuildFact> {
   const channel = guild.channels.get(channelId);
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
@@ -69,8 +79,11 @@ function playSound(
   if (state?.channel_id !== channelId) return refused(refusal('UNKNOWN_VOICE_STATE'));
   const { deaf, self_deaf, mute, suppress } = state;
   if (deaf || self_deaf || mute || suppress) return refused(refusal('CANNOT_SEND_VOICE_EFFECT'));
-  // Guilds have no sounds of their own here, so a guild's sound is unknown.
-  const sound = sourceGuildId === null ? defaultSound(soundId) : undefined;
+  const own = guild.expressions.sounds.get(soundId);
+  const isForeign = sourceGuildId !== null && sourceGuildId !== guild.id;
+  if (isForeign && (bitsIn(guild, by, channel, env.nowMs) & P.USE_EXTERNAL_SOUNDS) === 0n)
+    return refused(refusal('MISSING_PERMISSIONS'));
+  const sound = isForeign ? foreign : (own ?? (sourceGuildId === null ? defaultSound(soundId) : undefined));
   if (!sound) return refused(refusal('UNKNOWN_SOUND'));
   return accepted(null, [{ type: 'soundPlayed', channelId, userId: by.userId, sound }]);
 }
@@ -118,10 +131,13 @@ export const voiceChannels: GuildTopic<VoiceChannelCommands, keyof VoiceChannelF
   },
 };
 
-const effect = (channelId: ChannelId, userId: UserId, sound: DefaultSound) => ({
+const effect = (channelId: ChannelId, userId: UserId, sound: PlayedSound) => ({
   channel_id: channelId,
   user_id: userId,
-  emoji: { id: sound.emoji_id, name: sound.emoji_name },
+  emoji:
+    sound.emoji_id === null && sound.emoji_name === null
+      ? null
+      : { id: sound.emoji_id, name: sound.emoji_name },
   sound_id: sound.sound_id,
   sound_volume: sound.volume,
 });

@@ -225,16 +225,19 @@ export function createBackend(ports: BackendPorts): OwnerBackend {
   return backend;
 }
 
-/** Guilds have no sounds of their own yet; the default sounds come from another operation. */
-function soundboard(
+/** Guilds' own sounds; the default sounds come from another operation. Guilds that do not answer are left out. */
+async function soundboard(
   session: LiveSession,
   guildIds: readonly GuildId[],
-  { users, clock }: BackendPorts,
-): void {
+  { guilds, users, clock }: BackendPorts,
+): Promise<void> {
   const mine = new Set(users.guildIds(session.userId));
   for (const guildId of guildIds) {
     if (!mine.has(guildId)) continue;
-    const d = { guild_id: guildId, soundboard_sounds: [] };
+    const by = { userId: session.userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+    const sounds = await guilds.call(guildId, 'listSounds', {}, { by, requires: 0n });
+    if (!sounds.ok) continue;
+    const d = { guild_id: guildId, soundboard_sounds: sounds.value };
     session.deliver(new DispatchBody('SOUNDBOARD_SOUNDS', d, clock.monotonic()));
   }
 }

@@ -9,6 +9,7 @@ import type { Sql } from '../database/driver.ts';
 import { rows, type StatementTable, upsert } from '../database/statement.ts';
 import { COUNTED_EVENTS } from '../scheduledevent/scheduledevents.ts';
 import { channelCreated, withActivity } from './channels.ts';
+import { type ExpressionRow, expressionLists } from './expressions.ts';
 import { memberAdded } from './members.ts';
 import type { GuildSnapshot } from './port.ts';
 import { roleWritten } from './roles.ts';
@@ -39,7 +40,9 @@ WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   o AS (DELETE FROM crosspost_copies t USING r WHERE t.guild_id = r.id),
   auto_moderation AS (DELETE FROM auto_moderation_rules t USING r WHERE t.guild_id = r.id),
   pages AS (DELETE FROM guild_pages t USING r WHERE t.guild_id = r.id),
-  codes AS (DELETE FROM template_directory t USING r WHERE t.guild_id = r.id)
+  codes AS (DELETE FROM template_directory t USING r WHERE t.guild_id = r.id),
+  p AS (DELETE FROM expression_directory d USING guild_expressions x, r WHERE x.guild_id = r.id AND d.id = x.id),
+  q AS (DELETE FROM guild_expressions t USING r WHERE t.guild_id = r.id)
 DELETE FROM guilds t USING r WHERE t.id = r.id`;
 
 export const infoStatements: StatementTable<InfoFacts> = {
@@ -65,6 +68,7 @@ interface Row {
   readonly events: readonly CountedEvent[];
   readonly auto_moderation: readonly Rule[];
   readonly pages: GuildPages;
+  readonly expressions: readonly ExpressionRow[];
   readonly member_count: string;
 }
 
@@ -79,6 +83,8 @@ SELECT g.data AS info,
   ${COUNTED_EVENTS} AS events,
   coalesce((SELECT jsonb_agg(data ORDER BY id) FROM auto_moderation_rules WHERE guild_id = g.id), '[]') AS auto_moderation,
   coalesce((SELECT jsonb_object_agg(page, data) FROM guild_pages WHERE guild_id = g.id), '{}') AS pages,
+  coalesce((SELECT jsonb_agg(jsonb_build_object('kind', kind, 'data', data) ORDER BY id)
+    FROM guild_expressions WHERE guild_id = g.id), '[]') AS expressions,
   (SELECT count(*) FROM members WHERE guild_id = g.id) AS member_count
 FROM guilds g WHERE g.id = $1`;
 
@@ -94,6 +100,7 @@ export async function loadGuild(sql: Sql, guildId: GuildId): Promise<GuildSnapsh
     scheduledEvents: row.events,
     autoModerationRules: row.auto_moderation,
     pages: row.pages,
+    expressions: expressionLists(row.expressions),
     memberCount: Number(row.member_count),
   };
 }

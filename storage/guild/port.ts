@@ -1,5 +1,6 @@
 import type { APIAuditLogEntry } from 'discord-api-types/v10';
 import type { Rule } from '../../engine/automod/rule.ts';
+import type { Emoji, ExpressionLists } from '../../engine/guild/expressions.ts';
 import type {
   Ban,
   GuildChannel,
@@ -10,7 +11,7 @@ import type {
 } from '../../engine/guild/guild.ts';
 import type { GuildPages } from '../../engine/guild/pages.types.ts';
 import type { CountedEvent } from '../../engine/scheduledevent/event.ts';
-import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, FreshId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import type { Inactivity } from './inactive.ts';
 
@@ -24,7 +25,17 @@ export interface GuildSnapshot {
   /** Oldest first. */
   readonly autoModerationRules: readonly Rule[];
   readonly pages: GuildPages;
+  readonly expressions: ExpressionLists;
   readonly memberCount: number;
+}
+
+export type ExpressionKind = 'emoji' | 'sticker' | 'sound' | 'application emoji';
+
+export interface ExpressionStore {
+  /** Whose an expression is: a guild's, or an application's; null for an unknown id. */
+  owner(id: string): Promise<{ readonly kind: ExpressionKind; readonly ownerId: FreshId } | null>;
+  /** An application's emoji, oldest first. */
+  ofApplication(applicationId: ApplicationId): Promise<Emoji[]>;
 }
 
 export interface GuildStore {

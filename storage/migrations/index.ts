@@ -20,6 +20,7 @@ import { webhooks } from './0019_webhooks.ts';
 import { crossposts } from './0021_crossposts.ts';
 import { interactions } from './0023_interactions.ts';
 import { polls } from './0024_polls.ts';
+import { expressions } from './0025_expressions.ts';
 import { scheduledEvents } from './0026_scheduledevents.ts';
 import { autoModeration } from './0027_automoderation.ts';
 import { guildPages } from './0028_guildpages.ts';
@@ -56,6 +57,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 21, name: 'crossposts', sql: crossposts },
   { version: 23, name: 'interactions', sql: interactions },
   { version: 24, name: 'polls', sql: polls },
+  { version: 25, name: 'expressions', sql: expressions },
   { version: 26, name: 'scheduled events', sql: scheduledEvents },
   { version: 27, name: 'auto moderation', sql: autoModeration },
   { version: 28, name: 'guild pages', sql: guildPages },

@@ -1,4 +1,5 @@
 import { AutoModeration } from '../../engine/automod/state.ts';
+import { expressionsOf, NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild, GuildChannel, Member } from '../../engine/guild/guild.ts';
 import { guildRules } from '../../engine/guild/rules.ts';
@@ -107,8 +108,17 @@ export class Database {
   snapshotOf(guildId: string): GuildSnapshot | null {
     const guild = this.guilds.get(guildId);
     if (!guild) return null;
-    const { info, roles, channels, stageInstances, scheduledEvents, autoModeration, pages, memberCount } =
-      guild;
+    const {
+      info,
+      roles,
+      channels,
+      stageInstances,
+      scheduledEvents,
+      autoModeration,
+      pages,
+      expressions,
+      memberCount,
+    } = guild;
     return {
       ...{ info, memberCount, roles: [...roles.values()], channels: [...channels.values()] },
       stageInstances: [...stageInstances.values()],
@@ -118,6 +128,11 @@ export class Database {
       })),
       autoModerationRules: autoModeration.rules,
       pages,
+      expressions: {
+        emojis: [...expressions.emojis.values()],
+        stickers: [...expressions.stickers.values()],
+        sounds: [...expressions.sounds.values()],
+      },
     };
   }
 
@@ -237,6 +252,7 @@ function emptyGuild(id: string): Guild {
       subscribers: new Map(),
     },
     scheduledEvents: { byId: new Map(), counts: new Map(), rsvps: new Map() },
+    expressions: expressionsOf(NO_EXPRESSIONS),
     ...{
       sessionCounts: new Map(),
       presenceNumbers: new Map(),

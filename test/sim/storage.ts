@@ -229,6 +229,9 @@ const userStore = (line: DatabaseLine) => {
   });
 };
 
+const expressionStore = (line: DatabaseLine) =>
+  storeOf<Storage['expressions']>(line, 'expressions', { owner: () => null, ofApplication: never });
+
 const interactionStore = (line: DatabaseLine) =>
   storeOf<Storage['interactions']>(line, 'interactions', {
     get: (ownerId, id) => {
@@ -295,6 +298,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
     }),
     interactions: interactionStore(line),
     scheduledEvents: scheduledEventStore(line),
+    expressions: expressionStore(line),
     webhooks: storeOf<Storage['webhooks']>(line, 'webhooks', { ofGuild: never, crossposts: never }),
     directory: storeOf<Storage['directory']>(line, 'directory', {
       channelOwner: (id) => {

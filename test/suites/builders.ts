@@ -1,5 +1,6 @@
 import type { APIAuditLogEntry } from 'discord-api-types/v10';
 import type { Rule } from '../../engine/automod/rule.ts';
+import type { Emoji, Sound, Sticker } from '../../engine/guild/expressions.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type {
   GuildChannel,
@@ -129,6 +130,32 @@ export const stage = (channelId: string, more: Partial<StageInstance> = {}): Sta
   guild_scheduled_event_id: null,
   ...more,
 });
+
+const creation = { user: user('10'), available: true } as const;
+
+/** An emoji, a sticker and a sound of the guild. */
+export const expressions: { emoji: Emoji; sticker: Sticker; sound: Sound } = {
+  emoji: {
+    ...creation,
+    ...{ id: '961', name: 'lamp', roles: [], require_colons: true, managed: false, animated: false },
+  },
+  sticker: {
+    ...creation,
+    ...{
+      id: '962',
+      name: 'flag',
+      tags: 'wind',
+      type: 2,
+      format_type: 1,
+      description: null,
+      guild_id: id(GUILD),
+    },
+  },
+  sound: {
+    ...creation,
+    ...{ sound_id: '963', name: 'gong', volume: 1, emoji_id: null, emoji_name: null, guild_id: id(GUILD) },
+  },
+};
 
 export const application = (applicationId: string, botId: string): Application =>
   ({ id: applicationId, bot_id: botId, owner_id: '10', name: 'app', flags: 0 }) as unknown as Application;

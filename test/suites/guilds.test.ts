@@ -1,5 +1,7 @@
 // Goal: what a guild's facts say is what its store reads back, on every database.
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import {
   application,
@@ -7,6 +9,7 @@ import {
   commit,
   created,
   entry,
+  expressions,
   GUILD,
   id,
   info,
@@ -53,6 +56,7 @@ describe.each(databases())('guilds on $name', (kind) => {
       scheduledEvents: [],
       autoModerationRules: [],
       pages: {},
+      expressions: NO_EXPRESSIONS,
       memberCount: 1,
     });
     expect(await store().members(guildId, ids('10', '11'))).toEqual([member(user('10'))]);
@@ -88,6 +92,26 @@ describe.each(databases())('guilds on $name', (kind) => {
       last_message_id: '1002',
       last_pin_timestamp: '1970-01-02T00:00:00.000000+00:00',
     });
+  });
+
+  test('emoji, stickers and sounds are loaded with their guild, and found by their ids, until they are deleted', async () => {
+    const { emoji, sticker, sound } = expressions;
+    await write(
+      { type: 'emojiWritten', emoji },
+      { type: 'stickerWritten', sticker },
+      { type: 'soundCreated', sound },
+    );
+    expect((await store().load(guildId))?.expressions).toEqual({
+      emojis: [emoji],
+      stickers: [sticker],
+      sounds: [sound],
+    });
+    await write(
+      { type: 'emojiDeleted', emojiId: emoji.id },
+      { type: 'stickerDeleted', stickerId: sticker.id },
+      { type: 'soundDeleted', soundId: sound.sound_id },
+    );
+    expect((await store().load(guildId))?.expressions).toEqual(NO_EXPRESSIONS);
   });
 
   test('a stage instance is loaded with its guild, as it was last, until it is deleted', async () => {

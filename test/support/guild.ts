@@ -1,6 +1,7 @@
 import type { APIOverwrite } from 'discord-api-types/v10';
 import { AutoModeration } from '../../engine/automod/state.ts';
 import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
+import { expressionsOf, NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
 import type { Audience } from '../../engine/kernel/dispatch.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
@@ -81,6 +82,7 @@ export function buildGuild(parts: {
     scheduledEvents: { byId: new Map(), counts: new Map(), rsvps: new Map() },
     autoModeration: new AutoModeration(),
     pages: {},
+    expressions: expressionsOf(NO_EXPRESSIONS),
     subscribers: new Map(sessions.map((each) => [each.sessionId, each])),
     sessionCounts: new Map(),
     audiences: new Map(),

@@ -14,6 +14,7 @@ import { applyReaction, knownReaction } from '../../engine/channel/reactions.ts'
 import { applyVote, knownVote } from '../../engine/channel/votes.ts';
 import { applyMessage } from '../../engine/channel/window.ts';
 import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
+import { NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild, GuildChannel, GuildInfo, Member, StoredMessage } from '../../engine/guild/guild.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
@@ -315,6 +316,7 @@ export class OwnedGuild {
       scheduledEvents: [],
       autoModerationRules: [],
       pages: {},
+      expressions: NO_EXPRESSIONS,
       memberCount: this.rows.members.size,
     };
   }

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { standardSticker } from '../../protocol/stickers.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
 import { attachmentKey, type ImageKind, imageKey } from '../rest/image.ts';
 import { resultOf } from '../rest/pipeline.ts';
@@ -34,6 +35,12 @@ const ROOTS = [
   'guilds',
   'embed',
 ] as const;
+/** Files named by an id alone, and the endings of their paths. */
+const EXPRESSIONS: Readonly<Record<'emojis' | 'stickers' | 'soundboard-sounds', RegExp>> = {
+  emojis: /^(\d{1,20})\.(?:png|jpe?g|webp|gif|avif)$/,
+  stickers: /^(\d{1,20})\.(?:png|json|gif|webp)$/,
+  'soundboard-sounds': /^(\d{1,20})(?:\.(?:mp3|ogg))?$/,
+};
 const IMAGE_KINDS: ReadonlySet<string> = new Set(ROOTS.slice(1, -2));
 const IMAGE_FILE = /^((?:a_)?[0-9a-f]{32})\.(?:png|jpe?g|webp|gif)$/;
 const FILENAME_LENGTH_MAX = 300;
@@ -60,7 +67,7 @@ type Target =
 /** Serves files at the paths the platform's clients build: attachments, avatars, icons and similar. GET and HEAD only. */
 export function cdnRoutes(deps: CdnDeps): Installer {
   return (app, state) => {
-    for (const root of ROOTS) {
+    for (const root of [...ROOTS, ...Object.keys(EXPRESSIONS)]) {
       app.any(`/${root}/*`, (res, req) => {
         const exchange = new Exchange(res, req, state);
         const answering = serve(exchange, deps).catch((fault: unknown) => {
@@ -150,6 +157,7 @@ export function targetOf(path: string): Target | null {
     const avatar = /^(\d)\.png$/.exec(second)?.[1];
     return avatar === undefined ? null : { kind: 'default', avatar: Number(avatar) };
   }
+  if (segments.length === 2) return expressionOf(root, first);
   if (root === 'guilds' && segments.length === 6) return memberImageOf(segments);
   if (!IMAGE_KINDS.has(root) || segments.length !== 3) return null;
   return imageOf(root as ImageKind, first, second);
@@ -159,6 +167,16 @@ function imageOf(kind: ImageKind, ownerId: string, file: string): Target | null 
   const hash = IMAGE_FILE.exec(file)?.[1];
   if (hash === undefined || (ownerId !== '' && !isSnowflake(ownerId))) return null;
   return { kind: 'image', key: imageKey(kind, ownerId, hash) };
+}
+
+/** The stored file whatever the ending asks: nothing is converted. */
+function expressionOf(root: string, file: string): Target | null {
+  if (root !== 'emojis' && root !== 'stickers' && root !== 'soundboard-sounds') return null;
+  const id = EXPRESSIONS[root].exec(file)?.[1];
+  // A standard sticker shows the default avatar of the number before its own.
+  if (root === 'stickers' && id !== undefined && standardSticker(id))
+    return { kind: 'default', avatar: Number(id) - 1 };
+  return id !== undefined && isSnowflake(id) ? { kind: 'image', key: imageKey(root, '', id) } : null;
 }
 
 function memberImageOf(segments: readonly string[]): Target | null {

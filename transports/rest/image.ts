@@ -14,6 +14,9 @@ export type ImageKind =
   | 'app-icons'
   | 'role-icons'
   | 'guild-events'
+  | 'emojis'
+  | 'stickers'
+  | 'soundboard-sounds'
   | `guilds/${string}/users/${string}/${'avatars' | 'banners'}`;
 
 /** The accepted image types and their file extensions. */

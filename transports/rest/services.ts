@@ -11,6 +11,7 @@ import type { APIGuild, APIUser } from '../../protocol/objects.ts';
 import type { Accounts } from '../../services/accounts/ports.ts';
 import type { AppCommands } from '../../services/applications/appcommands.ts';
 import type { CommandIndexes } from '../../services/applications/commandindex.ts';
+import type { ApplicationEmojis } from '../../services/applications/emojis.ts';
 import type { Integrations } from '../../services/guilds/integrations.ts';
 import type { Interactions } from '../../services/interactions/ports.ts';
 import type { Lobbies } from '../../services/lobbies/ports.ts';
@@ -21,7 +22,7 @@ import type { Social } from '../../services/social/ports.ts';
 import type { TokenMessages, Webhooks } from '../../services/webhooks/ports.ts';
 import type { AppCommandStore, ApplicationStore } from '../../storage/application/port.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
-import type { GuildStore } from '../../storage/guild/port.ts';
+import type { ExpressionStore, GuildStore } from '../../storage/guild/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { DirectoryStore } from '../../storage/ports.ts';
 import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
@@ -83,6 +84,7 @@ export interface Services {
   readonly applications: {
     update(id: ApplicationId, change: Partial<Application>): Promise<Reply<Application>>;
   };
+  readonly applicationEmojis: ApplicationEmojis;
   readonly appCommands: AppCommands;
   readonly integrations: Integrations;
   readonly commandIndexes: CommandIndexes;
@@ -106,6 +108,7 @@ export interface Services {
     readonly appCommands: AppCommandStore;
     readonly privateChannels: PrivateChannelStore;
     readonly directory: DirectoryStore;
+    readonly expressions: ExpressionStore;
     readonly webhooks: Pick<WebhookStore, 'ofGuild'>;
     readonly scheduledEvents: Pick<ScheduledEventStore, 'users' | 'answerCounts'>;
   };

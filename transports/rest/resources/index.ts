@@ -1,4 +1,5 @@
 import { appCommands } from './appcommands.ts';
+import { applicationEmojis } from './applicationemojis.ts';
 import { applications } from './applications.ts';
 import { audit } from './audit.ts';
 import { auth } from './auth.ts';
@@ -9,8 +10,10 @@ import { calls } from './calls.ts';
 import { channels } from './channels.ts';
 import { commandIndexes } from './commandindexes.ts';
 import { directMessages, directMessagesUnlisted } from './directmessages.ts';
+import { emojis } from './emojis.ts';
 import { gateway } from './gateway.ts';
 import { guilds, guildsUnlisted } from './guilds.ts';
+import { guildSounds } from './guildsounds.ts';
 import { identities } from './identities.ts';
 import { incidents } from './incidents.ts';
 import { integrations } from './integrations.ts';
@@ -34,6 +37,7 @@ import { scheduledEvents } from './scheduledevents.ts';
 import { scheduledEventsUnlisted, scheduledEventUsers } from './scheduledevents.users.ts';
 import { soundboard } from './soundboard.ts';
 import { stageInstances } from './stageinstances.ts';
+import { stickers } from './stickers.ts';
 import { templates, templatesUnlisted } from './templates.ts';
 import { users } from './users.ts';
 import { userSettings } from './usersettings.ts';
@@ -53,6 +57,9 @@ export const operations = {
   ...guilds,
   ...channels,
   ...roles,
+  ...emojis,
+  ...applicationEmojis,
+  ...stickers,
   ...members,
   ...bans,
   ...prune,
@@ -73,6 +80,7 @@ export const operations = {
   ...scheduledEvents,
   ...scheduledEventUsers,
   ...soundboard,
+  ...guildSounds,
   ...voiceChannels,
   ...voice,
   ...oauth2,

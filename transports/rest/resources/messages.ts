@@ -12,6 +12,7 @@ import { pageOf } from './messages.page.ts';
 import { messagePins } from './messages.pins.ts';
 import { presentMessages, type Viewing, viewing } from './messages.present.ts';
 import { BulkDelete, CreateMessage, EditMessage, MessagesPage } from './messages.schema.ts';
+import { stickersNamed } from './messages.stickers.ts';
 import { keptBy, usingFiles } from './messages.storing.ts';
 
 // The platform publishes no limits for these routes; the values follow its observed headers.
@@ -144,13 +145,14 @@ export const messages = resource({
       if (unlet) return { ok: false, refusal: unlet };
       const forward = await forwarded(call, draft, services);
       if (!forward.ok) return forward;
+      const stickers = await stickersNamed(draft.sticker_ids, call.authority, services);
       const channelId = call.params.channel_id;
       const reply = await withFiles(
         call,
         services,
         { paired: pairs.value, forward: forward.value },
         (attachments, forward) => {
-          const input = { draft, attachments, forward };
+          const input = { draft, stickers, attachments, forward };
           return services.channels.call(channelId, 'createMessage', input, call.authority);
         },
       );

@@ -1,4 +1,5 @@
-import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
+import type { CustomEmoji } from '../../../engine/channel/reactions.ts';
+import { type ChannelId, isAnyId, type MessageId, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Bucket, type OperationCall, op, resource } from '../operation.ts';
@@ -15,6 +16,27 @@ type EmojiCall = Pick<OperationCall<Params, unknown, unknown, 'any'>, 'params' |
 /** The message and emoji in a path, as the command takes them. */
 const targetOf = ({ message_id, emoji_name }: Params) => ({ messageId: message_id, emoji: emoji_name });
 
+const CUSTOM = /:(\d{1,20})$/;
+
+/** The custom emoji of a path: a guild's that the caller may use, or the application's own; null for none. */
+async function customEmoji(
+  { params, authority }: EmojiCall,
+  { guilds, read }: Services,
+): Promise<CustomEmoji | null> {
+  const emojiId = CUSTOM.exec(params.emoji_name)?.[1];
+  if (emojiId === undefined || !isAnyId(emojiId)) return null;
+  const owner = await read.expressions.owner(emojiId);
+  if (owner?.kind === 'emoji') {
+    const reply = await guilds.call(owner.ownerId, 'useEmoji', { emojiId }, { ...authority, requires: 0n });
+    return reply.ok ? { ...namesOf(reply.value), guildId: owner.ownerId } : null;
+  }
+  if (owner?.kind !== 'application emoji' || owner.ownerId !== authority.by.applicationId) return null;
+  const emoji = (await read.expressions.ofApplication(owner.ownerId)).find(({ id }) => id === emojiId);
+  return emoji ? { ...namesOf(emoji), guildId: null } : null;
+}
+
+const namesOf = ({ id, name, animated }: Omit<CustomEmoji, 'guildId'>) => ({ id, name, animated });
+
 const removeReaction = ({ params, authority }: EmojiCall, userId: UserId, { channels }: Services) =>
   channels.call(params.channel_id, 'removeReaction', { ...targetOf(params), userId }, authority);
 
@@ -27,8 +49,12 @@ export const reactions = resource({
     permission: P.VIEW_CHANNEL | P.READ_MESSAGE_HISTORY,
     bucket: WRITE,
     status: 204,
-    handle: ({ params, authority }, { channels }) =>
-      channels.call(params.channel_id, 'addReaction', targetOf(params), authority),
+    handle: async (call, services) => {
+      const { params, authority } = call;
+      const custom = await customEmoji(call, services);
+      const input = { ...targetOf(params), ...(custom ? { custom } : {}) };
+      return services.channels.call(params.channel_id, 'addReaction', input, authority);
+    },
   }),
   delete_my_message_reaction: op({
     method: 'DELETE',

@@ -1,3 +1,4 @@
+import type { GuildId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { DEFAULT_SOUNDS } from '../../../protocol/sounds.ts';
 import { op, resource } from '../operation.ts';
@@ -21,10 +22,22 @@ export const soundboard = resource({
     auth: 'any',
     permission: P.SPEAK | P.USE_SOUNDBOARD,
     bucket: { per: 'channel_id', limit: 5, windowMs: 5_000 },
-    body: Obj({ sound_id: Snowflake(), source_guild_id: Optional(Nullable(Snowflake())) }),
+    body: Obj({ sound_id: Snowflake(), source_guild_id: Optional(Nullable(Snowflake<GuildId>())) }),
     status: 204,
-    handle: async ({ params, body, authority }, { channels }) => {
-      const sound = { soundId: body.sound_id, sourceGuildId: body.source_guild_id ?? null };
+    handle: async ({ params, body, authority }, { channels, guilds }) => {
+      const sourceGuildId = body.source_guild_id ?? null;
+      const named = { soundId: body.sound_id, sourceGuildId };
+      // Only a member knows a guild's sounds; whether it is the channel's own guild, its owner sees.
+      const known =
+        sourceGuildId === null
+          ? null
+          : await guilds.call(
+              sourceGuildId,
+              'getSound',
+              { soundId: body.sound_id },
+              { ...authority, requires: 0n },
+            );
+      const sound = known?.ok ? { ...named, foreign: known.value } : named;
       const reply = await channels.call(params.channel_id, 'playSound', sound, authority);
       return reply.ok ? { ok: true } : reply;
     },

@@ -1,0 +1,82 @@
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import { invalidField } from '../../protocol/refusal.ts';
+import type { Blobs } from '../../storage/blob/blobs.ts';
+import { type ImageKind, imageKey, sniffImage } from './image.ts';
+
+type ExpressionKind = Extract<ImageKind, 'emojis' | 'stickers' | 'soundboard-sounds'>;
+
+/** A file of an emoji, a sticker or a sound, with the type that its bytes have. */
+export interface ExpressionFile {
+  readonly bytes: Uint8Array;
+  readonly contentType: string;
+}
+
+/** The refusal of a file, under its field of the body. */
+export const badFile = (field: string, code: string, message: string) =>
+  ({ ok: false, refusal: invalidField([field], code, message) }) as const;
+
+/** The refusal of a file above `bytesMax`. */
+export const largeFile = (field: string, bytesMax: number) =>
+  badFile(field, 'BINARY_TYPE_MAX_SIZE', `File cannot be larger than ${(bytesMax / 1024).toFixed(1)} kb.`);
+
+const HEAD_MAX = 128;
+const BASE64_BITS = 6;
+
+/**
+ * The bytes of a base64 data URI. The size is refused before anything is decoded; the declared type is not read.
+ *
+ * @returns Null when the text is no such URI.
+ */
+export function readDataUri(text: string, field: string, bytesMax: number): Reply<Uint8Array> | null {
+  const comma = text.slice(0, HEAD_MAX).indexOf(',');
+  if (!text.startsWith('data:') || comma < 0 || !text.slice(0, comma).endsWith(';base64')) return null;
+  if (((text.length - comma - 1) * BASE64_BITS) / 8 > bytesMax + 2) return largeFile(field, bytesMax);
+  const bytes = Buffer.from(text.slice(comma + 1), 'base64');
+  return bytes.length > bytesMax ? largeFile(field, bytesMax) : { ok: true, value: bytes };
+}
+
+/** VP8X of WebP: byte 20 has the animation flag. */
+const isAnimatedWebp = (bytes: Uint8Array): boolean =>
+  Buffer.from(bytes.subarray(12, 16)).toString('latin1') === 'VP8X' && ((bytes[20] ?? 0) & 2) !== 0;
+
+const brandOf = (bytes: Uint8Array): string => Buffer.from(bytes.subarray(4, 12)).toString('latin1');
+
+/** The image of an emoji: png, jpeg, gif, webp or avif, as its first bytes say. */
+export function readEmojiImage(
+  dataUri: string,
+  field: string,
+  bytesMax: number,
+): Reply<ExpressionFile & { readonly animated: boolean }> {
+  const read = readDataUri(dataUri, field, bytesMax);
+  if (read && !read.ok) return read;
+  const bytes = read?.value ?? new Uint8Array();
+  const brand = brandOf(bytes);
+  const isAvif = brand === 'ftypavif' || brand === 'ftypavis';
+  const contentType = isAvif ? 'image/avif' : sniffImage(bytes);
+  if (contentType === null) return badFile(field, 'IMAGE_INVALID', 'Invalid image data');
+  const animated =
+    contentType === 'image/gif' ||
+    brand === 'ftypavis' ||
+    (contentType === 'image/webp' && isAnimatedWebp(bytes));
+  return { ok: true, value: { bytes, contentType, animated } };
+}
+
+/**
+ * Stores the file of a new expression, then runs its command; the file is deleted when the command is refused.
+ */
+export async function withFile<Value>(
+  blobs: Blobs,
+  kind: ExpressionKind,
+  id: string,
+  { bytes, contentType }: ExpressionFile,
+  run: () => Promise<Reply<Value>>,
+): Promise<Reply<Value>> {
+  await blobs.put(imageKey(kind, '', id), bytes, contentType);
+  const reply = await run();
+  if (!reply.ok) await blobs.delete(imageKey(kind, '', id));
+  return reply;
+}
+
+/** Deletes the file of an expression that is gone. */
+export const dropFile = (blobs: Blobs, kind: ExpressionKind, id: string): Promise<void> =>
+  blobs.delete(imageKey(kind, '', id));

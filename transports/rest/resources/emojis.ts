@@ -1,0 +1,108 @@
+import type { RoleId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { badFile, dropFile, readEmojiImage, withFile } from '../expressionfile.ts';
+import { type Bucket, op, resource } from '../operation.ts';
+import { Arr, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
+
+// The platform publishes no limits for these routes; the values are this server's own.
+const READ: Bucket = { per: 'guild_id', limit: 20, windowMs: 10_000 };
+const WRITE: Bucket = { per: 'guild_id', limit: 50, windowMs: 60_000 };
+
+export const EmojiName = () => Str(LIMITS.emoji_name_chars_min, LIMITS.emoji_name_chars_max);
+/** Names of emoji are written in texts, so they have only letters without accents, digits and underscores. */
+export const wrongEmojiName = (name: string | undefined) =>
+  name === undefined || /^\w+$/.test(name)
+    ? null
+    : badFile('name', 'STRING_TYPE_REGEX', 'String value did not match validation regex.');
+
+/** A data URI; the body bounds its length, `expressionfile.ts` reads it. */
+export const FileData = () => Str(1, BODY_BYTES.expression);
+
+const ROLES_MAX = 1521;
+const Roles = () => Optional(Nullable(Arr(Nullable(Snowflake<RoleId>()), ROLES_MAX)));
+
+const rolesOf = (roles: readonly (RoleId | null)[] | null | undefined): RoleId[] =>
+  (roles ?? []).filter((id) => id !== null);
+
+/** Operations on a guild's emoji. */
+export const emojis = resource({
+  list_guild_emojis: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/emojis',
+    auth: 'any',
+    bucket: READ,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'listEmojis', {}, authority)),
+  }),
+  get_guild_emoji: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/emojis/:emoji_id',
+    auth: 'any',
+    bucket: READ,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'getEmoji', { emojiId: params.emoji_id }, authority)),
+  }),
+  create_guild_emoji: op({
+    method: 'POST',
+    path: '/guilds/:guild_id/emojis',
+    auth: 'any',
+    permission: P.CREATE_GUILD_EXPRESSIONS,
+    bucket: WRITE,
+    bodyBytesMax: BODY_BYTES.expression,
+    body: Obj({ name: EmojiName(), image: FileData(), roles: Roles() }),
+    status: 201,
+    handle: async ({ params, body, authority }, { guilds, blobs, nextId }) => {
+      const wrong = wrongEmojiName(body.name);
+      if (wrong) return wrong;
+      const image = readEmojiImage(body.image, 'image', LIMITS.emoji_bytes_max);
+      if (!image.ok) return image;
+      // Listing with this authority requires the permission of the command, before anything is stored.
+      const allowed = await guilds.call(params.guild_id, 'listEmojis', {}, authority);
+      if (!allowed.ok) return allowed;
+      const emojiId = nextId();
+      const { animated } = image.value;
+      const input = { emojiId, name: body.name, roles: rolesOf(body.roles), animated };
+      return answer(
+        await withFile(blobs, 'emojis', emojiId, image.value, () =>
+          guilds.call(params.guild_id, 'createEmoji', input, authority),
+        ),
+      );
+    },
+  }),
+  update_guild_emoji: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/emojis/:emoji_id',
+    auth: 'any',
+    bucket: WRITE,
+    body: Obj({ name: Optional(EmojiName()), roles: Roles() }),
+    status: 200,
+    handle: async ({ params, body, authority }, { guilds }) => {
+      const wrong = wrongEmojiName(body.name);
+      if (wrong) return wrong;
+      const input = {
+        emojiId: params.emoji_id,
+        ...(body.name === undefined ? {} : { name: body.name }),
+        ...(body.roles === undefined ? {} : { roles: rolesOf(body.roles) }),
+      };
+      return answer(await guilds.call(params.guild_id, 'updateEmoji', input, authority));
+    },
+  }),
+  delete_guild_emoji: op({
+    method: 'DELETE',
+    path: '/guilds/:guild_id/emojis/:emoji_id',
+    auth: 'any',
+    bucket: WRITE,
+    status: 204,
+    handle: async ({ params, authority }, { guilds, blobs }) => {
+      const input = { emojiId: params.emoji_id };
+      const reply = await guilds.call(params.guild_id, 'deleteEmoji', input, authority);
+      if (reply.ok) await dropFile(blobs, 'emojis', params.emoji_id);
+      return reply.ok ? { ok: true } : reply;
+    },
+  }),
+});

@@ -1,0 +1,137 @@
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import { STICKER_PACKS, standardSticker } from '../../../protocol/stickers.ts';
+import { answer } from '../answer.ts';
+import { dropFile, withFile } from '../expressionfile.ts';
+import { type Bucket, op, resource } from '../operation.ts';
+import { NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
+import { readSticker } from '../stickerfile.ts';
+
+// The platform publishes no limits for these routes; the values are this server's own.
+const READ: Bucket = { per: 'guild_id', limit: 20, windowMs: 10_000 };
+const WRITE: Bucket = { per: 'guild_id', limit: 20, windowMs: 60_000 };
+const READ_ANY: Bucket = { per: null, limit: 20, windowMs: 10_000 };
+
+const Name = () => NameText(LIMITS.sticker_name_chars_min, LIMITS.sticker_name_chars_max);
+const Tags = () => Str(1, LIMITS.sticker_tags_chars_max);
+const Description = () => Optional(Nullable(Str(0, LIMITS.sticker_description_chars_max)));
+
+/** An empty description is none. */
+const described = (text: string | null | undefined): string | null => text || null;
+
+/** Operations on stickers: those of a guild, and the packs that everyone has. */
+export const stickers = resource({
+  list_guild_stickers: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/stickers',
+    auth: 'any',
+    bucket: READ,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'listStickers', {}, authority)),
+  }),
+  get_guild_sticker: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/stickers/:sticker_id',
+    auth: 'any',
+    bucket: READ,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'getSticker', { stickerId: params.sticker_id }, authority)),
+  }),
+  create_guild_sticker: op({
+    method: 'POST',
+    path: '/guilds/:guild_id/stickers',
+    auth: 'any',
+    permission: P.CREATE_GUILD_EXPRESSIONS,
+    bucket: WRITE,
+    multipart: true,
+    body: Obj({ name: Name(), tags: Tags(), description: Description() }),
+    status: 201,
+    handle: async ({ params, body, files, authority }, { guilds, blobs, nextId }) => {
+      const upload = files.find(({ field }) => field === 'file') ?? files[0];
+      if (!upload) return { ok: false, refusal: refusal('INVALID_FILE') };
+      const file = readSticker(upload.bytes);
+      if (!file.ok) return file;
+      // Listing with this authority requires the permission of the command, before anything is stored.
+      const allowed = await guilds.call(params.guild_id, 'listStickers', {}, authority);
+      if (!allowed.ok) return allowed;
+      const stickerId = nextId();
+      const { name, tags } = body;
+      const { format } = file.value;
+      const input = { stickerId, name, tags, description: described(body.description), format };
+      return answer(
+        await withFile(blobs, 'stickers', stickerId, file.value, () =>
+          guilds.call(params.guild_id, 'createSticker', input, authority),
+        ),
+      );
+    },
+  }),
+  update_guild_sticker: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/stickers/:sticker_id',
+    auth: 'any',
+    bucket: WRITE,
+    body: Obj({ name: Optional(Name()), tags: Optional(Tags()), description: Description() }),
+    status: 200,
+    handle: async ({ params, body, authority }, { guilds }) => {
+      const { description, ...rest } = body;
+      const input = {
+        stickerId: params.sticker_id,
+        ...rest,
+        ...(description === undefined ? {} : { description: described(description) }),
+      };
+      return answer(await guilds.call(params.guild_id, 'updateSticker', input, authority));
+    },
+  }),
+  delete_guild_sticker: op({
+    method: 'DELETE',
+    path: '/guilds/:guild_id/stickers/:sticker_id',
+    auth: 'any',
+    bucket: WRITE,
+    status: 204,
+    handle: async ({ params, authority }, { guilds, blobs }) => {
+      const input = { stickerId: params.sticker_id };
+      const reply = await guilds.call(params.guild_id, 'deleteSticker', input, authority);
+      if (reply.ok) await dropFile(blobs, 'stickers', params.sticker_id);
+      return reply.ok ? { ok: true } : reply;
+    },
+  }),
+  get_sticker: op({
+    method: 'GET',
+    path: '/stickers/:sticker_id',
+    auth: 'any',
+    bucket: READ_ANY,
+    status: 200,
+    handle: async ({ params, authority }, { guilds, read }) => {
+      const standard = standardSticker(params.sticker_id);
+      if (standard) return { ok: true, body: standard };
+      const owner = await read.expressions.owner(params.sticker_id);
+      if (owner?.kind !== 'sticker') return { ok: false, refusal: refusal('UNKNOWN_STICKER') };
+      const input = { stickerId: params.sticker_id };
+      const reply = await guilds.call(owner.ownerId, 'getSticker', input, authority);
+      // To strangers a guild's sticker looks like one that does not exist.
+      return reply.ok ? answer(reply) : { ok: false, refusal: refusal('UNKNOWN_STICKER') };
+    },
+  }),
+  list_sticker_packs: op({
+    method: 'GET',
+    path: '/sticker-packs',
+    auth: 'none',
+    bucket: READ_ANY,
+    status: 200,
+    handle: () => ({ ok: true, body: { sticker_packs: STICKER_PACKS } }),
+  }),
+  get_sticker_pack: op({
+    method: 'GET',
+    path: '/sticker-packs/:pack_id',
+    auth: 'any',
+    bucket: READ_ANY,
+    status: 200,
+    handle: ({ params }) => {
+      const pack = STICKER_PACKS.find(({ id }) => id === params.pack_id);
+      return pack ? { ok: true, body: pack } : { ok: false, refusal: refusal('UNKNOWN_STICKER_PACK') };
+    },
+  }),
+});
