@@ -18,7 +18,7 @@ export const BODY_BYTES = {
   report: 1024 * KIB,
   /** Every prompt with every option, all with some roles and channels; it bounds what is kept of them in memory. */
   onboarding: 512 * KIB,
-  /** An emoji or a sound in base64, and somewhat more, so that one too large gets its own error. */
+  /** An emoji or a sound in base64, with the other fields. */
   expression: 1024 * KIB,
   /** Texts in all locales. */
   translations: 1024 * KIB,

@@ -19,7 +19,9 @@ export const wrongEmojiName = (name: string | undefined) =>
     : badFile('name', 'STRING_TYPE_REGEX', 'String value did not match validation regex.');
 
 /** A data URI; the body bounds its length, `expressionfile.ts` reads it. */
-export const FileData = () => Str(1, BODY_BYTES.expression);
+/** The largest files in base64, and somewhat more, so that one too large gets its own error. */
+const FILE_CHARS_MAX = 768 * 1024;
+export const FileData = () => Str(1, FILE_CHARS_MAX);
 
 const ROLES_MAX = 1521;
 const Roles = () => Optional(Nullable(Arr(Nullable(Snowflake<RoleId>()), ROLES_MAX)));
