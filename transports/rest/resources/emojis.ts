@@ -18,9 +18,9 @@ export const wrongEmojiName = (name: string | undefined) =>
     ? null
     : badFile('name', 'STRING_TYPE_REGEX', 'String value did not match validation regex.');
 
-/** A data URI; the body bounds its length, `expressionfile.ts` reads it. */
 /** The largest files in base64, and somewhat more, so that one too large gets its own error. */
 const FILE_CHARS_MAX = 768 * 1024;
+/** A data URI, which `expressionfile.ts` reads. */
 export const FileData = () => Str(1, FILE_CHARS_MAX);
 
 const ROLES_MAX = 1521;
