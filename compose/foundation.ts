@@ -7,6 +7,7 @@ import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { type Config, DEFAULTS, parseConfig } from '../config/config.ts';
 import { nearest } from '../config/nearest.ts';
 import type { EngineOptions } from '../embedding.ts';
+import { NotServed } from '../protocol/faults.ts';
 import { type FreshId, snowflakeOf } from '../protocol/ids.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
@@ -71,6 +72,8 @@ export function foundationOf(options: EngineOptions): Foundation {
     security: loggedTrail(logger, metrics, () => clock.monotonic()),
     faults,
     onFault(error, where, details) {
+      // Once the engine closes it serves nothing more, as its background work was told by this fault.
+      if (lifetime.over && error instanceof NotServed) return;
       faults.set(where, (faults.get(where) ?? 0) + 1);
       logger.error({ ...details, err: error, where }, 'Something failed that nobody waited for.');
     },

@@ -1,6 +1,7 @@
 // Goal: the log tells what went wrong, and nothing of what people wrote.
 import { expect, it } from 'vitest';
-import { withoutValues } from '../../compose/foundation.ts';
+import { foundationOf, withoutValues } from '../../compose/foundation.ts';
+import { NotServed } from '../../protocol/faults.ts';
 
 it('an error is logged with its query, without the values of the query', () => {
   const values = { params: ['a secret'], parameters: ['a secret'] };
@@ -9,4 +10,15 @@ it('an error is logged with its query, without the values of the query', () => {
   for (const error of [fault, new Error('outer', { cause: fault })])
     expect(JSON.stringify(withoutValues(error))).not.toContain('a secret');
   expect(withoutValues('thrown text')).toBe('thrown text');
+});
+
+it('an engine that closes counts the faults of its work, but not that it serves nothing more', async () => {
+  const { faults, onFault, lifetime } = foundationOf({ config: { log_level: 'silent' } });
+  onFault(new NotServed('This shard does not own the aggregate now.'), 'membership');
+  expect(faults.get('membership')).toBe(1);
+  await lifetime.close();
+  onFault(new NotServed('This shard does not own the aggregate now.'), 'membership');
+  expect(faults.get('membership')).toBe(1);
+  onFault(new Error('broken'), 'membership');
+  expect(faults.get('membership')).toBe(2);
 });
