@@ -16,7 +16,7 @@ import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
 import { buildContent, componentsOf, isEmpty, legacyFieldRefused, mentioned } from './content.ts';
 import type { CreateInput, MessageDraft, Written } from './draft.ts';
-import { owning, owningUnlisted } from './files.ts';
+import { asEphemeral, owning, owningUnlisted } from './files.ts';
 import { forwardRefusal, snapshotOf } from './forward.ts';
 import { contradictionIn } from './mentions.ts';
 import { buildPoll } from './polls.ts';
@@ -187,7 +187,7 @@ function build(
     (from?.isEphemeral ? MessageFlags.Ephemeral : 0);
   const writing = {
     uses: from?.components ?? componentsOf(by),
-    attachments,
+    attachments: from?.isEphemeral ? attachments.map(asEphemeral) : attachments,
     before: null,
     nextId: () => env.nextId(),
   };

@@ -17,7 +17,7 @@ import {
   mentioned,
 } from './content.ts';
 import type { ContentDraft, EditInput, KeptAttachment, Written } from './draft.ts';
-import { attachmentsOf, owningShown, owningUnlisted } from './files.ts';
+import { asEphemeral, attachmentsOf, owningShown, owningUnlisted } from './files.ts';
 import { tooLong } from './form.ts';
 import { contradictionIn, namedIn } from './mentions.ts';
 import { buildPoll } from './polls.ts';
@@ -113,7 +113,8 @@ function rewrite(
   const { edit } = input;
   const kept = keptFiles(attachmentsOf(message), input.keep);
   if (!kept.ok) return kept;
-  const attachments = [...kept.value, ...input.attachments];
+  const added = isEphemeral(message) ? input.attachments.map(asEphemeral) : input.attachments;
+  const attachments = [...kept.value, ...added];
   const standalone = (flags & MessageFlags.IsComponentsV2) !== 0;
   // Parts that the edit leaves out were checked when they were written, and are not checked against a new flag.
   const draft: ContentDraft = {

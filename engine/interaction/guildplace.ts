@@ -1,3 +1,4 @@
+import { WITH_MESSAGES } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -24,7 +25,8 @@ export function needsToDescribe(guild: Guild, { userId, botId, wanted, message }
 /**
  * What an application may know of an invocation in the guild: the place, the invoker, and the objects that it names.
  *
- * @returns 10003 for an unknown channel, 50001 for one that the invoker cannot see, 10008 for an unknown message.
+ * @returns 10003 for an unknown channel, 50001 for one that the invoker cannot see, 50024 for one without messages,
+ *   10008 for an unknown message.
  */
 export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Reply<Described> {
   const channel = guild.channels.get(asked.channelId);
@@ -32,6 +34,7 @@ export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Repl
   const member = guild.members.get(asked.userId);
   const held = member ? channelPermissions(guild, asked.userId, channel, nowMs) : 0n;
   if (!member || (held & P.VIEW_CHANNEL) === 0n) return refused(refusal('MISSING_ACCESS'));
+  if (!WITH_MESSAGES.has(channel.type)) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
   const { botId } = asked;
   const isBotMember = botId !== null && Boolean(guild.members.get(botId));
   const appHeld = isBotMember ? channelPermissions(guild, botId, channel, nowMs) : outsidePermissions(held);

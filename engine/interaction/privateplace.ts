@@ -1,4 +1,5 @@
 import { LIMITS } from '../../protocol/limits.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { sharedMessage } from '../channel/wire.ts';
@@ -15,20 +16,19 @@ const APP_PERMISSIONS = P.ATTACH_FILES | P.EMBED_LINKS | P.MENTION_EVERYONE;
  * What an application may know of an invocation in a private channel.
  *
  * @param message The message that `asked` names; null for an unknown one.
+ * @param others The users that `asked` wants, as far as they exist.
  * @returns 10003 to everyone but the two users, 10008 for an unknown message.
  */
 export function describePrivately(
   state: PrivateChannelState,
   asked: Asked,
   message: StoredMessage | null,
+  others: readonly APIUser[],
 ): Reply<Described> {
   const user = state.recipients.get(asked.userId);
   if (!user) return refused(refusal('UNKNOWN_CHANNEL'));
   if (asked.message && message?.channel_id !== state.channel.id) return refused(refusal('UNKNOWN_MESSAGE'));
   const isBotHere = asked.botId !== null && state.recipients.has(asked.botId);
-  const named = [...asked.wanted.users, ...asked.wanted.mentionables].flatMap(
-    (id) => state.recipients.get(id) ?? [],
-  );
   return {
     ok: true,
     value: {
@@ -45,7 +45,7 @@ export function describePrivately(
       isBotHere,
       message,
       resolved: {
-        ...(named.length > 0 && { users: Object.fromEntries(named.map((one) => [one.id, one])) }),
+        ...(others.length > 0 && { users: Object.fromEntries(others.map((one) => [one.id, one])) }),
         ...(asked.message?.isTarget && message && { messages: { [message.id]: sharedMessage(message) } }),
       },
       attachmentBytesMax: LIMITS.attachment_bytes_max,

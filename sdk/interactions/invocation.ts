@@ -26,8 +26,12 @@ export interface OptionFile {
   readonly bytes: Uint8Array;
 }
 
-/** What a person gives for an option: a text, a number, or something with an id (a user, a role, a channel). */
-export type OptionValue = string | number | boolean | { readonly id: string } | OptionFile;
+/**
+ * What a person gives for an option: a text, a number, something with an id (a user, a role, a channel), or a file. Null
+ * leaves the option out.
+ */
+export type OptionValue = GivenValue | null;
+type GivenValue = string | number | boolean | { readonly id: string } | OptionFile;
 
 interface SentOption {
   readonly type: number;
@@ -101,7 +105,8 @@ export function typedOptions(
     }
     if (known.some(({ type }) => type === SUB_COMMAND || type === SUB_COMMAND_GROUP))
       throw new InvocationError(`"${nameOf(command)}" needs a subcommand. ${listed(known)}`);
-    return Object.entries(values).map(([name, value]) => {
+    return Object.entries(values).flatMap(([name, value]) => {
+      if (value === null || value === undefined) return [];
       const option = known.find((each) => isNamed(each, name));
       if (!option)
         throw new InvocationError(`"${nameOf(command)}" has no option "${name}". ${listed(known)}`);
@@ -118,7 +123,7 @@ const listed = (known: readonly IndexedOption[]): string =>
 
 function typedValue(
   option: IndexedOption,
-  value: OptionValue,
+  value: GivenValue,
   files: OptionFile[],
 ): string | number | boolean {
   if (typeof value === 'object') {

@@ -97,7 +97,8 @@ export interface Person {
   ): Promise<InteractionAnswer>;
 }
 
-export type FieldValue = string | boolean | readonly string[];
+/** A text, a choice, several choices, or files; null leaves a field empty. */
+export type FieldValue = string | boolean | readonly string[] | readonly OptionFile[] | null;
 
 const COMMAND = 2;
 const COMPONENT = 3;
@@ -190,14 +191,13 @@ export function createPerson(ports: PersonPorts): Person {
     click: (message, customId, place) => use(message, { component_type: BUTTON, custom_id: customId }, place),
     select: (message, customId, values, place) =>
       use(message, { component_type: typeIn(message, customId), custom_id: customId, values }, place),
-    submit: ({ id, application, custom_id, components }, values, place) =>
-      ask(
-        {
-          ...{ type: SUBMIT, application_id: application.id },
-          data: { id, custom_id, components: fieldsIn(components).map((field) => filled(field, values)) },
-        },
-        place,
-      ),
+    submit({ id, application, custom_id, components }, values, place) {
+      const files: OptionFile[] = [];
+      const filledIn = fieldsIn(components).map((field) => filled(field, values, files));
+      const attachments = files.map(({ filename }, index) => ({ id: String(index), filename }));
+      const data = { id, custom_id, components: filledIn, ...(files.length > 0 && { attachments }) };
+      return ask({ type: SUBMIT, application_id: application.id, data }, place, files);
+    },
   };
 }
 
@@ -230,10 +230,19 @@ function fieldsIn(components: readonly object[]): readonly Field[] {
 const typeIn = ({ components = [] }: ShownMessage, customId: string): number =>
   fieldsIn(components).find((field) => field.custom_id === customId)?.type ?? 0;
 
-function filled({ type, custom_id }: Field, values: Readonly<Record<string, FieldValue>>): object {
+/** A field with its value. @param files Gets the files of the field, which names them by their places there. */
+function filled(
+  { type, custom_id }: Field,
+  values: Readonly<Record<string, FieldValue>>,
+  files: OptionFile[],
+): object {
   const value = values[custom_id ?? ''];
-  if (value === undefined) return { type, custom_id };
-  return { type, custom_id, ...(Array.isArray(value) ? { values: value } : { value }) };
+  if (value === undefined || value === null) return { type, custom_id };
+  if (typeof value === 'string' || typeof value === 'boolean') return { type, custom_id, value };
+  return {
+    ...{ type, custom_id },
+    values: value.map((one) => (typeof one === 'string' ? one : String(files.push(one) - 1))),
+  };
 }
 
 /** Waits for what the person is shown of one interaction. */

@@ -161,7 +161,7 @@ export class Answering {
     await this.#ports.write(answered);
     const d = { nonce: interaction.nonce, choices: localizedChoices(choices, interaction.locales) };
     this.#ports.tell(interaction, 'APPLICATION_COMMAND_AUTOCOMPLETE_RESPONSE', d);
-    return resultOf(answered, null);
+    return this.#answered(answered, null);
   }
 
   async #modal(interaction: Interaction, { data }: Callback): Promise<Reply<CallbackResult>> {
@@ -177,7 +177,7 @@ export class Answering {
       application: { id: applicationId, name: applicationName, icon: applicationIcon, bot: author },
       ...modal,
     });
-    return resultOf(answered, null);
+    return this.#answered(answered, null);
   }
 
   async #silent(interaction: Interaction): Promise<Reply<CallbackResult>> {

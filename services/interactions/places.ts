@@ -62,7 +62,9 @@ export function createPlaces(ports: PlacePorts): Places {
       if (place.guildId === null) {
         const state = await stateOf(storage, place);
         const known = asked.message && (await find(place, asked.message.id));
-        return state ? describePrivately(state, asked, known) : unknownChannel;
+        if (!state) return unknownChannel;
+        const others = await storage.users.get([...asked.wanted.users, ...asked.wanted.mentionables]);
+        return describePrivately(state, asked, known, others);
       }
       const found = await guilds.look(
         place.guildId,

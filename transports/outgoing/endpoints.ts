@@ -27,7 +27,7 @@ const ANSWER_BYTES_MAX = 1 << 20;
 const IN_PROGRESS_MAX = 4_000;
 /** A few slow applications may not take all. */
 const IN_PROGRESS_PER_GROUP_MAX = 400;
-const SOCKETS_PER_HOST_MAX = 64;
+const SOCKETS_PER_GROUP_MAX = 64;
 const IDLE_SOCKETS_MAX = 256;
 /** Servers close idle connections after about 5 s; a request on one that is being closed fails. */
 const IDLE_MS = 4_000;
@@ -42,11 +42,11 @@ export function createEndpointTransport(
 ): EndpointTransport & { close(): void } {
   const { extraCa, timeoutMs } = settings;
   const options = {
-    ...{ keepAlive: true, maxSockets: SOCKETS_PER_HOST_MAX, maxFreeSockets: IDLE_SOCKETS_MAX },
+    ...{ keepAlive: true, maxSockets: SOCKETS_PER_GROUP_MAX, maxFreeSockets: IDLE_SOCKETS_MAX },
     ...{ timeout: IDLE_MS, scheduling: 'lifo' as const },
   };
-  const plain = new http.Agent(options);
-  const secure = new https.Agent({
+  const plain = new PlainAgent(options);
+  const secure = new SecureAgent({
     ...options,
     ...(extraCa !== null && { ca: [...rootCertificates, extraCa] }),
   });
@@ -64,7 +64,7 @@ export function createEndpointTransport(
     const agent = url.protocol === 'https:' ? secure : plain;
     const lookup = checkedLookup(resolve, (address) => mayContactAt(settings, url, address));
     try {
-      return await exchange(url, request, { agent, lookup, signal: AbortSignal.timeout(timeoutMs) });
+      return await exchange(url, request, { agent, group, lookup, signal: AbortSignal.timeout(timeoutMs) });
     } finally {
       total -= 1;
       const left = (inProgress.get(group) ?? 1) - 1;
@@ -81,6 +81,21 @@ export function createEndpointTransport(
       secure.destroy();
     },
   };
+}
+
+type Grouped = { readonly group?: string };
+
+/** Agents that keep the sockets of each group apart, so that one that is slow holds up no other of the same host. */
+class PlainAgent extends http.Agent {
+  override getName(options?: http.ClientRequestArgs & Grouped): string {
+    return `${options?.group} ${super.getName(options)}`;
+  }
+}
+
+class SecureAgent extends https.Agent {
+  override getName(options?: https.RequestOptions & Grouped): string {
+    return `${options?.group} ${super.getName(options)}`;
+  }
 }
 
 /** Whether a URL may be contacted at an address of its host. */
@@ -105,7 +120,7 @@ function mayContact(settings: EndpointSettings, text: string): boolean {
   return url.protocol === 'https:' || privateOrigins.has(url.origin) || allowsLoopback;
 }
 
-type Connection = Pick<http.RequestOptions, 'agent' | 'lookup' | 'signal'>;
+type Connection = Pick<http.RequestOptions, 'agent' | 'lookup' | 'signal'> & Grouped;
 
 function exchange(
   url: URL,

@@ -151,6 +151,20 @@ describe('a request to an application', () => {
     expect(new Set(others.map((each) => each.ok))).toEqual(new Set([false]));
     expect(await post(origin(), by, 'slow')).toMatchObject({ ok: true, status: 204 });
   });
+
+  test('does not wait for the slow ones of another group at the same host', async () => {
+    const by = transport();
+    const held: ServerResponse[] = [];
+    answer = (response, request) => {
+      if (request.url === '/slow') held.push(response);
+      else response.writeHead(204).end();
+    };
+    const slow = Array.from({ length: 64 }, () => post(`${origin()}/slow`, by, 'slow'));
+    expect(await post(origin(), by, 'quick')).toMatchObject({ ok: true, status: 204 });
+    for (const response of held) response.writeHead(204).end();
+    answer = (response) => response.writeHead(204).end();
+    expect(new Set((await Promise.all(slow)).map(({ ok }) => ok))).toEqual(new Set([true]));
+  });
 });
 
 describe('a signed request', () => {

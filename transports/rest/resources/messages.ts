@@ -189,9 +189,17 @@ export const messages = resource({
     permission: P.VIEW_CHANNEL,
     bucket: DELETE,
     status: 204,
-    handle: ({ params, authority }, { channels }) => {
-      const messageId = params.message_id;
-      return channels.call(params.channel_id, 'deleteMessage', { messageId }, authority);
+    handle: async ({ params, caller, authority }, services) => {
+      const { channel_id: channelId, message_id: messageId } = params;
+      const reply = await services.channels.call(channelId, 'deleteMessage', { messageId }, authority);
+      const isUnknown = !reply.ok && reply.refusal.code === refusal('UNKNOWN_MESSAGE').code;
+      if (caller.kind !== 'user' || !isUnknown) return reply;
+      // A message that only this person sees is in no channel's history.
+      const owner = await services.channels.owner(channelId);
+      if (!owner) return reply;
+      const guildId = 'private' in owner ? null : owner.guildId;
+      const place = { ownerId: guildId ?? channelId, guildId, channelId };
+      return services.interactions.dismiss(place, messageId, caller.userId);
     },
   }),
   bulk_delete_messages: op({
