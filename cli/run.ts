@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type Config, DEFAULTS, publicSettings } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
+import { CONTRACT_DATES } from '../protocol/dates.ts';
 import { adminTokenFile, keptAdminToken, newAdminToken } from './admintoken.ts';
 import {
   type DevReport,
@@ -43,6 +44,7 @@ interface CommonFlags {
 }
 
 interface DevFlags extends CommonFlags {
+  readonly date?: string;
   readonly voiceAddress?: string;
   readonly bots: number;
   readonly rateLimits: boolean;
@@ -64,7 +66,12 @@ export function addRunCommands(program: Command, world: World, done: (code: numb
     '--voice-address <address>',
     "where browsers send calls to, for Firefox: auto is this machine's network address; opens that UDP port",
   );
+  dev.option(
+    '--date <date>',
+    'the day whose rules of the protocol apply, such as 2026-02-22 (default: today)',
+  );
   dev.option('--port <n>', 'port of API and gateway; 0 picks free ports');
+  dev.addHelpText('after', `\nWhat --date changes:\n${datedRules().join('\n')}`);
   commonFlags(dev, 'folder to keep everything in (default: memory)');
   dev.action(async (flags: DevFlags) => done(await runDev(world, flags)));
 
@@ -75,6 +82,9 @@ export function addRunCommands(program: Command, world: World, done: (code: numb
   commonFlags(start, `folder of database and attachments (default: ${DATA_DIR})`);
   start.action(async (flags: StartFlags) => done(await runStart(world, flags)));
 }
+
+const datedRules = (): readonly string[] =>
+  Object.values(CONTRACT_DATES).map(({ from, since }) => `  ${from}  ${since}`);
 
 function commonFlags(command: Command, data: string): void {
   command.option('--admin-port <n>', 'port of the admin API, metrics and health');
@@ -91,6 +101,7 @@ function commonFlags(command: Command, data: string): void {
 /** The settings that the flags set. */
 function settingsOf(
   flags: CommonFlags & {
+    readonly date?: string;
     readonly host?: string;
     readonly voiceAddress?: string;
     readonly rateLimits?: boolean;
@@ -100,6 +111,7 @@ function settingsOf(
     { key: 'listen_host', flag: '--host', value: flags.host },
     { key: 'listen_port', flag: '--port', value: flags.port },
     { key: 'voice_webrtc_address', flag: '--voice-address', value: flags.voiceAddress },
+    { key: 'contract_date', flag: '--date', value: flags.date },
     { key: 'admin_port', flag: '--admin-port', value: flags.adminPort },
     { key: 'data_dir', flag: '--data', value: flags.data },
     { key: 'public_url', flag: '--public-url', value: flags.publicUrl },

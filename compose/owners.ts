@@ -33,7 +33,6 @@ import type { Config } from '../config/config.ts';
 import { nearest } from '../config/nearest.ts';
 import type { Guild } from '../engine/guild/guild.ts';
 import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
-import { splitsAt } from '../protocol/permissions.ts';
 import {
   createPrivateChannels,
   PRIVATE_ROUTES,
@@ -69,7 +68,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   const aggregateOwnership = createAggregateOwnership(foundation, storage.cluster, ownership);
   const aggregate = {
     ...{ writer, ownership: aggregateOwnership, clock, nextId, tap: hooks.tap },
-    splitsAt: (nowMs: number) => splitsAt(rulesMsOf(config, nowMs)),
+    rulesMs: (nowMs: number) => rulesMsOf(config, nowMs),
     ...(sign && { sign }),
   };
   const residents = createResidents({
@@ -101,7 +100,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
 export type Owners = ReturnType<typeof createOwners>;
 
 /** The day whose dated rules apply: the configured one, or today. Unix milliseconds. */
-export const rulesMsOf = ({ permission_split_date: date }: Config, nowMs: number): number =>
+export const rulesMsOf = ({ contract_date: date }: Config, nowMs: number): number =>
   date === null ? nowMs : Date.parse(date);
 
 interface ResidentPorts {

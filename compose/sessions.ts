@@ -13,6 +13,7 @@ import type { Principal } from '../actors/session/ports.ts';
 import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config/config.ts';
+import { isInForce } from '../protocol/dates.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import { createBackend } from '../services/sessions/backend.ts';
 import { lastSeen } from '../services/sessions/lastseen.ts';
@@ -24,6 +25,7 @@ import type { Cluster } from './cluster.ts';
 import type { Features } from './context.ts';
 import type { Foundation } from './foundation.ts';
 import type { Owners } from './owners.ts';
+import { rulesMsOf } from './owners.ts';
 
 interface SessionPorts {
   readonly storage: Storage;
@@ -138,4 +140,5 @@ const sessionSettings = (config: Config) => ({
   shardingRequiredGuilds: config.sharding_required_guilds,
   hydrationsMax: 64,
   memberRequestsMax: 16,
+  limitsMemberLists: (nowMs: number) => isInForce('member_lists_limited', rulesMsOf(config, nowMs)),
 });

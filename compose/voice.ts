@@ -17,6 +17,7 @@ import { machineAddress } from '../media/webrtc/address.ts';
 import { createPeers } from '../media/webrtc/peers.ts';
 import type { PeerOptions } from '../media/webrtc/ports.ts';
 import { reserveUdpPort } from '../media/webrtc/reservation.ts';
+import { isInForce } from '../protocol/dates.ts';
 import { createCallOwner } from '../services/voice/callowner.ts';
 import { redirectingCalls } from '../services/voice/elsewhere.ts';
 import type { PlacePorts, VoicePlaces } from '../services/voice/places.ts';
@@ -28,6 +29,7 @@ import { voiceTls } from '../transports/voice/tls.ts';
 import type { Features } from './context.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './foundation.ts';
+import { rulesMsOf } from './owners.ts';
 
 interface VoicePorts extends Foundation {
   readonly supervisor: Supervisor;
@@ -169,7 +171,7 @@ function createCalls(
     settings: {
       callsMax: config.calls_max,
       membersMax: config.call_members_max,
-      e2eeRequired: config.e2ee_required,
+      e2eeRequired: config.e2ee_required && isInForce('calls_encrypted', rulesMsOf(config, clock.now())),
       resumeWindowMs: config.voice_resume_window_ms,
     },
     plane: {

@@ -96,10 +96,10 @@ const IDENTITY = {
     'Key of signed links and of the tokens of webhooks: another one ends both. When null one is generated at the first start and stored in the database, which `guildhall start` accepts only while the server is not public.',
     true,
   ),
-  permission_split_date: optional(
+  contract_date: optional(
     'a date such as 2026-02-23',
     '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$',
-    'The date by which dated rules apply. Before 2026-02-23 an older permission includes those that were split off it; before 2025-07-15 applications may create guilds. When null, the current date.',
+    'The day whose rules of the protocol apply, also one that is past; docs/compatibility.md lists what changed when. When null, the current date.',
   ),
   identity_issuers_private: optional(
     'origins such as https://id.corp.example:8443, separated by commas',

@@ -1,3 +1,5 @@
+import { isInForce } from './dates.ts';
+
 /**
  * Permission bits. On the wire a set of them is a decimal string; in the engine it is a bigint. Bit 47 is unassigned.
  *
@@ -118,13 +120,9 @@ export const SPLITS: Splits = [
 ];
 const NO_SPLITS: Splits = [];
 
-/** Unix milliseconds of 2026-02-23T00:00:00Z, when the platform enforced the splits. */
-export const SPLITS_IN_FORCE_MS = 1_771_804_800_000;
-
-/** The splits that are not enforced at `nowMs` when enforcement begins at `inForceMs` (both Unix milliseconds). */
-export function splitsAt(nowMs: number, inForceMs: number = SPLITS_IN_FORCE_MS): Splits {
-  return nowMs < inForceMs ? SPLITS : NO_SPLITS;
-}
+/** The splits that are not enforced on a day. @param rulesMs Unix milliseconds; absent when all are enforced. */
+export const splitsAt = (rulesMs?: number): Splits =>
+  isInForce('permissions_split', rulesMs) ? NO_SPLITS : SPLITS;
 
 /** 78 bits or fewer: far above every assigned bit, and cheap to parse. */
 const DECIMAL = /^[0-9]{1,23}$/;

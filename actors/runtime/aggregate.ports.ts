@@ -1,6 +1,5 @@
 import type { Origin, Recipient } from '../../engine/fanout/body.ts';
 import type { FreshId } from '../../protocol/ids.ts';
-import type { Splits } from '../../protocol/permissions.ts';
 import type { Writer } from '../../storage/ports.ts';
 import type { AggregateOwnership } from './aggregateownership.ts';
 import type { Clock } from './clock.ts';
@@ -10,8 +9,8 @@ export interface AggregatePorts {
   readonly writer: Writer;
   readonly clock: Clock;
   readonly nextId: () => FreshId;
-  /** Permission splits in force at a time, by the setting `permission_split_date`. */
-  readonly splitsAt: (nowMs: number) => Splits;
+  /** A moment of the day whose dated rules apply at a time, by the setting `contract_date`; Unix milliseconds. */
+  readonly rulesMs: (nowMs: number) => number;
   /**
    * Receives every dispatch once, for hooks of an embedding program. `listening` is false while no hook is registered.
    */

@@ -26,6 +26,8 @@ export interface SessionSettings {
   readonly hydrationsMax: number;
   /** Upper bound on the waiting member requests of one session; further ones are dropped. */
   readonly memberRequestsMax: number;
+  /** Whether requests for all members of a guild are limited at a time, by the dated rules. */
+  readonly limitsMemberLists: (nowMs: number) => boolean;
 }
 
 export interface SessionDeps {

@@ -324,9 +324,10 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   #requestMembers(session: GatewaySessionActor, request: MembersRequest): void {
     const granted = session.bot ? grantedRequest(request, session.intents) : request;
     if (!granted) return;
-    const waitMs = asksForAll(granted)
-      ? this.#memberLists.take(session.userId, granted.guildId, this.nowMs())
-      : 0;
+    const waitMs =
+      asksForAll(granted) && this.#deps.settings.limitsMemberLists(this.#deps.unixMs())
+        ? this.#memberLists.take(session.userId, granted.guildId, this.nowMs())
+        : 0;
     if (waitMs > 0) {
       session.tell('RATE_LIMITED', {
         opcode: OP.REQUEST_GUILD_MEMBERS,

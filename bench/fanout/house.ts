@@ -213,6 +213,7 @@ export async function openHouse(
       shardingRequiredGuilds: DEFAULTS.sharding_required_guilds,
       hydrationsMax: 64,
       memberRequestsMax: 16,
+      limitsMemberLists: () => false,
     },
     backend: backendFor(guild),
     wheel,

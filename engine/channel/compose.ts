@@ -54,7 +54,7 @@ export function composeMessage(
   if (typeof nonce === 'string' && textLength(nonce) > LIMITS.nonce_chars_max) return refused(longNonce());
   const no = notPermitted(scope, input) ?? contradictionIn(draft.allowed_mentions) ?? badVoice(input);
   if (no) return refused(no);
-  const reference = resolveReference(scope, input, by);
+  const reference = resolveReference(scope, input, by, env);
   if (!reference.ok) return reference;
   const message = build(scope, input, reference.value, by, env);
   if (!message.ok) return message;
@@ -129,13 +129,18 @@ function badVoice({ draft, attachments }: CreateInput): Refusal | null {
   return hasMetadata ? null : refusal('VOICE_MESSAGES_NEED_METADATA');
 }
 
-function resolveReference(scope: Scope, { draft, forward }: CreateInput, by: By): Reply<Reference | null> {
+function resolveReference(
+  scope: Scope,
+  { draft, forward }: CreateInput,
+  by: By,
+  env: Env,
+): Reply<Reference | null> {
   const asked = draft.message_reference;
   if (!asked) return { ok: true, value: null };
   const guild = (id: string | null) => (id === null ? {} : { guild_id: id });
   if (asked.type === MessageReferenceType.Forward) {
     if (!forward) return refused(refusal('UNKNOWN_MESSAGE'));
-    const no = forwardRefusal(by, forward) ?? notBesideForward(draft);
+    const no = forwardRefusal(by, forward, env) ?? notBesideForward(draft);
     if (no) return refused(no);
     const { id: message_id, channel_id } = forward.message;
     const wire = { type: MessageReferenceType.Forward, channel_id, message_id, ...guild(forward.guildId) };

@@ -1,9 +1,11 @@
 import { type APIMessageSnapshot, MessageFlags } from 'discord-api-types/v10';
 import { FORWARDABLE } from '../../protocol/channeltypes.ts';
+import { isInForce } from '../../protocol/dates.ts';
 import { grantedIntents, INTENTS } from '../../protocol/intents.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { By } from '../kernel/authority.ts';
+import type { Env } from '../kernel/outcome.ts';
 import type { ForwardSource } from './draft.ts';
 
 const NO_FLAGS = 0 as MessageFlags;
@@ -20,11 +22,16 @@ function readsContent(by: By, message: StoredMessage): boolean {
 }
 
 /** Why a message cannot be forwarded; null when it can. */
-export function forwardRefusal(by: By, { message, guildId }: ForwardSource): Refusal | null {
+export function forwardRefusal(
+  by: By,
+  { message, guildId }: ForwardSource,
+  { rulesMs }: Env,
+): Refusal | null {
   if (!FORWARDABLE.has(message.type) || message.poll || message.call || message.activity) {
     return refusal('INVALID_MESSAGE_TYPE');
   }
-  const readable = guildId === null || readsContent(by, message);
+  const readable =
+    guildId === null || readsContent(by, message) || !isInForce('forwards_need_content', rulesMs);
   return readable ? null : refusal('CANNOT_FORWARD_UNREADABLE_CONTENT');
 }
 

@@ -1,4 +1,4 @@
-import { P } from '../../protocol/permissions.ts';
+import { P, splitsAt } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Authority } from '../kernel/authority.ts';
 import type { Env } from '../kernel/outcome.ts';
@@ -9,7 +9,8 @@ import type { Guild } from './guild.ts';
  * Checks membership, then the channel's existence and visibility, then the bits. The refusals reveal nothing to
  * outsiders: a guild looks unknown, a channel inaccessible.
  */
-export function forbidden(guild: Guild, authority: Authority, { nowMs, splits }: Env): Refusal | null {
+export function forbidden(guild: Guild, authority: Authority, { nowMs, rulesMs }: Env): Refusal | null {
+  const splits = splitsAt(rulesMs);
   const { by, channelId, requires } = authority;
   if (by.system) return null;
   const member = guild.members.get(by.userId);

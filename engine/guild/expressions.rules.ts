@@ -1,5 +1,5 @@
 import type { APIUser } from '../../protocol/objects.ts';
-import { P } from '../../protocol/permissions.ts';
+import { P, splitsAt } from '../../protocol/permissions.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Env } from '../kernel/outcome.ts';
 import { holds } from '../permissions/permissions.ts';
@@ -18,7 +18,7 @@ export const creatorIn = (guild: Guild, by: By): APIUser | null => guild.members
 export function mayChange(guild: Guild, by: By, creatorId: string, env: Env): boolean {
   const held = bitsOf(guild, by, env.nowMs);
   if (holds(held, P.MANAGE_GUILD_EXPRESSIONS)) return true;
-  return creatorId === by.userId && holds(held, P.CREATE_GUILD_EXPRESSIONS, env.splits);
+  return creatorId === by.userId && holds(held, P.CREATE_GUILD_EXPRESSIONS, splitsAt(env.rulesMs));
 }
 
 /** Whether the caller sees who created an expression. */

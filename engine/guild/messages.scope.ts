@@ -6,7 +6,7 @@ import {
   type RoleId,
   type UserId,
 } from '../../protocol/ids.ts';
-import { P } from '../../protocol/permissions.ts';
+import { P, splitsAt } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Sender } from '../channel/draft.ts';
 import type { Scope } from '../channel/scope.ts';
@@ -92,7 +92,7 @@ export const slowmodeSec = (channel: GuildChannel): number =>
 export function slowmodeWaitMs(guild: Guild, { channel, user, permissions }: GuildScope, env: Env): number {
   const seconds = slowmodeSec(channel);
   if (seconds === 0 || user.bot) return 0;
-  if (holds(permissions, P.BYPASS_SLOWMODE, env.splits)) return 0;
+  if (holds(permissions, P.BYPASS_SLOWMODE, splitsAt(env.rulesMs))) return 0;
   const lastMs = guild.slowmode.get(`${channel.id}:${user.id}`);
   return lastMs === undefined ? 0 : Math.max(0, lastMs + seconds * 1_000 - env.nowMs);
 }

@@ -1,6 +1,6 @@
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
-import { P } from '../../protocol/permissions.ts';
+import { P, splitsAt } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { EVENT_ENTITY, type EventEntity } from '../../protocol/scheduledevents.ts';
 import type { By } from '../kernel/authority.ts';
@@ -67,7 +67,7 @@ export function placeRefusal(guild: Guild, { entity_type: type, channel_id: id }
 
 /**
  * Why the caller may not write an event there; null for one who may. Until the split of CREATE_EVENTS is in force,
- * MANAGE_EVENTS includes it (`env.splits`).
+ * MANAGE_EVENTS includes it (`splitsAt(env.rulesMs)`).
  *
  * @param whose A new event, one of the caller's own, or another's.
  * @source https://docs.discord.com/developers/resources/guild-scheduled-event#guild-scheduled-event-permissions-requirements
@@ -83,7 +83,7 @@ export function writeRefusal(
   if (channel === undefined) return refusal('UNKNOWN_CHANNEL');
   const bits = channel ? bitsIn(guild, by, channel, env.nowMs) : bitsOf(guild, by, env.nowMs);
   if (channel && (bits & P.VIEW_CHANNEL) === 0n) return refusal('MISSING_ACCESS');
-  const creates = holds(bits, P.CREATE_EVENTS, env.splits);
+  const creates = holds(bits, P.CREATE_EVENTS, splitsAt(env.rulesMs));
   const manages = holds(bits, P.MANAGE_EVENTS);
   const may = whose === 'new' ? creates : whose === 'own' ? creates || manages : manages;
   return may && holds(bits, BESIDES[type]) ? null : refusal('MISSING_PERMISSIONS');

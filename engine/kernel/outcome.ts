@@ -1,5 +1,4 @@
 import type { FreshId } from '../../protocol/ids.ts';
-import type { Splits } from '../../protocol/permissions.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 
 /** The time and ids that a rule may use. They are arguments, so that rules stay pure and tests can replay them. */
@@ -8,8 +7,8 @@ export interface Env {
   readonly nowMs: number;
   /** The next snowflake of this shard; strictly ascending. */
   nextId(): FreshId;
-  /** Older permission bits that currently still imply newer ones; absent without any. */
-  readonly splits?: Splits;
+  /** A moment of the day whose dated rules apply (protocol/dates.ts), Unix milliseconds; absent for all of them. */
+  readonly rulesMs?: number;
 }
 
 /**

@@ -191,7 +191,7 @@ class Owner {
       writer: this.#writer(),
       clock,
       nextId: () => messageEnv(clock.now()).nextId(),
-      splitsAt: () => [],
+      rulesMs: () => Number.MAX_VALUE,
       tap: { listening: false, see: () => undefined },
       ownership: aggregateOwnership,
       guilds: {

@@ -189,6 +189,7 @@ export const SETTINGS: SessionSettings = {
   shardingRequiredGuilds: 2500,
   hydrationsMax: 4,
   memberRequestsMax: 8,
+  limitsMemberLists: () => true,
 };
 
 export function arrange(

@@ -7,7 +7,7 @@ import { buildGuild } from '../../support/guild.ts';
 test.each(Object.keys(guildRules.commands) as (keyof GuildCommands)[])('%s is refused', (type) => {
   const guild = buildGuild({});
   guild.gone = true;
-  const env = { nowMs: 0, nextId: () => '1', splits: [] };
+  const env = { nowMs: 0, nextId: () => '1' };
   const outcome = guildRules.decide(guild, type, {} as never, SYSTEM, env as never);
   expect(outcome).toMatchObject({ ok: false, refusal: { code: 10004 } });
 });

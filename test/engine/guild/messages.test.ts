@@ -274,6 +274,9 @@ describe('forwards', () => {
     expect(send(draft, { forward: { message: source(), guildId: null } }, bot).code).toBeUndefined();
     const granted = caller(WRITER, { bot: true, applicationFlags: 1 << 19 });
     expect(send(draft, { forward: forward() }, granted).code).toBeUndefined();
+    const on = (day: string) => ({ ...messageEnv(), rulesMs: Date.parse(day) });
+    expect(send(draft, { forward: forward() }, bot, on('2025-12-31')).code).toBeUndefined();
+    expect(send(draft, { forward: forward() }, bot, on('2026-01-01')).code).toBe(160014);
   });
 
   it('refuses what nobody wrote, what was not found, and words of one’s own', () => {

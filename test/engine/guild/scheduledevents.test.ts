@@ -5,7 +5,7 @@ import { guildCreatePayload } from '../../../engine/guild/payloads.ts';
 import { guildRules } from '../../../engine/guild/rules.ts';
 import type { EventObject } from '../../../engine/scheduledevent/event.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
-import { P, SPLITS } from '../../../protocol/permissions.ts';
+import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, overwrite, RecordingSession, role } from '../../support/guild.ts';
 import { caller, envAt, fullMember, NOW_MS } from '../../support/people.ts';
 import { ruled } from '../../support/ruled.ts';
@@ -153,12 +153,12 @@ describe('a new event', () => {
   it('may be made with MANAGE_EVENTS until the day of the split', () => {
     const authority = { by: caller('11'), requires: 0n };
     const input = { id: '500', name: 'Picnic', ...OUTSIDE } as never;
-    const decided = (splits?: typeof SPLITS) =>
+    const decided = (day?: string) =>
       guildRules.decide(arrange(), 'createScheduledEvent', input, authority, {
         ...envAt(),
-        ...(splits && { splits }),
+        ...(day !== undefined && { rulesMs: Date.parse(day) }),
       }).ok;
-    expect([decided(SPLITS), decided([]), decided()]).toEqual([true, false, false]);
+    expect([decided('2026-02-22'), decided('2026-02-23'), decided()]).toEqual([true, false, false]);
   });
 
   it('may be given in one channel alone', () => {
