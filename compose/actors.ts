@@ -16,7 +16,7 @@ import {
   createAccounts,
   createCrossposts,
   createEndpoints,
-  createEventClock,
+  createGuildClocks,
   createInteractions,
   createLobbies,
   createOAuth,
@@ -118,10 +118,12 @@ export function createActors(
 }
 
 function closeFeatures(features: Features): void {
-  const { lobbies, crossposts, eventClock, polls, interactions, provisional, endpoints } = features;
+  const { lobbies, crossposts, eventClock, threadClock, polls, interactions, provisional, endpoints } =
+    features;
   lobbies.close();
   crossposts.stop();
   eventClock.stop();
+  threadClock.stop();
   polls.stop();
   interactions.close();
   provisional.close();
@@ -138,7 +140,7 @@ function createFeatures(context: ServiceContext): Features {
     social: createSocial(context),
     endpoints,
     crossposts: createCrossposts(context),
-    eventClock: createEventClock(context),
+    ...createGuildClocks(context),
     polls: createPolls(context),
     interactions: createInteractions(context, endpoints),
     integrations: createIntegrations(context),

@@ -8,7 +8,7 @@ import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { CommitAndNotify } from '../actors/user/notifier.ts';
 import type { Accounts } from '../services/accounts/ports.ts';
 import type { Endpoints } from '../services/applications/endpoints.ts';
-import type { EventClock } from '../services/guilds/eventclock.ts';
+import type { GuildClock } from '../services/guilds/guildclock.ts';
 import type { Integrations } from '../services/guilds/integrations.ts';
 import type { Identity } from '../services/identity/identity.ts';
 import type { ServedInteractions } from '../services/interactions/interactions.ts';
@@ -36,7 +36,8 @@ export interface Features {
   readonly social: Social;
   readonly endpoints: Endpoints;
   readonly crossposts: Crossposts;
-  readonly eventClock: EventClock;
+  readonly eventClock: GuildClock;
+  readonly threadClock: GuildClock;
   readonly polls: PollDeadlines;
   readonly interactions: ServedInteractions;
   readonly integrations: Integrations;

@@ -8,6 +8,7 @@ import { LobbyShell } from '../actors/lobby/lobby.shell.ts';
 import { Registry } from '../actors/runtime/registry.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { isPublic } from '../config/config.ts';
+import { SYSTEM } from '../engine/kernel/authority.ts';
 import type { LobbyState } from '../engine/lobby/lobby.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
@@ -17,7 +18,7 @@ import { withoutBanned } from '../services/accounts/bans.ts';
 import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
 import { countingRefusals } from '../services/accounts/refusedsignins.ts';
 import { type Endpoints, startEndpoints } from '../services/applications/endpoints.ts';
-import { EventClock } from '../services/guilds/eventclock.ts';
+import { GuildClock } from '../services/guilds/guildclock.ts';
 import { type ServedInteractions, startInteractions } from '../services/interactions/interactions.ts';
 import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
 import { secretHasher } from '../services/lobbies/secrethash.ts';
@@ -52,6 +53,7 @@ import { createRelationships } from '../services/social/relationships.ts';
 import { createRoleConnections } from '../services/social/roleconnections.ts';
 import { createUserSettings } from '../services/social/settings.ts';
 import { Crossposts } from '../services/webhooks/crossposts.ts';
+import type { Storage } from '../storage/ports.ts';
 import { residentMetrics } from '../transports/admin/residentmetrics.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
@@ -330,22 +332,25 @@ export function createCrossposts({
   return crossposts;
 }
 
-/** Scheduled events begin and end at their times. */
-export function createEventClock({
-  storage,
-  guilds,
-  routing,
-  wheel,
-  clock,
-  onFault,
-}: ServiceContext): EventClock {
-  const eventClock = new EventClock({
-    ...{ store: storage.scheduledEvents, guilds, routing, wheel },
-    nowMs: () => clock.now(),
-    onFault: (error) => onFault(error, 'scheduled events'),
-  });
-  eventClock.start();
-  return eventClock;
+/** What guilds do at its time: scheduled events begin and end, quiet threads are archived. */
+export function createGuildClocks({ storage, guilds, routing, wheel, clock, onFault }: ServiceContext) {
+  const started = (
+    where: string,
+    store: Pick<Storage['threads'], 'due' | 'nextDueMs'>,
+    command: 'settleScheduledEvents' | 'archiveThreads',
+  ): GuildClock => {
+    const guildClock = new GuildClock({
+      ...{ store, routing, wheel, nowMs: () => clock.now() },
+      settle: (guildId) => guilds.call(guildId, command, {}, SYSTEM),
+      onFault: (error) => onFault(error, where),
+    });
+    guildClock.start();
+    return guildClock;
+  };
+  return {
+    eventClock: started('scheduled events', storage.scheduledEvents, 'settleScheduledEvents'),
+    threadClock: started('threads', storage.threads, 'archiveThreads'),
+  };
 }
 
 /** The clock that ends polls. */

@@ -135,8 +135,8 @@ export function createResidents(ports: ResidentPorts) {
   const guildPorts = {
     ...aggregate,
     guilds: storage.guilds,
-    messages: storage.messages,
-    ...{ users: storage.users, webhooks: storage.webhooks, scheduledEvents: storage.scheduledEvents },
+    ...{ messages: storage.messages, threads: storage.threads, users: storage.users },
+    ...{ webhooks: storage.webhooks, scheduledEvents: storage.scheduledEvents },
     windows: { members: config.guild_member_window_max, messages: config.guild_message_window_max },
     wheel,
     listener: ports.guildListener,

@@ -21,6 +21,8 @@ export interface DispatchRow {
   readonly scope?: Scope | readonly Scope[] | 'any';
   /** The intent that gates it for sessions of OAuth2 tokens, when it differs from that of direct messages. */
   readonly oauth2Intent?: number;
+  /** Thread members who were added or removed receive it with this intent instead, wherever they can see now. */
+  readonly ownAmongMembers?: number;
   /** The affected user (`d.user_id`) always receives it, even for a channel that the user cannot see. */
   readonly ownAlways?: true;
 }
@@ -68,7 +70,7 @@ export const DISPATCH = {
   THREAD_DELETE: { intent: I.GUILDS },
   THREAD_LIST_SYNC: { intent: I.GUILDS },
   THREAD_MEMBER_UPDATE: { intent: I.GUILDS },
-  THREAD_MEMBERS_UPDATE: { intent: I.GUILDS },
+  THREAD_MEMBERS_UPDATE: { intent: I.GUILD_MEMBERS, ownAmongMembers: I.GUILDS },
   CHANNEL_PINS_UPDATE: { intent: I.GUILDS, dmIntent: I.DIRECT_MESSAGES },
   ENTITLEMENT_CREATE: { intent: null },
   ENTITLEMENT_UPDATE: { intent: null },

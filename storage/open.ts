@@ -35,6 +35,7 @@ import { privateChannelStore } from './privatechannel/privatechannels.ts';
 import { openPurge, type Purge } from './purge.ts';
 import { socialStore } from './relationship/relationships.ts';
 import { scheduledEventStore } from './scheduledevent/scheduledevents.ts';
+import { threadStore } from './thread/threads.ts';
 import { userStore } from './user/users.ts';
 import { webhookStore } from './webhook/webhooks.ts';
 import { openWriter, type WriterOptions } from './writer.ts';
@@ -174,6 +175,7 @@ export function storageOver(
     expressions: expressionStore(driver),
     webhooks: webhookStore(driver),
     scheduledEvents: scheduledEventStore(driver),
+    threads: threadStore(driver),
     interactions: interactionStore(driver, files),
     onFilesGone: (listener) => files.listen(listener),
     onEventsQueued: (listener) => void queued.add(listener),

@@ -24,6 +24,7 @@ import type { OAuthStore } from './oauth/port.ts';
 import type { PrivateChannelStore } from './privatechannel/port.ts';
 import type { RelationshipStore } from './relationship/port.ts';
 import type { ScheduledEventStore } from './scheduledevent/port.ts';
+import type { ThreadStore } from './thread/port.ts';
 import type { UserStore } from './user/port.ts';
 import type { WebhookStore } from './webhook/port.ts';
 
@@ -94,6 +95,7 @@ export interface Storage {
   readonly writer: Writer;
   readonly guilds: GuildStore;
   readonly messages: MessageStore;
+  readonly threads: ThreadStore;
   readonly users: UserStore;
   readonly applications: ApplicationStore;
   readonly privateChannels: PrivateChannelStore;

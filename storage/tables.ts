@@ -43,6 +43,7 @@ import type { Commit } from './ports.ts';
 import { privateChannelStatements } from './privatechannel/privatechannels.ts';
 import { socialStatements } from './relationship/relationships.ts';
 import { scheduledEventStatements } from './scheduledevent/scheduledevents.ts';
+import { threadStatements } from './thread/threads.ts';
 import { userStatements } from './user/users.ts';
 import { webhookStatements } from './webhook/webhooks.ts';
 
@@ -79,6 +80,7 @@ const ephemeral: StatementTable<EphemeralFacts & VoiceChannelFacts & GuildIntera
 const TABLE: StatementTable<AllFacts> = {
   ...infoStatements,
   ...channelStatements,
+  ...threadStatements,
   ...roleStatements,
   ...memberStatements,
   ...banStatements,

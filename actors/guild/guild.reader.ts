@@ -1,11 +1,13 @@
 import { copyKey } from '../../engine/guild/crossposts.ts';
 import type { Guild, Member } from '../../engine/guild/guild.ts';
+import { threadRecord } from '../../engine/guild/threads.state.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { rsvpKey } from '../../engine/scheduledevent/event.ts';
 import type { ChannelId, MessageId, RoleId } from '../../protocol/ids.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { ScheduledEventStore } from '../../storage/scheduledevent/port.ts';
+import type { ThreadStore } from '../../storage/thread/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { WebhookStore } from '../../storage/webhook/port.ts';
 import { messageReads } from '../channel/messagereads.ts';
@@ -14,6 +16,7 @@ import { keep, type WindowRead } from '../runtime/reader.ts';
 export interface GuildReads {
   readonly guilds: Pick<GuildStore, 'members' | 'membersAfter' | 'bansOf' | 'invitesByCode'>;
   readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf' | 'votesOf'>;
+  readonly threads: Pick<ThreadStore, 'get'>;
   readonly users: Pick<UserStore, 'get'>;
   readonly webhooks: Pick<WebhookStore, 'ofGuild' | 'copies'>;
   readonly scheduledEvents: Pick<ScheduledEventStore, 'rsvps'>;
@@ -39,6 +42,7 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
     yield read('member', wanted.members, async (keys) =>
       keep(members, keys, withLiveRoles(guild, await stores.guilds.members(id, keys)), ({ user }) => user.id),
     );
+  yield* threadReads(guild, needs, stores);
   if (wanted.bans.length > 0)
     yield read('ban', wanted.bans, async (keys) =>
       keep(bans, keys, await stores.guilds.bansOf(id, keys), ({ user }) => user.id),
@@ -82,6 +86,18 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
       keep(messages, missing.map(absence), found, (message) => message.id);
     });
   yield* messageReads(guild, id, needs, stores.messages);
+}
+
+/** The reads of threads with their members. */
+function* threadReads(guild: Guild, needs: Needs, stores: GuildReads): Iterable<WindowRead> {
+  const threads = needs.threads?.filter((key) => !guild.channels.has(key) && !guild.threads.has(key)) ?? [];
+  if (threads.length > 0)
+    yield read('thread', threads, async (keys) => {
+      const found = (await stores.threads.get(guild.id, keys)).map(({ thread, members }) =>
+        threadRecord(thread, members),
+      );
+      keep(guild.threads, keys, found, ({ thread }) => thread.id);
+    });
 }
 
 /** The reads of what users answered to scheduled events. */

@@ -8,12 +8,14 @@ import type { Guild } from '../../engine/guild/guild.ts';
 import { type LinkUpdate, linksEnded, linkUpdates } from '../../engine/guild/lobbylinks.ts';
 import { slowmodeRuns } from '../../engine/guild/messages.scope.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
+import { isActive, threadsOf } from '../../engine/guild/threads.state.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { type ScheduledEvent, scheduledEventsOf } from '../../engine/scheduledevent/event.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
 import { numberMessageWindows, trimMessageWindows } from '../channel/messagereads.ts';
@@ -86,6 +88,8 @@ const MOVES: Readonly<Record<string, 'joined' | 'left'>> = {
 
 /** After a change of owner, how long members in voice may take to subscribe again before they leave voice. */
 const RETURN_MS = 30_000;
+/** Archived threads that are kept in memory for commands to come. */
+const THREADS_MAX = 64;
 
 /** Runs the effects of one guild. */
 export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, GuildId> {
@@ -307,8 +311,11 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected number(guild: Guild, commit: number): void {
-    const { members, messages, bans, invites, copies, users } = guild;
-    for (const window of [members, messages, bans, invites, copies, users, guild.scheduledEvents.rsvps])
+    const { members, messages, bans, invites, copies, users, threads } = guild;
+    for (const window of [
+      ...[members, messages, bans, invites, copies, users, threads],
+      guild.scheduledEvents.rsvps,
+    ])
       if (window instanceof Window) window.nextCommit = commit;
     numberMessageWindows(guild, commit);
   }
@@ -325,6 +332,11 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
         settled,
         sessionCounts.size,
         (key) => sessionCounts.has(key) || voiceStates.has(key),
+      );
+    const { threads } = guild;
+    if (threads instanceof Window)
+      threads.trim(THREADS_MAX, settled, LIMITS.active_threads_per_guild_max, (key) =>
+        isActive(threads.get(key) ?? null),
       );
     if (messages instanceof Window) messages.trim(messagesMax, settled, 0, () => false);
     for (const window of [bans, invites, copies, users, guild.scheduledEvents.rsvps])
@@ -409,6 +421,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     info: snapshot.info,
     roles: new Map(snapshot.roles.map((role) => [role.id, role])),
     channels: new Map(snapshot.channels.map((channel) => [channel.id, channel])),
+    threads: threadsOf(snapshot.threads, new Window()),
     members: new Window(),
     memberCount: snapshot.memberCount,
     messages: new Window(),

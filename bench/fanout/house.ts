@@ -84,6 +84,7 @@ export function buildGuild(): Guild {
     info: { id: GUILD_ID, owner_id: OWNER_ID, name: 'The Marsh' } as GuildInfo,
     roles: new Map(roles.map((each) => [each.id as RoleId, each])),
     channels: new Map([[CHANNEL_ID, channel]]),
+    threads: new Map(),
     members: new Map(),
     memberCount: 0,
     messages: new Map(),

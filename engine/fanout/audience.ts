@@ -1,4 +1,4 @@
-import { THREADS, VOICE_LIKE } from '../../protocol/channeltypes.ts';
+import { CHANNEL, THREADS, VOICE_LIKE } from '../../protocol/channeltypes.ts';
 import { DISPATCH, type DispatchName, type DispatchRow, dispatchRow } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
@@ -6,7 +6,7 @@ import { P, QUARANTINE_FLAGS } from '../../protocol/permissions.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Authorization } from '../oauth/authorization.ts';
-import { channelById } from '../permissions/channelbyid.ts';
+import { channelById, channelIn } from '../permissions/channelbyid.ts';
 import { channelPermissions, guildPermissions, timedOutUntilMs } from '../permissions/permissions.ts';
 import type { AudienceList, Recipient } from './body.ts';
 import { blank, lacksContent, readersOf } from './content.ts';
@@ -56,7 +56,7 @@ export function recipients(guild: Guild, dispatch: Dispatch, nowMs: number): Del
   const key =
     to.kind !== 'channel'
       ? `guild${ROW_KEYS[t]}`
-      : guild.channels.has(to.channelId)
+      : channelIn(guild, to.channelId)
         ? to.channelId + ROW_KEYS[t]
         : null;
   let list = key === null ? undefined : fresh(guild, key, row, nowMs);
@@ -68,6 +68,7 @@ export function recipients(guild: Guild, dispatch: Dispatch, nowMs: number): Del
   if (row.ownAlways || (row.ownWithoutIntent && to.kind === 'guild')) {
     return deliver(d, withOwn(guild, sessions, row, d));
   }
+  if (row.ownAmongMembers) return deliver(d, withChanged(guild, sessions, d, row.ownAmongMembers));
   return row.contentGated ? deliverContent(d, sessions, key, guild) : deliver(d, sessions);
 }
 
@@ -144,13 +145,15 @@ function ofChannel(guild: Guild, dispatch: Dispatch, row: DispatchRow, nowMs: nu
 /** The channel of a dispatch. A deleted channel is no longer in the guild; its dispatch contains it. */
 function channelOf(guild: Guild, { t, d, to }: Dispatch): GuildChannel | undefined {
   if (to.kind !== 'channel') return undefined;
-  const resident = guild.channels.get(to.channelId);
+  const resident = channelIn(guild, to.channelId);
   if (resident) return resident;
   return t === 'CHANNEL_DELETE' || t === 'THREAD_DELETE' ? (d as GuildChannel) : undefined;
 }
 
 /** Equal for channels in which every member has equal permissions; null where a comparison costs too much. */
 function channelPermissionKey(guild: Guild, channel: GuildChannel): string | null {
+  // Each private thread has members of its own.
+  if (channel.type === CHANNEL.PRIVATE_THREAD) return null;
   const bearer = THREADS.has(channel.type) ? channelById(guild, channel.parent_id) : channel;
   const overwrites = bearer?.permission_overwrites ?? [];
   if (!bearer || overwrites.length > COMPARED_OVERWRITES_MAX) return null;
@@ -195,6 +198,8 @@ class Gate {
     this.nowMs = nowMs;
     const bearer = channel && THREADS.has(channel.type) ? channelById(guild, channel.parent_id) : channel;
     for (const { id, type } of bearer?.permission_overwrites ?? []) if (type === 1) this.named.add(id);
+    if (channel?.type === CHANNEL.PRIVATE_THREAD)
+      for (const id of guild.threads.get(channel.id)?.members.keys() ?? []) this.named.add(id);
   }
 
   passes(member: Member): boolean {
@@ -287,6 +292,30 @@ function withOwn(
     row.ownAlways ? !sessions.includes(session) : !receives(session, row.intent),
   );
   return missed.length === 0 ? sessions : [...sessions, ...missed];
+}
+
+/** Adds the sessions of thread members who were added or removed, and who have the intent of threads. */
+function withChanged(
+  guild: Guild,
+  sessions: readonly Recipient[],
+  d: object,
+  intent: number,
+): readonly Recipient[] {
+  const changed = [...idsIn(d, 'added_members'), ...idsIn(d, 'removed_member_ids')];
+  const listed = new Set(sessions);
+  const missed = changed
+    .flatMap((userId) => sessionsOf(guild, userId))
+    .filter((session) => !listed.has(session) && receives(session, intent));
+  return missed.length === 0 ? sessions : [...sessions, ...missed];
+}
+
+/** The users of a list in a payload: ids, or objects with `user_id`. */
+function idsIn(d: object, field: string): string[] {
+  const list: unknown = Object.entries(d).find(([key]) => key === field)?.[1];
+  if (!Array.isArray(list)) return [];
+  return list.map((one: unknown) =>
+    typeof one === 'object' && one !== null && 'user_id' in one ? String(one.user_id) : String(one),
+  );
 }
 
 /**

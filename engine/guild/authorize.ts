@@ -1,7 +1,9 @@
+import { THREADS } from '../../protocol/channeltypes.ts';
 import { P, splitsAt } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Authority } from '../kernel/authority.ts';
 import type { Env } from '../kernel/outcome.ts';
+import { channelIn } from '../permissions/channelbyid.ts';
 import { channelPermissions, guildPermissions, holds } from '../permissions/permissions.ts';
 import type { Guild } from './guild.ts';
 
@@ -9,7 +11,12 @@ import type { Guild } from './guild.ts';
  * Checks membership, then the channel's existence and visibility, then the bits. The refusals reveal nothing to
  * outsiders: a guild looks unknown, a channel inaccessible.
  */
-export function forbidden(guild: Guild, authority: Authority, { nowMs, rulesMs }: Env): Refusal | null {
+export function forbidden(
+  guild: Guild,
+  authority: Authority,
+  { nowMs, rulesMs }: Env,
+  inThread?: bigint,
+): Refusal | null {
   const splits = splitsAt(rulesMs);
   const { by, channelId, requires } = authority;
   if (by.system) return null;
@@ -20,10 +27,11 @@ export function forbidden(guild: Guild, authority: Authority, { nowMs, rulesMs }
     const held = guildPermissions(guild, by.userId, nowMs);
     return holds(held, requires, splits) ? null : refusal('MISSING_PERMISSIONS');
   }
-  const channel = guild.channels.get(channelId);
+  const channel = channelIn(guild, channelId);
   if (!channel) return refusal('UNKNOWN_CHANNEL');
   if (!member) return refusal('MISSING_ACCESS');
   const permissions = channelPermissions(guild, by.userId, channel, nowMs);
   if ((permissions & P.VIEW_CHANNEL) === 0n) return refusal('MISSING_ACCESS');
-  return holds(permissions, requires, splits) ? null : refusal('MISSING_PERMISSIONS');
+  const needed = THREADS.has(channel.type) ? (inThread ?? requires) : requires;
+  return holds(permissions, needed, splits) ? null : refusal('MISSING_PERMISSIONS');
 }

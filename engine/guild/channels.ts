@@ -25,8 +25,11 @@ import {
 } from './channels.overwrites.ts';
 import { type ChannelDraft, mayHaveType, shapedFields } from './channels.shapes.ts';
 import type { ChannelFacts, GuildFact } from './facts.ts';
+import { channelFrom } from './founding.parts.ts';
 import type { Guild, GuildChannel, GuildInfo } from './guild.ts';
 import { linkable } from './linkable.ts';
+import { shownThread } from './threads.state.ts';
+import { deleteThread, type ThreadChange, updateThread } from './threads.update.ts';
 import type { GuildTopic } from './topic.ts';
 import { dispatchesOf, type Sight, sightOf, visibilityChanges } from './visibility.ts';
 import { voiceEnds } from './voice.states.ts';
@@ -39,7 +42,12 @@ type ChannelCommands = {
   getChannel: { input: { readonly channelId: ChannelId }; value: GuildChannel };
   createChannel: { input: { readonly draft: ChannelDraft & { readonly name: string } }; value: GuildChannel };
   updateChannel: {
-    input: { readonly channelId: ChannelId; readonly draft: ChannelDraft };
+    /** `threadChange`: the same request, for a thread. */
+    input: {
+      readonly channelId: ChannelId;
+      readonly draft: ChannelDraft;
+      readonly threadChange?: ThreadChange;
+    };
     value: GuildChannel;
   };
   deleteChannel: { input: { readonly channelId: ChannelId }; value: GuildChannel };
@@ -137,10 +145,12 @@ function managesRefusal(guild: Guild, by: By, parentId: ChannelId | null, nowMs:
 
 function updateChannel(
   guild: Guild,
-  { channelId, draft }: ChannelCommands['updateChannel']['input'],
+  { channelId, draft, threadChange = {} }: ChannelCommands['updateChannel']['input'],
   by: By,
   env: Env,
 ): Outcome<GuildChannel, GuildFact> {
+  const thread = guild.threads.get(channelId);
+  if (thread) return updateThread(guild, thread, threadChange, by, env);
   const channel = guild.channels.get(channelId);
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
   const type = draft.type ?? channel.type;
@@ -224,6 +234,8 @@ function deleteChannel(
   by: By,
   env: Env,
 ): Outcome<GuildChannel, GuildFact> {
+  const thread = guild.threads.get(channelId);
+  if (thread) return deleteThread(thread, by, env);
   const channel = guild.channels.get(channelId);
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
   const { info } = guild;
@@ -325,8 +337,14 @@ function applyChannelUpdated(guild: Guild, fact: ChannelFacts['channelUpdated'])
 function applyChannelDeleted(guild: Guild, fact: ChannelFacts['channelDeleted']): void {
   const { id } = fact.channel;
   guild.channels.delete(id);
+  const gone = new Set<string>([id]);
+  for (const [threadId, record] of guild.threads)
+    if (record?.thread.parent_id === id) {
+      guild.threads.set(threadId, null);
+      gone.add(threadId);
+    }
   for (const [messageId, message] of guild.messages) {
-    if (message?.channel_id === id) guild.messages.delete(messageId);
+    if (message && gone.has(message.channel_id)) guild.messages.delete(messageId);
   }
   for (const [code, invite] of guild.invites) {
     if (invite?.channel_id === id) guild.invites.set(code, null);
@@ -348,7 +366,10 @@ function updateDispatches(guild: Guild, channel: GuildChannel, before: Sight | n
     return [update({ kind: 'channel', channelId: channel.id })];
   }
   const kept = changes.flatMap((change) => change.kept);
-  return [...dispatchesOf(changes), ...(kept.length > 0 ? [update({ kind: 'users', userIds: kept })] : [])];
+  return [
+    ...dispatchesOf(guild, changes),
+    ...(kept.length > 0 ? [update({ kind: 'users', userIds: kept })] : []),
+  ];
 }
 
 /** Channels and their overwrites. */
@@ -356,14 +377,16 @@ export const channels: GuildTopic<ChannelCommands, keyof ChannelFacts> = {
   commands: {
     listChannels: { decide: listChannels },
     getChannel: {
-      decide: (guild, { channelId }) => {
+      decide: (guild, { channelId }, by) => {
+        const thread = guild.threads.get(channelId);
+        if (thread) return accepted(channelFrom(shownThread(thread, by.userId)));
         const channel = guild.channels.get(channelId);
         return channel ? accepted(channel) : refused(refusal('UNKNOWN_CHANNEL'));
       },
     },
     createChannel: { decide: createChannel },
-    updateChannel: { decide: updateChannel },
-    deleteChannel: { decide: deleteChannel },
+    updateChannel: { requiresInThread: P.VIEW_CHANNEL, decide: updateChannel },
+    deleteChannel: { requiresInThread: P.MANAGE_THREADS, decide: deleteChannel },
     moveChannels: { decide: moveChannels },
     setOverwrite: {
       // An id that is no role may be a member's, which needs one lookup.

@@ -3,6 +3,7 @@ import { WITH_MESSAGES } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, refused } from '../kernel/outcome.ts';
+import { channelIn } from '../permissions/channelbyid.ts';
 import type { Presence } from '../presence/merge.ts';
 import { sameValue } from './auditing.ts';
 import type { GuildFact } from './facts.ts';
@@ -35,7 +36,7 @@ export const ephemeral: GuildTopic<EphemeralCommands, 'typingStarted' | 'presenc
     commands: {
       startTyping: {
         decide: (guild, { channelId }, by, env) => {
-          const channel = guild.channels.get(channelId);
+          const channel = channelIn(guild, channelId);
           if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
           if (!WITH_MESSAGES.has(channel.type)) return refused(refusal('CANNOT_SEND_IN_NON_TEXT_CHANNEL'));
           return accepted(null, [{ type: 'typingStarted', channelId, userId: by.userId, atMs: env.nowMs }]);

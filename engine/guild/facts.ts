@@ -5,6 +5,7 @@ import type { EventResponse } from '../../protocol/scheduledevents.ts';
 import type { Rule, RuleAction } from '../automod/rule.ts';
 import type { FactOf } from '../kernel/topic.ts';
 import type { EventException, RsvpKey, ScheduledEvent } from '../scheduledevent/event.ts';
+import type { Thread, ThreadMember } from '../thread/thread.ts';
 import type { Webhook } from '../webhook/webhook.ts';
 import type { EmojiFacts, PlayedSound, SoundFacts, StickerFacts } from './expressions.ts';
 import type {
@@ -38,6 +39,29 @@ export type ChannelFacts = {
   channelCreated: { readonly channel: GuildChannel };
   channelUpdated: { readonly channel: GuildChannel };
   channelDeleted: { readonly channel: GuildChannel };
+};
+
+export type ThreadFacts = {
+  /** `dueMs`: when the clock archives it, Unix milliseconds; null for never. */
+  threadCreated: {
+    readonly thread: Thread;
+    readonly dueMs: number | null;
+    readonly members: readonly ThreadMember[];
+  };
+  threadUpdated: { readonly thread: Thread; readonly dueMs: number | null };
+  threadDeleted: { readonly thread: Thread };
+  threadMembersChanged: {
+    readonly threadId: ChannelId;
+    readonly added: readonly ThreadMember[];
+    readonly removed: readonly UserId[];
+  };
+  /** Messages were sent or deleted; nobody is told. */
+  threadCounted: {
+    readonly threadId: ChannelId;
+    readonly messageCount: number;
+    readonly totalMessageSent: number;
+    readonly dueMs: number | null;
+  };
 };
 
 export type RoleFacts = {
@@ -269,6 +293,7 @@ export type GuildInteractionFacts = {
 
 export type GuildFacts = InfoFacts &
   ChannelFacts &
+  ThreadFacts &
   RoleFacts &
   MemberFacts &
   BanFacts &

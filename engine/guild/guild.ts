@@ -12,6 +12,7 @@ import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects
 import type { AutoModeration } from '../automod/state.ts';
 import type { AudienceList, Recipient } from '../fanout/body.ts';
 import type { ScheduledEvents } from '../scheduledevent/event.ts';
+import type { Thread, ThreadMember } from '../thread/thread.ts';
 import type { Webhook } from '../webhook/webhook.ts';
 import type { Expressions } from './expressions.ts';
 import type { GuildPages } from './pages.types.ts';
@@ -31,6 +32,8 @@ export interface Guild {
   info: GuildInfo;
   readonly roles: Map<RoleId, APIRole>;
   readonly channels: Map<ChannelId, GuildChannel>;
+  /** Active threads, which are resident, and a window on archived ones. `null`: known not to exist. */
+  readonly threads: Map<ChannelId, ThreadRecord | null>;
   /** Window on members. `null`: known not to be a member. */
   readonly members: Map<UserId, Member | null>;
   memberCount: number;
@@ -150,6 +153,14 @@ export type GuildChannel = APIGuildChannel<GuildChannelType> & {
   readonly position: number;
   readonly parent_id?: ChannelId | null;
 };
+
+/** A thread with all its members. */
+export interface ThreadRecord {
+  readonly thread: Thread;
+  /** The same object, as a channel for rules that hold for both. */
+  readonly channel: GuildChannel;
+  readonly members: ReadonlyMap<UserId, ThreadMember>;
+}
 
 /** A member in the wire's shape, user included. */
 export type Member = Omit<APIGuildMember, 'user'> & { readonly user: APIUser };

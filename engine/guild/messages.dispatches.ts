@@ -1,6 +1,7 @@
 import type { ChannelId } from '../../protocol/ids.ts';
 import { deletedPayload, pinsPayload, referencedOf, sharedMessage, withReferenced } from '../channel/wire.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
+import { channelIn } from '../permissions/channelbyid.ts';
 import type { MessageFacts } from './facts.ts';
 import type { Guild, Member, StoredMessage } from './guild.ts';
 
@@ -24,7 +25,7 @@ function guildMessage(guild: Guild, message: StoredMessage, referenced: StoredMe
     const mentioned = guild.members.get(user.id);
     return mentioned ? { ...user, member: partOf(mentioned) } : user;
   });
-  const channel = guild.channels.get(message.channel_id);
+  const channel = channelIn(guild, message.channel_id);
   return {
     ...sharedMessage(message),
     ...withReferenced(message, referenced),

@@ -13,6 +13,7 @@ import type { Scope } from '../channel/scope.ts';
 import { pinsIn, sentUnder } from '../channel/window.ts';
 import type { By } from '../kernel/authority.ts';
 import { type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
+import { channelIn } from '../permissions/channelbyid.ts';
 import { holds } from '../permissions/permissions.ts';
 import { bitsIn } from './caller.ts';
 import type { GuildFact } from './facts.ts';
@@ -34,7 +35,7 @@ export function scopeIn(
   env: Env,
   from?: Sender,
 ): Reply<GuildScope> {
-  const channel = guild.channels.get(channelId);
+  const channel = channelIn(guild, channelId);
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
   if (FORUMS.has(channel.type)) return refused(refusal('CANNOT_SEND_IN_FORUM'));
   if (!WITH_MESSAGES.has(channel.type)) return refused(refusal('CANNOT_SEND_IN_NON_TEXT_CHANNEL'));
@@ -63,8 +64,22 @@ export function scopeIn(
   };
 }
 
-/** Runs a rule on a channel that has messages. */
+/** Runs a rule on a channel that has messages. @returns 50083 for an archived thread, in which nothing changes. */
 export function inChannel<Value>(
+  guild: Guild,
+  channelId: ChannelId,
+  by: By,
+  env: Env,
+  rule: (scope: GuildScope) => Outcome<Value, GuildFact>,
+  from?: Sender,
+): Outcome<Value, GuildFact> {
+  const isArchived = guild.threads.get(channelId)?.thread.thread_metadata.archived === true;
+  if (isArchived) return refused(refusal('THREAD_ARCHIVED'));
+  return inAnyChannel(guild, channelId, by, env, rule, from);
+}
+
+/** Runs a rule on a channel that has messages, or on a thread, also an archived one. */
+export function inAnyChannel<Value>(
   guild: Guild,
   channelId: ChannelId,
   by: By,
@@ -100,7 +115,7 @@ export function slowmodeWaitMs(guild: Guild, { channel, user, permissions }: Gui
 /** Whether a slow mode still delays any user; removes entries that no longer do. Cost: O(`slowmode_entries_max`). */
 export function slowmodeRuns(guild: Guild, nowMs: number): boolean {
   for (const [key, lastMs] of guild.slowmode) {
-    const channel = guild.channels.get(key.split(':', 1)[0] as ChannelId);
+    const channel = channelIn(guild, key.split(':', 1)[0] as ChannelId);
     if (!channel || lastMs + slowmodeSec(channel) * 1_000 <= nowMs) guild.slowmode.delete(key);
   }
   return guild.slowmode.size > 0;

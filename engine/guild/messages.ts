@@ -20,12 +20,22 @@ import { applyMessage, needsToPin } from '../channel/window.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { channelIn } from '../permissions/channelbyid.ts';
 import { auditEntry } from './auditing.ts';
 import { moderated, notePace } from './automod.messages.ts';
 import type { GuildFact, MessageFacts } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 import { messageDispatches } from './messages.dispatches.ts';
-import { type GuildScope, inChannel, readsHistory, slowmodeSec, slowmodeWaitMs } from './messages.scope.ts';
+import {
+  type GuildScope,
+  inAnyChannel,
+  inChannel,
+  readsHistory,
+  slowmodeSec,
+  slowmodeWaitMs,
+} from './messages.scope.ts';
+import { writingRefusal } from './threads.rules.ts';
+import { amendThread } from './threads.state.ts';
 import type { GuildTopic } from './topic.ts';
 
 /** Names one message of a channel. */
@@ -84,6 +94,9 @@ function createMessage(
   by: By,
   env: Env,
 ): Outcome<Written, GuildFact> {
+  const thread = guild.threads.get(input.channelId);
+  const locked = thread && writingRefusal(guild, thread, by, env);
+  if (locked) return refused(locked);
   const compose = (scope: GuildScope): Outcome<Written, GuildFact> => {
     const before = repeated(scope, input);
     if (before) return accepted(before);
@@ -91,7 +104,7 @@ function createMessage(
     if (waitMs > 0) return refused({ ...refusal('SLOWMODE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 });
     return moderated(scope, composeMessage(scope, input, by, env), { guild, by, env, from: input.from });
   };
-  return inChannel(guild, input.channelId, by, env, compose, input.from);
+  return inAnyChannel(guild, input.channelId, by, env, compose, input.from);
 }
 
 /** Adds an audit entry when the message was another user's. */
@@ -139,11 +152,12 @@ function lastPinMsOf(channel: GuildChannel): number | null {
 function amendChannel(guild: Guild, channelId: ChannelId, change: object): void {
   const channel = guild.channels.get(channelId);
   if (channel) guild.channels.set(channelId, { ...channel, ...change });
+  else amendThread(guild, channelId, change);
 }
 
 function noteWritten(guild: Guild, message: StoredMessage): void {
   amendChannel(guild, message.channel_id, { last_message_id: message.id });
-  const channel = guild.channels.get(message.channel_id);
+  const channel = channelIn(guild, message.channel_id);
   if (!channel || slowmodeSec(channel) === 0) return;
   if (message.author.bot || !FORWARDABLE.has(message.type)) return;
   const key = `${channel.id}:${message.author.id}`;
@@ -159,7 +173,7 @@ export const messages: GuildTopic<MessageCommands, keyof MessageFacts> = {
   commands: {
     authorizeHistory: {
       decide: (guild, { channelId }, by, env) =>
-        inChannel(guild, channelId, by, env, (scope) =>
+        inAnyChannel(guild, channelId, by, env, (scope) =>
           accepted({ ownerId: guild.id, guildId: guild.id, canReadHistory: readsHistory(scope) }),
         ),
     },

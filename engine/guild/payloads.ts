@@ -10,6 +10,7 @@ import { rolesByRank } from './roles.ts';
 import { eventsSeen } from './scheduledevents.places.ts';
 import { soundsOf } from './sounds.ts';
 import { stickersOf } from './stickers.ts';
+import { shownThread, threadsSeen } from './threads.state.ts';
 
 /** The guild object of the wire for replies and GUILD_UPDATE. */
 export function guildObject(guild: Guild): APIGuild {
@@ -61,7 +62,7 @@ export function guildCreatePayload(
     member_count: guild.memberCount,
     members: known.members,
     channels,
-    threads: [],
+    threads: threadsSeen(guild, userId, visible, nowMs).map((record) => shownThread(record, userId)),
     presences: known.presences,
     // Partial states: the guild is the payload's, and their members are in its list.
     voice_states: [...guild.voiceStates.values()]

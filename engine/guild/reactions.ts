@@ -16,7 +16,7 @@ import type { Needs } from '../kernel/needs.ts';
 import { accepted } from '../kernel/outcome.ts';
 import type { ReactionFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
-import { inChannel } from './messages.scope.ts';
+import { inAnyChannel, inChannel } from './messages.scope.ts';
 import type { GuildTopic } from './topic.ts';
 
 type EmojiInput = ReactionInput & { readonly channelId: ChannelId };
@@ -50,7 +50,7 @@ export const reactions: GuildTopic<ReactionCommands, keyof ReactionFacts> = {
     authorizeReactions: {
       needs: needsMessage,
       decide: (guild, { channelId, messageId, emoji }, by, env) =>
-        inChannel(guild, channelId, by, env, (scope) => {
+        inAnyChannel(guild, channelId, by, env, (scope) => {
           const target = reactionTarget(scope, messageId, emoji);
           return target.ok ? accepted({ ownerId: guild.id, key: target.value.key }) : target;
         }),

@@ -11,6 +11,7 @@ import { channels } from './channels.ts';
 import { crossposts, withCrossposts } from './crossposts.ts';
 import { emojis } from './emojis.ts';
 import { ephemeral } from './ephemeral.ts';
+import type { Guild } from './guild.ts';
 import { incidents } from './incidents.ts';
 import { info } from './info.ts';
 import { installs } from './installs.ts';
@@ -34,6 +35,10 @@ import { sounds } from './sounds.ts';
 import { stages } from './stage.ts';
 import { stickers } from './stickers.ts';
 import { templates } from './templates.ts';
+import { archivedThreads } from './threads.archived.ts';
+import { withThreads } from './threads.consequences.ts';
+import { threadMembers } from './threads.members.ts';
+import { threads } from './threads.ts';
 import type { GuildShape } from './topic.ts';
 import { vanity } from './vanity.ts';
 import { voice } from './voice.ts';
@@ -47,21 +52,19 @@ export const guildRules = aggregate<GuildShape>()({
   name: 'guild',
   missing: refusal('UNKNOWN_GUILD'),
   needs: withCaller,
-  authorize: (guild, { authority }, env) =>
-    guild.gone ? refusal('UNKNOWN_GUILD') : forbidden(guild, authority, env),
-  complete: (guild, facts, _authority, env) =>
-    withCrossposts(
-      guild,
-      withEventConsequences(
-        guild,
-        withVoiceConsequences(guild, withProfiles(guild, facts, env), env.nowMs),
-        env,
-      ),
-      env,
-    ),
+  authorize: (guild, { row, authority }, env) =>
+    guild.gone ? refusal('UNKNOWN_GUILD') : forbidden(guild, authority, env, row.requiresInThread),
+  complete(guild, given, _authority, env) {
+    let facts = withThreads(guild, withProfiles(guild, given, env), env);
+    facts = withVoiceConsequences(guild, facts, env.nowMs);
+    return withCrossposts(guild, withEventConsequences(guild, facts, env), env);
+  },
   topics: [
     info,
     channels,
+    threads,
+    threadMembers,
+    archivedThreads,
     roles,
     emojis,
     stickers,
@@ -101,7 +104,9 @@ export const guildRules = aggregate<GuildShape>()({
 /** Every command of the guild with its input and its value. */
 export type GuildCommands = CommandsOf<typeof guildRules>;
 
-/** Loads the caller's member, on which permissions depend. */
-function withCaller(needs: Needs, _guild: object, { by }: Authority): Needs {
-  return by.system ? needs : { ...needs, members: [by.userId, ...(needs.members ?? [])] };
+/** Loads the caller's member, and the thread that the command is about: permissions depend on both. */
+function withCaller(needs: Needs, { channels }: Guild, { by, channelId }: Authority): Needs {
+  const isThread = channelId !== undefined && !channels.has(channelId);
+  const all = isThread ? { ...needs, threads: [channelId, ...(needs.threads ?? [])] } : needs;
+  return by.system ? all : { ...all, members: [by.userId, ...(all.members ?? [])] };
 }

@@ -11,7 +11,10 @@ export interface GuildShape {
   readonly needs: Needs;
   readonly dispatch: Dispatch;
   readonly env: Env;
-  readonly row: object;
+  readonly row: {
+    /** Bits that the caller needs where the channel is a thread, in place of those of the operation. */
+    readonly requiresInThread?: bigint;
+  };
 }
 
 /** One topic of the guild: the commands `C`, and the facts named `K`. */

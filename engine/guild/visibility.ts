@@ -4,6 +4,7 @@ import { P } from '../../protocol/permissions.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { channelPermissions } from '../permissions/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
+import { threadsSynced } from './threads.dispatches.ts';
 
 /**
  * The channels and users whose sight a fact can change; absent means any. Keep it narrow: the cost is users times
@@ -75,15 +76,15 @@ export function visibilityChanges(guild: Guild, before: Sight | null): Visibilit
 }
 
 /**
- * CHANNEL_CREATE for users who gained sight of a channel and CHANNEL_DELETE for users who lost it. A client that
+ * CHANNEL_CREATE and THREAD_LIST_SYNC for users who gained sight of a channel, CHANNEL_DELETE for users who lost it. A client that
  * received a category's channels has received the category before.
  */
 export function visibilityDiff(guild: Guild, before: Sight | null): Dispatch[] {
-  return dispatchesOf(visibilityChanges(guild, before));
+  return dispatchesOf(guild, visibilityChanges(guild, before));
 }
 
 /** The dispatches of `visibilityDiff`, from changes already computed. */
-export function dispatchesOf(changes: readonly VisibilityChange[]): Dispatch[] {
+export function dispatchesOf(guild: Guild, changes: readonly VisibilityChange[]): Dispatch[] {
   const parentsFirst = [...changes].sort((a, b) => rank(a) - rank(b));
   const lost = parentsFirst
     .toReversed()
@@ -92,7 +93,7 @@ export function dispatchesOf(changes: readonly VisibilityChange[]): Dispatch[] {
   const gained = parentsFirst
     .filter((change) => change.gained.length > 0)
     .map(({ channel, gained }) => shown('CHANNEL_CREATE', channel, gained));
-  return [...lost, ...gained];
+  return [...lost, ...gained, ...threadsSynced(guild, parentsFirst)];
 }
 
 const rank = (change: VisibilityChange): number => (change.channel.type === CHANNEL.GUILD_CATEGORY ? 0 : 1);

@@ -7,17 +7,19 @@ import { sharedMessage } from '../channel/wire.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { type Reply, refused } from '../kernel/outcome.ts';
+import { channelIn } from '../permissions/channelbyid.ts';
 import { channelPermissions, guildPermissions } from '../permissions/permissions.ts';
 import type { Asked, Described } from './place.ts';
 import type { Resolved } from './resolved.ts';
 
 /** Rows that `describeInGuild` reads. */
-export function needsToDescribe(guild: Guild, { userId, botId, wanted, message }: Asked): Needs {
+export function needsToDescribe(guild: Guild, { userId, botId, channelId, wanted, message }: Asked): Needs {
   const named = [...wanted.users, ...wanted.mentionables];
   const ids = named.filter((id) => !guild.roles.has(id));
   return {
     members: [userId, ...(botId === null ? [] : [botId]), ...ids],
     users: ids.filter((id) => !guild.members.get(id)),
+    threads: [channelId, ...wanted.channels],
     ...(message === null ? {} : { messages: [{ channelId: message.channelId, id: message.id }] }),
   };
 }
@@ -29,7 +31,7 @@ export function needsToDescribe(guild: Guild, { userId, botId, wanted, message }
  *   10008 for an unknown message.
  */
 export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Reply<Described> {
-  const channel = guild.channels.get(asked.channelId);
+  const channel = channelIn(guild, asked.channelId);
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
   const member = guild.members.get(asked.userId);
   const held = member ? channelPermissions(guild, asked.userId, channel, nowMs) : 0n;
@@ -95,7 +97,7 @@ function resolve(guild: Guild, { userId, wanted, message }: Asked, viewer: Viewe
     if (role) resolved.roles = { ...resolved.roles, [id]: role };
   }
   for (const id of wanted.channels) {
-    const channel = guild.channels.get(id);
+    const channel = channelIn(guild, id);
     const held = channel ? channelPermissions(guild, userId, channel, viewer.nowMs) : 0n;
     if (!channel || (held & P.VIEW_CHANNEL) === 0n) continue;
     resolved.channels = { ...resolved.channels, [id]: resolvedChannel(guild, channel, held, viewer) };

@@ -21,6 +21,8 @@ export interface Needs {
     readonly answerId: number;
     readonly userId: UserId;
   }[];
+  /** Threads with their members; channels among them are skipped. */
+  readonly threads?: readonly ChannelId[];
   readonly bans?: readonly UserId[];
   readonly users?: readonly UserId[];
   readonly invites?: readonly string[];

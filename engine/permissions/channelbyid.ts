@@ -6,3 +6,9 @@ export const channelById = (
   { channels }: Pick<Guild, 'channels'>,
   id: ChannelId | null | undefined,
 ): GuildChannel | undefined => (id === null || id === undefined ? undefined : channels.get(id));
+
+/** A channel, or a thread that is in memory. */
+export const channelIn = (
+  { channels, threads }: Pick<Guild, 'channels' | 'threads'>,
+  id: ChannelId,
+): GuildChannel | undefined => channels.get(id) ?? threads.get(id)?.channel;

@@ -100,8 +100,8 @@ function memberChannelPermissions(guild: Guild, member: Member, base: bigint, ch
   if (!parent || THREADS.has(parent.type)) return 0n;
   let held = overwritten(guild, member, base, parent);
   held = (held & P.SEND_MESSAGES_IN_THREADS) !== 0n ? held | P.SEND_MESSAGES : held & ~P.SEND_MESSAGES;
-  // Thread members are not stored yet: until then only moderators see a private thread.
-  if (channel.type === CHANNEL.PRIVATE_THREAD && (held & P.MANAGE_THREADS) === 0n) return 0n;
+  const isPrivate = channel.type === CHANNEL.PRIVATE_THREAD && (held & P.MANAGE_THREADS) === 0n;
+  if (isPrivate && !guild.threads.get(channel.id)?.members.has(member.user.id)) return 0n;
   return implied(held, channel.type);
 }
 

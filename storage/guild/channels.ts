@@ -10,12 +10,18 @@ const WRITE_DIRECTORY = upsert(
   'channel_id',
 );
 
-/** Deletes a channel with its invites and webhooks. The purge deletes its messages later, as there may be millions. */
+/**
+ * Deletes a channel with its threads, invites and webhooks. The purge deletes the messages later, as there may be millions.
+ */
 const DELETE = `
 WITH r AS (SELECT guild_id, id FROM ${rows({ guild_id: 'bigint', id: 'bigint' })}),
-  purge AS (INSERT INTO purges SELECT DISTINCT guild_id, id FROM r ON CONFLICT DO NOTHING),
-  a AS (DELETE FROM channel_directory t USING r WHERE t.channel_id = r.id),
-  b AS (DELETE FROM channel_activity t USING r WHERE t.owner_id = r.guild_id AND t.channel_id = r.id),
+  child AS (SELECT t.guild_id, t.id FROM threads t JOIN r ON t.guild_id = r.guild_id AND t.parent_id = r.id),
+  gone AS (SELECT guild_id, id FROM r UNION SELECT guild_id, id FROM child),
+  purge AS (INSERT INTO purges SELECT guild_id, id FROM gone ON CONFLICT DO NOTHING),
+  a AS (DELETE FROM channel_directory t USING gone WHERE t.channel_id = gone.id),
+  b AS (DELETE FROM channel_activity t USING gone WHERE t.owner_id = gone.guild_id AND t.channel_id = gone.id),
+  b1 AS (DELETE FROM thread_members t USING child WHERE t.guild_id = child.guild_id AND t.thread_id = child.id),
+  b2 AS (DELETE FROM threads t USING child WHERE t.guild_id = child.guild_id AND t.id = child.id),
   c AS (DELETE FROM invites t USING r WHERE t.guild_id = r.guild_id AND t.channel_id = r.id RETURNING t.code),
   d AS (DELETE FROM invite_directory t USING c WHERE t.code = c.code),
   e AS (DELETE FROM webhooks t USING r WHERE t.guild_id = r.guild_id AND t.channel_id = r.id RETURNING t.id),

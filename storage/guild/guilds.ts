@@ -8,6 +8,7 @@ import type { APIRole } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
 import { rows, type StatementTable, upsert } from '../database/statement.ts';
 import { COUNTED_EVENTS } from '../scheduledevent/scheduledevents.ts';
+import { ACTIVE_THREADS, storedThread, type ThreadRow } from '../thread/threads.ts';
 import { channelCreated, withActivity } from './channels.ts';
 import { type ExpressionRow, expressionLists } from './expressions.ts';
 import { memberAdded } from './members.ts';
@@ -23,6 +24,10 @@ WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   a AS (DELETE FROM channel_directory d USING channels c, r WHERE c.guild_id = r.id AND d.channel_id = c.id),
   b AS (DELETE FROM channel_activity t USING r WHERE t.owner_id = r.id),
   c AS (DELETE FROM channels t USING r WHERE t.guild_id = r.id),
+  threads1 AS (INSERT INTO purges SELECT t.guild_id, t.id FROM threads t JOIN r ON t.guild_id = r.id ON CONFLICT DO NOTHING),
+  threads2 AS (DELETE FROM channel_directory d USING threads t, r WHERE t.guild_id = r.id AND d.channel_id = t.id),
+  threads3 AS (DELETE FROM thread_members t USING r WHERE t.guild_id = r.id),
+  threads4 AS (DELETE FROM threads t USING r WHERE t.guild_id = r.id),
   d AS (DELETE FROM roles t USING r WHERE t.guild_id = r.id),
   e AS (DELETE FROM user_guilds u USING members m, r
         WHERE m.guild_id = r.id AND u.user_id = m.user_id AND u.guild_id = m.guild_id),
@@ -64,6 +69,7 @@ interface Row {
     readonly last_message_id: string | null;
     readonly last_pin_ms: string | null;
   }[];
+  readonly threads: readonly ThreadRow[];
   readonly stages: readonly StageInstance[];
   readonly events: readonly CountedEvent[];
   readonly auto_moderation: readonly Rule[];
@@ -80,6 +86,7 @@ SELECT g.data AS info,
     FROM channels c LEFT JOIN channel_activity a ON a.owner_id = c.guild_id AND a.channel_id = c.id
     WHERE c.guild_id = g.id), '[]') AS channels,
   coalesce((SELECT jsonb_agg(data ORDER BY channel_id) FROM stage_instances WHERE guild_id = g.id), '[]') AS stages,
+  ${ACTIVE_THREADS} AS threads,
   ${COUNTED_EVENTS} AS events,
   coalesce((SELECT jsonb_agg(data ORDER BY id) FROM auto_moderation_rules WHERE guild_id = g.id), '[]') AS auto_moderation,
   coalesce((SELECT jsonb_object_agg(page, data) FROM guild_pages WHERE guild_id = g.id), '{}') AS pages,
@@ -96,6 +103,7 @@ export async function loadGuild(sql: Sql, guildId: GuildId): Promise<GuildSnapsh
     info: row.info,
     roles: row.roles,
     channels: row.channels.map((channel) => withActivity(channel.data, channel)),
+    threads: row.threads.map(storedThread),
     stageInstances: row.stages,
     scheduledEvents: row.events,
     autoModerationRules: row.auto_moderation,

@@ -28,6 +28,7 @@ const ENTER = upsert('user_guilds', KEY, 'user_id, guild_id');
 const ENTER_TEMPORARY = upsert('user_guilds', { ...KEY, temporary_since: 'text' }, 'user_id, guild_id');
 const REMOVE = remove('members', KEY);
 const LEAVE = remove('user_guilds', KEY);
+const LEAVE_THREADS = remove('thread_members', KEY);
 
 /** Case folding for the prefix search, applied to stored names and queries. */
 export const folded = (name: string | null | undefined): string | null => name?.toLowerCase() ?? null;
@@ -55,7 +56,7 @@ export const memberStatements: StatementTable<MemberFacts> = {
   memberAdded,
   memberUpdated: (guildId, { member }) => [written(guildId, member)],
   memberRemoved: (guildId, { user }) =>
-    [REMOVE, LEAVE].map((sql) => ({ sql, row: { user_id: user.id, guild_id: guildId } })),
+    [REMOVE, LEAVE, LEAVE_THREADS].map((sql) => ({ sql, row: { user_id: user.id, guild_id: guildId } })),
 };
 
 const SELECT = `SELECT m.data, m.roles::text[] AS roles, u.data AS "user" FROM members m JOIN users u ON u.id = m.user_id`;

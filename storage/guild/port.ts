@@ -10,6 +10,7 @@ import type {
   StageInstance,
 } from '../../engine/guild/guild.ts';
 import type { GuildPages } from '../../engine/guild/pages.types.ts';
+import type { StoredThread } from '../../engine/guild/threads.state.ts';
 import type { CountedEvent } from '../../engine/scheduledevent/event.ts';
 import type { ApplicationId, ChannelId, FreshId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
@@ -20,6 +21,8 @@ export interface GuildSnapshot {
   readonly info: GuildInfo;
   readonly roles: readonly APIRole[];
   readonly channels: readonly GuildChannel[];
+  /** Those that are not archived. */
+  readonly threads: readonly StoredThread[];
   readonly stageInstances: readonly StageInstance[];
   readonly scheduledEvents: readonly CountedEvent[];
   /** Oldest first. */

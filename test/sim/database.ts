@@ -3,6 +3,7 @@ import { expressionsOf, NO_EXPRESSIONS } from '../../engine/guild/expressions.ts
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild, GuildChannel, Member } from '../../engine/guild/guild.ts';
 import { guildRules } from '../../engine/guild/rules.ts';
+import { isActive } from '../../engine/guild/threads.state.ts';
 import type { Interaction, InteractionFacts } from '../../engine/interaction/interaction.ts';
 import type { StoredRelation } from '../../engine/social/facts.ts';
 import type { Application, PrivateChannel, StoredToken } from '../../engine/user/facts.ts';
@@ -120,6 +121,10 @@ export class Database {
       memberCount,
     } = guild;
     return {
+      threads: [...guild.threads.values()].filter(isActive).map(({ thread, members }) => ({
+        thread,
+        members: [...members.values()],
+      })),
       ...{ info, memberCount, roles: [...roles.values()], channels: [...channels.values()] },
       stageInstances: [...stageInstances.values()],
       scheduledEvents: [...scheduledEvents.byId.values()].map((event) => ({
@@ -236,6 +241,7 @@ function emptyGuild(id: string): Guild {
   return {
     ...{ id: id as Guild['id'], info: { id } as Guild['info'], memberCount: 0 },
     ...{ roles: new Map(), channels: new Map(), members: new Map(), messages: new Map() },
+    threads: new Map(),
     ...{
       bans: new Map(),
       invites: new Map(),

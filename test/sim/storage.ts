@@ -254,6 +254,14 @@ const scheduledEventStore = (line: DatabaseLine) =>
     nextDueMs: () => null,
   });
 
+const threadStore = (line: DatabaseLine) =>
+  storeOf<Storage['threads']>(line, 'threads', {
+    get: never,
+    archived: never,
+    due: never,
+    nextDueMs: () => null,
+  });
+
 /** The Storage port of one process over the database of the simulation. */
 export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Error): Storage {
   const { database } = line;
@@ -298,6 +306,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
     }),
     interactions: interactionStore(line),
     scheduledEvents: scheduledEventStore(line),
+    threads: threadStore(line),
     expressions: expressionStore(line),
     webhooks: storeOf<Storage['webhooks']>(line, 'webhooks', { ofGuild: never, crossposts: never }),
     directory: storeOf<Storage['directory']>(line, 'directory', {

@@ -52,6 +52,7 @@ describe.each(databases())('guilds on $name', (kind) => {
         channel('100', { last_message_id: null, last_pin_timestamp: null }),
         channel('101', { type: 4 }),
       ],
+      threads: [],
       stageInstances: [],
       scheduledEvents: [],
       autoModerationRules: [],

@@ -24,6 +24,8 @@ const OWNER: Record<string, string> = {
   webhook_directory: 'id',
   crossposts: 'guild_id',
   crosspost_copies: 'guild_id',
+  threads: 'guild_id',
+  thread_members: 'guild_id',
   messages: 'owner_id',
   reactions: 'owner_id',
   reaction_counts: 'owner_id',

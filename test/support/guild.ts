@@ -67,6 +67,7 @@ export function buildGuild(parts: {
     roles: new Map(roles.map((each) => [id<RoleId>(each.id), each])),
     channels: new Map((parts.channels ?? []).map((each) => [id<ChannelId>(each.id), each])),
     members: new Map(members.map((each) => [id<UserId>(each.user.id), each])),
+    threads: new Map(),
     memberCount: members.length,
     messages: new Map(),
     bans: new Map(),

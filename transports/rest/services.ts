@@ -27,6 +27,7 @@ import type { MessageStore } from '../../storage/message/port.ts';
 import type { DirectoryStore } from '../../storage/ports.ts';
 import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
 import type { ScheduledEventStore } from '../../storage/scheduledevent/port.ts';
+import type { ThreadStore } from '../../storage/thread/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { WebhookStore } from '../../storage/webhook/port.ts';
 
@@ -111,6 +112,7 @@ export interface Services {
     readonly expressions: ExpressionStore;
     readonly webhooks: Pick<WebhookStore, 'ofGuild'>;
     readonly scheduledEvents: Pick<ScheduledEventStore, 'users' | 'answerCounts'>;
+    readonly threads: Pick<ThreadStore, 'archived'>;
   };
   readonly blobs: Blobs;
   /** The owner of a token, a bot or a user; null for an unknown token. */

@@ -78,7 +78,19 @@ const fields = {
 
 const Name = () => NameText(LIMITS.channel_name_chars_min, LIMITS.channel_name_chars_max);
 const CreateChannel = Obj({ ...fields, name: Name() });
-const UpdateChannel = Obj({ ...fields, name: Optional(Name()), flags: Optional(Nullable(Flags())) });
+/** Fields of threads besides those of channels. */
+const threadFields = {
+  archived: Optional(Nullable(Bool())),
+  locked: Optional(Nullable(Bool())),
+  invitable: Optional(Nullable(Bool())),
+  auto_archive_duration: Optional(Nullable(Choice(...CHOICES.auto_archive_minutes))),
+};
+const UpdateChannel = Obj({
+  ...fields,
+  ...threadFields,
+  name: Optional(Name()),
+  flags: Optional(Nullable(Flags())),
+});
 
 const MoveChannels = Arr(
   Obj({
@@ -116,8 +128,10 @@ export const channels = resource({
     bodyBytesMax: BODY_BYTES.texts,
     body: UpdateChannel,
     status: 200,
-    handle: async ({ params, body: draft, authority }, { channels }) =>
-      answer(await channels.call(params.channel_id, 'updateChannel', { draft: draft }, authority)),
+    handle: async ({ params, body: draft, authority }, { channels }) => {
+      const input = { draft, threadChange: draft };
+      return answer(await channels.call(params.channel_id, 'updateChannel', input, authority));
+    },
   }),
   delete_channel: op({
     method: 'DELETE',

@@ -39,6 +39,7 @@ import { soundboard } from './soundboard.ts';
 import { stageInstances } from './stageinstances.ts';
 import { stickers } from './stickers.ts';
 import { templates, templatesUnlisted } from './templates.ts';
+import { threads } from './threads.ts';
 import { users } from './users.ts';
 import { userSettings } from './usersettings.ts';
 import { vanity } from './vanity.ts';
@@ -56,6 +57,7 @@ export const operations = {
   ...users,
   ...guilds,
   ...channels,
+  ...threads,
   ...roles,
   ...emojis,
   ...applicationEmojis,

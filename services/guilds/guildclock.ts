@@ -1,14 +1,17 @@
-import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
-import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { GuildId } from '../../protocol/ids.ts';
-import type { ScheduledEventStore } from '../../storage/scheduledevent/port.ts';
 
-interface EventClockPorts {
-  readonly store: Pick<ScheduledEventStore, 'due' | 'nextDueMs'>;
-  readonly guilds: Pick<Guilds, 'call'>;
+interface GuildClockPorts {
+  readonly store: {
+    /** Guilds in which something is due at `nowMs`; ascending by id. */
+    due(nowMs: number, after: GuildId | null, limit: number): Promise<GuildId[]>;
+    /** When something is due next, Unix milliseconds; null for never. */
+    nextDueMs(): Promise<number | null>;
+  };
+  /** Has the guild do what is due. */
+  settle(guildId: GuildId): Promise<unknown>;
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
   readonly wheel: Wheel;
   /** Unix milliseconds. */
@@ -18,24 +21,24 @@ interface EventClockPorts {
 
 /** Guilds read together, and guilds asked at once. */
 const [GUILDS_PAGE, AT_ONCE] = [100, 8];
-/** Looks at least this often: an event may be due in a guild that another shard has left. */
+/** Looks at least this often: something may be due in a guild that another shard has left. */
 const INTERVAL_MS = 60_000;
 /** The shortest time between two looks, also after a fault. */
 const REST_MS = 1_000;
 
 /**
- * Begins and ends scheduled events at their times. The times are in the database, so they survive a crash and a change of
- * owner; only the next one is awaited here. The guild decides what happens to an event that is due.
+ * Has guilds do at its time what they have stored a time for: scheduled events begin and end, threads are archived. The times
+ * are in the database, so they survive a crash and a change of owner; only the next one is awaited here.
  */
-export class EventClock {
-  readonly #ports: EventClockPorts;
+export class GuildClock {
+  readonly #ports: GuildClockPorts;
   /** Time of the next look, Unix milliseconds, and its timer. */
   #nextMs = Number.POSITIVE_INFINITY;
   #timer: Timer | null = null;
   #looking = false;
   #over = false;
 
-  constructor(ports: EventClockPorts) {
+  constructor(ports: GuildClockPorts) {
     this.#ports = ports;
   }
 
@@ -46,7 +49,7 @@ export class EventClock {
     this.schedule(nowMs());
   }
 
-  /** An event is due at this time, Unix milliseconds. */
+  /** Something is due at this time, Unix milliseconds. */
   schedule(atMs: number): void {
     if (this.#over || atMs >= this.#nextMs) return;
     this.#nextMs = atMs;
@@ -91,9 +94,9 @@ export class EventClock {
   }
 
   async #settle(id: GuildId): Promise<void> {
-    const { guilds, onFault } = this.#ports;
+    const { settle, onFault } = this.#ports;
     try {
-      await guilds.call(id, 'settleScheduledEvents', {}, SYSTEM);
+      await settle(id);
     } catch (error) {
       if (!this.#over) onFault(error);
     }

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { GuildId } from '../../../protocol/ids.ts';
-import { EventClock } from '../../../services/guilds/eventclock.ts';
+import { GuildClock } from '../../../services/guilds/guildclock.ts';
 
 const START_MS = 1_750_000_000_000;
 let clock: VirtualClock;
@@ -26,7 +26,7 @@ beforeEach(() => {
 afterEach(() => wheel.stop());
 
 const make = () =>
-  new EventClock({
+  new GuildClock({
     store: {
       due: async (nowMs, after, limit) => {
         looks += 1;
@@ -38,13 +38,10 @@ const make = () =>
       },
       nextDueMs: async () => (dueMs.size === 0 ? null : Math.min(...dueMs.values())),
     },
-    guilds: {
-      call: (async (id: string) => {
-        if (fails(id)) throw new Error('The database is gone.');
-        asked.push(id);
-        dueMs.delete(id);
-        return { ok: true, value: null };
-      }) as never,
+    settle: async (id) => {
+      if (fails(id)) throw new Error('The database is gone.');
+      asked.push(id);
+      dueMs.delete(id);
     },
     routing: {
       owns: (id) => owns(id),

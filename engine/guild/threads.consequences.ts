@@ -1,0 +1,113 @@
+import { FORWARDABLE, MESSAGE } from '../../protocol/channeltypes.ts';
+import { type ChannelId, type MessageId, snowflakeMs, type UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { P } from '../../protocol/permissions.ts';
+import type { Env } from '../kernel/outcome.ts';
+import { channelById } from '../permissions/channelbyid.ts';
+import { channelPermissions } from '../permissions/permissions.ts';
+import { archivesAtMs, type Thread, type ThreadMember } from '../thread/thread.ts';
+import type { GuildFact } from './facts.ts';
+import type { Guild, StoredMessage, ThreadRecord } from './guild.ts';
+import { memberOf, threadUpdate, withArchived } from './threads.rules.ts';
+
+/**
+ * Adds what follows for threads: a message brings its thread back from the archive, adds its author and those whom it
+ * mentions, and is counted; who leaves the guild leaves its threads.
+ */
+export function withThreads(guild: Guild, facts: readonly GuildFact[], env: Env): readonly GuildFact[] {
+  if (!facts.some(({ type }) => CAUSES.has(type))) return facts;
+  const all = facts.flatMap((fact): readonly GuildFact[] => {
+    switch (fact.type) {
+      case 'messageCreated':
+        return sent(guild, fact, env);
+      case 'messageDeleted':
+        return [fact, ...deleted(guild, fact.channelId, [fact.messageId])];
+      case 'messagesBulkDeleted':
+        return [fact, ...deleted(guild, fact.channelId, fact.messageIds)];
+      case 'memberRemoved':
+        return [...departed(guild, fact.user.id), fact];
+      default:
+        return [fact];
+    }
+  });
+  return all.length === facts.length ? facts : all;
+}
+
+const CAUSES: ReadonlySet<GuildFact['type']> = new Set([
+  'messageCreated',
+  'messageDeleted',
+  'messagesBulkDeleted',
+  'memberRemoved',
+] as const);
+
+function sent(
+  guild: Guild,
+  fact: Extract<GuildFact, { type: 'messageCreated' }>,
+  env: Env,
+): readonly GuildFact[] {
+  const { message } = fact;
+  const record = guild.threads.get(message.channel_id);
+  // The first message of a thread that begins now is not counted.
+  if (!record) return [fact];
+  const isBack = record.thread.thread_metadata.archived;
+  const thread = isBack ? withArchived(record.thread, false, env) : record.thread;
+  const added = FORWARDABLE.has(message.type) ? newcomers(guild, record, message, env) : [];
+  const threadId = thread.id;
+  return [
+    ...(isBack ? [threadUpdate(thread)] : []),
+    fact,
+    ...(added.length > 0 ? [{ type: 'threadMembersChanged', threadId, added, removed: [] } as const] : []),
+    counted(thread, 1, 1, snowflakeMs(message.id)),
+  ];
+}
+
+const counted = (thread: Thread, more: number, sentMore: number, lastMs: number): GuildFact => ({
+  type: 'threadCounted',
+  threadId: thread.id,
+  messageCount: Math.max(0, thread.message_count + more),
+  totalMessageSent: thread.total_message_sent + sentMore,
+  dueMs: archivesAtMs(thread, lastMs),
+});
+
+/** The author and the mentioned who are not in the thread but see its channel, as far as there is room. */
+function newcomers(
+  guild: Guild,
+  { thread, members }: ThreadRecord,
+  message: StoredMessage,
+  env: Env,
+): ThreadMember[] {
+  const parent = channelById(guild, thread.parent_id);
+  const sees = (userId: UserId): boolean =>
+    parent !== undefined &&
+    Boolean(guild.members.get(userId)) &&
+    (channelPermissions(guild, userId, parent, env.nowMs) & P.VIEW_CHANNEL) !== 0n;
+  const isPerson = message.webhook_id === undefined;
+  const isOpen = thread.thread_metadata.invitable !== false || thread.owner_id === message.author.id;
+  const named = isOpen ? message.mentions.map(({ id }) => id) : [];
+  const ids = [...(isPerson ? [message.author.id] : []), ...named];
+  const room = LIMITS.thread_members_max - members.size;
+  return [...new Set(ids)]
+    .filter((id) => !members.has(id) && sees(id))
+    .slice(0, Math.max(0, room))
+    .map((id) => memberOf(id, env));
+}
+
+function deleted(guild: Guild, channelId: ChannelId, messageIds: readonly MessageId[]): readonly GuildFact[] {
+  const record = guild.threads.get(channelId);
+  if (!record) return [];
+  const { thread } = record;
+  const counting = messageIds.filter((id) => {
+    const type = guild.messages.get(id)?.type;
+    return type !== MESSAGE.THREAD_STARTER_MESSAGE && String(id) !== String(thread.id);
+  });
+  const lastMs = thread.last_message_id === null ? 0 : snowflakeMs(thread.last_message_id);
+  return counting.length === 0 ? [] : [counted(thread, -counting.length, 0, lastMs)];
+}
+
+/** The database removes the user from archived threads, which are not in memory. */
+const departed = ({ threads }: Guild, userId: UserId): readonly GuildFact[] =>
+  [...threads.values()].flatMap((record): readonly GuildFact[] =>
+    record?.members.has(userId)
+      ? [{ type: 'threadMembersChanged', threadId: record.thread.id, added: [], removed: [userId] }]
+      : [],
+  );

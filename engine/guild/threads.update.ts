@@ -1,0 +1,110 @@
+import { AUDIT } from '../../protocol/audit.ts';
+import { CHANNEL } from '../../protocol/channeltypes.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { P } from '../../protocol/permissions.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { isoTimestamp } from '../channel/text.ts';
+import type { By } from '../kernel/authority.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import type { Thread } from '../thread/thread.ts';
+import { auditEntry } from './auditing.ts';
+import { bitsIn } from './caller.ts';
+import type { GuildFact } from './facts.ts';
+import { channelFrom } from './founding.parts.ts';
+import type { Guild, GuildChannel, ThreadRecord } from './guild.ts';
+import { managesThreads, threadChanges, threadUpdate } from './threads.rules.ts';
+import { activeThreads } from './threads.state.ts';
+
+/** Changes of a thread in a request; absent and null fields stay. */
+export interface ThreadChange {
+  readonly name?: string | null;
+  readonly archived?: boolean | null;
+  readonly locked?: boolean | null;
+  readonly invitable?: boolean | null;
+  readonly auto_archive_duration?: number | null;
+  readonly rate_limit_per_user?: number | null;
+}
+
+const isGiven = (...values: readonly unknown[]): boolean => values.some((value) => value != null);
+
+/**
+ * Who may change what: its maker the title and the archive, moderators everything; whoever writes in it may bring it back.
+ *
+ * @source https://docs.discord.com/developers/topics/threads
+ */
+function changeRefusal(
+  guild: Guild,
+  record: ThreadRecord,
+  change: ThreadChange,
+  by: By,
+  env: Env,
+): Refusal | null {
+  const { archived: wasArchived, locked } = record.thread.thread_metadata;
+  const manages = managesThreads(guild, record, by, env);
+  const isBroughtBack = wasArchived && change.archived === false;
+  if (wasArchived && !isBroughtBack) return refusal('THREAD_ARCHIVED');
+  if (locked && !manages) return refusal('THREAD_LOCKED');
+  if (manages) return null;
+  if (isGiven(change.locked, change.rate_limit_per_user)) return refusal('MISSING_PERMISSIONS');
+  if (record.thread.owner_id === by.userId) return null;
+  const { name, auto_archive_duration, invitable } = change;
+  if (isGiven(name, auto_archive_duration, invitable) || change.archived === true)
+    return refusal('MISSING_PERMISSIONS');
+  const writes = (bitsIn(guild, by, record.channel, env.nowMs) & P.SEND_MESSAGES) !== 0n;
+  return isBroughtBack && !writes ? refusal('MISSING_PERMISSIONS') : null;
+}
+
+function changed(thread: Thread, change: ThreadChange, env: Env): Thread {
+  const before = thread.thread_metadata;
+  const archived = change.archived ?? before.archived;
+  const duration = change.auto_archive_duration ?? before.auto_archive_duration;
+  const isTimed = archived !== before.archived || duration !== before.auto_archive_duration;
+  const isPrivate = thread.type === CHANNEL.PRIVATE_THREAD;
+  return {
+    ...thread,
+    name: change.name ?? thread.name,
+    rate_limit_per_user: change.rate_limit_per_user ?? thread.rate_limit_per_user,
+    thread_metadata: {
+      ...before,
+      archived,
+      archive_timestamp: isTimed ? isoTimestamp(env.nowMs) : before.archive_timestamp,
+      auto_archive_duration: duration,
+      locked: change.locked ?? before.locked,
+      ...(isPrivate && { invitable: change.invitable ?? before.invitable ?? true }),
+    },
+  };
+}
+
+export function updateThread(
+  guild: Guild,
+  record: ThreadRecord,
+  change: ThreadChange,
+  by: By,
+  env: Env,
+): Outcome<GuildChannel, GuildFact> {
+  const no = changeRefusal(guild, record, change, by, env);
+  if (no) return refused(no);
+  const { thread } = record;
+  const isBack = thread.thread_metadata.archived && change.archived === false;
+  if (isBack && activeThreads(guild).length >= LIMITS.active_threads_per_guild_max)
+    return refused(refusal('MAXIMUM_ACTIVE_THREADS'));
+  const next = changed(thread, change, env);
+  const changes = threadChanges(thread, next);
+  if (changes.length === 0) return accepted(record.channel);
+  return accepted(channelFrom(next), [
+    threadUpdate(next),
+    auditEntry(env, by, { actionType: AUDIT.THREAD_UPDATE, targetId: thread.id, changes }),
+  ]);
+}
+
+export const deleteThread = (
+  { thread, channel }: ThreadRecord,
+  by: By,
+  env: Env,
+): Outcome<GuildChannel, GuildFact> =>
+  accepted(channel, [
+    { type: 'threadDeleted', thread },
+    auditEntry(env, by, {
+      ...{ actionType: AUDIT.THREAD_DELETE, targetId: thread.id, changes: threadChanges(thread, null) },
+    }),
+  ]);

@@ -1,0 +1,31 @@
+import type { StoredThread } from '../../engine/guild/threads.state.ts';
+import type { Thread, ThreadMember } from '../../engine/thread/thread.ts';
+import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+
+/** An archived thread in a list, with its number of members, and as what the reader is in it. */
+export interface ListedThread {
+  readonly thread: Thread;
+  readonly own: ThreadMember | null;
+}
+
+export interface ArchivePage {
+  readonly parentId: ChannelId;
+  /** Private or public ones; `joined`: private ones that the reader is in. */
+  readonly kind: 'public' | 'private' | 'joined';
+  readonly readerId: UserId;
+  /** Those archived before this time, Unix milliseconds; of joined ones those with lower ids. */
+  readonly beforeMs?: number;
+  readonly beforeId?: ChannelId;
+  readonly limit: number;
+}
+
+export interface ThreadStore {
+  /** The threads among `ids`, with all their members. */
+  get(guildId: GuildId, ids: readonly ChannelId[]): Promise<StoredThread[]>;
+  /** Archived threads, the latest archived first; joined ones by id, the newest first. */
+  archived(guildId: GuildId, page: ArchivePage): Promise<ListedThread[]>;
+  /** Guilds with a thread that is to be archived at `nowMs`; ascending by id. */
+  due(nowMs: number, after: GuildId | null, limit: number): Promise<GuildId[]>;
+  /** When the next thread is to be archived, Unix milliseconds; null for none. */
+  nextDueMs(): Promise<number | null>;
+}
