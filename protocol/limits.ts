@@ -83,6 +83,8 @@ export const LIMITS = {
   channels_per_guild_max: 500,
   overwrites_per_channel_max: 1_000,
   forum_tags_max: 20,
+  thread_search_page_max: 25,
+  thread_search_offset_max: 9_975,
   forum_tag_name_chars_max: 20,
   applied_tags_max: 5,
   thread_members_max: 1_000,

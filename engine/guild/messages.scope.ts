@@ -39,9 +39,26 @@ export function scopeIn(
   if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
   if (FORUMS.has(channel.type)) return refused(refusal('CANNOT_SEND_IN_FORUM'));
   if (!WITH_MESSAGES.has(channel.type)) return refused(refusal('CANNOT_SEND_IN_NON_TEXT_CHANNEL'));
+  return scopeOf(guild, channel, by, env, from);
+}
+
+/**
+ * A channel or a thread that has messages.
+ *
+ * @param bearer The channel whose permissions count, where the thread is not there yet.
+ */
+export function scopeOf(
+  guild: Guild,
+  channel: GuildChannel,
+  by: By,
+  env: Env,
+  from?: Sender,
+  bearer = channel,
+): Reply<GuildScope> {
+  const channelId = channel.id;
   const user = from ? from.fields.author : userIn(guild, by.userId);
   if (!user) return refused(refusal('UNKNOWN_USER'));
-  const permissions = bitsIn(guild, by, channel, env.nowMs);
+  const permissions = bitsIn(guild, by, bearer, env.nowMs);
   return {
     ok: true,
     value: {

@@ -1,11 +1,10 @@
 import { AuditLogEvent } from 'discord-api-types/v10';
 import { FORWARDABLE } from '../../protocol/channeltypes.ts';
-import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, MessageId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { composeMessage, repeated } from '../channel/compose.ts';
 import type { CreateInput, EditInput, Sender, Written } from '../channel/draft.ts';
-import { namedIn } from '../channel/mentions.ts';
 import {
   crosspostMessage,
   pinMessage,
@@ -26,6 +25,7 @@ import { moderated, notePace } from './automod.messages.ts';
 import type { GuildFact, MessageFacts } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 import { messageDispatches } from './messages.dispatches.ts';
+import { needsNamed } from './messages.needs.ts';
 import {
   type GuildScope,
   inAnyChannel,
@@ -71,16 +71,6 @@ function needsMessage({ channelId, messageId }: MessageInput, guild: Guild): Nee
   const ids = replied === undefined ? [messageId] : [messageId, replied as MessageId];
   return { messages: ids.map((id) => ({ channelId, id })) };
 }
-
-/** Users that a text mentions: as members if they are in the window, else as users. */
-function needsNamed(content: string | null | undefined, guild: Guild): Needs {
-  const ids = namedIn((content ?? '').slice(0, CONTENT_UNITS_MAX)).userIds as readonly UserId[];
-  const strangers = ids.filter((id) => !guild.members.get(id));
-  return { members: ids, users: strangers };
-}
-
-/** A text of the largest length in code points has at most twice as many UTF-16 units. */
-const CONTENT_UNITS_MAX = LIMITS.content_chars_max * 2;
 
 function needsToCreate({ channelId, draft }: MessageCommands['createMessage']['input'], guild: Guild): Needs {
   const replied = draft.message_reference?.type ? undefined : draft.message_reference?.message_id;

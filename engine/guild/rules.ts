@@ -38,6 +38,7 @@ import { templates } from './templates.ts';
 import { archivedThreads } from './threads.archived.ts';
 import { withThreads } from './threads.consequences.ts';
 import { threadMembers } from './threads.members.ts';
+import { posts } from './threads.posts.ts';
 import { threads } from './threads.ts';
 import type { GuildShape } from './topic.ts';
 import { vanity } from './vanity.ts';
@@ -63,6 +64,7 @@ export const guildRules = aggregate<GuildShape>()({
     info,
     channels,
     threads,
+    posts,
     threadMembers,
     archivedThreads,
     roles,

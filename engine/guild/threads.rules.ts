@@ -48,6 +48,11 @@ export function creationRefusal(
 ): Refusal | null {
   const needed = type === CHANNEL.PRIVATE_THREAD ? P.CREATE_PRIVATE_THREADS : P.CREATE_PUBLIC_THREADS;
   if ((bitsIn(guild, by, parent, env.nowMs) & needed) === 0n) return refusal('MISSING_PERMISSIONS');
+  return activeRefusal(guild, type);
+}
+
+/** Why there cannot be one more active thread of this type. */
+export function activeRefusal(guild: Guild, type: number): Refusal | null {
   if (activeThreads(guild).length < LIMITS.active_threads_per_guild_max) return null;
   return refusal(
     type === CHANNEL.ANNOUNCEMENT_THREAD ? 'MAXIMUM_ANNOUNCEMENT_THREADS' : 'MAXIMUM_ACTIVE_THREADS',

@@ -6,7 +6,8 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import type { Thread } from '../thread/thread.ts';
+import { channelById } from '../permissions/channelbyid.ts';
+import { PINNED, type Thread } from '../thread/thread.ts';
 import { auditEntry } from './auditing.ts';
 import { bitsIn } from './caller.ts';
 import type { GuildFact } from './facts.ts';
@@ -14,6 +15,7 @@ import { channelFrom } from './founding.parts.ts';
 import type { Guild, GuildChannel, ThreadRecord } from './guild.ts';
 import { managesThreads, threadChanges, threadUpdate } from './threads.rules.ts';
 import { activeThreads } from './threads.state.ts';
+import { tagRefusal } from './threads.tags.ts';
 
 /** Changes of a thread in a request; absent and null fields stay. */
 export interface ThreadChange {
@@ -23,6 +25,9 @@ export interface ThreadChange {
   readonly invitable?: boolean | null;
   readonly auto_archive_duration?: number | null;
   readonly rate_limit_per_user?: number | null;
+  /** Only those of a post can change: whether it is pinned. */
+  readonly flags?: number | null;
+  readonly applied_tags?: readonly string[] | null;
 }
 
 const isGiven = (...values: readonly unknown[]): boolean => values.some((value) => value != null);
@@ -45,13 +50,32 @@ function changeRefusal(
   if (wasArchived && !isBroughtBack) return refusal('THREAD_ARCHIVED');
   if (locked && !manages) return refusal('THREAD_LOCKED');
   if (manages) return null;
-  if (isGiven(change.locked, change.rate_limit_per_user)) return refusal('MISSING_PERMISSIONS');
+  if (isGiven(change.locked, change.rate_limit_per_user, change.flags)) return refusal('MISSING_PERMISSIONS');
   if (record.thread.owner_id === by.userId) return null;
-  const { name, auto_archive_duration, invitable } = change;
-  if (isGiven(name, auto_archive_duration, invitable) || change.archived === true)
+  const { name, auto_archive_duration, invitable, applied_tags } = change;
+  if (isGiven(name, auto_archive_duration, invitable, applied_tags) || change.archived === true)
     return refusal('MISSING_PERMISSIONS');
   const writes = (bitsIn(guild, by, record.channel, env.nowMs) & P.SEND_MESSAGES) !== 0n;
   return isBroughtBack && !writes ? refusal('MISSING_PERMISSIONS') : null;
+}
+
+/** Why a post cannot have these tags, or cannot be the one that is pinned. */
+function forumRefusal(
+  guild: Guild,
+  { id, parent_id: parentId, applied_tags: before }: Thread,
+  change: ThreadChange,
+  by: By,
+  env: Env,
+): Refusal | null {
+  const forum = channelById(guild, parentId);
+  if (!before || !forum) return null;
+  const isPinned = ((change.flags ?? 0) & PINNED) !== 0;
+  const others = activeThreads(guild).filter(
+    ({ thread }) => thread.parent_id === parentId && thread.id !== id,
+  );
+  if (isPinned && others.some(({ thread }) => (thread.flags & PINNED) !== 0))
+    return refusal('MAXIMUM_PINNED_THREADS');
+  return change.applied_tags ? tagRefusal(guild, forum, change.applied_tags, before, by, env) : null;
 }
 
 function changed(thread: Thread, change: ThreadChange, env: Env): Thread {
@@ -64,6 +88,10 @@ function changed(thread: Thread, change: ThreadChange, env: Env): Thread {
     ...thread,
     name: change.name ?? thread.name,
     rate_limit_per_user: change.rate_limit_per_user ?? thread.rate_limit_per_user,
+    ...(thread.applied_tags && {
+      applied_tags: change.applied_tags ? [...new Set(change.applied_tags)] : thread.applied_tags,
+      flags: change.flags == null ? thread.flags : change.flags & PINNED,
+    }),
     thread_metadata: {
       ...before,
       archived,
@@ -88,6 +116,8 @@ export function updateThread(
   const isBack = thread.thread_metadata.archived && change.archived === false;
   if (isBack && activeThreads(guild).length >= LIMITS.active_threads_per_guild_max)
     return refused(refusal('MAXIMUM_ACTIVE_THREADS'));
+  const ofForum = forumRefusal(guild, thread, change, by, env);
+  if (ofForum) return refused(ofForum);
   const next = changed(thread, change, env);
   const changes = threadChanges(thread, next);
   if (changes.length === 0) return accepted(record.channel);

@@ -51,7 +51,7 @@ export const threadMemberObject = (threadId: ChannelId, member: ThreadMember) =>
 });
 
 /** Channel flag of a post that stays at the top of its forum. */
-const PINNED = 1 << 1;
+export const PINNED = 1 << 1;
 
 const MS_PER_MINUTE = 60_000;
 

@@ -5,7 +5,7 @@ import type { StoredMessage } from '../../engine/guild/guild.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { authorOf, nameRefusal, type Webhook } from '../../engine/webhook/webhook.ts';
-import { FORUMS } from '../../protocol/channeltypes.ts';
+import { FORUMS, THREADS } from '../../protocol/channeltypes.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
@@ -68,19 +68,24 @@ function permitted(
   };
 }
 
-/** Why a message cannot go to a thread; null when it asks for none. There are no threads, so an id names none. */
-async function threadRefusal(
+/** Where a message goes: the webhook's channel, a thread of it, or a new post of it. */
+async function placeOf(
   { guild_id: guildId, channel_id: channelId }: Webhook,
   guilds: WebhookMessagePorts['guilds'],
   id?: ChannelId,
   name?: string,
-): Promise<Refusal | null> {
-  if (id === undefined && name === undefined) return null;
-  const channel = await guilds.call(guildId, 'getChannel', { channelId }, SYSTEM);
-  if (!channel.ok) return channel.refusal;
-  if (name === undefined) return refusal('UNKNOWN_CHANNEL');
-  if (!FORUMS.has(channel.value.type)) return refusal('WEBHOOK_THREADS_ONLY_IN_FORUMS');
-  return id === undefined ? null : refusal('WEBHOOK_THREAD_NAME_AND_ID');
+): Promise<Reply<{ readonly channelId: ChannelId; readonly isForum: boolean }>> {
+  const no = (refused: Refusal): Reply<never> => ({ ok: false, refusal: refused });
+  const found = await guilds.call(guildId, 'getChannel', { channelId }, SYSTEM);
+  if (!found.ok) return found;
+  const isForum = FORUMS.has(found.value.type);
+  if (name !== undefined && !isForum) return no(refusal('WEBHOOK_THREADS_ONLY_IN_FORUMS'));
+  if (id === undefined && name === undefined && isForum) return no(refusal('WEBHOOK_NEEDS_THREAD'));
+  if (id === undefined) return { ok: true, value: { channelId, isForum } };
+  if (name !== undefined) return no(refusal('WEBHOOK_THREAD_NAME_AND_ID'));
+  const thread = await guilds.call(guildId, 'getChannel', { channelId: id }, { ...SYSTEM, channelId: id });
+  const isThere = thread.ok && THREADS.has(thread.value.type) && thread.value.parent_id === channelId;
+  return isThere ? { ok: true, value: { channelId: id, isForum } } : no(refusal('UNKNOWN_CHANNEL'));
 }
 
 function targetOf(webhook: Webhook, { guilds, messages }: WebhookMessagePorts): TokenTarget {
@@ -89,19 +94,20 @@ function targetOf(webhook: Webhook, { guilds, messages }: WebhookMessagePorts): 
 
   /** A message of this webhook: its author never changes, so the database is as good as the owner. */
   async function own(id: TokenMessageId, threadId?: ChannelId): Promise<Reply<StoredMessage>> {
-    if (threadId !== undefined) return { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
     if (id === '@original') return UNKNOWN_MESSAGE;
-    const [message] = await messages.get(guildId, [{ channelId, id }]);
+    const place = threadId === undefined ? null : await placeOf(webhook, guilds, threadId);
+    if (place && !place.ok) return place;
+    const [message] = await messages.get(guildId, [{ channelId: place?.value.channelId ?? channelId, id }]);
     return message?.webhook_id === webhook.id ? { ok: true, value: message } : UNKNOWN_MESSAGE;
   }
 
   return {
     ...{ channelId, guildId, ownerId: guildId, waits: false },
-    async execute({ draft, attachments, username, avatar, withComponents, threadId, threadName }) {
-      const no =
-        (username === undefined ? null : nameRefusal(username, 'username')) ??
-        (await threadRefusal(webhook, guilds, threadId, threadName));
+    async execute({ draft, attachments, username, avatar, withComponents, threadId, post }) {
+      const no = username === undefined ? null : nameRefusal(username, 'username');
       if (no) return { ok: false, refusal: no };
+      const place = await placeOf(webhook, guilds, threadId, post?.name);
+      if (!place.ok) return place;
       const { components: _components, flags: _flags, ...rest } = draft;
       const from = senderOf(webhook, {
         ...(username === undefined ? {} : { name: username.trim() }),
@@ -112,12 +118,19 @@ function targetOf(webhook: Webhook, { guilds, messages }: WebhookMessagePorts): 
         ...permitted(webhook, draft, withComponents),
         allowed_mentions: draft.allowed_mentions ?? DEFAULT_MENTIONS,
       };
-      const input = { channelId, draft: whole, attachments, forward: null, from };
-      const reply = await guilds.call(guildId, 'createMessage', input, authority);
-      const isForum = !reply.ok && reply.refusal.code === refusal('CANNOT_SEND_IN_FORUM').code;
-      return isForum && threadName === undefined
-        ? { ok: false, refusal: refusal('WEBHOOK_NEEDS_THREAD') }
-        : reply;
+      const sent = { draft: whole, attachments, forward: null, from };
+      const to = place.value.channelId;
+      if (!post)
+        return guilds.call(
+          guildId,
+          'createMessage',
+          { ...sent, channelId: to },
+          { ...authority, channelId: to },
+        );
+      const { id, ...named } = post;
+      const input = { channelId, id, draft: named, first: sent };
+      const made = await guilds.call(guildId, 'createPost', input, authority);
+      return made.ok ? { ok: true, value: made.value.written } : made;
     },
     get: own,
     async edit(id, { withComponents, threadId, edit, keep, attachments }) {
@@ -129,14 +142,17 @@ function targetOf(webhook: Webhook, { guilds, messages }: WebhookMessagePorts): 
         ...permitted(webhook, edit, withComponents),
         allowed_mentions: edit.allowed_mentions ?? DEFAULT_MENTIONS,
       };
-      const input = { channelId, messageId: message.value.id, edit: whole, keep, attachments };
-      return guilds.call(guildId, 'updateMessage', { ...input, from: senderOf(webhook) }, authority);
+      const at = message.value.channel_id;
+      const input = { channelId: at, messageId: message.value.id, edit: whole, keep, attachments };
+      const from = senderOf(webhook);
+      return guilds.call(guildId, 'updateMessage', { ...input, from }, { ...authority, channelId: at });
     },
     async delete(id, threadId) {
       const message = await own(id, threadId);
       if (!message.ok) return message;
-      const input = { channelId, messageId: message.value.id, from: senderOf(webhook) };
-      return guilds.call(guildId, 'deleteMessage', input, authority);
+      const at = message.value.channel_id;
+      const input = { channelId: at, messageId: message.value.id, from: senderOf(webhook) };
+      return guilds.call(guildId, 'deleteMessage', input, { ...authority, channelId: at });
     },
   };
 }

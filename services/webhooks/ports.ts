@@ -20,7 +20,12 @@ export interface TokenMessage {
   /** The request's `with_components`. */
   readonly withComponents: boolean;
   readonly threadId?: ChannelId;
-  readonly threadName?: string;
+  /** A new post of a forum that the message begins; `id` is a new one. */
+  readonly post?: {
+    readonly id: ChannelId;
+    readonly name: string;
+    readonly applied_tags: readonly string[];
+  };
 }
 
 type TokenEdit = Omit<EditInput, 'from'> & {

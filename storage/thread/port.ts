@@ -19,11 +19,33 @@ export interface ArchivePage {
   readonly limit: number;
 }
 
+export interface ThreadSearch {
+  readonly parentId: ChannelId;
+  readonly readerId: UserId;
+  /** In lower case; each is somewhere in the name. */
+  readonly words: readonly string[];
+  readonly tags: readonly string[];
+  /** Whether all of the tags must be applied, or one. */
+  readonly matchesAll: boolean;
+  readonly archived: boolean | null;
+  readonly minId: ChannelId | null;
+  readonly maxId: ChannelId | null;
+  readonly sortBy: 'relevance' | 'creation_time' | 'last_message_time' | 'archive_time';
+  readonly ascends: boolean;
+  readonly limit: number;
+  readonly offset: number;
+}
+
 export interface ThreadStore {
   /** The threads among `ids`, with all their members. */
   get(guildId: GuildId, ids: readonly ChannelId[]): Promise<StoredThread[]>;
   /** Archived threads, the latest archived first; joined ones by id, the newest first. */
   archived(guildId: GuildId, page: ArchivePage): Promise<ListedThread[]>;
+  /** Public threads of a channel, active or archived, and how many there are on all pages. */
+  search(
+    guildId: GuildId,
+    search: ThreadSearch,
+  ): Promise<{ readonly found: readonly ListedThread[]; readonly total: number }>;
   /** Guilds with a thread that is to be archived at `nowMs`; ascending by id. */
   due(nowMs: number, after: GuildId | null, limit: number): Promise<GuildId[]>;
   /** When the next thread is to be archived, Unix milliseconds; null for none. */

@@ -13,7 +13,7 @@ import {
   type StatementTable,
   upsert,
 } from '../database/statement.ts';
-import type { ArchivePage, ListedThread, ThreadStore } from './port.ts';
+import type { ArchivePage, ListedThread, ThreadSearch, ThreadStore } from './port.ts';
 
 const KEY = { guild_id: 'bigint', id: 'bigint' };
 const WRITE = upsert(
@@ -140,21 +140,56 @@ const KINDS = {
 const HIGHEST = '9223372036854775807';
 const LOWEST = '-1';
 
+type OwnRow = Pick<ThreadRow, 'thread'> & { readonly own: ThreadMember | null };
+/** What the reader, $3, is in a thread. */
+const OWN = `CASE WHEN own.user_id IS NULL THEN NULL ELSE jsonb_build_object('user_id', own.user_id::text,
+  'join_timestamp', own.join_timestamp, 'flags', own.flags) END`;
+const JOIN_OWN =
+  'LEFT JOIN thread_members own ON own.guild_id = t.guild_id AND own.thread_id = t.id AND own.user_id = $3';
+const listed = ({ thread, own }: OwnRow): ListedThread => ({ thread: threadOf(thread), own });
+
 async function archived(
   sql: Sql,
   guildId: GuildId,
   { parentId, kind, readerId, beforeMs, beforeId, limit }: ArchivePage,
 ): Promise<ListedThread[]> {
   const { where, order } = KINDS[kind];
-  const found = await sql.query<Pick<ThreadRow, 'thread'> & { own: ThreadMember | null }>(
-    `SELECT ${OBJECT} AS thread, CASE WHEN own.user_id IS NULL THEN NULL ELSE jsonb_build_object('user_id', own.user_id::text,
-       'join_timestamp', own.join_timestamp, 'flags', own.flags) END AS own
-     ${FROM} LEFT JOIN thread_members own ON own.guild_id = t.guild_id AND own.thread_id = t.id AND own.user_id = $3
+  const found = await sql.query<OwnRow>(
+    `SELECT ${OBJECT} AS thread, ${OWN} AS own
+     ${FROM} ${JOIN_OWN}
      WHERE t.guild_id = $1 AND t.parent_id = $2 AND t.archived AND ${where} AND t.archive_ms < $4 AND t.id < $5
      ORDER BY ${order} LIMIT $6`,
     [guildId, parentId, readerId, beforeMs ?? HIGHEST, beforeId ?? HIGHEST, limit],
   );
-  return found.map(({ thread, own }) => ({ thread: threadOf(thread), own }));
+  return found.map(listed);
+}
+
+/** By what found threads are sorted; of names all words of which match none is nearer than another. */
+const SORTS = {
+  relevance: 'coalesce(a.last_message_id, t.id)',
+  last_message_time: 'coalesce(a.last_message_id, t.id)',
+  creation_time: 't.id',
+  archive_time: 't.archive_ms',
+} as const satisfies Record<ThreadSearch['sortBy'], string>;
+
+const escaped = (word: string): string => `%${word.replace(/[\\%_]/g, '\\$&')}%`;
+
+async function search(sql: Sql, guildId: GuildId, wanted: ThreadSearch) {
+  const { parentId, readerId, words, tags, matchesAll, archived: isArchived, sortBy } = wanted;
+  const order = wanted.ascends ? 'ASC' : 'DESC';
+  const found = await sql.query<OwnRow & { total: string }>(
+    `SELECT ${OBJECT} AS thread, ${OWN} AS own, count(*) OVER () AS total
+     ${FROM} ${JOIN_OWN}
+     WHERE t.guild_id = $1 AND t.parent_id = $2 AND NOT (${PRIVATE}) AND ($4::boolean IS NULL OR t.archived = $4)
+       AND t.id > $5 AND t.id < $6 AND lower(t.data->>'name') LIKE ALL ($7::text[])
+       AND (cardinality($8::text[]) = 0 OR CASE WHEN $9 THEN t.data->'applied_tags' ?& $8 ELSE t.data->'applied_tags' ?| $8 END)
+     ORDER BY ${SORTS[sortBy]} ${order}, t.id ${order} LIMIT $10 OFFSET $11`,
+    [
+      ...[guildId, parentId, readerId, isArchived, wanted.minId ?? LOWEST, wanted.maxId ?? HIGHEST],
+      ...[words.map(escaped), tags, matchesAll, wanted.limit, wanted.offset],
+    ],
+  );
+  return { found: found.map(listed), total: Number(found[0]?.total ?? 0) };
 }
 
 export const threadStore = (sql: Sql): ThreadStore => ({
@@ -166,6 +201,7 @@ export const threadStore = (sql: Sql): ThreadStore => ({
     return found.map(storedThread);
   },
   archived: (guildId, page) => archived(sql, guildId, page),
+  search: (guildId, wanted) => search(sql, guildId, wanted),
   due: async (nowMs, after, limit) => {
     const found = await sql.query<{ id: GuildId }>(
       'SELECT DISTINCT guild_id AS id FROM threads WHERE due_ms <= $1 AND guild_id > $2 ORDER BY guild_id LIMIT $3',

@@ -18,7 +18,7 @@ afterEach(() => house.close());
 async function pass(ms: number): Promise<void> {
   for (let done = 0; done < ms; done += MINUTE_MS) {
     house.clock.advance(MINUTE_MS);
-    await new Promise<void>((resolve) => setTimeout(resolve, 2));
+    await new Promise<void>((resolve) => setImmediate(resolve));
   }
 }
 

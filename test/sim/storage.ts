@@ -258,6 +258,7 @@ const threadStore = (line: DatabaseLine) =>
   storeOf<Storage['threads']>(line, 'threads', {
     get: never,
     archived: never,
+    search: () => ({ found: [], total: 0 }),
     due: never,
     nextDueMs: () => null,
   });

@@ -112,7 +112,7 @@ export interface Services {
     readonly expressions: ExpressionStore;
     readonly webhooks: Pick<WebhookStore, 'ofGuild'>;
     readonly scheduledEvents: Pick<ScheduledEventStore, 'users' | 'answerCounts'>;
-    readonly threads: Pick<ThreadStore, 'archived'>;
+    readonly threads: Pick<ThreadStore, 'archived' | 'search'>;
   };
   readonly blobs: Blobs;
   /** The owner of a token, a bot or a user; null for an unknown token. */

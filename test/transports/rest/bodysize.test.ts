@@ -49,6 +49,7 @@ const hasImage = (schema: unknown): boolean => JSON.stringify(schema).includes('
 const BY_RULES: Readonly<Record<string, number>> = {
   create_message: BODY_BYTES.message,
   update_message: BODY_BYTES.message,
+  create_thread: BODY_BYTES.message,
   execute_webhook: BODY_BYTES.message,
   update_webhook_message: BODY_BYTES.message,
   execute_slack_compatible_webhook: BODY_BYTES.report,

@@ -54,6 +54,7 @@ const fields = {
         CHANNEL.GUILD_STAGE_VOICE,
         CHANNEL.GUILD_DIRECTORY,
         CHANNEL.GUILD_FORUM,
+        CHANNEL.GUILD_MEDIA,
       ),
     ),
   ),
@@ -84,6 +85,7 @@ const threadFields = {
   locked: Optional(Nullable(Bool())),
   invitable: Optional(Nullable(Bool())),
   auto_archive_duration: Optional(Nullable(Choice(...CHOICES.auto_archive_minutes))),
+  applied_tags: Optional(Nullable(Arr(Snowflake(), LIMITS.applied_tags_max))),
 };
 const UpdateChannel = Obj({
   ...fields,

@@ -1,12 +1,35 @@
+import type { Written } from '../../../engine/channel/draft.ts';
+import type { PostDraft } from '../../../engine/guild/threads.posts.ts';
 import { CHANNEL } from '../../../protocol/channeltypes.ts';
-import type { ChannelId, UserId } from '../../../protocol/ids.ts';
+import { type ChannelId, type MessageId, snowflakeOf, type UserId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import type { ArchivePage } from '../../../storage/thread/port.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import type { ArchivePage, ThreadSearch } from '../../../storage/thread/port.ts';
 import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
-import { Bool, Choice, Int, NameText, Nullable, Obj, Optional, Snowflake, Timestamp } from '../schema.ts';
+import {
+  Arr,
+  Bool,
+  Choice,
+  Int,
+  NameText,
+  Nullable,
+  Obj,
+  OneOf,
+  Optional,
+  Snowflake,
+  type Static,
+  Str,
+  Timestamp,
+} from '../schema.ts';
 import type { Services } from '../services.ts';
+import { pairFiles } from './messages.files.ts';
+import { presentMessages } from './messages.present.ts';
+import { CreateMessage } from './messages.schema.ts';
+import { stickersNamed } from './messages.stickers.ts';
+import { usingFiles } from './messages.storing.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READ: Bucket = { per: 'channel_id', limit: 20, windowMs: 10_000 };
@@ -26,6 +49,9 @@ const CreateThread = Obj({
     Nullable(Choice(CHANNEL.ANNOUNCEMENT_THREAD, CHANNEL.PUBLIC_THREAD, CHANNEL.PRIVATE_THREAD)),
   ),
   invitable: Optional(Nullable(Bool())),
+  /** Of posts in forums. */
+  applied_tags: Optional(Nullable(Arr(Snowflake(), LIMITS.applied_tags_max))),
+  message: Optional(CreateMessage),
 });
 
 const limit = Optional(Int(2, LIMITS.archived_threads_page_max));
@@ -59,6 +85,78 @@ async function archivedPage(
   return { ok: true, body };
 }
 
+type CreateCall = Pick<
+  OperationCall<{ readonly channel_id: ChannelId }, unknown, Static<typeof CreateThread>, 'any'>,
+  'params' | 'caller' | 'authority' | 'files' | 'publicUrl'
+>;
+
+/** Makes a post of a forum: a thread with its first message. */
+async function createdPost(
+  call: CreateCall,
+  draft: PostDraft,
+  { attachments: notes, ...written }: Static<typeof CreateMessage>,
+  services: Services,
+): Promise<Answer> {
+  const { params, caller, authority, publicUrl } = call;
+  const { blobs, nextId, channels, read } = services;
+  const paired = pairFiles(call.files, notes);
+  if (!paired.ok) return paired;
+  if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
+  const id: ChannelId = nextId();
+  const stickers = await stickersNamed(written.sticker_ids, authority, services);
+  let thread: object = {};
+  const reply = await usingFiles<Written>(
+    { blobs, nextId, channelId: id, publicUrl },
+    { paired: paired.value, forward: null },
+    async (attachments) => {
+      const first = { draft: written, stickers, attachments, forward: null };
+      const made = await channels.call(params.channel_id, 'createPost', { id, draft, first }, authority);
+      if (!made.ok) return made;
+      thread = made.value.thread;
+      return { ok: true, value: made.value.written };
+    },
+  );
+  if (!reply.ok) return reply;
+  const { ownerId, guildId, message } = reply.value;
+  const view = { caller, ownerId, guildId, channelId: id };
+  const [shown] = await presentMessages(read.messages, view, [message]);
+  return { ok: true, body: { ...thread, message: shown } };
+}
+
+const Search = Obj({
+  name: Optional(Str(0, LIMITS.channel_name_chars_max)),
+  slop: Optional(Int(0, 100)),
+  min_id: Optional(Snowflake<ChannelId>()),
+  max_id: Optional(Snowflake<ChannelId>()),
+  tag: Optional(OneOf(Snowflake(), Arr(Snowflake(), LIMITS.forum_tags_max))),
+  tag_setting: Optional(Choice('match_all', 'match_some')),
+  archived: Optional(Bool()),
+  sort_by: Optional(Choice('relevance', 'creation_time', 'last_message_time', 'archive_time')),
+  sort_order: Optional(Choice('asc', 'desc')),
+  limit: Optional(Int(1, LIMITS.thread_search_page_max)),
+  offset: Optional(Int(0, LIMITS.thread_search_offset_max)),
+});
+
+function searchOf(query: Static<typeof Search>, parentId: ChannelId, readerId: UserId): ThreadSearch {
+  const { tag = [] } = query;
+  return {
+    ...{ parentId, readerId },
+    words: (query.name ?? '').toLowerCase().split(/\s+/).filter(Boolean),
+    tags: typeof tag === 'string' ? [tag] : tag,
+    matchesAll: query.tag_setting === 'match_all',
+    archived: query.archived ?? null,
+    minId: query.min_id ?? null,
+    maxId: query.max_id ?? null,
+    sortBy: query.sort_by ?? 'last_message_time',
+    ascends: query.sort_order === 'asc',
+    limit: query.limit ?? LIMITS.thread_search_page_max,
+    offset: query.offset ?? 0,
+  };
+}
+
+/** The first message of a post has the id of the post. */
+const firstOf = (threadId: ChannelId): MessageId => snowflakeOf(BigInt(threadId));
+
 const timeOf = (before: string | undefined) => (before === undefined ? {} : { beforeMs: Date.parse(before) });
 
 /** Operations on threads; they are read, changed and deleted as channels. */
@@ -69,10 +167,18 @@ export const threads = resource({
     auth: 'any',
     permission: P.VIEW_CHANNEL,
     bucket: WRITE,
+    bodyBytesMax: BODY_BYTES.message,
     body: CreateThread,
+    multipart: true,
     status: 201,
-    handle: async ({ params, body: draft, authority }, { channels }) =>
-      answer(await channels.call(params.channel_id, 'createThread', { draft }, authority)),
+    handle: async (call, services) => {
+      const { message, ...draft } = call.body;
+      if (message) return createdPost(call, draft, message, services);
+      const input = { draft };
+      return answer(
+        await services.channels.call(call.params.channel_id, 'createThread', input, call.authority),
+      );
+    },
   }),
   create_thread_from_message: op({
     method: 'POST',
@@ -195,6 +301,41 @@ export const threads = resource({
       const { before, limit: most } = call.query;
       const page = { ...(before !== undefined && { beforeId: before }), limit: most };
       return archivedPage(call, 'joined', page, services);
+    },
+  }),
+  thread_search: op({
+    method: 'GET',
+    path: '/channels/:channel_id/threads/search',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL,
+    bucket: READ,
+    query: Search,
+    status: 200,
+    handle: async ({ params, query, caller, authority }, { channels, read }) => {
+      const parentId = params.channel_id;
+      const may = await channels.call(parentId, 'authorizeArchived', { isPrivate: false }, authority);
+      if (!may.ok) return may;
+      const { guildId } = may.value;
+      const search = searchOf(query, parentId, caller.userId);
+      const { found, total } = await read.threads.search(guildId, search);
+      const firstIds = found.map(({ thread }) => ({ channelId: thread.id, id: firstOf(thread.id) }));
+      const firsts = firstIds.length === 0 ? [] : await read.messages.get(guildId, firstIds);
+      const shown = await Promise.all(
+        firsts.map(async (message) => {
+          const view = { caller, ownerId: guildId, guildId, channelId: message.channel_id };
+          return (await presentMessages(read.messages, view, [message]))[0];
+        }),
+      );
+      return {
+        ok: true,
+        body: {
+          threads: found.map(({ thread }) => thread),
+          members: found.flatMap(({ thread, own }) => (own ? [{ id: thread.id, ...own }] : [])),
+          has_more: search.offset + found.length < total,
+          first_messages: shown,
+          total_results: total,
+        },
+      };
     },
   }),
   get_active_guild_threads: op({

@@ -65,7 +65,7 @@ async function targetOf({ params }: TokenCall, { tokenMessages }: Services): Pro
 async function presented(
   { params }: TokenCall,
   { read }: Services,
-  { ownerId, guildId, channelId }: TokenTarget,
+  { ownerId, guildId }: TokenTarget,
   message: StoredMessage,
   known: readonly StoredMessage[] = [],
 ): Promise<Answer> {
@@ -79,7 +79,7 @@ async function presented(
   } as const;
   const [body] = await presentMessages(
     read.messages,
-    { caller, ownerId, guildId, channelId },
+    { caller, ownerId, guildId, channelId: message.channel_id },
     [message],
     known,
   );
@@ -97,8 +97,14 @@ const shown = (
 const inThread = ({ query }: TokenCall) =>
   query.thread_id === undefined ? {} : { threadId: query.thread_id };
 
-const shelfOf = ({ publicUrl }: TokenCall, { blobs, nextId }: Services, { channelId }: TokenTarget) => ({
-  ...{ blobs, nextId, channelId, publicUrl },
+const shelfOf = (
+  { publicUrl, query }: TokenCall,
+  { blobs, nextId }: Services,
+  { channelId }: TokenTarget,
+  postId?: ChannelId,
+) => ({
+  ...{ blobs, nextId, publicUrl },
+  channelId: postId ?? query.thread_id ?? channelId,
 });
 
 /** A message to send under the path's token, before its files are stored. */
@@ -107,24 +113,27 @@ interface Sending {
   readonly paired: Paired;
   readonly username?: string | null | undefined;
   readonly threadName?: string | null | undefined;
+  readonly tags?: readonly string[] | null | undefined;
 }
 
 async function sent(
   call: TokenCall & { readonly query: { readonly wait?: boolean } },
-  { draft, paired, username, threadName }: Sending,
+  { draft, paired, username, threadName, tags }: Sending,
   services: Services,
 ): Promise<Answer> {
   const target = await targetOf(call, services);
   if (!target.ok) return target;
+  const post =
+    threadName == null ? null : { id: services.nextId(), name: threadName, applied_tags: tags ?? [] };
   const message = {
     draft,
     withComponents: call.query.with_components ?? false,
     ...inThread(call),
     ...(username == null ? {} : { username }),
-    ...(threadName == null ? {} : { threadName }),
+    ...(post && { post }),
   };
   const reply = await usingFiles(
-    shelfOf(call, services, target.value),
+    shelfOf(call, services, target.value, post?.id),
     { paired, forward: null },
     (attachments) => target.value.execute({ ...message, attachments }),
   );
@@ -196,13 +205,14 @@ export const webhookMessages = resource({
         username,
         avatar_url: _url,
         thread_name,
-        applied_tags: _tags,
+        applied_tags: tags,
         ...draft
       } = call.body;
       const paired = pairFiles(call.files, attachments);
       if (!paired.ok) return paired;
       if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
-      return sent(call, { draft, paired: paired.value, username, threadName: thread_name }, services);
+      const sending = { draft, paired: paired.value, username, threadName: thread_name, tags };
+      return sent(call, sending, services);
     },
   }),
   execute_slack_compatible_webhook: op({

@@ -1,0 +1,238 @@
+// Goal: whatever happens in threads, who is in them, what they count and whether they are archived is as a plain model says.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Guild } from '../../../engine/guild/guild.ts';
+import { guildRules } from '../../../engine/guild/rules.ts';
+import { dueMsOf } from '../../../engine/guild/threads.rules.ts';
+import { type ChannelId, snowflakeAt, snowflakeOf, type UserId } from '../../../protocol/ids.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { buildGuild, channel, member, role } from '../../support/guild.ts';
+import { creation } from '../../support/messages.ts';
+import { caller, NOW_MS } from '../../support/people.ts';
+
+const PEOPLE = ['100000000000000010', '100000000000000011', '100000000000000012'] as const;
+const MODERATOR = '100000000000000013';
+const MODERATORS = '200000000000000100';
+const PARENT = '300000000000000050' as ChannelId;
+const HOUR_MS = 3_600_000;
+const EVERYONE =
+  P.VIEW_CHANNEL |
+  P.SEND_MESSAGES |
+  P.SEND_MESSAGES_IN_THREADS |
+  P.CREATE_PUBLIC_THREADS |
+  P.CREATE_PRIVATE_THREADS |
+  P.READ_MESSAGE_HISTORY;
+
+const arrange = (): Guild =>
+  buildGuild({
+    everyone: EVERYONE,
+    roles: [role(MODERATORS, P.MANAGE_THREADS | P.MANAGE_MESSAGES, 1)],
+    members: [...PEOPLE.map((id) => member(id)), member(MODERATOR, { roles: [MODERATORS] })],
+    channels: [channel(PARENT)],
+  });
+
+/** One guild with one thread, in which time passes. */
+class World {
+  readonly guild = arrange();
+  nowMs = NOW_MS;
+  #ids = 0n;
+  readonly threadId: ChannelId;
+
+  constructor(type: number) {
+    const draft = { name: 'Talk', type, auto_archive_duration: 60 };
+    const made = this.run('createThread', { channelId: PARENT, draft }, PEOPLE[0], PARENT);
+    if (!made.ok) throw new Error(made.refusal.message);
+    this.threadId = [...this.guild.threads.keys()][0]!;
+  }
+
+  /** Ids tell when something was sent. */
+  #nextId() {
+    this.#ids += 1n;
+    return snowflakeOf(BigInt(snowflakeAt(this.nowMs)) + this.#ids);
+  }
+
+  get record() {
+    return this.guild.threads.get(this.threadId)!;
+  }
+
+  run(type: string, input: object, userId: string, channelId = this.threadId) {
+    const env = { nowMs: this.nowMs, nextId: () => this.#nextId() };
+    const authority = { by: caller(userId), requires: 0n, channelId };
+    const outcome = guildRules.decide(this.guild, type as never, input as never, authority, env);
+    for (const fact of outcome.ok ? outcome.facts : []) guildRules.happen(this.guild, fact);
+    return outcome;
+  }
+
+  archiveDue(): void {
+    this.run('archiveThreads', {}, MODERATOR);
+  }
+}
+
+type Step =
+  | {
+      readonly do: 'join' | 'leave' | 'say' | 'archive' | 'unarchive' | 'lock' | 'unlock';
+      readonly who: number;
+    }
+  | { readonly do: 'delete' }
+  | { readonly do: 'wait'; readonly minutes: number };
+
+const who = fc.integer({ min: 0, max: 3 });
+const steps = fc.array(
+  fc.oneof(
+    fc.record({
+      do: fc.constantFrom('join', 'leave', 'say', 'archive', 'unarchive', 'lock', 'unlock'),
+      who,
+    }),
+    fc.record({ do: fc.constant('delete') }),
+    fc.record({ do: fc.constant('wait'), minutes: fc.integer({ min: 1, max: 90 }) }),
+  ),
+  { maxLength: 40 },
+) as fc.Arbitrary<Step[]>;
+
+/** What a person would say of the thread, without looking at how it is done. */
+interface Model {
+  members: Set<string>;
+  alive: number;
+  sent: number;
+  isArchived: boolean;
+  isLocked: boolean;
+  quietSinceMs: number;
+}
+
+const nameOf = (index: number): string => PEOPLE[index] ?? MODERATOR;
+
+function expected(model: Model, step: Step, nowMs: number): boolean {
+  if (step.do === 'wait' || step.do === 'delete') return true;
+  const id = nameOf(step.who);
+  const manages = id === MODERATOR;
+  const mayManage = manages || (id === PEOPLE[0] && !model.isLocked);
+  switch (step.do) {
+    case 'join':
+    case 'leave':
+      if (model.isArchived) return false;
+      if (step.do === 'join') model.members.add(id);
+      else model.members.delete(id);
+      return true;
+    case 'say':
+      if (model.isLocked && !manages) return false;
+      Object.assign(model, { isArchived: false, quietSinceMs: nowMs });
+      model.members.add(id);
+      model.alive += 1;
+      model.sent += 1;
+      return true;
+    case 'archive':
+      if (model.isArchived || !mayManage) return false;
+      model.isArchived = true;
+      return true;
+    case 'unarchive':
+      if (model.isLocked && !manages) return false;
+      if (model.isArchived) Object.assign(model, { isArchived: false, quietSinceMs: nowMs });
+      return true;
+    default:
+      if (model.isArchived || !manages) return false;
+      model.isLocked = step.do === 'lock';
+      return true;
+  }
+}
+
+function act(world: World, step: Exclude<Step, { do: 'wait' | 'delete' }>): boolean {
+  const { threadId } = world;
+  const id = nameOf(step.who);
+  const change = (threadChange: object) =>
+    world.run('updateChannel', { channelId: threadId, draft: {}, threadChange }, id).ok;
+  switch (step.do) {
+    case 'join':
+      return world.run('joinThread', { channelId: threadId }, id).ok;
+    case 'leave':
+      return world.run('leaveThread', { channelId: threadId }, id).ok;
+    case 'say':
+      return world.run('createMessage', { ...creation({ content: 'x' }), channelId: threadId }, id).ok;
+    case 'archive':
+      return change({ archived: true });
+    case 'unarchive':
+      return change({ archived: false });
+    default:
+      return change({ locked: step.do === 'lock' });
+  }
+}
+
+function play(world: World, model: Model, step: Step): void {
+  if (step.do === 'wait') {
+    world.nowMs += step.minutes * 60_000;
+    world.archiveDue();
+    if (!model.isArchived && world.nowMs >= model.quietSinceMs + HOUR_MS) model.isArchived = true;
+    return;
+  }
+  if (step.do === 'delete') {
+    const found = [...world.guild.messages.values()].find(
+      (each) => each?.channel_id === world.threadId && each.type === 0,
+    );
+    if (!found || model.isArchived) return;
+    const input = { channelId: world.threadId, messageId: found.id };
+    expect(world.run('deleteMessage', input, MODERATOR).ok).toBe(true);
+    model.alive -= 1;
+    return;
+  }
+  const should = expected(model, step, world.nowMs);
+  expect([step, act(world, step)]).toEqual([step, should]);
+}
+
+describe('a thread', () => {
+  it('is as a plain model says after any steps', () => {
+    fc.assert(
+      fc.property(steps, (all) => {
+        const world = new World(11);
+        const model: Model = {
+          ...{ members: new Set([PEOPLE[0]]), alive: 0, sent: 0 },
+          ...{ isArchived: false, isLocked: false, quietSinceMs: world.nowMs },
+        };
+        for (const step of all) {
+          play(world, model, step);
+          const { thread, members } = world.record;
+          expect({
+            ...{ members: [...members.keys()].sort(), alive: thread.message_count },
+            sent: thread.total_message_sent,
+            isArchived: thread.thread_metadata.archived,
+            isLocked: thread.thread_metadata.locked,
+          }).toEqual({
+            ...{ members: [...model.members].sort(), alive: model.alive, sent: model.sent },
+            ...{ isArchived: model.isArchived, isLocked: model.isLocked },
+          });
+          expect(thread.member_count).toBe(model.members.size);
+          expect(dueMsOf(thread) === null).toBe(model.isArchived);
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('is left by who leaves the guild, and goes with its channel', () => {
+    const world = new World(12);
+    world.run('addThreadMember', { channelId: world.threadId, userId: PEOPLE[1] }, PEOPLE[0]);
+    expect([...world.record.members.keys()]).toEqual([PEOPLE[0], PEOPLE[1]]);
+    const { user } = world.guild.members.get(PEOPLE[1] as UserId)!;
+    for (const fact of guildRules.decide(
+      world.guild,
+      'leaveGuild' as never,
+      {} as never,
+      { by: caller(PEOPLE[1]), requires: 0n },
+      { nowMs: world.nowMs, nextId: () => '1' as never },
+    ).facts ?? [])
+      guildRules.happen(world.guild, fact);
+    expect([user.id, [...world.record.members.keys()]]).toEqual([PEOPLE[1], [PEOPLE[0]]]);
+    guildRules.happen(world.guild, { type: 'channelDeleted', channel: world.guild.channels.get(PARENT)! });
+    expect(world.guild.threads.get(world.threadId)).toBeNull();
+  });
+
+  it('counts against the bound of active ones, and an archived one does not', () => {
+    const world = new World(11);
+    const draft = { name: 'One more', type: 11 };
+    for (let made = 1; made < 1_000; made += 1)
+      world.run('createThread', { channelId: PARENT, draft }, PEOPLE[0], PARENT);
+    const more = () => world.run('createThread', { channelId: PARENT, draft }, PEOPLE[0], PARENT);
+    expect(more()).toMatchObject({ ok: false, refusal: { code: 160_006 } });
+    const change = { channelId: world.threadId, draft: {}, threadChange: { archived: true } };
+    expect(world.run('updateChannel', change, PEOPLE[0]).ok).toBe(true);
+    expect(more().ok).toBe(true);
+  });
+});
