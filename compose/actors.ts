@@ -22,6 +22,7 @@ import {
   createOAuth,
   createPolls,
   createProvisional,
+  createSearchIndex,
   createSocial,
 } from './features.ts';
 import type { Foundation } from './foundation.ts';
@@ -118,12 +119,22 @@ export function createActors(
 }
 
 function closeFeatures(features: Features): void {
-  const { lobbies, crossposts, eventClock, threadClock, polls, interactions, provisional, endpoints } =
-    features;
+  const {
+    lobbies,
+    crossposts,
+    eventClock,
+    threadClock,
+    searchIndex,
+    polls,
+    interactions,
+    provisional,
+    endpoints,
+  } = features;
   lobbies.close();
   crossposts.stop();
   eventClock.stop();
   threadClock.stop();
+  searchIndex.stop();
   polls.stop();
   interactions.close();
   provisional.close();
@@ -141,6 +152,7 @@ function createFeatures(context: ServiceContext): Features {
     endpoints,
     crossposts: createCrossposts(context),
     ...createGuildClocks(context),
+    searchIndex: createSearchIndex(context),
     polls: createPolls(context),
     interactions: createInteractions(context, endpoints),
     integrations: createIntegrations(context),

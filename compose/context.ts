@@ -10,6 +10,7 @@ import type { Accounts } from '../services/accounts/ports.ts';
 import type { Endpoints } from '../services/applications/endpoints.ts';
 import type { GuildClock } from '../services/guilds/guildclock.ts';
 import type { Integrations } from '../services/guilds/integrations.ts';
+import type { SearchIndex } from '../services/guilds/searchindex.ts';
 import type { Identity } from '../services/identity/identity.ts';
 import type { ServedInteractions } from '../services/interactions/interactions.ts';
 import type { Lobbies } from '../services/lobbies/ports.ts';
@@ -38,6 +39,7 @@ export interface Features {
   readonly crossposts: Crossposts;
   readonly eventClock: GuildClock;
   readonly threadClock: GuildClock;
+  readonly searchIndex: SearchIndex;
   readonly polls: PollDeadlines;
   readonly interactions: ServedInteractions;
   readonly integrations: Integrations;

@@ -19,6 +19,7 @@ import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts'
 import { countingRefusals } from '../services/accounts/refusedsignins.ts';
 import { type Endpoints, startEndpoints } from '../services/applications/endpoints.ts';
 import { GuildClock } from '../services/guilds/guildclock.ts';
+import { SearchIndex } from '../services/guilds/searchindex.ts';
 import { type ServedInteractions, startInteractions } from '../services/interactions/interactions.ts';
 import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
 import { secretHasher } from '../services/lobbies/secrethash.ts';
@@ -330,6 +331,15 @@ export function createCrossposts({
   });
   crossposts.start();
   return crossposts;
+}
+
+/** Messages of earlier versions become searchable. */
+export function createSearchIndex({ storage, wheel, onFault }: ServiceContext): SearchIndex {
+  const searchIndex = new SearchIndex({
+    ...{ store: storage.search, wheel, onFault: (error) => onFault(error, 'search') },
+  });
+  searchIndex.start();
+  return searchIndex;
 }
 
 /** What guilds do at its time: scheduled events begin and end, quiet threads are archived. */

@@ -28,6 +28,7 @@ import { authoredSince, getMessages, listMessages, pins, pinTimes } from './mess
 import { duePolls, forgetPoll, nextPollMs, voters, votesOf } from './message/polls.ts';
 import type { MessageStore } from './message/port.ts';
 import { reactionsOf, reactors } from './message/reactions.ts';
+import { searchStore } from './message/search.ts';
 import { migrate } from './migrate.ts';
 import { oauthStore } from './oauth/oauth.ts';
 import type { Commit, Storage, Writer } from './ports.ts';
@@ -176,6 +177,7 @@ export function storageOver(
     webhooks: webhookStore(driver),
     scheduledEvents: scheduledEventStore(driver),
     threads: threadStore(driver),
+    search: searchStore(driver),
     interactions: interactionStore(driver, files),
     onFilesGone: (listener) => files.listen(listener),
     onEventsQueued: (listener) => void queued.add(listener),

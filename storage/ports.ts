@@ -19,7 +19,7 @@ import type { ExpressionStore, GuildStore } from './guild/port.ts';
 import type { IdentityStore } from './identity/port.ts';
 import type { InteractionStore } from './interaction/port.ts';
 import type { LobbyStore } from './lobby/port.ts';
-import type { MessageStore } from './message/port.ts';
+import type { MessageStore, SearchStore } from './message/port.ts';
 import type { OAuthStore } from './oauth/port.ts';
 import type { PrivateChannelStore } from './privatechannel/port.ts';
 import type { RelationshipStore } from './relationship/port.ts';
@@ -95,6 +95,7 @@ export interface Storage {
   readonly writer: Writer;
   readonly guilds: GuildStore;
   readonly messages: MessageStore;
+  readonly search: SearchStore;
   readonly threads: ThreadStore;
   readonly users: UserStore;
   readonly applications: ApplicationStore;

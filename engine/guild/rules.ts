@@ -31,6 +31,7 @@ import { withEventConsequences } from './scheduledevents.consequences.ts';
 import { eventExceptions } from './scheduledevents.exceptions.ts';
 import { scheduledEvents } from './scheduledevents.ts';
 import { eventUsers } from './scheduledevents.users.ts';
+import { search } from './search.ts';
 import { sounds } from './sounds.ts';
 import { stages } from './stage.ts';
 import { stickers } from './stickers.ts';
@@ -88,6 +89,7 @@ export const guildRules = aggregate<GuildShape>()({
     webhooks,
     crossposts,
     messages,
+    search,
     lobbyLinks,
     reactions,
     polls,

@@ -6,6 +6,7 @@ import type { Sql } from '../database/driver.ts';
 import { lastRows, rows, type Statement, type StatementTable } from '../database/statement.ts';
 import { deadlineOf, pollsGone, withoutVotes } from './polls.ts';
 import type { MessagePage } from './port.ts';
+import { SEARCH_OF_ROW, searchTerms } from './search.ts';
 
 const KEY = { owner_id: 'bigint', channel_id: 'bigint', id: 'bigint' };
 const SAME = 't.owner_id = r.owner_id AND t.channel_id = r.channel_id AND t.id = r.id';
@@ -15,17 +16,17 @@ const SAME = 't.owner_id = r.owner_id AND t.channel_id = r.channel_id AND t.id =
  * channel is the one with the greatest id, whatever their order of arrival.
  */
 const CREATE = `
-WITH r AS (SELECT * FROM ${rows({ ...KEY, author_id: 'bigint', pinned_ms: 'bigint', data: 'jsonb' })}),
-  m AS (INSERT INTO messages (owner_id, channel_id, id, author_id, pinned_ms, data)
-        SELECT owner_id, channel_id, id, author_id, pinned_ms, data FROM r)
+WITH r AS (SELECT * FROM ${rows({ ...KEY, author_id: 'bigint', pinned_ms: 'bigint', data: 'jsonb', terms: 'text[]' })}),
+  m AS (INSERT INTO messages (owner_id, channel_id, id, author_id, pinned_ms, data, search)
+        SELECT owner_id, channel_id, id, author_id, pinned_ms, data, ${SEARCH_OF_ROW} FROM r)
 INSERT INTO channel_activity AS a (owner_id, channel_id, last_message_id)
 SELECT owner_id, channel_id, max(id) FROM r GROUP BY owner_id, channel_id ORDER BY owner_id, channel_id
 ON CONFLICT (owner_id, channel_id) DO UPDATE
 SET last_message_id = greatest(a.last_message_id, EXCLUDED.last_message_id)`;
 
 /** Returns `FilesRow`s, as deleting does; joins the same row again for its files before the update. */
-const UPDATE = `UPDATE messages t SET data = r.data
-FROM ${lastRows({ ...KEY, data: 'jsonb' }, 'owner_id, channel_id, id')}
+const UPDATE = `UPDATE messages t SET data = r.data, search = ${SEARCH_OF_ROW}
+FROM ${lastRows({ ...KEY, data: 'jsonb', terms: 'text[]' }, 'owner_id, channel_id, id')}
 JOIN messages o ON o.owner_id = r.owner_id AND o.channel_id = r.channel_id AND o.id = r.id
 WHERE ${SAME} RETURNING t.channel_id, o.data->'files' AS files, r.data->'files' AS kept`;
 
@@ -51,7 +52,8 @@ function written(sql: string, ownerId: string, message: StoredMessage): Statemen
   const { reactions: _, pinned: __, pinned_ms, poll, ...rest } = message;
   const data = poll ? { ...rest, poll: withoutVotes(poll) } : rest;
   const { channel_id, id, author } = message;
-  return { sql, row: { owner_id: ownerId, channel_id, id, author_id: author.id, pinned_ms, data } };
+  const terms = searchTerms(ownerId, message);
+  return { sql, row: { owner_id: ownerId, channel_id, id, author_id: author.id, pinned_ms, data, terms } };
 }
 
 export const messageStatements: StatementTable<MessageFacts> = {

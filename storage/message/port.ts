@@ -75,3 +75,51 @@ export interface MessageStore {
     limit: number,
   ): Promise<{ channelId: ChannelId; id: MessageId }[]>;
 }
+
+/** A search; absent conditions are empty lists and nulls. */
+export interface MessageSearch {
+  /** Channels that the reader may read, and those in which private threads of others are shown. */
+  readonly readable: readonly ChannelId[];
+  readonly managed: readonly ChannelId[];
+  readonly readerId: UserId;
+  /** Only of these channels and threads; null for all. */
+  readonly within: readonly string[] | null;
+  /** All of them are in the text, whole. */
+  readonly words: string;
+  readonly authorIds: readonly string[];
+  /** `user`, `bot`, `webhook`; with `-` in front, all others. */
+  readonly authorTypes: readonly string[];
+  readonly mentions: readonly string[];
+  readonly mentionedRoles: readonly string[];
+  readonly repliedUsers: readonly string[];
+  readonly repliedMessages: readonly string[];
+  readonly mentionsEveryone: boolean | null;
+  /** Kinds of content, all of them; with `-` in front, none of it. */
+  readonly has: readonly string[];
+  readonly hosts: readonly string[];
+  readonly providers: readonly string[];
+  readonly embedTypes: readonly string[];
+  readonly extensions: readonly string[];
+  readonly filenames: readonly string[];
+  readonly pinned: boolean | null;
+  readonly minId: MessageId | null;
+  readonly maxId: MessageId | null;
+  readonly sortBy: 'timestamp' | 'relevance';
+  readonly ascends: boolean;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export interface Found {
+  readonly hits: readonly { readonly id: MessageId; readonly channelId: ChannelId }[];
+  /** Hits on all pages. */
+  readonly total: number;
+}
+
+export interface SearchStore {
+  find(guildId: GuildId, search: MessageSearch): Promise<Found>;
+  /** Whether all messages of the guild are indexed; those of earlier versions are not at first. */
+  isIndexed(guildId: GuildId): Promise<boolean>;
+  /** Indexes some messages that are not. @returns how many there were, at most `limit`. */
+  indexSome(limit: number): Promise<number>;
+}

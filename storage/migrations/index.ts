@@ -25,6 +25,7 @@ import { scheduledEvents } from './0026_scheduledevents.ts';
 import { autoModeration } from './0027_automoderation.ts';
 import { guildPages } from './0028_guildpages.ts';
 import { threads } from './0029_threads.ts';
+import { search } from './0030_search.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -63,4 +64,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 27, name: 'auto moderation', sql: autoModeration },
   { version: 28, name: 'guild pages', sql: guildPages },
   { version: 29, name: 'threads', sql: threads },
+  { version: 30, name: 'search', sql: search },
 ];

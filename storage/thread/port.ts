@@ -41,6 +41,8 @@ export interface ThreadStore {
   get(guildId: GuildId, ids: readonly ChannelId[]): Promise<StoredThread[]>;
   /** Archived threads, the latest archived first; joined ones by id, the newest first. */
   archived(guildId: GuildId, page: ArchivePage): Promise<ListedThread[]>;
+  /** The threads among `ids`, with what the reader is in each. */
+  listed(guildId: GuildId, readerId: UserId, ids: readonly ChannelId[]): Promise<ListedThread[]>;
   /** Public threads of a channel, active or archived, and how many there are on all pages. */
   search(
     guildId: GuildId,

@@ -201,6 +201,15 @@ export const threadStore = (sql: Sql): ThreadStore => ({
     return found.map(storedThread);
   },
   archived: (guildId, page) => archived(sql, guildId, page),
+  async listed(guildId, readerId, ids) {
+    if (ids.length === 0) return [];
+    const found = await sql.query<OwnRow>(
+      `SELECT ${OBJECT} AS thread, ${OWN} AS own ${FROM} ${JOIN_OWN}
+       WHERE t.guild_id = $1 AND t.id = ANY ($2::bigint[]) ORDER BY t.id DESC`,
+      [guildId, ids, readerId],
+    );
+    return found.map(listed);
+  },
   search: (guildId, wanted) => search(sql, guildId, wanted),
   due: async (nowMs, after, limit) => {
     const found = await sql.query<{ id: GuildId }>(

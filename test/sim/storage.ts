@@ -308,6 +308,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
     interactions: interactionStore(line),
     scheduledEvents: scheduledEventStore(line),
     threads: threadStore(line),
+    search: storeOf<Storage['search']>(line, 'search', { indexSome: () => 0 }),
     expressions: expressionStore(line),
     webhooks: storeOf<Storage['webhooks']>(line, 'webhooks', { ofGuild: never, crossposts: never }),
     directory: storeOf<Storage['directory']>(line, 'directory', {

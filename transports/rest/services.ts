@@ -23,7 +23,7 @@ import type { TokenMessages, Webhooks } from '../../services/webhooks/ports.ts';
 import type { AppCommandStore, ApplicationStore } from '../../storage/application/port.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
 import type { ExpressionStore, GuildStore } from '../../storage/guild/port.ts';
-import type { MessageStore } from '../../storage/message/port.ts';
+import type { MessageStore, SearchStore } from '../../storage/message/port.ts';
 import type { DirectoryStore } from '../../storage/ports.ts';
 import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
 import type { ScheduledEventStore } from '../../storage/scheduledevent/port.ts';
@@ -112,7 +112,8 @@ export interface Services {
     readonly expressions: ExpressionStore;
     readonly webhooks: Pick<WebhookStore, 'ofGuild'>;
     readonly scheduledEvents: Pick<ScheduledEventStore, 'users' | 'answerCounts'>;
-    readonly threads: Pick<ThreadStore, 'archived' | 'search'>;
+    readonly threads: Pick<ThreadStore, 'archived' | 'search' | 'listed'>;
+    readonly search: Pick<SearchStore, 'find' | 'isIndexed'>;
   };
   readonly blobs: Blobs;
   /** The owner of a token, a bot or a user; null for an unknown token. */

@@ -35,6 +35,7 @@ import { roleConnections } from './roleconnections.ts';
 import { roles } from './roles.ts';
 import { scheduledEvents } from './scheduledevents.ts';
 import { scheduledEventsUnlisted, scheduledEventUsers } from './scheduledevents.users.ts';
+import { search } from './search.ts';
 import { soundboard } from './soundboard.ts';
 import { stageInstances } from './stageinstances.ts';
 import { stickers } from './stickers.ts';
@@ -58,6 +59,7 @@ export const operations = {
   ...guilds,
   ...channels,
   ...threads,
+  ...search,
   ...roles,
   ...emojis,
   ...applicationEmojis,

@@ -1,0 +1,132 @@
+import type { StoredMessage } from '../../engine/guild/guild.ts';
+import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
+import type { Sql } from '../database/driver.ts';
+import type { Found, MessageSearch, SearchStore } from './port.ts';
+import { HAS, type TermKind, termOf, termsOf } from './terms.ts';
+
+/** Longest part of a text that is indexed, characters. */
+const TEXT_CHARS_MAX = 4_000;
+
+/** The search column of a row `r` with `data` and `terms`; no terms stand for a message that no search finds. */
+export const SEARCH_OF_ROW = `CASE WHEN r.terms IS NULL THEN ''::tsvector ELSE
+  to_tsvector('simple', left(r.data->>'content', ${TEXT_CHARS_MAX})) || array_to_tsvector(r.terms) END`;
+
+/** Messages of private channels, which own their messages, are not searched. */
+export const searchTerms = (ownerId: string, message: StoredMessage): string[] | null =>
+  ownerId === String(message.channel_id) ? null : termsOf(ownerId, message);
+
+const quoted = (lexeme: string): string => `'${lexeme.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
+const anyOf = (kind: TermKind, values: readonly string[]): string[] =>
+  values.length === 0 ? [] : [`(${values.map((value) => quoted(termOf(kind, value))).join(' | ')})`];
+
+/** Options of which a `-` in front asks for the opposite: one of those without it, and none of those with it. */
+function signed(kind: TermKind, options: readonly string[]): string[] {
+  const without = options.filter((option) => option.startsWith('-')).map((option) => option.slice(1));
+  const required = options.filter((option) => !option.startsWith('-'));
+  return [...anyOf(kind, required), ...without.map((value) => `!${quoted(termOf(kind, value))}`)];
+}
+
+/** Everything but words, channels and pins, as one query of the index. */
+function termQuery(guildId: GuildId, wanted: MessageSearch): string {
+  const has = wanted.has.filter((one) => HAS.some((kind) => one === kind || one === `-${kind}`));
+  const required = has.filter((one) => !one.startsWith('-'));
+  const absent = has.filter((one) => one.startsWith('-'));
+  return [
+    quoted(termOf('owner', guildId)),
+    ...anyOf('author', wanted.authorIds),
+    ...signed('authorType', wanted.authorTypes),
+    ...anyOf('mention', wanted.mentions),
+    ...anyOf('role', wanted.mentionedRoles),
+    ...anyOf('reply', wanted.repliedMessages),
+    ...(wanted.mentionsEveryone === null
+      ? []
+      : [`${wanted.mentionsEveryone ? '' : '!'}${quoted(termOf('everyone', 'yes'))}`]),
+    // All of them: a message with a link and an image.
+    ...required.flatMap((one) => anyOf('has', [one])),
+    ...signed('has', absent),
+    ...anyOf('host', wanted.hosts),
+    ...anyOf('provider', wanted.providers),
+    ...anyOf('embedType', wanted.embedTypes),
+    ...anyOf('extension', wanted.extensions),
+    ...anyOf('filename', wanted.filenames),
+  ].join(' & ');
+}
+
+/** Channels that are read, and threads of them: of private ones those that the reader is in or may manage. */
+const CHANNELS = `(m.channel_id = ANY ($2::bigint[]) OR m.channel_id IN (
+  SELECT t.id FROM threads t LEFT JOIN thread_members own
+    ON own.guild_id = t.guild_id AND own.thread_id = t.id AND own.user_id = $4
+  WHERE t.guild_id = $1 AND t.parent_id = ANY ($2::bigint[]) AND ($5::bigint[] IS NULL OR t.id = ANY ($5) OR t.parent_id = ANY ($5))
+    AND (t.type <> 12 OR own.user_id IS NOT NULL OR t.parent_id = ANY ($3::bigint[]))))`;
+
+const REPLIED = `EXISTS (SELECT 1 FROM messages q WHERE q.owner_id = m.owner_id AND q.channel_id = m.channel_id
+  AND q.id = (m.data->'message_reference'->>'message_id')::bigint AND q.author_id = ANY ($9::bigint[]))`;
+
+const MATCH = `FROM messages m,
+    (SELECT $6::tsquery && CASE WHEN $7 = '' THEN $6::tsquery ELSE plainto_tsquery('simple', $7) END AS query) s
+  WHERE m.owner_id = $1 AND m.search @@ s.query AND ${CHANNELS}
+    AND ($5::bigint[] IS NULL OR m.channel_id = ANY ($5) OR m.channel_id IN (SELECT id FROM threads WHERE guild_id = $1 AND parent_id = ANY ($5)))
+    AND ($8::boolean IS NULL OR (m.pinned_ms IS NOT NULL) = $8) AND (cardinality($9::bigint[]) = 0 OR ${REPLIED})
+    AND m.id > $10 AND m.id < $11`;
+
+const HIGHEST = '9223372036854775807';
+const ORDERS = {
+  timestamp: { desc: 'm.id DESC', asc: 'm.id' },
+  relevance: {
+    desc: 'ts_rank(m.search, s.query) DESC, m.id DESC',
+    asc: 'ts_rank(m.search, s.query), m.id',
+  },
+} as const;
+
+async function find(sql: Sql, guildId: GuildId, wanted: MessageSearch): Promise<Found> {
+  const { readable, managed, readerId, within, words, pinned, repliedUsers, minId, maxId } = wanted;
+  const found = await sql.query<{ id: MessageId; channel_id: ChannelId; total: string }>(
+    `SELECT m.id, m.channel_id, count(*) OVER () AS total ${MATCH}
+     ORDER BY ${ORDERS[wanted.sortBy][wanted.ascends ? 'asc' : 'desc']} LIMIT $12 OFFSET $13`,
+    [
+      ...[guildId, readable, managed, readerId, within, termQuery(guildId, wanted), words, pinned],
+      ...[repliedUsers, minId ?? '-1', maxId ?? HIGHEST, wanted.limit, wanted.offset],
+    ],
+  );
+  return {
+    hits: found.map(({ id, channel_id: channelId }) => ({ id, channelId })),
+    total: Number(found[0]?.total ?? 0),
+  };
+}
+
+interface Unsearched {
+  readonly owner_id: string;
+  readonly channel_id: ChannelId;
+  readonly id: MessageId;
+  readonly data: StoredMessage;
+}
+
+const FILL = `UPDATE messages t SET search = ${SEARCH_OF_ROW}
+FROM jsonb_to_recordset($1::jsonb) AS r(owner_id bigint, channel_id bigint, id bigint, data jsonb, terms text[])
+WHERE t.owner_id = r.owner_id AND t.channel_id = r.channel_id AND t.id = r.id AND t.search IS NULL`;
+
+/** Indexes some messages of earlier versions. @returns how many there were. */
+async function indexSome(sql: Sql, limit: number): Promise<number> {
+  const found = await sql.query<Unsearched>(
+    'SELECT owner_id, channel_id, id, data FROM messages WHERE search IS NULL LIMIT $1',
+    [limit],
+  );
+  if (found.length === 0) return 0;
+  const rows = found.map(({ owner_id, channel_id, id, data }) => ({
+    ...{ owner_id, channel_id, id, data: { content: data.content } },
+    terms: searchTerms(owner_id, { ...data, channel_id }),
+  }));
+  await sql.query(FILL, [JSON.stringify(rows)]);
+  return found.length;
+}
+
+export const searchStore = (sql: Sql): SearchStore => ({
+  find: (guildId, wanted) => find(sql, guildId, wanted),
+  async isIndexed(guildId) {
+    const found = await sql.query('SELECT 1 FROM messages WHERE owner_id = $1 AND search IS NULL LIMIT 1', [
+      guildId,
+    ]);
+    return found.length === 0;
+  },
+  indexSome: (limit) => indexSome(sql, limit),
+});
