@@ -22,6 +22,7 @@ import {
   createOAuth,
   createPolls,
   createProvisional,
+  createRunningActivities,
   createSocial,
 } from './features.ts';
 import type { Foundation } from './foundation.ts';
@@ -118,11 +119,13 @@ export function createActors(
 }
 
 function closeFeatures(features: Features): void {
-  const { lobbies, crossposts, eventClock, polls, interactions, provisional, endpoints } = features;
+  const { lobbies, crossposts, eventClock, polls, interactions, provisional, endpoints, runningActivities } =
+    features;
   lobbies.close();
   crossposts.stop();
   eventClock.stop();
   polls.stop();
+  runningActivities.close();
   interactions.close();
   provisional.close();
   endpoints.close();
@@ -140,6 +143,7 @@ function createFeatures(context: ServiceContext): Features {
     crossposts: createCrossposts(context),
     eventClock: createEventClock(context),
     polls: createPolls(context),
+    runningActivities: createRunningActivities(context),
     interactions: createInteractions(context, endpoints),
     integrations: createIntegrations(context),
   };

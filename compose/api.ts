@@ -132,6 +132,7 @@ export function createServices(ports: ServicePorts): Services {
     lobbies: ports.lobbies,
     matchmaking: ports.matchmaking,
     social: ports.social,
+    runningActivities: ports.runningActivities,
     interactions: ports.interactions,
     integrations: ports.integrations,
     webhooks,

@@ -103,6 +103,7 @@ function engineOver(
     admin: createOperator({
       ...common,
       updateApplication: services.applications.update,
+      appCommands: services.appCommands,
     }),
     ...lifeOf({ ...foundation, ...{ cluster, network, actors, voice, storage } }),
     calls: callControl(voice),

@@ -16,9 +16,11 @@ import { assembleAccounts } from '../services/accounts/accounts.ts';
 import { withoutBanned } from '../services/accounts/bans.ts';
 import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
 import { countingRefusals } from '../services/accounts/refusedsignins.ts';
+import { type ServedActivities, startRunningActivities } from '../services/activities/running.ts';
 import { type Endpoints, startEndpoints } from '../services/applications/endpoints.ts';
 import { EventClock } from '../services/guilds/eventclock.ts';
 import { type ServedInteractions, startInteractions } from '../services/interactions/interactions.ts';
+import { createPlaces } from '../services/interactions/places.ts';
 import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
 import { secretHasher } from '../services/lobbies/secrethash.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
@@ -360,6 +362,24 @@ export function createPolls(context: ServiceContext): PollDeadlines {
   return polls;
 }
 
+/** Activities that run in channels, with their participants. */
+export function createRunningActivities(context: ServiceContext): ServedActivities {
+  const { clock, nextId, onFault } = context;
+  const nowMs = () => clock.now();
+  const running = startRunningActivities({
+    ...context,
+    places: createPlaces({ ...context, env: () => ({ nowMs: nowMs(), nextId }) }),
+    nowMs,
+    onFault: (error) => onFault(error, 'activities'),
+  });
+  context.metrics.push({
+    name: 'guildhall_activities_running',
+    help: 'Activities that run in channels of this shard.',
+    read: () => running.counts.running,
+  });
+  return running;
+}
+
 /** Uses of commands, components and forms, with their answers. */
 export function createInteractions(context: ServiceContext, { sender }: Endpoints): ServedInteractions {
   const { config, storage, clock, aggregate, randomBytes, onFault } = context;
@@ -370,6 +390,8 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
     secret: () => serverSecret(config, storage, randomBytes),
     sign: (t, d) => sign?.(t, d) ?? d,
     tap: context.hooks.tap,
+    launchActivity: ({ ownerId, guildId, channelId, applicationId, userId }) =>
+      context.features().runningActivities.launch({ ownerId, guildId, channelId, applicationId, userId }),
     hasInstalled: async (userId, applicationId) =>
       (await installedBy(context.features().oauth)(userId)).includes(applicationId),
     nowMs: () => clock.now(),

@@ -267,6 +267,12 @@ export type GuildInteractionFacts = {
   commandIndexChanged: object;
 };
 
+/** Never stored. */
+export type GuildActivityFacts = {
+  /** A running activity in a channel has changed. */
+  activityShown: { readonly channelId: ChannelId; readonly activity: object };
+};
+
 export type GuildFacts = InfoFacts &
   ChannelFacts &
   RoleFacts &
@@ -291,6 +297,7 @@ export type GuildFacts = InfoFacts &
   SoundFacts &
   VoiceChannelFacts &
   EphemeralFacts &
+  GuildActivityFacts &
   GuildInteractionFacts;
 
 export type GuildFact = FactOf<GuildFacts>;
