@@ -57,6 +57,7 @@ import { Crossposts } from '../services/webhooks/crossposts.ts';
 import { residentMetrics } from '../transports/admin/residentmetrics.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
+import { originsOf } from '../transports/outgoing/connection.ts';
 import { createEndpointTransport } from '../transports/outgoing/endpoints.ts';
 import { createOutgoing } from '../transports/outgoing/providers.ts';
 import { readCallback } from '../transports/rest/resources/interactions.callback.ts';
@@ -196,7 +197,7 @@ export function createEndpoints(context: ServiceContext): Endpoints {
   return endpoints;
 }
 
-const extraCaOf = ({ identity_ca_file: file }: ServiceContext['config']): string | null =>
+export const extraCaOf = ({ identity_ca_file: file }: ServiceContext['config']): string | null =>
   file === null ? null : readFileSync(file, 'utf8');
 
 /** Largest response read from an identity provider; its documents are small. */
@@ -237,11 +238,6 @@ export function createProvisional(context: ServiceContext): Provisional {
 }
 
 /** Origins in a comma-separated list. */
-const originsOf = (list: string | null): ReadonlySet<string> =>
-  new Set(
-    (list ?? '').split(',').flatMap((text) => (URL.canParse(text.trim()) ? [new URL(text).origin] : [])),
-  );
-
 /** Relationships and the features that depend on them. */
 export function createSocial(context: ServiceContext): Social {
   const { storage, users, clock, commit, wheel, randomBytes, routing, notifier } = context;

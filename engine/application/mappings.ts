@@ -88,3 +88,52 @@ function isTarget(target: string): boolean {
     (segments === '' || segments.split('/').every((segment) => SEGMENT.test(segment)))
   );
 }
+
+/** Where a request of an activity goes. */
+interface MappedTarget {
+  /** With a port, if the mapping names one. */
+  readonly host: string;
+  /** Begins with a slash; without the query. */
+  readonly path: string;
+}
+
+/** A label of a host name: what a parameter in a host may be. */
+const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
+
+/** Segments that a target would take for another directory, in every spelling that a URL parser knows. */
+const isDots = (segment: string): boolean => /^(?:\.|%2e){1,2}$/i.test(segment);
+
+/**
+ * The target of a path of an activity: the longest prefix counts, and a name before a parameter. Null when no mapping
+ * leads on, and for a path that would leave the directory of its target.
+ */
+export function mappedTarget(mappings: readonly UrlMapping[], path: string): MappedTarget | null {
+  if (path.split('/').some(isDots) || path.includes('\\')) return null;
+  const given = path.split('/').slice(1);
+  let best: { readonly mapping: UrlMapping; readonly length: number; readonly names: number } | null = null;
+  for (const mapping of mappings) {
+    const segments = segmentsOf(mapping.prefix);
+    if (!segments.every((segment, at) => matches(segment, given[at] ?? ''))) continue;
+    const names = segments.filter((segment) => !segment.startsWith('{')).length;
+    const isLonger = !best || segments.length > best.length;
+    if (isLonger || (segments.length === best?.length && names > best.names))
+      best = { mapping, length: segments.length, names };
+  }
+  return best && filled(best.mapping, given);
+}
+
+const matches = (segment: string, given: string): boolean =>
+  given !== '' && (segment.startsWith('{') || segment === given);
+
+function filled({ prefix, target }: UrlMapping, given: readonly string[]): MappedTarget | null {
+  const segments = segmentsOf(prefix);
+  const values = new Map(segments.map((segment, at) => [segment.slice(1, -1), given[at] ?? '']));
+  const slash = target.indexOf('/');
+  const hostPart = slash < 0 ? target : target.slice(0, slash);
+  if (paramsOf(hostPart).some((name) => !LABEL.test(values.get(name) ?? ''))) return null;
+  const fill = (text: string): string => text.replace(PARAM, (_, name: string) => values.get(name) ?? '');
+  const directory = slash < 0 ? '' : fill(target.slice(slash)).replace(/\/$/, '');
+  const rest = given.slice(segments.length);
+  const path = rest.length === 0 ? directory || ROOT : `${directory}/${rest.join('/')}`;
+  return { host: fill(hostPart), path };
+}

@@ -1,6 +1,7 @@
 // Goal: a path of an activity leads to the target of its longest prefix and never out of that target's directory.
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isEmbedded, mappingsRefusal } from '../../engine/application/mappings.ts';
+import { isEmbedded, mappedTarget, mappingsRefusal } from '../../engine/application/mappings.ts';
 import { leavesOf } from '../support/errortree.ts';
 
 const ROOT = { prefix: '/', target: 'example.com' };
@@ -54,5 +55,52 @@ describe('mappings', () => {
     expect(wrong(...many(101)).join()).toContain('BASE_TYPE_MAX_LENGTH');
     expect(isEmbedded({ activity: { urlMappings: [ROOT] } })).toBe(true);
     expect(isEmbedded({})).toBe(false);
+  });
+});
+
+describe('a path', () => {
+  const mappings = [
+    { prefix: '/', target: 'root.test/app' },
+    { prefix: '/api', target: 'api.test/' },
+    { prefix: '/api/{room}', target: '{room}.rooms.test:9/in/{room}' },
+    { prefix: '/api/lobby', target: 'lobby.test' },
+  ];
+  test.each([
+    ['/', 'root.test', '/app/'],
+    ['/index.html', 'root.test', '/app/index.html'],
+    ['/apiary', 'root.test', '/app/apiary'],
+    ['/api', 'api.test', '/'],
+    ['/api/', 'api.test', '/'],
+    ['/api/red', 'red.rooms.test:9', '/in/red'],
+    ['/api/red/x%2Fy', 'red.rooms.test:9', '/in/red/x%2Fy'],
+    ['/api/lobby/', 'lobby.test', '/'],
+    ['/api//x', 'api.test', '//x'],
+  ])('%s leads to %s%s', (path, host, to) => {
+    expect(mappedTarget(mappings, path)).toEqual({ host, path: to });
+  });
+
+  test.each(['/api/evil.com%2F', '/api/a.b/x', '/api/../x', '/a/%2e%2E/x', '/a\\..\\b', '/api/-/', '/./x'])(
+    '%s leads nowhere',
+    (path) => {
+      expect(mappedTarget(mappings, path)).toBeNull();
+    },
+  );
+
+  test('never leaves the directory of its target, as a URL parser reads it', () => {
+    const piece = fc.oneof(
+      fc.constantFrom('..', '.', '%2e', '%2E%2e', '\\', 'api', '@', ':', '?', '#'),
+      fc.string(),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 6 }), (pieces) => {
+        const path = `/${pieces.map((one) => one.replace(/[?#]/g, '')).join('/')}`;
+        const target = mappedTarget([{ prefix: '/', target: 'root.test/app' }], path);
+        if (target === null) return;
+        expect(target.host).toBe('root.test');
+        const url = new URL(`https://${target.host}${target.path}`);
+        expect(url.host).toBe('root.test');
+        expect(`${url.pathname}/`.startsWith('/app/')).toBe(true);
+      }),
+    );
   });
 });

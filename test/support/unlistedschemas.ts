@@ -139,7 +139,9 @@ const done = { 204: EMPTY } as const;
  */
 const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null>>>> = {
   get_channel_activities: { 200: object({ activities: list(embeddedActivity) }) },
-  join_activity: { 200: object({ activity: embeddedActivity, heartbeat_interval: count }) },
+  join_activity: {
+    200: object({ activity: embeddedActivity, heartbeat_interval: count, origin: nullable(uri) }),
+  },
   leave_activity: done,
   create_interaction: done,
   get_guild_application_command_index: commandIndex,

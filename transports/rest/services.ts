@@ -97,6 +97,8 @@ export interface Services {
   readonly matchmaking: Matchmaking;
   readonly social: Social;
   readonly runningActivities: RunningActivities;
+  /** The origin of an application's activity; null where no activities are served. */
+  readonly activityOrigin: (id: ApplicationId) => string | null;
   readonly interactions: Interactions;
   readonly webhooks: Webhooks;
   /** What tokens in paths open: webhooks and answers to interactions. */

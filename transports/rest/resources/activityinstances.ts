@@ -79,7 +79,11 @@ export const runningActivities = resource({
       const request = { ...where.value, applicationId, connectionId: body.connection_id };
       const joined = await services.runningActivities.join(request);
       if (!joined.ok) return joined;
-      return { ok: true, body: { activity: joined.value, heartbeat_interval: ACTIVITY_HEARTBEAT_MS } };
+      const origin = services.activityOrigin(applicationId);
+      return {
+        ok: true,
+        body: { activity: joined.value, origin, heartbeat_interval: ACTIVITY_HEARTBEAT_MS },
+      };
     },
   }),
 
