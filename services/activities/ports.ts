@@ -12,6 +12,12 @@ export interface ActivityRequest extends ActivityLocation {
   readonly connectionId: string | null;
 }
 
+/** An activity, and what the user may do in its channel: decimal permission bits. */
+interface JoinedActivity {
+  readonly activity: object;
+  readonly permissions: string;
+}
+
 /** Running activities in the wire's shape. Each is decided by the owner of its location. */
 export interface RunningActivities {
   /**
@@ -19,7 +25,7 @@ export interface RunningActivities {
    *
    * @returns 10002 for an application without an activity, 50001 or 50013 without the permission, 409 when full.
    */
-  join(request: ActivityRequest): Promise<Reply<object>>;
+  join(request: ActivityRequest): Promise<Reply<JoinedActivity>>;
   /** Joins for a user whose window is yet to open. @returns the instance's id. */
   launch(request: Omit<ActivityRequest, 'connectionId'>): Promise<Reply<string>>;
   leave(request: ActivityRequest): Promise<void>;

@@ -69,17 +69,7 @@ export function startRunningActivities(ports: RunningPorts): ServedActivities {
     adopting(moved);
   });
 
-  const at = {
-    join: routing.ask('runningActivities.join', (_ownerId: string, request: ActivityRequest) =>
-      joined(ports, owner, request),
-    ),
-    leave: routing.ask('runningActivities.leave', (_ownerId: string, request: ActivityRequest) =>
-      owner.leave(request),
-    ),
-    all: routing.ask('runningActivities.all', async (ownerId: string) => [
-      ...(await owner.instances(ownerId)),
-    ]),
-  };
+  const at = routes(ports, owner);
   return {
     counts: {
       get running() {
@@ -88,11 +78,13 @@ export function startRunningActivities(ports: RunningPorts): ServedActivities {
     },
     async join(request) {
       const reply = await at.join(request.ownerId, request);
-      return reply.ok ? { ok: true, value: embeddedActivityObject(reply.value) } : reply;
+      if (!reply.ok) return reply;
+      const { instance, permissions } = reply.value;
+      return { ok: true, value: { activity: embeddedActivityObject(instance), permissions } };
     },
     async launch(request) {
       const reply = await at.join(request.ownerId, { ...request, connectionId: null });
-      return reply.ok ? { ok: true, value: idOf(reply.value) } : reply;
+      return reply.ok ? { ok: true, value: idOf(reply.value.instance) } : reply;
     },
     leave: (request) => at.leave(request.ownerId, request),
     async list(request) {
@@ -118,6 +110,22 @@ export function startRunningActivities(ports: RunningPorts): ServedActivities {
   };
 }
 
+/** The same on the shard that owns the location. */
+function routes(ports: RunningPorts, owner: ActivityOwner) {
+  const { routing } = ports;
+  return {
+    join: routing.ask('runningActivities.join', (_ownerId: string, request: ActivityRequest) =>
+      joined(ports, owner, request),
+    ),
+    leave: routing.ask('runningActivities.leave', (_ownerId: string, request: ActivityRequest) =>
+      owner.leave(request),
+    ),
+    all: routing.ask('runningActivities.all', async (ownerId: string) => [
+      ...(await owner.instances(ownerId)),
+    ]),
+  };
+}
+
 const describe = (
   { places }: Pick<RunningPorts, 'places'>,
   { userId, ...place }: Omit<ActivityRequest, 'applicationId' | 'connectionId'>,
@@ -133,14 +141,18 @@ async function joined(
   ports: RunningPorts,
   owner: ActivityOwner,
   request: ActivityRequest,
-): Promise<Reply<ActivityInstance>> {
+): Promise<Reply<{ readonly instance: ActivityInstance; readonly permissions: string }>> {
   const application = await ports.storage.applications.get(request.applicationId);
   if (!application || !isEmbedded(application)) return refused(refusal('UNKNOWN_APPLICATION'));
   const described = await describe(ports, request);
   const no = described.ok ? joinRefusal(described.value) : described.refusal;
-  if (no === null) return owner.join(request);
+  if (no === null && described.ok) {
+    const reply = await owner.join(request);
+    const { permissions } = described.value;
+    return reply.ok ? { ok: true, value: { instance: reply.value, permissions } } : reply;
+  }
   await owner.leave({ ...request, connectionId: null });
-  return refused(no);
+  return refused(no ?? refusal('MISSING_ACCESS'));
 }
 
 /** @returns 50001 without a view of the channel, 50024 for a channel of another type, 50013 without the permission. */

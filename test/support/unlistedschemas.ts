@@ -140,7 +140,12 @@ const done = { 204: EMPTY } as const;
 const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null>>>> = {
   get_channel_activities: { 200: object({ activities: list(embeddedActivity) }) },
   join_activity: {
-    200: object({ activity: embeddedActivity, heartbeat_interval: count, origin: nullable(uri) }),
+    200: object({
+      activity: embeddedActivity,
+      heartbeat_interval: count,
+      origin: nullable(uri),
+      permissions: text,
+    }),
   },
   leave_activity: done,
   create_interaction: done,

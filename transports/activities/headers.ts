@@ -162,7 +162,7 @@ export function securityHeaders({ self, server, embedders }: PagePolicy): Outgoi
     'cross-origin-resource-policy': 'same-origin',
     'origin-agent-cluster': '?1',
     'permissions-policy':
-      'camera=(), microphone=(), geolocation=(), display-capture=(), payment=(), usb=(), serial=(), hid=(), bluetooth=(), midi=()',
+      'camera=(), microphone=(), geolocation=(), display-capture=(), payment=(), usb=(), serial=(), hid=(), midi=()',
     'referrer-policy': 'same-origin',
   };
 }

@@ -82,7 +82,7 @@ export const runningActivities = resource({
       const origin = services.activityOrigin(applicationId);
       return {
         ok: true,
-        body: { activity: joined.value, origin, heartbeat_interval: ACTIVITY_HEARTBEAT_MS },
+        body: { ...joined.value, origin, heartbeat_interval: ACTIVITY_HEARTBEAT_MS },
       };
     },
   }),
