@@ -13,6 +13,9 @@ interface Place {
   readonly channelId: string;
 }
 
+/** Passed on like a dispatch: a member of the call has begun or ceased to speak. */
+export const SPEAKING = 'SPEAKING';
+
 type Shown = Pick<ActivityHostOptions, 'container' | 'ended'>;
 
 /** The activities that the signed-in user opens. */
@@ -31,7 +34,10 @@ export class SessionActivities {
       ...(ended && { ended }),
       page: { setPresence },
     });
-    const stop = listen((t, d) => host.dispatch(t, d));
+    const stop = listen((t, d) => {
+      if (t !== SPEAKING) host.dispatch(t, d);
+      else if (d.channel_id === channelId) host.speaking(String(d.user_id), d.speaking === true);
+    });
     host.start().catch((error: unknown) => host.close(messageOf(error)));
     return () => {
       stop();

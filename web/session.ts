@@ -5,7 +5,7 @@ import { createBrowserAudio } from '../sdk/call/browser/audio.ts';
 import type { CallAudio } from '../sdk/call/media.ts';
 import { GatewayLink } from '../sdk/voice/gatewaylink.ts';
 import type { Json } from '../sdk/voice/wire.ts';
-import { SessionActivities } from './activityhosts.ts';
+import { SessionActivities, SPEAKING } from './activityhosts.ts';
 import { Call } from './call.ts';
 import { Chat } from './chat/chat.ts';
 import { chosenInput, chosenOutput, cleanAsChosen } from './devices.tsx';
@@ -231,6 +231,10 @@ export class Session {
       audio,
       muted: this.#muted,
       deafened: this.#deafened,
+      speaking: (userId, isSpeaking) => {
+        const d = { user_id: userId, channel_id: channelId, speaking: isSpeaking };
+        for (const listener of this.#listeners) listener(SPEAKING, d);
+      },
       ended: ({ code, reason, retry }) => {
         if (this.store.value.call !== call) return;
         this.store.set({ call: null });
