@@ -119,6 +119,14 @@ export interface Admin {
     publicClient?: boolean;
     approvedScopes?: readonly string[];
   }): Promise<Application>;
+  /**
+   * Sets where the origin of an application's activity leads, and gives an application with an activity a command that
+   * launches it. No mappings take the activity away. Rejects with `ApiError` for invalid mappings.
+   */
+  configureActivity(input: {
+    applicationId: ApplicationId;
+    urlMappings: readonly { readonly prefix: string; readonly target: string }[];
+  }): Promise<Application>;
   /** Creates a user with a token. Rejects with `ApiError` when a name, password or address is refused. */
   createUser(input: NewUser): Promise<{ user: APIUser; token: string }>;
   /**

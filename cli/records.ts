@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { isRecord } from '../protocol/present.ts';
+import { addApplicationActivityCommand } from './activities.ts';
 import { addApplicationPlayerCommands, addBanCommands } from './players.ts';
 import { type CommandOutput, type Flags, type Remote, remote } from './remote.ts';
 import type { World } from './world.ts';
@@ -37,6 +38,7 @@ export function addRecordCommands(program: Command, world: World): void {
     .option('--public', 'it runs with its users and keeps no secret')
     .option('--confidential', 'it keeps its secret')
     .option('--approve <scope...>', 'the partner scopes it may ask for; those it had are replaced');
+  addApplicationActivityCommand(app, world);
   addApplicationPlayerCommands(app, world);
   remote(app, 'list', world, 'all applications', listApplications);
   remote(bot, 'list', world, 'all bots', listApplications);

@@ -22,6 +22,7 @@ import {
   createOAuth,
   createPolls,
   createProvisional,
+  createRunningActivities,
   createSearchIndex,
   createSocial,
 } from './features.ts';
@@ -129,6 +130,7 @@ function closeFeatures(features: Features): void {
     interactions,
     provisional,
     endpoints,
+    runningActivities,
   } = features;
   lobbies.close();
   crossposts.stop();
@@ -136,6 +138,7 @@ function closeFeatures(features: Features): void {
   threadClock.stop();
   searchIndex.stop();
   polls.stop();
+  runningActivities.close();
   interactions.close();
   provisional.close();
   endpoints.close();
@@ -154,6 +157,7 @@ function createFeatures(context: ServiceContext): Features {
     ...createGuildClocks(context),
     searchIndex: createSearchIndex(context),
     polls: createPolls(context),
+    runningActivities: createRunningActivities(context),
     interactions: createInteractions(context, endpoints),
     integrations: createIntegrations(context),
   };

@@ -73,7 +73,14 @@ export function createApi(ports: ApiPorts) {
 interface ServicePorts
   extends Pick<
       Services,
-      'authenticate' | 'nextId' | 'nowMs' | 'rulesMs' | 'randomBytes' | 'gateway' | 'authorizeRequests'
+      | 'activityOrigin'
+      | 'authenticate'
+      | 'nextId'
+      | 'nowMs'
+      | 'rulesMs'
+      | 'randomBytes'
+      | 'gateway'
+      | 'authorizeRequests'
     >,
     Features {
   readonly storage: Storage;
@@ -132,6 +139,8 @@ export function createServices(ports: ServicePorts): Services {
     lobbies: ports.lobbies,
     matchmaking: ports.matchmaking,
     social: ports.social,
+    runningActivities: ports.runningActivities,
+    activityOrigin: ports.activityOrigin,
     interactions: ports.interactions,
     integrations: ports.integrations,
     webhooks,

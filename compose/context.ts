@@ -7,6 +7,7 @@ import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { CommitAndNotify } from '../actors/user/notifier.ts';
 import type { Accounts } from '../services/accounts/ports.ts';
+import type { ServedActivities } from '../services/activities/running.ts';
 import type { Endpoints } from '../services/applications/endpoints.ts';
 import type { GuildClock } from '../services/guilds/guildclock.ts';
 import type { Integrations } from '../services/guilds/integrations.ts';
@@ -41,6 +42,7 @@ export interface Features {
   readonly threadClock: GuildClock;
   readonly searchIndex: SearchIndex;
   readonly polls: PollDeadlines;
+  readonly runningActivities: ServedActivities;
   readonly interactions: ServedInteractions;
   readonly integrations: Integrations;
 }

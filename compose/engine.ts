@@ -77,6 +77,7 @@ function engineOver(
     ...{ ...common, rulesMs: () => rulesMsOf(config, clock.now()) },
     ...actors.features,
     gateway: gatewayOf(() => network.urls().gateway, sessions),
+    activityOrigin: (id) => network.activityOrigin(id),
   });
   const api = createApi({
     ...{ config, clock, services, invalid, storage },
@@ -103,6 +104,7 @@ function engineOver(
     admin: createOperator({
       ...common,
       updateApplication: services.applications.update,
+      appCommands: services.appCommands,
     }),
     ...lifeOf({ ...foundation, ...{ cluster, network, actors, voice, storage } }),
     calls: callControl(voice),

@@ -17,10 +17,12 @@ import { assembleAccounts } from '../services/accounts/accounts.ts';
 import { withoutBanned } from '../services/accounts/bans.ts';
 import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
 import { countingRefusals } from '../services/accounts/refusedsignins.ts';
+import { type ServedActivities, startRunningActivities } from '../services/activities/running.ts';
 import { type Endpoints, startEndpoints } from '../services/applications/endpoints.ts';
 import { GuildClock } from '../services/guilds/guildclock.ts';
 import { SearchIndex } from '../services/guilds/searchindex.ts';
 import { type ServedInteractions, startInteractions } from '../services/interactions/interactions.ts';
+import { createPlaces } from '../services/interactions/places.ts';
 import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
 import { secretHasher } from '../services/lobbies/secrethash.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
@@ -58,6 +60,7 @@ import type { Storage } from '../storage/ports.ts';
 import { residentMetrics } from '../transports/admin/residentmetrics.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
+import { originsOf } from '../transports/outgoing/connection.ts';
 import { createEndpointTransport } from '../transports/outgoing/endpoints.ts';
 import { createOutgoing } from '../transports/outgoing/providers.ts';
 import { readCallback } from '../transports/rest/resources/interactions.callback.ts';
@@ -197,7 +200,7 @@ export function createEndpoints(context: ServiceContext): Endpoints {
   return endpoints;
 }
 
-const extraCaOf = ({ identity_ca_file: file }: ServiceContext['config']): string | null =>
+export const extraCaOf = ({ identity_ca_file: file }: ServiceContext['config']): string | null =>
   file === null ? null : readFileSync(file, 'utf8');
 
 /** Largest response read from an identity provider; its documents are small. */
@@ -238,11 +241,6 @@ export function createProvisional(context: ServiceContext): Provisional {
 }
 
 /** Origins in a comma-separated list. */
-const originsOf = (list: string | null): ReadonlySet<string> =>
-  new Set(
-    (list ?? '').split(',').flatMap((text) => (URL.canParse(text.trim()) ? [new URL(text).origin] : [])),
-  );
-
 /** Relationships and the features that depend on them. */
 export function createSocial(context: ServiceContext): Social {
   const { storage, users, clock, commit, wheel, randomBytes, routing, notifier } = context;
@@ -335,11 +333,7 @@ export function createCrossposts({
 
 /** Messages of earlier versions become searchable. */
 export function createSearchIndex({ storage, wheel, onFault }: ServiceContext): SearchIndex {
-  const searchIndex = new SearchIndex({
-    ...{ store: storage.search, wheel, onFault: (error) => onFault(error, 'search') },
-  });
-  searchIndex.start();
-  return searchIndex;
+  return new SearchIndex({ store: storage.search, wheel, onFault: (error) => onFault(error, 'search') });
 }
 
 /** What guilds do at its time: scheduled events begin and end, quiet threads are archived. */
@@ -375,6 +369,24 @@ export function createPolls(context: ServiceContext): PollDeadlines {
   return polls;
 }
 
+/** Activities that run in channels, with their participants. */
+export function createRunningActivities(context: ServiceContext): ServedActivities {
+  const { clock, nextId, onFault } = context;
+  const nowMs = () => clock.now();
+  const running = startRunningActivities({
+    ...context,
+    places: createPlaces({ ...context, env: () => ({ nowMs: nowMs(), nextId }) }),
+    nowMs,
+    onFault: (error) => onFault(error, 'activities'),
+  });
+  context.metrics.push({
+    name: 'guildhall_activities_running',
+    help: 'Activities that run in channels of this shard.',
+    read: () => running.counts.running,
+  });
+  return running;
+}
+
 /** Uses of commands, components and forms, with their answers. */
 export function createInteractions(context: ServiceContext, { sender }: Endpoints): ServedInteractions {
   const { config, storage, clock, aggregate, randomBytes, onFault } = context;
@@ -385,6 +397,8 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
     secret: () => serverSecret(config, storage, randomBytes),
     sign: (t, d) => sign?.(t, d) ?? d,
     tap: context.hooks.tap,
+    launchActivity: ({ ownerId, guildId, channelId, applicationId, userId }) =>
+      context.features().runningActivities.launch({ ownerId, guildId, channelId, applicationId, userId }),
     hasInstalled: async (userId, applicationId) =>
       (await installedBy(context.features().oauth)(userId)).includes(applicationId),
     nowMs: () => clock.now(),

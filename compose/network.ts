@@ -1,12 +1,17 @@
 import type { TemplatedApp } from 'uWebSockets.js';
 import { systemClock } from '../actors/runtime/clock.ts';
+import { recently } from '../actors/runtime/recently.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
+import { isPublic } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
+import { mappedTarget } from '../engine/application/mappings.ts';
 import { Allowance } from '../engine/session/allowance.ts';
+import type { ApplicationId } from '../protocol/ids.ts';
 import { formLimits } from '../services/accounts/formlimits.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
+import { type ActivityProxy, openActivityProxy } from '../transports/activities/proxy.ts';
 import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
@@ -17,10 +22,12 @@ import { type HttpServer, type Installer, startServer } from '../transports/http
 import type { UrlSigner } from '../transports/http/signature.ts';
 import { builtWebFolder, webRoutes } from '../transports/http/web.ts';
 import { wellKnownRoutes } from '../transports/http/wellknown.ts';
+import { originsOf } from '../transports/outgoing/connection.ts';
 import { PAGES } from '../transports/pages/index.ts';
 import { type PagesDeps, pageRoutes } from '../transports/pages/routes.ts';
 import type { createApi } from './api.ts';
 import type { Features } from './context.ts';
+import { extraCaOf } from './features.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './foundation.ts';
 import type { Voice } from './voice.ts';
@@ -50,6 +57,7 @@ export function createNetwork(ports: NetworkPorts) {
   const { config, lifetime } = ports;
   let server: HttpServer | null = null;
   let gateway: Gateway | null = null;
+  let activities: ActivityProxy | null = null;
 
   function urls() {
     const host = config.listen_host.includes(':') ? `[${config.listen_host}]` : config.listen_host;
@@ -67,8 +75,10 @@ export function createNetwork(ports: NetworkPorts) {
     lifetime.check();
     await enter();
     lifetime.check();
+    const proxy = openActivities(ports, () => urls().origin);
+    activities = proxy && (await lifetime.opening(proxy));
     const installers = installersOf(
-      ports,
+      { ...ports, activityOrigins: activities?.origins ?? null },
       () => urls().origin,
       (app) => {
         gateway = createGatewayRoutes(app, gatewayDeps(ports));
@@ -85,6 +95,8 @@ export function createNetwork(ports: NetworkPorts) {
   return {
     urls,
     listen,
+    /** The origin of an application's activity; null where no activities are served. */
+    activityOrigin: (id: ApplicationId): string | null => activities?.originOf(id) ?? null,
     gatewayStats: () => gateway?.stats() ?? null,
     unready: (): Record<string, string> => (server ? {} : { network: 'The server does not listen yet.' }),
     async drain(): Promise<void> {
@@ -94,14 +106,43 @@ export function createNetwork(ports: NetworkPorts) {
     },
     close(): void {
       gateway?.close();
+      void activities?.close();
       server?.close();
     },
   };
 }
 
+/** The proxy of activities; null when it is not configured. */
+function openActivities(
+  { config, storage, clock, onFault }: NetworkPorts,
+  server: () => string,
+): Promise<ActivityProxy> | null {
+  const { activities_url: baseUrl, activities_port: port, listen_host: host } = config;
+  if (baseUrl === null) return null;
+  const isDevelopment = !isPublic(config);
+  const mappings = recently(
+    async (id: ApplicationId) => (await storage.applications.get(id))?.activity?.urlMappings ?? [],
+    () => clock.monotonic(),
+  );
+  return openActivityProxy({
+    ...{ host, baseUrl, server },
+    targetOf: async (id, path) => mappedTarget(await mappings(id), path),
+    port: port === 0 ? Number(new URL(baseUrl).port || 0) : port,
+    embedders: [...originsOf(config.activities_embedders), ...(isDevelopment ? LOCAL_PAGES : [])],
+    privateOrigins: originsOf(config.endpoints_private),
+    allowsLoopback: isDevelopment,
+    extraCa: extraCaOf(config),
+    requestBytesMax: config.request_bytes_max,
+    onFault: (error) => onFault(error, 'activity proxy'),
+  });
+}
+
+/** Pages of this machine, which may show activities of a development server. */
+const LOCAL_PAGES = ['http://localhost:*', 'http://127.0.0.1:*'];
+
 /** All routes of the port. */
 const installersOf = (
-  ports: NetworkPorts,
+  ports: NetworkPorts & { readonly activityOrigins: string | null },
   origin: () => string,
   install: (app: TemplatedApp) => void,
 ): Installer[] => {
@@ -125,7 +166,9 @@ const installersOf = (
       logger,
     }),
     pageRoutes(pagesOver(ports, origin), PAGES),
-    ...(ports.voice ? [ports.voice.routes.onMainPort, webRoutes(builtWebFolder())] : []),
+    ...(ports.voice
+      ? [ports.voice.routes.onMainPort, webRoutes(builtWebFolder(), ports.activityOrigins)]
+      : []),
     install,
   ];
 };

@@ -28,6 +28,22 @@ const LISTENING = {
     HTTP_URL,
     'URL by which clients reach this server, used for links in answers. When null it is derived from the listening address. A host that is not loopback makes the server public, whatever address it listens on.',
   ),
+  activities_url: optional(
+    'a URL such as https://activities.example.org without a path',
+    '^https?://[A-Za-z0-9.-]+(:\\d{1,5})?$',
+    'URL of the proxy of activities: the id of an application stands before its host, as in https://<id>.activities.example.org. A name of its own, that no other site shares. Browsers resolve every name under localhost, so http://localhost will do for development. When null no activities are served.',
+  ),
+  activities_port: integer(
+    0,
+    'port',
+    PORT,
+    'Port the proxy of activities listens on, without TLS, at the address of the API. 0 takes the port of activities_url, or a free one.',
+  ),
+  activities_embedders: optional(
+    'origins such as https://game.example.org, separated by commas',
+    '^https?://[^\\s/?#,;]+( *, *https?://[^\\s/?#,;]+)*$',
+    'Origins of further pages that may show activities, besides those of this server.',
+  ),
   admin_host: string('127.0.0.1', 'Address the admin API listens on. Keep it away from the public.'),
   admin_port: integer(
     3001,

@@ -148,6 +148,10 @@ export const DISPATCH = {
   VOICE_STATE_UPDATE: { intent: I.GUILD_VOICE_STATES, ownAlways: true, ...OF_CALLS },
   VOICE_SERVER_UPDATE: { intent: null, scope: 'voice' },
   WEBHOOKS_UPDATE: { intent: I.GUILD_WEBHOOKS },
+  EMBEDDED_ACTIVITY_UPDATE_V2: {
+    intent: I.GUILD_EMBEDDED_ACTIVITIES,
+    dmIntent: I.DIRECT_EMBEDDED_ACTIVITIES,
+  },
   INTERACTION_CREATE: { intent: null },
   // To people, not to bots.
   GUILD_APPLICATION_COMMAND_INDEX_UPDATE: { intent: null },

@@ -226,6 +226,10 @@ export const LINK = {
   'applicationEmojis.rename': repeatable('application', [applicationId, text, optional(text)], reply(object)),
   'applicationEmojis.delete': once('application', [applicationId, text], reply(nothing)),
   'appCommands.indexChanged': tellsAll([list(guildId)]),
+  // Running activities: the owner of the guild or private channel decides.
+  'runningActivities.join': repeatable('name', [id('owner'), object], reply(object)),
+  'runningActivities.leave': repeatable('name', [id('owner'), object], nothing),
+  'runningActivities.all': repeatable('name', [id('owner')], list(object)),
   // Interactions: the owner of the guild or private channel decides.
   'interactions.place': repeatable('name', [id('owner'), text], nullable(object)),
   'interactions.forget': tellsAll([text]),

@@ -1,5 +1,6 @@
 import type { ApplicationId } from '../protocol/ids.ts';
 import { accountStore } from './account/accounts.ts';
+import { activityStore } from './activity/activities.ts';
 import { appCommandStore } from './application/appcommands.ts';
 import { applicationStore } from './application/applications.ts';
 import { announcingEvents, webhookEventStore } from './application/webhookevents.ts';
@@ -178,6 +179,7 @@ export function storageOver(
     scheduledEvents: scheduledEventStore(driver),
     threads: threadStore(driver),
     search: searchStore(driver),
+    activities: activityStore(driver),
     interactions: interactionStore(driver, files),
     onFilesGone: (listener) => files.listen(listener),
     onEventsQueued: (listener) => void queued.add(listener),

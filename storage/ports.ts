@@ -1,4 +1,5 @@
 import type { AccountFact } from '../engine/account/facts.ts';
+import type { ActivityFact } from '../engine/activity/instance.ts';
 import type { AppCommandFact } from '../engine/appcommand/appcommand.ts';
 import type { ApplicationEmojiFact } from '../engine/application/emojis.ts';
 import type { WebhookEventFact } from '../engine/application/webhookevents.ts';
@@ -11,6 +12,7 @@ import type { SocialFact } from '../engine/social/facts.ts';
 import type { ApplicationFact, PrivateChannelFact, UserFact } from '../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, GuildId } from '../protocol/ids.ts';
 import type { AccountStore } from './account/port.ts';
+import type { ActivityStore } from './activity/port.ts';
 import type { AppCommandStore, ApplicationStore, WebhookEventStore } from './application/port.ts';
 import type { FilesListener } from './blob/files.ts';
 import type { ClusterStore, CommandRecord } from './cluster/port.ts';
@@ -42,6 +44,7 @@ export type StoredFact =
   | WebhookEventFact
   | AppCommandFact
   | ApplicationEmojiFact
+  | ActivityFact
   | InteractionFact;
 
 /** The facts of one command and their owner. `done` is called once: with null when they are durable. */
@@ -110,6 +113,7 @@ export interface Storage {
   readonly expressions: ExpressionStore;
   readonly webhooks: WebhookStore;
   readonly scheduledEvents: ScheduledEventStore;
+  readonly activities: ActivityStore;
   readonly interactions: InteractionStore;
   readonly directory: DirectoryStore;
   readonly cluster: ClusterStore;

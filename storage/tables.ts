@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import type { AccountFacts } from '../engine/account/facts.ts';
+import type { ActivityFacts } from '../engine/activity/instance.ts';
 import type { AppCommandFacts } from '../engine/appcommand/appcommand.ts';
 import type { ApplicationEmojiFacts } from '../engine/application/emojis.ts';
 import type { WebhookEventFacts } from '../engine/application/webhookevents.ts';
 import type {
   EphemeralFacts,
+  GuildActivityFacts,
   GuildFacts,
   GuildInteractionFacts,
   VoiceChannelFacts,
@@ -16,6 +18,7 @@ import type { IdentityFacts } from '../engine/provisional/facts.ts';
 import type { SocialFacts } from '../engine/social/facts.ts';
 import type { ApplicationFacts, PrivateChannelFacts, UserFacts } from '../engine/user/facts.ts';
 import { accountStatements } from './account/accounts.ts';
+import { activityStatements } from './activity/activities.ts';
 import { appCommandStatements } from './application/appcommands.ts';
 import { applicationStatements } from './application/applications.ts';
 import { applicationEmojiStatements } from './application/emojis.ts';
@@ -59,9 +62,13 @@ type AllFacts = GuildFacts &
   WebhookEventFacts &
   AppCommandFacts &
   ApplicationEmojiFacts &
+  ActivityFacts &
   InteractionFacts;
 
-const ephemeral: StatementTable<EphemeralFacts & VoiceChannelFacts & GuildInteractionFacts> = {
+const ephemeral: StatementTable<
+  EphemeralFacts & VoiceChannelFacts & GuildActivityFacts & GuildInteractionFacts
+> = {
+  activityShown: none,
   interactionSent: none,
   integrationChanged: none,
   commandPermissionsChanged: none,
@@ -107,6 +114,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...webhookEventStatements,
   ...appCommandStatements,
   ...applicationEmojiStatements,
+  ...activityStatements,
   ...interactionStatements,
 };
 

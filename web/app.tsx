@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { Activities } from './activities.tsx';
 import { ChatCard } from './chat/chatcard.tsx';
 import { Lobby } from './lobby.tsx';
 import { Room } from './room.tsx';
@@ -64,6 +65,7 @@ function SignedIn({ session, signOut }: { session: Session; signOut: () => void 
         ) : (
           <Lobby session={session} state={state} />
         )}
+        {shown !== undefined && <Activities key={`activities ${shown.id}`} session={session} guild={shown} />}
         {shown !== undefined && <ChatCard key={shown.id} session={session} guild={shown} />}
       </main>
     </>

@@ -26,6 +26,7 @@ interface CallOptions {
   readonly audio: CallAudio;
   readonly muted: boolean;
   readonly deafened: boolean;
+  readonly speaking: (userId: string, isSpeaking: boolean) => void;
   readonly ended: (end: { readonly code: number; readonly reason: string; readonly retry: boolean }) => void;
 }
 
@@ -78,7 +79,7 @@ export class Call {
           ended(end);
         },
         present: (present) => store.set({ present }),
-        speaking: () => {},
+        speaking: options.speaking,
         levels: (levels) => this.#look(levels),
         level: (levelDb) => {
           this.#own = 10 ** (levelDb / 20);

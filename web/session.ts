@@ -5,6 +5,7 @@ import { createBrowserAudio } from '../sdk/call/browser/audio.ts';
 import type { CallAudio } from '../sdk/call/media.ts';
 import { GatewayLink } from '../sdk/voice/gatewaylink.ts';
 import type { Json } from '../sdk/voice/wire.ts';
+import { SessionActivities, SPEAKING } from './activityhosts.ts';
 import { Call } from './call.ts';
 import { Chat } from './chat/chat.ts';
 import { chosenInput, chosenOutput, cleanAsChosen } from './devices.tsx';
@@ -69,7 +70,12 @@ export class Session {
     this.#link = new GatewayLink({
       url: socketUrl('/?v=10&encoding=json'),
       token: options.token,
-      intents: INTENTS.GUILDS | INTENTS.GUILD_VOICE_STATES | INTENTS.GUILD_MESSAGES | INTENTS.MESSAGE_CONTENT,
+      intents:
+        INTENTS.GUILDS |
+        INTENTS.GUILD_VOICE_STATES |
+        INTENTS.GUILD_MESSAGES |
+        INTENTS.MESSAGE_CONTENT |
+        INTENTS.GUILD_EMBEDDED_ACTIVITIES,
       open: openSocket,
       events: {
         ready: (d) => this.#ready(d),
@@ -94,11 +100,26 @@ export class Session {
   chat(guildId: string, channelId: string): Chat | null {
     const { sessionId } = this.#link;
     if (sessionId === null) return null;
-    const listen = (listener: (t: string, d: Json) => void) => {
-      this.#listeners.add(listener);
-      return () => this.#listeners.delete(listener);
-    };
+    const listen = (listener: (t: string, d: Json) => void) => this.listen(listener);
     return new Chat({ token: this.#token, guildId, channelId, sessionId, listen });
+  }
+
+  /** Passes every dispatch on. @returns a function that ends it. */
+  listen(listener: (t: string, d: Json) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** The activities of this user's channels. */
+  activities(): SessionActivities {
+    return new SessionActivities({
+      token: this.#token,
+      listen: (listener) => this.listen(listener),
+      setPresence: (activity) => {
+        const activities = activity === null ? [] : [activity];
+        this.#link.send(OP.PRESENCE_UPDATE, { since: null, activities, status: 'online', afk: false });
+      },
+    });
   }
 
   leave(): void {
@@ -210,6 +231,10 @@ export class Session {
       audio,
       muted: this.#muted,
       deafened: this.#deafened,
+      speaking: (userId, isSpeaking) => {
+        const d = { user_id: userId, channel_id: channelId, speaking: isSpeaking };
+        for (const listener of this.#listeners) listener(SPEAKING, d);
+      },
       ended: ({ code, reason, retry }) => {
         if (this.store.value.call !== call) return;
         this.store.set({ call: null });

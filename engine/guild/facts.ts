@@ -291,6 +291,12 @@ export type GuildInteractionFacts = {
   commandIndexChanged: object;
 };
 
+/** Never stored. */
+export type GuildActivityFacts = {
+  /** A running activity in a channel has changed. */
+  activityShown: { readonly channelId: ChannelId; readonly activity: object };
+};
+
 export type GuildFacts = InfoFacts &
   ChannelFacts &
   ThreadFacts &
@@ -316,6 +322,7 @@ export type GuildFacts = InfoFacts &
   SoundFacts &
   VoiceChannelFacts &
   EphemeralFacts &
+  GuildActivityFacts &
   GuildInteractionFacts;
 
 export type GuildFact = FactOf<GuildFacts>;

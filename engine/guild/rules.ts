@@ -2,6 +2,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import { aggregate, type CommandsOf } from '../kernel/aggregate.ts';
 import type { Authority } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
+import { activities } from './activities.ts';
 import { audit } from './audit.ts';
 import { forbidden } from './authorize.ts';
 import { withProfiles } from './automod.profiles.ts';
@@ -101,6 +102,7 @@ export const guildRules = aggregate<GuildShape>()({
     voiceChannels,
     voice,
     ephemeral,
+    activities,
     interactions,
   ],
 });

@@ -52,6 +52,20 @@ export interface Application {
   readonly explicit_content_filter: number;
   /** The operator's settings of its OAuth2 client; never on the wire. Absent for the defaults. */
   readonly oauth2?: ClientSettings;
+  /** Its activity; never on the wire. Absent for an application without one. */
+  readonly activity?: ActivitySettings;
+}
+
+/** Where the origin of an application's activity leads. */
+export interface UrlMapping {
+  /** A path, as `/` or `/api/{room}`. */
+  readonly prefix: string;
+  /** A host with an optional port and path, without a scheme. */
+  readonly target: string;
+}
+
+interface ActivitySettings {
+  readonly urlMappings: readonly UrlMapping[];
 }
 
 interface ClientSettings {

@@ -56,6 +56,11 @@ const ATTACHMENT = 11;
 const NAMED: readonly number[] = [6, 7, 8, 9];
 const MENTION = /^<(?:@[!&]?|#)(\d{1,20})>$/;
 const CHAT_INPUT = 1;
+const PRIMARY_ENTRY_POINT = 4;
+
+/** The command that launches an activity is typed like any other. */
+const isEntryPoint = (command: { readonly type: number }, wanted: number): boolean =>
+  wanted === CHAT_INPUT && command.type === PRIMARY_ENTRY_POINT;
 
 const nameOf = ({ name, name_default }: Pick<IndexedOption, 'name' | 'name_default'>): string =>
   name_default ?? name;
@@ -72,7 +77,9 @@ export function commandOf(
   type = CHAT_INPUT,
 ): IndexedCommand {
   const name = type === CHAT_INPUT ? (words[0] ?? '') : words.join(' ');
-  const found = commands.find((command) => command.type === type && isNamed(command, name));
+  const found = commands.find(
+    (command) => (command.type === type || isEntryPoint(command, type)) && isNamed(command, name),
+  );
   if (found) return found;
   const known = commands.filter((command) => command.type === type).map(nameOf);
   const list = known.length > 0 ? `There is: ${known.join(', ')}.` : 'No command can be used here.';

@@ -24,9 +24,6 @@ export class SearchIndex {
 
   constructor(ports: SearchIndexPorts) {
     this.#ports = ports;
-  }
-
-  start(): void {
     this.#next(0);
   }
 

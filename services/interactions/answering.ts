@@ -30,6 +30,8 @@ interface AnsweringPorts {
   write(interaction: Interaction): Promise<void>;
   /** Keeps an interaction in memory as it is, where the database says enough. */
   remember(interaction: Interaction): void;
+  /** Launches the activity of the interaction's application where it was invoked. @returns the instance's id. */
+  launch(interaction: Interaction): Promise<Reply<string>>;
   /** Tells the invoker's session. */
   tell(interaction: Interaction, t: ToldDispatch, d: object): void;
 }
@@ -88,6 +90,8 @@ export class Answering {
         return this.#choices(interaction, callback);
       case CALLBACK.MODAL:
         return this.#modal(interaction, callback);
+      case CALLBACK.LAUNCH_ACTIVITY:
+        return this.#launch(interaction);
       default:
         return this.#silent(interaction);
     }
@@ -178,6 +182,17 @@ export class Answering {
       ...modal,
     });
     return this.#answered(answered, null);
+  }
+
+  /** The activity runs before it is stored that it was launched: whether it runs, its owner knows. */
+  async #launch(interaction: Interaction): Promise<Reply<CallbackResult>> {
+    const launched = await this.#ports.launch(interaction);
+    if (!launched.ok) return launched;
+    const answered: Interaction = { ...interaction, state: NO_MESSAGE };
+    await this.#ports.write(answered);
+    const { id, nonce } = interaction;
+    this.#ports.tell(interaction, 'INTERACTION_SUCCESS', { id, nonce, activity_instance_id: launched.value });
+    return resultOf(answered, null, launched.value);
   }
 
   async #silent(interaction: Interaction): Promise<Reply<CallbackResult>> {
@@ -305,12 +320,16 @@ function originalOf({ state }: Interaction) {
   return state.kind === 'answering' ? { messageId: state.messageId, isEphemeral: false } : null;
 }
 
-function resultOf({ type, state }: Interaction, written: Written | null): Reply<CallbackResult> {
+function resultOf(
+  { type, state }: Interaction,
+  written: Written | null,
+  activityInstanceId: string | null = null,
+): Reply<CallbackResult> {
   const isAnswered = state.kind === 'answered';
   return {
     ok: true,
     value: {
-      ...{ type, written },
+      ...{ type, written, activityInstanceId },
       isLoading: isAnswered && state.isLoading,
       isEphemeral: isAnswered && state.original?.isEphemeral === true,
     },

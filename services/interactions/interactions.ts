@@ -5,7 +5,7 @@ import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
 import type { EditInput, Written } from '../../engine/channel/draft.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
-import type { InteractionPlace } from '../../engine/interaction/interaction.ts';
+import type { Interaction, InteractionPlace } from '../../engine/interaction/interaction.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import {
   type ApplicationId,
@@ -16,7 +16,7 @@ import {
   type UserId,
 } from '../../protocol/ids.ts';
 import { INTERACTION, NONCE_MS } from '../../protocol/interactions.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 import type { EndpointSender } from '../applications/endpoint.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
@@ -42,6 +42,8 @@ interface InteractionPorts {
   readonly sender: Pick<EndpointSender, 'post'>;
   readonly readCallback: DeliveryPorts['readCallback'];
   readonly notifier: Pick<Notifier, 'notify' | 'notifySession'>;
+  /** Launches the activity of an interaction's application for its invoker. @returns the instance's id. */
+  launchActivity(interaction: Interaction): Promise<Reply<string>>;
   /** Shows the embedding program what is dispatched. */
   readonly tap: Tap;
   /** Signs the attachment URLs of a dispatch. */
@@ -186,6 +188,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
     ...{ places, ephemeral, nextId, nowMs },
     write: (interaction) => owner.write(interaction),
     remember: (interaction) => owner.remember(interaction),
+    launch: (interaction) => launched(ports, interaction),
     tell: ({ userId, sessionId }, t, d) => notifySession(userId, sessionId, t, d),
   });
   const owner: InteractionOwner = new InteractionOwner({
@@ -200,6 +203,14 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
     ...{ wheel: ports.wheel, onFault: ports.onFault },
   });
   return { owner, answering, ephemeral, tokens, lookups };
+}
+
+/** Launches the activity of an interaction's application. @returns 50035 for an application without one. */
+async function launched(ports: InteractionPorts, interaction: Interaction): Promise<Reply<string>> {
+  const reply = await ports.launchActivity(interaction);
+  if (reply.ok || reply.refusal.code !== refusal('UNKNOWN_APPLICATION').code) return reply;
+  const message = 'The application has no activity.';
+  return { ok: false, refusal: invalidField(['type'], 'BASE_TYPE_CHOICES', message) };
 }
 
 /** Reads when it is first needed, and again after a failure. */

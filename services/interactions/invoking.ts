@@ -17,7 +17,7 @@ import {
   wantedBy,
 } from '../../engine/interaction/resolved.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import { APP_COMMAND, INSTALLATION } from '../../protocol/appcommands.ts';
+import { APP_COMMAND, ENTRY_POINT_HANDLER, INSTALLATION } from '../../protocol/appcommands.ts';
 import type { ApplicationId, FreshId, GuildId, MessageId } from '../../protocol/ids.ts';
 import { INTERACTION } from '../../protocol/interactions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -39,6 +39,8 @@ export interface Prepared {
   readonly kept: Pick<Interaction, 'command' | 'focused' | 'source'>;
   /** Fields of `interaction_metadata` beside those that all types have. */
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** Whether the server answers, by launching the activity, and not the application. */
+  readonly launches: boolean;
   /** The interaction whose form was submitted. */
   readonly submitted: Interaction | null;
 }
@@ -141,6 +143,7 @@ async function prepareCommand(
       message: null,
       kept: { command: { type: command.type, name: command.name }, focused: read.focused, source: null },
       metadata: targetMetadata(target, described.value),
+      launches: isComplete && command.handler === ENTRY_POINT_HANDLER.LAUNCH_ACTIVITY,
       submitted: null,
     },
   };
@@ -240,6 +243,7 @@ async function prepareComponent(
       message: sharedMessage(message),
       kept: { command: null, focused: null, source: { messageId, isEphemeral } },
       metadata: { interacted_message_id: messageId },
+      launches: false,
       submitted: null,
     },
   };
@@ -328,6 +332,7 @@ async function prepareSubmission(
       message: message && sharedMessage(message),
       kept: { command: null, focused: null, source: message ? source : null },
       metadata: { triggering_interaction_metadata: before.metadata },
+      launches: false,
       submitted: before,
     },
   };

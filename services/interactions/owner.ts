@@ -11,7 +11,7 @@ import { interactionObject, legacyOf, metadataOf, type Told } from '../../engine
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import { FAILURE, type FailureReason, INTERACTION } from '../../protocol/interactions.ts';
+import { CALLBACK, FAILURE, type FailureReason, INTERACTION } from '../../protocol/interactions.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Answering } from './answering.ts';
@@ -108,9 +108,36 @@ export class InteractionOwner {
     this.#watch(interaction);
     const { userId, sessionId, id, nonce } = interaction;
     this.#ports.notifySession(userId, sessionId, 'INTERACTION_CREATE', { id, nonce });
+    if (prepared.launches) {
+      void this.#launch(interaction);
+      return;
+    }
     const tokens = await this.#ports.tokens();
     const object = interactionObject(interaction, { ...told, token: tokens.of(interaction) });
     void this.#deliver(interaction, application, object, told.described.isBotHere);
+  }
+
+  /**
+   * Answers in the application's stead: launches its activity, and says so in the channel.
+   *
+   * @source https://docs.discord.com/developers/interactions/application-commands#application-command-object-entry-point-command-handler-types
+   */
+  async #launch(interaction: Interaction): Promise<void> {
+    const { ownerId, id, applicationName, userId } = interaction;
+    try {
+      const callback = { type: CALLBACK.LAUNCH_ACTIVITY, draft: {}, attachments: [], keep: null, data: null };
+      const answered = await this.answer(ownerId, id, callback);
+      if (!answered.ok) {
+        await this.#fail(interaction, FAILURE.OTHER);
+        return;
+      }
+      const draft = { content: `<@${userId}> started ${applicationName}.`, allowed_mentions: { parse: [] } };
+      await this.run(ownerId, id, (launched) =>
+        this.#ports.answering.followUp(launched, { draft, attachments: [], withComponents: false }),
+      );
+    } catch (error) {
+      if (!this.#over) this.#ports.onFault(error);
+    }
   }
 
   async #deliver(

@@ -40,6 +40,8 @@ export interface Callback {
 /** How a callback has answered. */
 export interface CallbackResult {
   readonly type: InteractionType;
+  /** The activity that the answer has launched; null without one. */
+  readonly activityInstanceId: string | null;
   /** The message that shows the answer; null without one. */
   readonly written: Written | null;
   readonly isLoading: boolean;

@@ -3,6 +3,7 @@ import type { Routing } from '../../actors/placement/routing.ts';
 import type { Users } from '../../actors/user/users.ts';
 import type { Admin, NewUser } from '../../embedding.ts';
 import type { Founding } from '../../engine/account/logins.ts';
+import { EMBEDDED_FLAG, mappingsRefusal } from '../../engine/application/mappings.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { mayRegister } from '../../engine/oauth/redirects.ts';
@@ -10,6 +11,7 @@ import { newApplication } from '../../engine/user/application.ts';
 import { nameObjection, newUser } from '../../engine/user/user.ts';
 import { USERNAME_TAKEN, usernameObjection, usernameOf } from '../../engine/user/usernames.ts';
 import { ApiError } from '../../protocol/apierror.ts';
+import { APP_COMMAND, ENTRY_POINT_HANDLER } from '../../protocol/appcommands.ts';
 import type { ApplicationId, FreshId, UserId } from '../../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS } from '../../protocol/intents.ts';
 import type { APIUser } from '../../protocol/objects.ts';
@@ -17,6 +19,7 @@ import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isScope, type Scope } from '../../protocol/scopes.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 import type { Accounts } from '../accounts/ports.ts';
+import type { AppCommands } from '../applications/appcommands.ts';
 import type { UpdateApplication } from '../applications/applications.ts';
 import type { GuildFounding } from '../guilds/founding.ts';
 import { makeApplicationKeys } from '../identity/applicationkeys.ts';
@@ -56,6 +59,8 @@ interface OperatorPorts {
   readonly randomBytes: (size: number) => Uint8Array;
   commit(ownerId: string, facts: Commit['facts']): Promise<void>;
   readonly updateApplication: UpdateApplication;
+  /** Absent where no commands are served. */
+  readonly appCommands?: Pick<AppCommands, 'write'>;
   readonly founding: GuildFounding;
   readonly routing: Routing;
 }
@@ -89,6 +94,7 @@ export function createOperator(ports: OperatorPorts): Admin {
   return {
     ...accounts(ports, joining),
     ...clients(ports),
+    ...embedded(ports),
     ...playersOf(ports.features.provisional, storage, granted, unknown),
 
     async createGuild({ name, ownerId }) {
@@ -169,6 +175,31 @@ const clients = (ports: OperatorPorts): Pick<Admin, 'configureClient'> => ({
     return granted(await ports.updateApplication(applicationId, { ...redirects, oauth2 }));
   },
 });
+
+/** Configures the activities of applications. An application with an activity has a command that launches it. */
+const embedded = (ports: OperatorPorts): Pick<Admin, 'configureActivity'> => ({
+  async configureActivity({ applicationId, urlMappings }) {
+    const wrong = mappingsRefusal(urlMappings);
+    if (wrong) throw new ApiError(wrong);
+    const before = await ports.storage.applications.get(applicationId);
+    if (!before) throw unknown('application', applicationId);
+    const isOn = urlMappings.length > 0;
+    const flags = isOn ? before.flags | EMBEDDED_FLAG : before.flags & ~EMBEDDED_FLAG;
+    const change = { flags, activity: { urlMappings: [...urlMappings] } };
+    const application = granted(await ports.updateApplication(applicationId, change));
+    const commands = await ports.storage.appCommands.list(applicationId, null);
+    const launches = commands.some(({ type }) => type === APP_COMMAND.PRIMARY_ENTRY_POINT);
+    if (isOn && !launches && ports.appCommands)
+      granted(await ports.appCommands.write(applicationId, null, LAUNCH));
+    return application;
+  },
+});
+
+/** @source https://docs.discord.com/developers/interactions/application-commands#default-entry-point-command */
+const LAUNCH = {
+  ...{ name: 'launch', description: '', type: APP_COMMAND.PRIMARY_ENTRY_POINT },
+  handler: ENTRY_POINT_HANDLER.LAUNCH_ACTIVITY,
+};
 
 /** Most redirects of one application. Our bound. */
 const REDIRECTS_MAX = 50;

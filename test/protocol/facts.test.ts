@@ -138,9 +138,9 @@ describe('dispatches', () => {
   it('have a row for every published name', () => {
     const missing = Object.values(GatewayDispatchEvents).filter((name) => !(name in DISPATCH));
     expect(missing).toEqual([]);
-    // Beside them stand those of calls and streams, of friends and games, of lobbies, of interactions, which only people get, and of
-    // exceptions to scheduled events.
-    expect(Object.keys(DISPATCH)).toHaveLength(79 + 7 + 11 + 13 + 4 + 5 + 4);
+    // Beside them stand those of calls and streams, of friends and games, of lobbies, of interactions, which only people get, of
+    // exceptions to scheduled events, and of running activities.
+    expect(Object.keys(DISPATCH)).toHaveLength(79 + 7 + 11 + 13 + 4 + 5 + 4 + 1);
   });
 
   it('gate content only behind an intent, and every gate is one known bit', () => {

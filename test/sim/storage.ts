@@ -305,6 +305,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
       get: (applicationId) => commandOf(applicationId),
       permissions: never,
     }),
+    activities: storeOf<Storage['activities']>(line, 'activities', { ofOwner: never, owners: never }),
     interactions: interactionStore(line),
     scheduledEvents: scheduledEventStore(line),
     threads: threadStore(line),

@@ -35,6 +35,7 @@ const OWNER: Record<string, string> = {
   audit_log: 'guild_id',
   auto_moderation_rules: 'guild_id',
   stage_instances: 'guild_id',
+  activity_instances: 'owner_id',
   scheduled_events: 'guild_id',
   scheduled_event_users: 'guild_id',
   guild_pages: 'guild_id',

@@ -120,6 +120,13 @@ const commandIndex = {
   }),
 };
 
+/** @source https://docs.discord.food/topics/gateway-events#embedded-activity-update-v2 */
+const embeddedActivity = object({
+  ...{ application_id: id, composite_instance_id: text, launch_id: id },
+  location: object({ id: text, kind: is('gc', 'pc'), channel_id: id }, { guild_id: id }),
+  participants: list(object({ user_id: id })),
+});
+
 const settings = object({ direct_messages_from: nullable(text) });
 
 /** An answer without a body. */
@@ -131,6 +138,16 @@ const done = { 204: EMPTY } as const;
  * where it has one. Every operation has a row, so none is passed over by the relay.
  */
 const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null>>>> = {
+  get_channel_activities: { 200: object({ activities: list(embeddedActivity) }) },
+  join_activity: {
+    200: object({
+      activity: embeddedActivity,
+      heartbeat_interval: count,
+      origin: nullable(uri),
+      permissions: text,
+    }),
+  },
+  leave_activity: done,
   create_interaction: done,
   get_guild_application_command_index: commandIndex,
   get_channel_application_command_index: commandIndex,

@@ -82,6 +82,25 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
       return { status: 200, body: { application } };
     },
   ),
+  post(
+    '/applications/:id/activity',
+    Type.Object(
+      {
+        url_mappings: Type.Array(
+          Type.Object(
+            { prefix: Type.String({ maxLength: 256 }), target: Type.String({ maxLength: 512 }) },
+            closed,
+          ),
+          { maxItems: 100 },
+        ),
+      },
+      closed,
+    ),
+    async (admin, { url_mappings }, id) => {
+      const application = await admin.configureActivity({ applicationId: id, urlMappings: url_mappings });
+      return { status: 200, body: { application } };
+    },
+  ),
   get('/applications', async ({ admin }) => ({ applications: await admin.listApplications() })),
   post(
     '/users',

@@ -35,3 +35,9 @@ export function checkedLookup(resolve: Resolve, allows: (address: string) => boo
     });
   };
 }
+
+/** The origins of a list in a setting. */
+export const originsOf = (list: string | null): ReadonlySet<string> =>
+  new Set(
+    (list ?? '').split(',').flatMap((text) => (URL.canParse(text.trim()) ? [new URL(text).origin] : [])),
+  );

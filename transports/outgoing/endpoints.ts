@@ -11,6 +11,9 @@ import type {
 import { isLoopbackAddress, isPublicAddress } from './address.ts';
 import { checkedLookup, OutgoingFault, type Resolve, resolveBySystem } from './connection.ts';
 
+/** What may be contacted besides the public Internet. */
+export type Permitted = Pick<EndpointSettings, 'privateOrigins' | 'allowsLoopback'>;
+
 export interface EndpointSettings {
   /** Origins (`https://host:port`, or with `http`) that may be contacted although they are private. */
   readonly privateOrigins: ReadonlySet<string>;
@@ -99,8 +102,8 @@ class SecureAgent extends https.Agent {
 }
 
 /** Whether a URL may be contacted at an address of its host. */
-function mayContactAt(
-  { privateOrigins, allowsLoopback }: EndpointSettings,
+export function mayContactAt(
+  { privateOrigins, allowsLoopback }: Permitted,
   url: URL,
   address: string,
 ): boolean {
@@ -110,7 +113,7 @@ function mayContactAt(
 }
 
 /** A name is checked when it is resolved; an IP address is connected to without look-up, so it is checked here. */
-function mayContact(settings: EndpointSettings, text: string): boolean {
+export function mayContact(settings: Permitted, text: string): boolean {
   if (!URL.canParse(text)) return false;
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return false;

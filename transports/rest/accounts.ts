@@ -79,6 +79,7 @@ export function applicationBody(
     install_params,
     integration_types_config,
     oauth2: _ofOperator,
+    activity: _mappings,
     ...rest
   } = application;
   return {

@@ -9,6 +9,7 @@ import type { UserChange } from '../../engine/user/user.ts';
 import type { ApplicationId, ChannelId, FreshId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { APIGuild, APIUser } from '../../protocol/objects.ts';
 import type { Accounts } from '../../services/accounts/ports.ts';
+import type { RunningActivities } from '../../services/activities/ports.ts';
 import type { AppCommands } from '../../services/applications/appcommands.ts';
 import type { CommandIndexes } from '../../services/applications/commandindex.ts';
 import type { ApplicationEmojis } from '../../services/applications/emojis.ts';
@@ -96,6 +97,9 @@ export interface Services {
   readonly lobbies: Lobbies;
   readonly matchmaking: Matchmaking;
   readonly social: Social;
+  readonly runningActivities: RunningActivities;
+  /** The origin of an application's activity; null where no activities are served. */
+  readonly activityOrigin: (id: ApplicationId) => string | null;
   readonly interactions: Interactions;
   readonly webhooks: Webhooks;
   /** What tokens in paths open: webhooks and answers to interactions. */

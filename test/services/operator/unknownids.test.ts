@@ -61,6 +61,7 @@ const UNKNOWN: readonly (readonly [string, object])[] = [
   ['/users', { username: 'ash', guild_id: NOBODY }],
   ['/users', { username: 'ash', password: 'correct horse battery', guild_id: NOBODY }],
   ['/applications/:id/oauth2', { public_client: true }],
+  ['/applications/:id/activity', { url_mappings: [] }],
   ['/applications/:id/identity-providers', { type: 'APPLE', client_id: 'game' }],
   ['/applications/:id/identity-providers/remove', { type: 'APPLE' }],
   ['/applications/:id/parent', { parent_id: NOBODY }],

@@ -1,3 +1,4 @@
+import { activityInstances, runningActivities } from './activityinstances.ts';
 import { appCommands } from './appcommands.ts';
 import { applicationEmojis } from './applicationemojis.ts';
 import { applications } from './applications.ts';
@@ -93,6 +94,7 @@ export const operations = {
   ...directMessages,
   ...roleConnections,
   ...webhooks,
+  ...activityInstances,
   ...interactions,
   ...integrations,
 };
@@ -115,6 +117,7 @@ export const unlisted = {
   ...identities,
   ...authorizeRequests,
   ...userSettings,
+  ...runningActivities,
   ...interactionsUnlisted,
   ...commandIndexes,
 };

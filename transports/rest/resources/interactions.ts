@@ -99,11 +99,18 @@ function notesOf(notes: unknown): readonly AttachmentNote[] {
 /** The object that tells the application how its callback has answered. */
 async function callbackBody(
   id: string,
-  { type, written, isLoading, isEphemeral }: CallbackResult,
+  { type, written, isLoading, isEphemeral, activityInstanceId }: CallbackResult,
   callbackType: number,
   { read }: Services,
 ): Promise<object> {
   const told = { id, type };
+  if (activityInstanceId !== null) {
+    const activity = { id: activityInstanceId };
+    return {
+      interaction: { ...told, activity_instance_id: activityInstanceId },
+      resource: { type: callbackType, activity_instance: activity },
+    };
+  }
   if (!written) return { interaction: told };
   const { message, ownerId, guildId } = written;
   const caller = {

@@ -1,0 +1,179 @@
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import type { Notifier } from '../../actors/user/notifier.ts';
+import {
+  type ActivityInstance,
+  embeddedActivityObject,
+  idOf,
+  instanceObject,
+} from '../../engine/activity/instance.ts';
+import { isEmbedded } from '../../engine/application/mappings.ts';
+import { OWN_SESSIONS } from '../../engine/fanout/direct.ts';
+import type { Described } from '../../engine/interaction/place.ts';
+import { wantedBy } from '../../engine/interaction/resolved.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import { type Reply, refused } from '../../engine/kernel/outcome.ts';
+import { readInstanceId } from '../../protocol/activityinstances.ts';
+import { PRIVATE, VOICE_LIKE, WITH_MESSAGES } from '../../protocol/channeltypes.ts';
+import { type FreshId, snowflakeOf } from '../../protocol/ids.ts';
+import { P } from '../../protocol/permissions.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Commit, Storage } from '../../storage/ports.ts';
+import type { Places } from '../interactions/places.ts';
+import { ActivityOwner } from './owner.ts';
+import type { ActivityRequest, RunningActivities } from './ports.ts';
+
+interface RunningPorts {
+  readonly storage: Pick<Storage, 'activities' | 'applications' | 'privateChannels'>;
+  readonly guilds: Pick<Guilds, 'call'>;
+  readonly places: Pick<Places, 'describe'>;
+  readonly notifier: Pick<Notifier, 'notify'>;
+  commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
+  readonly routing: Routing;
+  readonly wheel: Wheel;
+  readonly nextId: () => FreshId;
+  readonly nowMs: () => number;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Running activities as compose holds them. */
+export interface ServedActivities extends RunningActivities {
+  readonly counts: { readonly running: number };
+  close(): void;
+}
+
+const OWNERS_PAGE = 100;
+const NOTHING = wantedBy([]);
+const NOBODY = snowflakeOf(0n);
+
+/** Serves running activities, and takes up those that an earlier process has left. */
+export function startRunningActivities(ports: RunningPorts): ServedActivities {
+  const { storage, routing, onFault } = ports;
+  const owner = new ActivityOwner({ ...ports, store: storage.activities, show: (one) => show(ports, one) });
+  let isOver = false;
+  const adopt = async (isMine: (ownerId: string) => boolean): Promise<void> => {
+    for (let after: string | null = null; !isOver; ) {
+      const page: string[] = await storage.activities.owners(after, OWNERS_PAGE);
+      for (const id of page) if (isMine(id) && routing.owns(id)) await owner.adopt(id);
+      if (page.length < OWNERS_PAGE) return;
+      after = page.at(-1) ?? null;
+    }
+  };
+  const adopting = (isMine: (ownerId: string) => boolean): void => {
+    adopt(isMine).catch((error) => isOver || onFault(error));
+  };
+  adopting(() => true);
+  routing.onMoved((moved) => {
+    owner.forgetMoved(moved);
+    adopting(moved);
+  });
+
+  const at = routes(ports, owner);
+  return {
+    counts: {
+      get running() {
+        return owner.running;
+      },
+    },
+    async join(request) {
+      const reply = await at.join(request.ownerId, request);
+      if (!reply.ok) return reply;
+      const { instance, permissions } = reply.value;
+      return { ok: true, value: { activity: embeddedActivityObject(instance), permissions } };
+    },
+    async launch(request) {
+      const reply = await at.join(request.ownerId, { ...request, connectionId: null });
+      return reply.ok ? { ok: true, value: idOf(reply.value.instance) } : reply;
+    },
+    leave: (request) => at.leave(request.ownerId, request),
+    async list(request) {
+      const described = await describe(ports, request);
+      if (!described.ok) return refused(described.refusal);
+      const all = await at.all(request.ownerId);
+      const here = all.filter(({ channelId }) => channelId === request.channelId);
+      return { ok: true, value: here.map(embeddedActivityObject) };
+    },
+    async find(applicationId, instanceId) {
+      const named = readInstanceId(instanceId);
+      if (!named) return null;
+      const { guildId, channelId } = named.location;
+      const all = await at.all(guildId ?? channelId);
+      const isIt = (one: ActivityInstance) => one.applicationId === applicationId && idOf(one) === instanceId;
+      const found = all.find(isIt);
+      return found ? instanceObject(found) : null;
+    },
+    close() {
+      isOver = true;
+      owner.close();
+    },
+  };
+}
+
+/** The same on the shard that owns the location. */
+function routes(ports: RunningPorts, owner: ActivityOwner) {
+  const { routing } = ports;
+  return {
+    join: routing.ask('runningActivities.join', (_ownerId: string, request: ActivityRequest) =>
+      joined(ports, owner, request),
+    ),
+    leave: routing.ask('runningActivities.leave', (_ownerId: string, request: ActivityRequest) =>
+      owner.leave(request),
+    ),
+    all: routing.ask('runningActivities.all', async (ownerId: string) => [
+      ...(await owner.instances(ownerId)),
+    ]),
+  };
+}
+
+const describe = (
+  { places }: Pick<RunningPorts, 'places'>,
+  { userId, ...place }: Omit<ActivityRequest, 'applicationId' | 'connectionId'>,
+): Promise<Reply<Described>> =>
+  places.describe(place, {
+    // An application is told nothing of the place here.
+    ...{ channelId: place.channelId, userId, applicationId: NOBODY, botId: null },
+    ...{ wanted: NOTHING, message: null },
+  });
+
+/** Joins at the owner. A participant who may not be there any more leaves with the next renewal. */
+async function joined(
+  ports: RunningPorts,
+  owner: ActivityOwner,
+  request: ActivityRequest,
+): Promise<Reply<{ readonly instance: ActivityInstance; readonly permissions: string }>> {
+  const application = await ports.storage.applications.get(request.applicationId);
+  if (!application || !isEmbedded(application)) return refused(refusal('UNKNOWN_APPLICATION'));
+  const described = await describe(ports, request);
+  const no = described.ok ? joinRefusal(described.value) : described.refusal;
+  if (no === null && described.ok) {
+    const reply = await owner.join(request);
+    const { permissions } = described.value;
+    return reply.ok ? { ok: true, value: { instance: reply.value, permissions } } : reply;
+  }
+  await owner.leave({ ...request, connectionId: null });
+  return refused(no ?? refusal('MISSING_ACCESS'));
+}
+
+/** @returns 50001 without a view of the channel, 50024 for a channel of another type, 50013 without the permission. */
+function joinRefusal({ type, permissions }: Described): Refusal | null {
+  if (PRIVATE.has(type)) return null;
+  if (!WITH_MESSAGES.has(type)) return refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE');
+  const needed = P.USE_EMBEDDED_ACTIVITIES | (VOICE_LIKE.has(type) ? P.CONNECT : 0n);
+  return (BigInt(permissions) & needed) === needed ? null : refusal('MISSING_PERMISSIONS');
+}
+
+async function show(
+  { guilds, notifier, storage }: Pick<RunningPorts, 'guilds' | 'notifier' | 'storage'>,
+  instance: ActivityInstance,
+): Promise<void> {
+  const { guildId, channelId } = instance;
+  const activity = embeddedActivityObject(instance);
+  if (guildId !== null) {
+    await guilds.call(guildId, 'showActivity', { channelId, activity }, SYSTEM);
+    return;
+  }
+  const channel = await storage.privateChannels.get(channelId);
+  for (const userId of channel?.recipientIds ?? [])
+    notifier.notify(userId, 'EMBEDDED_ACTIVITY_UPDATE_V2', activity, OWN_SESSIONS);
+}

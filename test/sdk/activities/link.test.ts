@@ -1,0 +1,211 @@
+// Goal: an activity does what its scopes allow, once it has authenticated, and a hostile one gets errors or is cut off.
+import fc from 'fast-check';
+import { beforeEach, describe, expect, test } from 'vitest';
+import {
+  EMBEDDED_COMMANDS,
+  EMBEDDED_EVENTS,
+  type EmbeddedEvent,
+  RPC_CLOSE,
+  RPC_ERROR,
+} from '../../../protocol/embedded.ts';
+import {
+  ActivityLink,
+  type Authenticated,
+  type CommandRunner,
+  RpcError,
+} from '../../../sdk/activities/link.ts';
+
+const FRAME = 1;
+const HANDSHAKE = [0, { v: 1, encoding: 'json', client_id: '5', frame_id: 'f' }];
+
+interface Sent {
+  readonly cmd?: string;
+  readonly evt?: string | null;
+  readonly nonce?: string | null;
+  readonly data?: Readonly<Record<string, unknown>> | null;
+  readonly code?: number;
+}
+
+let link: ActivityLink;
+let sent: (readonly [number, Sent])[];
+let ran: string[];
+let endings: number[];
+let nowMs: number;
+let runner: CommandRunner;
+let scopes: readonly string[];
+
+beforeEach(() => {
+  [sent, ran, endings, nowMs, scopes] = [[], [], [], 0, []];
+  runner = {
+    authenticate: async (): Promise<Authenticated> => ({
+      token: 't',
+      scopes: new Set(scopes),
+      body: { scopes },
+    }),
+    run: async (command) => {
+      ran.push(command);
+      return { ran: command };
+    },
+    subscribed: () => undefined,
+  };
+  link = new ActivityLink({
+    ...{ clientId: '5', frameId: 'f', ready: { v: 1 }, nowMs: () => nowMs },
+    runner: {
+      authenticate: (args) => runner.authenticate(args),
+      run: (...all) => runner.run(...all),
+      subscribed: (...all) => runner.subscribed(...all),
+    },
+    send: (message) => sent.push(message as never),
+    ended: (code) => endings.push(code),
+  });
+});
+
+let nonces = 0;
+async function ask(cmd: string, args: object = {}, evt?: string): Promise<Sent> {
+  nonces += 1;
+  const nonce = String(nonces);
+  link.receive([FRAME, { cmd, args, nonce, ...(evt !== undefined && { evt }) }]);
+  await new Promise((resolve) => setImmediate(resolve));
+  return sent.map(([, one]) => one).find((one) => one.nonce === nonce) ?? {};
+}
+const signIn = async (...granted: readonly string[]) => {
+  scopes = granted;
+  await ask('AUTHENTICATE', { access_token: 't' });
+};
+const denied = { evt: 'ERROR', data: { code: RPC_ERROR.INVALID_PERMISSIONS } };
+const GATED = Object.entries(EMBEDDED_COMMANDS).filter(([, needs]) => needs !== 'nothing');
+
+describe('a handshake', () => {
+  test('is answered with READY', () => {
+    link.receive(HANDSHAKE);
+    expect(sent).toEqual([[FRAME, { cmd: 'DISPATCH', evt: 'READY', nonce: null, data: { v: 1 } }]]);
+  });
+
+  test.each([
+    [{ client_id: '6' }, RPC_CLOSE.INVALID_CLIENTID],
+    [{ frame_id: 'g' }, RPC_CLOSE.INVALID_CLIENTID],
+    [{ v: 2 }, RPC_CLOSE.INVALID_VERSION],
+    [{ encoding: 'etf' }, RPC_CLOSE.INVALID_ENCODING],
+  ])('with %j is closed with %i', (change, code) => {
+    link.receive([0, { v: 1, encoding: 'json', client_id: '5', frame_id: 'f', ...change }]);
+    expect(sent).toMatchObject([[2, { code }]]);
+    expect(endings).toEqual([code]);
+    link.receive(HANDSHAKE);
+    expect(sent).toHaveLength(1);
+  });
+
+  test('comes before any command, and takes what an earlier page was granted', async () => {
+    expect(await ask('CAPTURE_LOG')).toEqual({});
+    link.receive(HANDSHAKE);
+    await signIn('identify');
+    expect(await ask('USER_SETTINGS_GET_LOCALE')).toMatchObject({ evt: null });
+    link.receive(HANDSHAKE);
+    expect(await ask('USER_SETTINGS_GET_LOCALE')).toMatchObject(denied);
+  });
+});
+
+describe('a command', () => {
+  beforeEach(() => link.receive(HANDSHAKE));
+
+  test.each(GATED)(
+    '%s is refused without its scope, before and after authentication',
+    async (command, needs) => {
+      expect(await ask(command)).toMatchObject(denied);
+      await signIn('email');
+      const isOpen = needs === 'authenticated';
+      expect(await ask(command)).toMatchObject(isOpen ? { evt: null } : denied);
+      expect(ran).toEqual(isOpen ? [command] : []);
+      if (typeof needs === 'string') return;
+      for (const all of needs) {
+        await signIn(...all);
+        expect(await ask(command)).toMatchObject({ cmd: command, evt: null, data: { ran: command } });
+      }
+    },
+  );
+
+  test('fails with the code of its refusal, and with 1000 for any other fault', async () => {
+    runner = { ...runner, run: () => Promise.reject(new RpcError('INVALID_USER', 'Who?')) };
+    expect(await ask('GET_USER')).toMatchObject({ evt: 'ERROR', data: { code: 4010, message: 'Who?' } });
+    runner = { ...runner, run: () => Promise.reject(new Error('secret detail')) };
+    const failed = await ask('GET_USER');
+    expect(failed).toMatchObject({ evt: 'ERROR', data: { code: 1000 } });
+    expect(JSON.stringify(failed)).not.toContain('secret');
+  });
+
+  test.each(['NOTHING', '__proto__', 'toString', 'constructor'])('named %s is unknown', async (name) => {
+    expect(await ask(name)).toMatchObject({ evt: 'ERROR', data: { code: RPC_ERROR.INVALID_COMMAND } });
+  });
+
+  test('is one of at most 32 that are under way', async () => {
+    runner = { ...runner, run: () => new Promise(() => undefined) };
+    for (let n = 0; n < 32; n++) expect(await ask('GET_USER')).toEqual({});
+    expect(await ask('GET_USER')).toMatchObject({ data: { code: RPC_ERROR.RATE_LIMITED } });
+  });
+});
+
+describe('an event', () => {
+  beforeEach(() => link.receive(HANDSHAKE));
+  const events = Object.keys(EMBEDDED_EVENTS) as EmbeddedEvent[];
+
+  test.each(events)('%s is heard with its scopes after a subscription, and until its end', async (event) => {
+    const heard = () => sent.filter(([, one]) => one.cmd === 'DISPATCH' && one.evt === event).length;
+    link.emit(event, {});
+    expect(heard()).toBe(0);
+    const needs = EMBEDDED_EVENTS[event];
+    if (needs !== 'nothing') {
+      expect(await ask('SUBSCRIBE', {}, event)).toMatchObject(denied);
+      await signIn(...(typeof needs === 'string' ? ['email'] : needs[0]));
+    }
+    expect(await ask('SUBSCRIBE', {}, event)).toMatchObject({ evt: null, data: { evt: event } });
+    link.emit(event, {});
+    expect(heard()).toBe(1);
+    await ask('UNSUBSCRIBE', {}, event);
+    link.emit(event, {});
+    expect(heard()).toBe(1);
+  });
+
+  test.each(['READY', 'NOTHING', '__proto__'])('named %s cannot be subscribed to', async (event) => {
+    expect(await ask('SUBSCRIBE', {}, event)).toMatchObject({ data: { code: RPC_ERROR.INVALID_EVENT } });
+  });
+});
+
+describe('a hostile activity', () => {
+  test('is not read when its messages are too large, too deep or cyclic', async () => {
+    link.receive(HANDSHAKE);
+    const cyclic: Record<string, unknown> = {};
+    cyclic.self = cyclic;
+    const deep = Array.from({ length: 20 }).reduce<object>((inner) => ({ inner }), {});
+    const giants = [
+      cyclic,
+      deep,
+      { text: 'x'.repeat(65_537) },
+      { list: Array(5_000).fill(1) },
+      { m: new Map() },
+    ];
+    for (const args of giants) expect(await ask('CAPTURE_LOG', args)).toEqual({});
+    expect(await ask('CAPTURE_LOG', { text: 'x'.repeat(60_000) })).toMatchObject({ evt: null });
+  });
+
+  test('is slowed down within a window, and cut off when it goes on', async () => {
+    link.receive(HANDSHAKE);
+    for (let n = 0; n < 300; n++) link.receive([FRAME, { cmd: 'CAPTURE_LOG', nonce: 'n' }]);
+    expect(await ask('CAPTURE_LOG')).toEqual({});
+    nowMs = 5_000;
+    expect(await ask('CAPTURE_LOG')).toMatchObject({ evt: null });
+    for (let n = 0; n < 4_000; n++) link.receive(null);
+    expect(endings).toEqual([RPC_CLOSE.RATELIMITED]);
+    nowMs = 10_000;
+    expect(await ask('CAPTURE_LOG')).toEqual({});
+  });
+
+  test('never makes the page throw', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(fc.anything(), fc.tuple(fc.constantFrom(0, 1, 2), fc.anything()))),
+        (all) => {
+          for (const message of all) link.receive(message);
+        },
+      ),
+    );
+  });
+});

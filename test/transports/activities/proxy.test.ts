@@ -1,0 +1,344 @@
+// Goal: the origin of an activity reaches what its application has mapped and nothing else, and no target changes what the origin is.
+import http, {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import { mappedTarget } from '../../../engine/application/mappings.ts';
+import type { UrlMapping } from '../../../engine/user/facts.ts';
+import { type ActivityProxy, openActivityProxy } from '../../../transports/activities/proxy.ts';
+
+const [APP, OTHER] = ['1574520440439701504', '1574520440439701505'];
+const BODY_MAX = 100_000;
+
+let target: Server;
+let sockets: WebSocketServer;
+let proxy: ActivityProxy;
+let mappings: UrlMapping[] = [];
+let handle: (asked: IncomingMessage, answer: ServerResponse) => void;
+const faults: unknown[] = [];
+const targetHost = () => `127.0.0.1:${(target.address() as AddressInfo).port}`;
+
+beforeAll(async () => {
+  target = http.createServer((asked, answer) => handle(asked, answer));
+  sockets = new WebSocketServer({ server: target, handleProtocols: (all) => [...all][0] ?? false });
+  sockets.on('connection', (socket, asked) => {
+    socket.send(JSON.stringify({ path: asked.url, headers: asked.headers }));
+    socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
+  });
+  await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
+  proxy = await openActivityProxy({
+    ...{ host: '127.0.0.1', port: 0, baseUrl: 'http://localhost', server: () => 'http://127.0.0.1:1' },
+    ...{ embedders: ['http://127.0.0.1:*'], privateOrigins: new Set<string>(), allowsLoopback: true },
+    ...{ extraCa: null, requestBytesMax: BODY_MAX, onFault: (error: unknown) => faults.push(error) },
+    targetOf: async (id, path) => mappedTarget(String(id) === APP ? mappings : [], path),
+    resolve: (host, done) =>
+      done(null, [{ address: host.startsWith('inside') ? '10.0.0.1' : '127.0.0.1', family: 4 }]),
+  });
+});
+afterAll(async () => {
+  sockets.close();
+  target.closeAllConnections();
+  target.close();
+  await proxy.close();
+  expect(faults).toEqual([]);
+});
+beforeEach(() => {
+  mappings = [
+    { prefix: '/', target: `${targetHost()}/site` },
+    { prefix: '/api/{room}', target: `${targetHost()}/rooms/{room}` },
+  ];
+  handle = (asked, answer) => answer.end(JSON.stringify({ path: asked.url, headers: asked.headers }));
+});
+
+interface Asked {
+  readonly app?: string;
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: Buffer;
+}
+interface Answered {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+const hostOf = (app: string) => `${app}.localhost:${proxy.port}`;
+
+const ask = (
+  path: string,
+  { app = APP, method = 'GET', headers = {}, body }: Asked = {},
+): Promise<Answered> =>
+  new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port: proxy.port, path, method, agent: false };
+    const sent = http.request({ ...options, headers: { host: hostOf(app), ...headers } }, (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+      answer.on('end', () =>
+        resolve({
+          ...{ status: answer.statusCode ?? 0, headers: answer.headers },
+          body: Buffer.concat(chunks).toString(),
+        }),
+      );
+      answer.on('error', reject);
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+const told = async (path: string, asked?: Asked) =>
+  JSON.parse((await ask(path, asked)).body) as { path: string; headers: IncomingHttpHeaders };
+
+describe('a request', () => {
+  test.each([
+    ['/', '/site/'],
+    ['/a/b?c=d%20e', '/site/a/b?c=d%20e'],
+    ['/.proxy/a', '/site/a'],
+    ['/.proxy', '/site/'],
+    ['/api/red/x', '/rooms/red/x'],
+    ['/.proxy/api/red', '/rooms/red'],
+  ])('reaches, for %s, %s', async (path, reached) => {
+    expect((await told(path)).path).toBe(reached);
+  });
+
+  test('carries what the page sends, and nothing of the person or of proxies in front', async () => {
+    const { headers } = await told('/', {
+      method: 'POST',
+      body: Buffer.from('x'),
+      headers: {
+        ...{ authorization: 'Bearer of the game', 'content-type': 'text/plain', 'x-custom': '1' },
+        ...{ 'x-forwarded-for': '9.9.9.9', forwarded: 'for=9.9.9.9', 'x-real-ip': '9.9.9.9' },
+        ...{ 'sec-fetch-site': 'same-origin', cookie: '__Host-sid=1; session=ours; __Host-b=2' },
+        ...{ connection: 'keep-alive, x-hop', 'x-hop': '1', te: 'trailers' },
+      },
+    });
+    expect(headers).toMatchObject({
+      ...{ host: targetHost(), authorization: 'Bearer of the game', cookie: 'sid=1; b=2', 'x-custom': '1' },
+    });
+    for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'x-hop', 'te'])
+      expect(headers).not.toHaveProperty(name);
+  });
+
+  test.each([
+    ['same-origin', 'cors', 'empty', true],
+    ['none', 'navigate', 'document', true],
+    ['cross-site', 'navigate', 'iframe', true],
+    ['cross-site', 'no-cors', 'image', false],
+    ['same-site', 'cors', 'empty', false],
+  ])('from %s by %s for %s carries cookies: %s', async (site, mode, dest, carries) => {
+    const fetched = { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest };
+    const { headers } = await told('/', { headers: { ...fetched, cookie: '__Host-sid=1' } });
+    expect(headers.cookie).toBe(carries ? 'sid=1' : undefined);
+  });
+
+  test('is refused for a host, an application or a path without a mapping', async () => {
+    expect((await ask('/', { headers: { host: 'localhost' } })).status).toBe(404);
+    expect((await ask('/', { headers: { host: `${APP}.evil.test` } })).status).toBe(404);
+    expect((await ask('/', { app: OTHER })).status).toBe(404);
+    mappings = [{ prefix: '/only', target: targetHost() }];
+    expect((await ask('/other')).status).toBe(404);
+    expect((await ask('http://evil.test/')).status).toBe(404);
+    const worker = { 'service-worker': 'script' };
+    expect((await ask('/sw.js', { headers: worker })).status).toBe(403);
+  });
+
+  test('reaches no private address, by number or by name', async () => {
+    for (const private_ of ['10.0.0.1', '169.254.169.254', '[fd00::1]', 'inside.test', '0.0.0.0']) {
+      mappings = [{ prefix: '/', target: private_ }];
+      expect((await ask('/')).status, private_).toBe(502);
+    }
+  });
+
+  test('has a body of at most the bound', async () => {
+    handle = (asked, answer) => {
+      let bytes = 0;
+      asked.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+      });
+      asked.on('end', () => answer.end(String(bytes)));
+    };
+    const post = (bytes: number, headers = {}) =>
+      ask('/', { method: 'POST', body: Buffer.alloc(bytes), headers }).then(
+        ({ status, body }) => [status, body] as const,
+      );
+    expect(await post(BODY_MAX)).toEqual([200, String(BODY_MAX)]);
+    expect((await post(BODY_MAX + 1).catch(() => [413]))[0]).toBe(413);
+    const chunked = { 'transfer-encoding': 'chunked' };
+    expect((await post(BODY_MAX + 1, chunked).catch(() => [502]))[0]).toBe(502);
+  });
+});
+
+describe('an answer', () => {
+  const answerWith = (status: number, headers: http.OutgoingHttpHeaders) => {
+    handle = (_, answer) => answer.writeHead(status, headers).end('body');
+  };
+
+  test('cannot change the security of the origin', async () => {
+    answerWith(200, {
+      ...{
+        'content-security-policy': 'default-src *',
+        'x-frame-options': 'DENY',
+        'referrer-policy': 'unsafe-url',
+      },
+      ...{
+        'strict-transport-security': 'max-age=9',
+        'clear-site-data': '"*"',
+        refresh: '0;url=http://evil.test',
+      },
+      ...{ 'cross-origin-opener-policy': 'unsafe-none', 'cross-origin-embedder-policy': 'unsafe-none' },
+      ...{ 'access-control-allow-origin': '*', 'access-control-allow-credentials': 'true' },
+      ...{ 'permissions-policy': 'camera=*', 'service-worker-allowed': '/', 'alt-svc': 'h3=":443"' },
+      ...{ 'www-authenticate': 'Basic', 'x-kept': '1', 'content-type': 'text/html' },
+    });
+    const { headers } = await ask('/');
+    expect(headers).toMatchObject({ 'x-kept': '1', 'content-type': 'text/html' });
+    expect(headers['content-security-policy']).toContain("default-src 'self'");
+    expect(headers['content-security-policy']).toContain(`ws://${hostOf(APP)}`);
+    expect(headers['content-security-policy']).toContain("frame-ancestors 'self' http://127.0.0.1:1");
+    expect(headers['referrer-policy']).toBe('same-origin');
+    for (const name of [
+      'x-frame-options',
+      'strict-transport-security',
+      'clear-site-data',
+      'refresh',
+      'alt-svc',
+    ])
+      expect(headers).not.toHaveProperty(name);
+    for (const name of ['access-control-allow-origin', 'service-worker-allowed', 'www-authenticate'])
+      expect(headers).not.toHaveProperty(name);
+  });
+
+  test('sets cookies for its own host and the embedding page only', async () => {
+    answerWith(200, {
+      'set-cookie': [
+        'sid=1; Domain=localhost; Path=/deep; HttpOnly; SameSite=Lax',
+        'a=b; Max-Age=5',
+        '=nameless',
+        `long=${'x'.repeat(5_000)}`,
+      ],
+    });
+    expect((await ask('/')).headers['set-cookie']).toEqual([
+      '__Host-sid=1; HttpOnly; Path=/; Secure; SameSite=None; Partitioned',
+      '__Host-a=b; Max-Age=5; Path=/; Secure; SameSite=None; Partitioned',
+    ]);
+  });
+
+  test.each([
+    ['/next', '/next'],
+    ['next?a=1', '/a/next?a=1'],
+    ['/site/b', '/b'],
+  ])('redirects to %s of the site as %s', async (location, to) => {
+    answerWith(302, { location: location === '/next' ? `http://${targetHost()}/site/next` : location });
+    expect(await ask('/a/x')).toMatchObject({ status: 302, headers: { location: to } });
+  });
+
+  test('does not redirect out of its mapping', async () => {
+    for (const location of ['http://evil.test/', '//evil.test', '/other', 'javascript:alert(1)']) {
+      answerWith(302, { location });
+      const { status, headers } = await ask('/a');
+      expect([status, headers.location], location).toEqual([502, undefined]);
+    }
+  });
+
+  test('is streamed as the target writes it', async () => {
+    let finish = (): void => undefined;
+    handle = (_, answer) => {
+      answer.write('first');
+      finish = () => answer.end('last');
+    };
+    const parts: string[] = [];
+    await new Promise<void>((resolve, reject) => {
+      const options = { host: '127.0.0.1', port: proxy.port, agent: false, headers: { host: hostOf(APP) } };
+      http.get(options, (answer) => {
+        answer.on('data', (chunk: Buffer) => {
+          parts.push(String(chunk));
+          if (parts.length === 1) finish();
+        });
+        answer.on('end', resolve);
+        answer.on('error', reject);
+      });
+    });
+    expect(parts).toEqual(['first', 'last']);
+  });
+
+  test('breaks off for the browser where the target breaks off', async () => {
+    handle = (_, answer) => {
+      answer.writeHead(200, { 'content-length': '100' });
+      answer.write('some', () => answer.destroy());
+    };
+    await expect(ask('/')).rejects.toThrow();
+    handle = (asked) => asked.socket.destroy();
+    expect((await ask('/')).status).toBe(502);
+    mappings = [{ prefix: '/', target: '127.0.0.1:1' }];
+    expect((await ask('/')).status).toBe(502);
+  });
+
+  test('is the relay at its own path, for pages that may embed activities', async () => {
+    const { status, headers, body } = await ask('/.guildhall/relay?frame_id=1');
+    expect(status).toBe(200);
+    expect(headers['content-security-policy']).toContain(
+      'frame-ancestors http://127.0.0.1:1 http://127.0.0.1:*',
+    );
+    expect(body).toContain('<script>');
+  });
+});
+
+describe('a WebSocket', () => {
+  const open = (path: string, headers: Record<string, string>) =>
+    new WebSocket(`ws://127.0.0.1:${proxy.port}${path}`, ['chat'], {
+      headers: { host: hostOf(APP), ...headers },
+    });
+  const refusedWith = (socket: WebSocket) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      socket.on('unexpected-response', (_, answer) => resolve(answer.statusCode));
+      socket.on('open', () => reject(new Error('It was opened.')));
+      socket.on('error', () => undefined);
+    });
+
+  test('passes text and bytes both ways, with the cookies of the application', async () => {
+    const origin = `http://${hostOf(APP)}`;
+    const socket = open('/.proxy/live?x=1', { origin, cookie: '__Host-sid=1; a=b' });
+    const next = () =>
+      new Promise<readonly [Buffer, boolean]>((resolve) =>
+        socket.once('message', (data, isBinary) => resolve([data as Buffer, isBinary])),
+      );
+    const [first] = await next();
+    const seen = JSON.parse(String(first)) as { path: string; headers: IncomingHttpHeaders };
+    expect(seen).toMatchObject({ path: '/site/live?x=1', headers: { cookie: 'sid=1', origin } });
+    expect(socket.protocol).toBe('chat');
+    const bytes = Buffer.alloc(200_000, 7);
+    socket.send(bytes);
+    expect(await next()).toEqual([bytes, true]);
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.close(4000);
+    expect(await closed).toBe(4000);
+  });
+
+  test('is refused to pages of other origins, and without a mapping', async () => {
+    expect(await refusedWith(open('/', { origin: 'http://evil.test' }))).toBe(403);
+    expect(await refusedWith(open('/', { origin: `http://${hostOf(OTHER)}` }))).toBe(403);
+    mappings = [{ prefix: '/only', target: '127.0.0.1:1' }];
+    expect(await refusedWith(open('/other', { origin: `http://${hostOf(APP)}` }))).toBe(404);
+    const gone = open('/only', { origin: `http://${hostOf(APP)}` });
+    await expect(new Promise((_, reject) => gone.on('error', reject))).rejects.toThrow();
+  });
+});
+
+test('garbage on a connection ends that connection alone', async () => {
+  for (const garbage of [
+    '\0\0\0\0',
+    'GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x\r\n\r\n',
+    'GET http://[ HTTP/1.1\r\n\r\n',
+  ])
+    await new Promise<void>((resolve) => {
+      const socket = connect(proxy.port, '127.0.0.1', () => socket.end(garbage));
+      socket.on('close', () => resolve());
+      socket.on('error', () => undefined);
+      socket.resume();
+    });
+  expect((await ask('/')).status).toBe(200);
+});

@@ -1,0 +1,295 @@
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import https from 'node:https';
+import type { Duplex } from 'node:stream';
+import { rootCertificates } from 'node:tls';
+import { checkedLookup, OutgoingFault, type Resolve, resolveBySystem } from '../outgoing/connection.ts';
+import { mayContact, mayContactAt, type Permitted } from '../outgoing/endpoints.ts';
+import { answerHeaders, mayCarryCookies, redirectWithin, requestHeaders } from './headers.ts';
+
+export interface TargetSettings extends Permitted {
+  /** CA certificates, PEM, trusted besides the usual ones. */
+  readonly extraCa: string | null;
+  readonly requestBytesMax: number;
+  readonly resolve?: Resolve;
+}
+
+/** Where a request goes: a host with an optional port, and a path. */
+export interface Target {
+  readonly host: string;
+  readonly path: string;
+}
+
+interface Asked {
+  readonly id: string;
+  readonly asked: IncomingMessage;
+  /** As the browser knows it. */
+  readonly url: URL;
+  readonly target: Target;
+}
+
+interface Forwarded extends Asked {
+  readonly answer: ServerResponse;
+  /** Ours, which replace those of the target. */
+  readonly headers: http.OutgoingHttpHeaders;
+}
+
+interface Upgraded extends Asked {
+  readonly socket: Duplex;
+  readonly head: Buffer;
+}
+
+const EXCHANGES_MAX = 4_000;
+const EXCHANGES_PER_APPLICATION_MAX = 400;
+const SOCKETS_MAX = 4_000;
+const SOCKETS_PER_APPLICATION_MAX = 1_000;
+const ANSWER_BYTES_MAX = 1 << 30;
+/** A target has this long to begin an answer, and for each further part of it. */
+const TARGET_MS = 30_000;
+const EXCHANGE_MS = 900_000;
+/** A WebSocket on which nothing passes ends. */
+const SOCKET_IDLE_MS = 300_000;
+const SOCKETS_PER_TARGET_MAX = 256;
+const IDLE_SOCKETS_MAX = 256;
+const IDLE_MS = 4_000;
+
+/** Counts what is under way, in total and for each application. */
+class Shares {
+  readonly #max: number;
+  readonly #perOneMax: number;
+  readonly #counts = new Map<string, number>();
+  #total = 0;
+
+  constructor(max: number, perOneMax: number) {
+    this.#max = max;
+    this.#perOneMax = perOneMax;
+  }
+
+  /** The way to give it back, once; null when there is no room. */
+  take(id: string): (() => void) | null {
+    const own = this.#counts.get(id) ?? 0;
+    if (this.#total >= this.#max || own >= this.#perOneMax) return null;
+    this.#total += 1;
+    this.#counts.set(id, own + 1);
+    let isTaken = true;
+    return () => {
+      if (!isTaken) return;
+      isTaken = false;
+      this.#total -= 1;
+      const left = (this.#counts.get(id) ?? 1) - 1;
+      if (left === 0) this.#counts.delete(id);
+      else this.#counts.set(id, left);
+    };
+  }
+}
+
+/** Connections to the targets of mappings: to addresses that may be contacted, within bounds of number, bytes and time. */
+export class Targets {
+  readonly #settings: TargetSettings;
+  readonly #plain: http.Agent;
+  readonly #secure: https.Agent;
+  readonly #exchanges = new Shares(EXCHANGES_MAX, EXCHANGES_PER_APPLICATION_MAX);
+  readonly #sockets = new Shares(SOCKETS_MAX, SOCKETS_PER_APPLICATION_MAX);
+  readonly #open = new Set<Duplex>();
+
+  constructor(settings: TargetSettings) {
+    this.#settings = settings;
+    const { extraCa } = settings;
+    const options = {
+      ...{ keepAlive: true, maxSockets: SOCKETS_PER_TARGET_MAX, maxFreeSockets: IDLE_SOCKETS_MAX },
+      timeout: IDLE_MS,
+    };
+    this.#plain = new http.Agent(options);
+    this.#secure = new https.Agent({
+      ...options,
+      ...(extraCa !== null && { ca: [...rootCertificates, extraCa] }),
+    });
+  }
+
+  close(): void {
+    this.#plain.destroy();
+    this.#secure.destroy();
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  /** Passes a request on, and its answer back, as both are read. */
+  forward(forwarded: Forwarded): void {
+    const { id, asked, answer, headers } = forwarded;
+    const announced = Number(asked.headers['content-length'] ?? 0);
+    const isTooLarge = announced > this.#settings.requestBytesMax;
+    const url = isTooLarge ? null : this.#urlOf(forwarded.target, forwarded.url);
+    const giveBack = url && this.#exchanges.take(id);
+    if (!giveBack) {
+      refuse(answer, isTooLarge ? 413 : url ? 503 : 502, headers);
+      return;
+    }
+    const sent = this.#request(url, {
+      method: asked.method ?? 'GET',
+      headers: requestHeaders(asked.headers, mayCarryCookies(asked.headers)),
+    });
+    const deadline = setTimeout(
+      () => sent.destroy(new OutgoingFault('The exchange took too long.')),
+      EXCHANGE_MS,
+    );
+    answer.once('close', () => {
+      clearTimeout(deadline);
+      giveBack();
+      if (!answer.writableFinished) sent.destroy();
+    });
+    sent.on('timeout', () => sent.destroy(new OutgoingFault('The target does not answer.')));
+    sent.on('error', () => {
+      if (answer.headersSent) answer.destroy();
+      else refuse(answer, 502, headers);
+    });
+    sent.on('response', (from) => passBack(from, forwarded, url));
+    bounded(asked, this.#settings.requestBytesMax, () =>
+      sent.destroy(new OutgoingFault('The body is too large.')),
+    );
+    asked.pipe(sent);
+  }
+
+  /** Opens a WebSocket to the target and joins the two ends. */
+  upgrade({ id, asked, socket, head, url: from, target }: Upgraded): void {
+    const url = this.#urlOf(target, from);
+    const giveBack = url && this.#sockets.take(id);
+    if (!giveBack) {
+      socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n');
+      return;
+    }
+    const sent = this.#request(url, {
+      method: 'GET',
+      headers: {
+        ...requestHeaders(asked.headers, asked.headers.origin === from.origin),
+        ...socketHeaders(asked.headers),
+        ...{ connection: 'Upgrade', upgrade: 'websocket' },
+      },
+      agent: false,
+    });
+    this.#open.add(socket);
+    socket.once('close', () => {
+      this.#open.delete(socket);
+      giveBack();
+      sent.destroy();
+    });
+    sent.on('timeout', () => sent.destroy());
+    sent.on('error', () => socket.destroy());
+    sent.on('response', ({ statusCode = 502 }) => {
+      const status = statusCode < 400 ? 502 : statusCode;
+      socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'Error'}\r\nConnection: close\r\n\r\n`);
+      sent.destroy();
+    });
+    sent.on('upgrade', ({ headers }, upstream, first) => {
+      sent.removeAllListeners('timeout');
+      const lines = Object.entries(socketHeaders(headers)).map(([name, value]) => `${name}: ${value}\r\n`);
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n${lines.join('')}\r\n`,
+      );
+      join(socket, upstream, head, first);
+    });
+    sent.end();
+  }
+
+  /** The URL of a target that may be contacted; null for another. */
+  #urlOf({ host, path }: Target, { search }: URL): URL | null {
+    const { privateOrigins } = this.#settings;
+    for (const scheme of ['https', 'http']) {
+      const base = `${scheme}://${host}`;
+      if (!URL.canParse(base)) return null;
+      const url = new URL(base);
+      // Plain HTTP goes to this machine only, and to origins that the operator has named with it.
+      const isPlain = isLocal(url.hostname) || privateOrigins.has(url.origin);
+      if (scheme === 'https' ? isLocal(url.hostname) && !privateOrigins.has(url.origin) : !isPlain) continue;
+      if (scheme === 'https' && privateOrigins.has(`http://${url.host}`) && !privateOrigins.has(url.origin))
+        continue;
+      url.pathname = path;
+      url.search = search;
+      return mayContact(this.#settings, url.origin) ? url : null;
+    }
+    return null;
+  }
+
+  #request(url: URL, options: http.RequestOptions): http.ClientRequest {
+    const isSecure = url.protocol === 'https:';
+    const { resolve = resolveBySystem } = this.#settings;
+    return (isSecure ? https : http).request(url, {
+      agent: isSecure ? this.#secure : this.#plain,
+      lookup: checkedLookup(resolve, (address) => mayContactAt(this.#settings, url, address)),
+      timeout: TARGET_MS,
+      ...options,
+    });
+  }
+}
+
+const isLocal = (hostname: string): boolean =>
+  hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
+
+function passBack(
+  from: IncomingMessage,
+  { answer, url: asked, headers: ours }: Forwarded,
+  target: URL,
+): void {
+  const status = from.statusCode ?? 502;
+  const isRedirect = status >= 300 && status < 400 && from.headers.location !== undefined;
+  const location = redirectWithin(from.headers.location, { target, asked });
+  if (status < 200 || (isRedirect && location === null)) {
+    from.destroy();
+    refuse(answer, 502, ours);
+    return;
+  }
+  answer.writeHead(status, { ...answerHeaders(from.headers, { location }), ...ours });
+  bounded(from, ANSWER_BYTES_MAX, () => answer.destroy());
+  from.on('aborted', () => answer.destroy());
+  from.on('error', () => answer.destroy());
+  from.pipe(answer);
+}
+
+/** Calls `exceeded` when more bytes pass than allowed. */
+function bounded(stream: IncomingMessage, bytesMax: number, exceeded: () => void): void {
+  let bytes = 0;
+  stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > bytesMax) exceeded();
+  });
+}
+
+/** Joins two ends of a WebSocket until either ends, or nothing passes for long. */
+function join(socket: Duplex, upstream: Duplex, head: Buffer, first: Buffer): void {
+  const end = () => {
+    clearTimeout(idle);
+    socket.destroy();
+    upstream.destroy();
+  };
+  const idle = setTimeout(end, SOCKET_IDLE_MS);
+  for (const one of [socket, upstream]) {
+    one.on('data', () => idle.refresh());
+    one.on('error', end);
+    one.on('close', end);
+  }
+  if (first.length > 0) socket.write(first);
+  if (head.length > 0) upstream.write(head);
+  socket.pipe(upstream);
+  upstream.pipe(socket);
+}
+
+const SOCKET_HEADERS = ['key', 'version', 'protocol', 'extensions', 'accept'].map(
+  (name) => `sec-websocket-${name}`,
+);
+
+const socketHeaders = (headers: http.IncomingHttpHeaders): Record<string, string> =>
+  Object.fromEntries(
+    SOCKET_HEADERS.flatMap((name) => (typeof headers[name] === 'string' ? [[name, headers[name]]] : [])),
+  );
+
+const REASONS: Readonly<Record<number, string>> = {
+  413: 'The body is too large.',
+  502: 'The target of the mapping cannot be reached, or leads elsewhere.',
+  503: 'The activity has too much under way.',
+};
+
+function refuse(answer: ServerResponse, status: number, headers: http.OutgoingHttpHeaders): void {
+  const body = JSON.stringify({ message: REASONS[status] ?? '', code: 0 });
+  answer.writeHead(status, {
+    ...headers,
+    ...{ 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), connection: 'close' },
+  });
+  answer.end(body);
+}

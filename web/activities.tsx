@@ -1,0 +1,122 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { isJson, type Json } from '../sdk/voice/wire.ts';
+import type { Guild } from './directory.ts';
+import type { Session } from './session.ts';
+
+interface Running {
+  readonly id: string;
+  readonly applicationId: string;
+  readonly channelId: string;
+  readonly participants: number;
+}
+
+/** Channels that are asked for running activities when the page opens; later ones are told by the gateway. */
+const CHANNELS_MAX = 10;
+
+function runningOf(d: Json): Running | null {
+  const location = isJson(d.location) ? d.location : {};
+  const { composite_instance_id: id, application_id: applicationId } = d;
+  const { channel_id: channelId } = location;
+  if (typeof id !== 'string' || typeof applicationId !== 'string' || typeof channelId !== 'string')
+    return null;
+  return {
+    id,
+    applicationId,
+    channelId,
+    participants: Array.isArray(d.participants) ? d.participants.length : 0,
+  };
+}
+
+/** The running activities of a guild, and the one that this user has opened. */
+export function Activities({ session, guild }: { session: Session; guild: Guild }) {
+  const [running, setRunning] = useState<ReadonlyMap<string, Running>>(new Map());
+  const [openId, setOpenId] = useState<string | null>(null);
+  const [complaint, setComplaint] = useState<string | null>(null);
+
+  useEffect(() => {
+    const take = (d: Json): void => {
+      const one = runningOf(d);
+      if (one === null) return;
+      setRunning((before) => {
+        const next = new Map(before);
+        if (one.participants === 0) next.delete(one.id);
+        else next.set(one.id, one);
+        return next;
+      });
+    };
+    for (const channelId of [...guild.channels.keys(), ...guild.texts.keys()].slice(0, CHANNELS_MAX))
+      session
+        .activities()
+        .of(channelId)
+        .then(
+          (all) => all.forEach(take),
+          () => undefined,
+        );
+    return session.listen((t, d) => {
+      if (t === 'EMBEDDED_ACTIVITY_UPDATE_V2') take(d);
+      if (t !== 'INTERACTION_SUCCESS' || typeof d.activity_instance_id !== 'string') return;
+      setComplaint(null);
+      setOpenId(d.activity_instance_id);
+    });
+  }, [session, guild.id]);
+
+  const open = openId === null ? undefined : running.get(openId);
+  if (running.size === 0 && complaint === null) return null;
+  return (
+    <section class="card" aria-label="Activities">
+      <h2>Activities</h2>
+      {complaint !== null && <p class="notice">{complaint}</p>}
+      <ul class="channels">
+        {[...running.values()].map(({ id, channelId, participants }) => (
+          <li key={id}>
+            <button type="button" class="channel" disabled={id === openId} onClick={() => setOpenId(id)}>
+              <span class="name">{nameOf(guild, channelId)}</span>
+              <span class="dim">{participants === 1 ? 'One person' : `${participants} people`}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {open !== undefined && (
+        <Shown
+          key={open.id}
+          {...{ session, guild }}
+          applicationId={open.applicationId}
+          channelId={open.channelId}
+          ended={(reason) => {
+            setOpenId(null);
+            setComplaint(reason);
+          }}
+        />
+      )}
+    </section>
+  );
+}
+
+const nameOf = (guild: Guild, channelId: string): string =>
+  guild.channels.get(channelId)?.name ?? guild.texts.get(channelId)?.name ?? 'Channel';
+
+interface ShownProps {
+  readonly session: Session;
+  readonly guild: Guild;
+  readonly applicationId: string;
+  readonly channelId: string;
+  readonly ended: (reason: string) => void;
+}
+
+function Shown({ session, guild, applicationId, channelId, ended }: ShownProps) {
+  const container = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (container.current === null) return;
+    const place = { guildId: guild.id, channelId };
+    // The element belongs to the activity from here on: no view has children in it.
+    return session.activities().open(place, applicationId, { container: container.current, ended });
+  }, [session, guild.id, applicationId, channelId]);
+  return (
+    <>
+      <div class="activityframe" ref={container} />
+      <button type="button" class="leave" onClick={() => ended('You have left the activity.')}>
+        Leave the activity
+      </button>
+    </>
+  );
+}

@@ -1,0 +1,55 @@
+import { messageOf } from '../protocol/thrown.ts';
+import { ActivityHost, type ActivityHostOptions } from '../sdk/activities/index.ts';
+import { isJson, type Json } from '../sdk/voice/wire.ts';
+
+interface ActivityPorts {
+  readonly token: string;
+  listen(listener: (t: string, d: Json) => void): () => void;
+  setPresence(activity: object | null): void;
+}
+
+interface Place {
+  readonly guildId: string;
+  readonly channelId: string;
+}
+
+/** Passed on like a dispatch: a member of the call has begun or ceased to speak. */
+export const SPEAKING = 'SPEAKING';
+
+type Shown = Pick<ActivityHostOptions, 'container' | 'ended'>;
+
+/** The activities that the signed-in user opens. */
+export class SessionActivities {
+  readonly #ports: ActivityPorts;
+
+  constructor(ports: ActivityPorts) {
+    this.#ports = ports;
+  }
+
+  /** Shows an activity; this user takes part until the returned function is called. */
+  open({ guildId, channelId }: Place, applicationId: string, { container, ended }: Shown): () => void {
+    const { token, listen, setPresence } = this.#ports;
+    const host = new ActivityHost({
+      ...{ api: `${location.origin}/api`, token, applicationId, guildId, channelId, container },
+      ...(ended && { ended }),
+      page: { setPresence },
+    });
+    const stop = listen((t, d) => {
+      if (t !== SPEAKING) host.dispatch(t, d);
+      else if (d.channel_id === channelId) host.speaking(String(d.user_id), d.speaking === true);
+    });
+    host.start().catch((error: unknown) => host.close(messageOf(error)));
+    return () => {
+      stop();
+      host.close();
+    };
+  }
+
+  /** What runs in a channel. */
+  async of(channelId: string): Promise<readonly Json[]> {
+    const headers = { authorization: `Bearer ${this.#ports.token}` };
+    const response = await fetch(`/api/v10/channels/${channelId}/activities`, { headers });
+    const body: unknown = await response.json();
+    return isJson(body) && Array.isArray(body.activities) ? body.activities.filter(isJson) : [];
+  }
+}
