@@ -1,5 +1,6 @@
 import type { TemplatedApp } from 'uWebSockets.js';
 import { systemClock } from '../actors/runtime/clock.ts';
+import { VERSION } from '../actors/runtime/version.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Addresses } from '../embedding.ts';
@@ -13,12 +14,14 @@ import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
 import { bodyMemoryBounds } from '../transports/http/bodymemory.ts';
 import { callersBy } from '../transports/http/callers.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
+import { documentRoutes } from '../transports/http/documents.ts';
 import { type HttpServer, type Installer, startServer } from '../transports/http/server.ts';
 import type { UrlSigner } from '../transports/http/signature.ts';
 import { builtWebFolder, webRoutes } from '../transports/http/web.ts';
 import { wellKnownRoutes } from '../transports/http/wellknown.ts';
 import { PAGES } from '../transports/pages/index.ts';
 import { type PagesDeps, pageRoutes } from '../transports/pages/routes.ts';
+import { openApi } from '../transports/rest/openapi.ts';
 import type { createApi } from './api.ts';
 import type { Features } from './context.ts';
 import type { Foundation } from './foundation.ts';
@@ -117,6 +120,7 @@ const installersOf = (
       observe: ports.observe,
     }),
     wellKnownRoutes(origin),
+    documentRoutes({ '/openapi.json': () => openApi(VERSION, `${origin()}/api/v10`) }),
     cdnRoutes({
       blobs: ports.blobs,
       signer: ports.signer,

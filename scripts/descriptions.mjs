@@ -1,0 +1,9 @@
+// A step of a build: writes the descriptions of the interface, which the package contains, for a server of `guildhall dev`.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { openApi } from '../dist/transports/rest/openapi.js';
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+const write = (name, document) =>
+  writeFileSync(new URL(`../dist/${name}`, import.meta.url), `${JSON.stringify(document, null, 2)}\n`);
+
+write('openapi.json', openApi(version, 'http://127.0.0.1:3000/api/v10'));
