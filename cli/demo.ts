@@ -99,7 +99,7 @@ async function makeDemo(engine: Engine, { bots: botCount }: { readonly bots: num
 async function withPlayer(engine: Engine, demo: KeptDemo): Promise<Demo> {
   const body = { external_user_id: 'demo-player', preferred_global_name: 'Player' };
   const [bot] = demo.bots;
-  const { access_token: token } = await engine.api.botPartnerSdkToken({ as: present(bot).id, body });
+  const { access_token: token } = await engine.api.bot_partner_sdk_token({ body }, { as: present(bot).id });
   return { ...demo, player: { token } };
 }
 
@@ -141,11 +141,11 @@ async function addBot(engine: Engine, guildId: GuildId, ownerId: UserId, index: 
 
 async function guildOf(engine: Engine, guildId: GuildId, ownerId: UserId): Promise<Demo['guild']> {
   const call = { params: { guild_id: guildId } };
-  const channels = await engine.api.listGuildChannels({ as: ownerId, ...call });
+  const channels = await engine.api.list_guild_channels(call, { as: ownerId });
   const first = async (type: typeof TEXT_CHANNEL | typeof VOICE_CHANNEL, name: string): Promise<string> => {
     const found = channels.find((channel) => channel.type === type);
     if (found !== undefined) return found.id;
-    return (await engine.api.createGuildChannel({ as: ownerId, ...call, body: { name, type } })).id;
+    return (await engine.api.create_guild_channel({ ...call, body: { name, type } }, { as: ownerId })).id;
   };
   return {
     id: guildId,

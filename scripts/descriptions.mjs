@@ -4,6 +4,6 @@ import { openApi } from '../dist/transports/rest/openapi.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const write = (name, document) =>
-  writeFileSync(new URL(`../dist/${name}`, import.meta.url), `${JSON.stringify(document, null, 2)}\n`);
+  writeFileSync(new URL(`../dist/${name}`, import.meta.url), `${JSON.stringify(document)}\n`);
 
 write('openapi.json', openApi(version, 'http://127.0.0.1:3000/api/v10'));
