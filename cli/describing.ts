@@ -9,7 +9,7 @@ interface DescribeFlags {
   readonly json?: true;
 }
 
-/** Adds `openapi`. The declarations are imported on demand, because other commands do not use them. */
+/** Adds `openapi` and `asyncapi`. The declarations are imported on demand, because other commands do not use them. */
 export function addDescribeCommands(program: Command, world: World): void {
   const add = (name: string, description: string, describe: (url: string) => Promise<object>) =>
     program
@@ -24,5 +24,9 @@ export function addDescribeCommands(program: Command, world: World): void {
   add('openapi', 'the HTTP API as an OpenAPI 3.1 document', async (url) => {
     const { openApi } = await import('../transports/rest/openapi.ts');
     return openApi(world.version, `${url}/api/v10`);
+  });
+  add('asyncapi', 'the gateway and the voice gateway as an AsyncAPI 3 document', async (url) => {
+    const { asyncApi } = await import('../transports/description/asyncapi.ts');
+    return asyncApi(world.version, url.replace(/^http/, 'ws'));
   });
 }

@@ -8,6 +8,7 @@ import { Allowance } from '../engine/session/allowance.ts';
 import { formLimits } from '../services/accounts/formlimits.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
+import { asyncApi } from '../transports/description/asyncapi.ts';
 import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
@@ -120,7 +121,10 @@ const installersOf = (
       observe: ports.observe,
     }),
     wellKnownRoutes(origin),
-    documentRoutes({ '/openapi.json': () => openApi(VERSION, `${origin()}/api/v10`) }),
+    documentRoutes({
+      '/openapi.json': () => openApi(VERSION, `${origin()}/api/v10`),
+      '/asyncapi.json': () => asyncApi(VERSION, origin().replace(/^http/, 'ws')),
+    }),
     cdnRoutes({
       blobs: ports.blobs,
       signer: ports.signer,

@@ -33,6 +33,15 @@ describe('descriptions', () => {
     expect(document.servers).toEqual([{ url: 'https://chat.example/api/v10' }]);
     expect(document.paths['/channels/{channel_id}/messages'].post.operationId).toBe('create_message');
   });
+
+  test('asyncapi prints the gateways of the server at a URL', async () => {
+    const { exitCode, out } = await run(['asyncapi', '--json', '--url', 'https://chat.example']);
+    const { servers } = JSON.parse(out.join('\n'));
+    expect([exitCode, servers.gateway]).toEqual([
+      0,
+      { host: 'chat.example', protocol: 'wss', pathname: '/' },
+    ]);
+  });
 });
 
 describe('records', () => {

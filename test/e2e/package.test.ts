@@ -209,7 +209,7 @@ describe('the package', () => {
     );
     expect(problems.filter(({ kind }) => kind !== 'CJSResolvesToESM')).toEqual([]);
     expect(Object.keys(result.entrypoints).sort()).toEqual(
-      ['.', './openapi.json', './package.json', './protocol', './sdk', './testing'].sort(),
+      ['.', './asyncapi.json', './openapi.json', './package.json', './protocol', './sdk', './testing'].sort(),
     );
   });
 });

@@ -56,8 +56,10 @@ const typeOf = (values: readonly unknown[]): string | string[] => {
 
 /** A value or null is written as a list of types, as the platform's own file writes it, where that is possible. */
 function union(branches: readonly SchemaNode[]): JsonSchema {
-  const values = branches.filter(({ type }) => type !== 'null').map(converted);
-  const isNullable = values.length < branches.length;
+  const isNullable = branches.some(({ type }) => type === 'null');
+  // JSON has no bigint: it is an integer, which mostly stands beside it.
+  const others = branches.filter(({ type }) => type !== 'null' && type !== 'bigint');
+  const values = others.map(converted);
   const [only] = values;
   if (values.length !== 1 || only === undefined)
     return { anyOf: isNullable ? [...values, { type: 'null' }] : values };

@@ -12,7 +12,10 @@ beforeAll(async () => {
 });
 afterAll(() => engine.close());
 
-test.each([['/openapi.json', 'openapi', '3.1.0']])('%s is served', async (path, key, version) => {
+test.each([
+  ['/openapi.json', 'openapi', '3.1.0'],
+  ['/asyncapi.json', 'asyncapi', '3.0.0'],
+])('%s is served', async (path, key, version) => {
   const answer = await fetch(`${origin}${path}`);
   expect(answer.status).toBe(200);
   expect(answer.headers.get('content-type')).toBe('application/json');
