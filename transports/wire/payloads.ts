@@ -1,4 +1,5 @@
 import type * as wire from 'discord-api-types/v10';
+import type { LobbyVoiceState } from '../../engine/lobby/lobby.ts';
 import type { ReadyCheckObject } from '../../engine/lobby/ready.ts';
 import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { WithIds, WithOwnId } from '../../protocol/wireids.ts';
@@ -12,6 +13,7 @@ import type {
   LobbyMessage,
   Relationship,
   User,
+  VoiceState,
 } from './replies.ts';
 
 type GatewayMessage = WithOwnId<wire.GatewayMessageCreateDispatchData, MessageId> & { readonly author: User };
@@ -26,7 +28,7 @@ interface LobbyPerson {
 export type GatewayLobby = Omit<Lobby, 'members'> & {
   readonly region: string;
   readonly members: readonly LobbyPerson[];
-  readonly voice_states: readonly Json[];
+  readonly voice_states: readonly LobbyVoiceState[];
   readonly host_id?: UserId;
 };
 export interface GatewayLobbyMember {
@@ -49,9 +51,11 @@ interface LobbyHost {
 }
 interface LobbyGameMessage {
   readonly lobby_id: ChannelId;
+  /** The member who sent it; null for the server's game. */
+  readonly user_id: UserId | null;
+  readonly type: string;
   readonly data: unknown;
 }
-type LobbyVoiceState = Json & { readonly lobby_id: ChannelId; readonly user_id: UserId };
 interface LobbyVoiceServer {
   readonly lobby_id: ChannelId;
   readonly token: string;
@@ -61,6 +65,7 @@ interface PrivateCall {
   readonly channel_id: ChannelId;
   readonly message_id: MessageId;
   readonly ringing: readonly UserId[];
+  readonly voice_states?: readonly VoiceState[];
 }
 interface InteractionOutcome {
   readonly id: string;
@@ -84,7 +89,7 @@ export interface DispatchPayloads {
   readonly CHANNEL_DELETE: Channel;
   readonly CALL_CREATE: PrivateCall;
   readonly CALL_UPDATE: PrivateCall;
-  readonly CALL_DELETE: Pick<PrivateCall, 'channel_id'>;
+  readonly CALL_DELETE: { readonly channel_id: ChannelId; readonly unavailable?: true };
   readonly STREAM_CREATE: Json;
   readonly STREAM_UPDATE: Json;
   readonly STREAM_SERVER_UPDATE: Json;
@@ -155,7 +160,7 @@ export interface DispatchPayloads {
   readonly INTERACTION_CREATE: WithIds<wire.GatewayInteractionCreateDispatchData>;
   readonly GUILD_APPLICATION_COMMAND_INDEX_UPDATE: Json;
   readonly INTERACTION_SUCCESS: InteractionOutcome;
-  readonly INTERACTION_FAILURE: InteractionOutcome;
+  readonly INTERACTION_FAILURE: InteractionOutcome & { readonly reason_code: number };
   readonly INTERACTION_MODAL_CREATE: Json;
   readonly APPLICATION_COMMAND_AUTOCOMPLETE_RESPONSE: Json;
   readonly STAGE_INSTANCE_CREATE: WithIds<wire.GatewayStageInstanceCreateDispatchData>;
