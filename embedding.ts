@@ -17,7 +17,8 @@ import type { Email, Mailer } from './services/accounts/ports.ts';
 import type { QueueDefinition } from './services/matchmaking/ports.ts';
 import type { Blobs } from './storage/blob/blobs.ts';
 import type { Storage } from './storage/ports.ts';
-import type { operations, unlisted } from './transports/rest/resources/index.ts';
+import type { AfterHook, Api, BeforeHook, OperationId } from './transports/rest/typed.ts';
+import type { DispatchPayloads } from './transports/wire/payloads.ts';
 
 export type {
   GameEnd,
@@ -28,6 +29,49 @@ export type {
   LobbyHandlers,
 } from './actors/lobby/game.ports.ts';
 export type { QueueDefinition, Ticket, TicketObject } from './services/matchmaking/ports.ts';
+export type {
+  AfterHook,
+  Api,
+  ApiAnswer,
+  ApiCall,
+  ApiCaller,
+  BeforeHook,
+  CamelCase,
+  HookCall,
+  HookChange,
+  HookError,
+  HookRefusal,
+  HookReply,
+  OperationId,
+} from './transports/rest/typed.ts';
+export type {
+  DispatchPayloads,
+  GatewayLobby,
+  GatewayLobbyMember,
+} from './transports/wire/payloads.ts';
+export type {
+  Application as ApplicationObject,
+  AutoModerationRule,
+  Channel,
+  Command,
+  DirectMessageChannel,
+  GameRelationship,
+  Guild,
+  Invite,
+  Lobby,
+  LobbyMember,
+  LobbyMessage,
+  Member,
+  Message,
+  OpenLobby,
+  Relationship,
+  Role,
+  ScheduledEvent,
+  StageInstance,
+  User,
+  VoiceState,
+  Webhook,
+} from './transports/wire/replies.ts';
 export type { Clock, Directory, Email as Letter, Mailer, Timer };
 
 export interface EngineOptions {
@@ -184,30 +228,12 @@ export interface ApiParams {
   }[];
 }
 
+/** The caller of an operation that is called by a name known only at run time. */
 export interface ApiOptions {
-  /** The caller: a bot or user by id; null for an unauthenticated call. */
+  /** A bot or user by id; null for an unauthenticated call. */
   readonly as: UserId | string | null;
   readonly reason?: string;
 }
-
-export interface ApiReply {
-  readonly status: number;
-  readonly body: unknown;
-}
-
-/** Called before an operation's handler; may change the call, or refuse it. */
-export type BeforeHook = (
-  call: ApiParams & { readonly operationId: string; readonly callerId: string | null },
-) =>
-  | ApiParams
-  | { readonly refuse: { status: number; code: number; message: string } }
-  | undefined
-  | Promise<ApiParams | { readonly refuse: { status: number; code: number; message: string } } | undefined>;
-/** Called with an operation's answer; may change it. */
-export type AfterHook = (
-  call: ApiParams & { readonly operationId: string; readonly callerId: string | null },
-  reply: ApiReply,
-) => ApiReply | undefined | Promise<ApiReply | undefined>;
 
 /** A call in progress: its members, and the quality of their media. */
 export interface CallListing extends Omit<CallView, 'members'> {
@@ -299,13 +325,14 @@ export interface ClusterControl {
   drain(): Promise<void>;
 }
 
-/** The name of an implemented operation, as in the platform's OpenAPI file and docs/http.md. */
-export type OperationId = keyof typeof operations | keyof typeof unlisted;
-
 export interface Engine {
   readonly config: Config;
-  /** Every REST operation by operationId, run through the same pipeline as HTTP. Rejects with `ApiError` on a refusal. */
-  readonly api: Readonly<Record<OperationId, (call: ApiParams, options: ApiOptions) => Promise<unknown>>>;
+  /**
+   * Every REST operation, run through the same pipeline as HTTP: `createMessage({ as, params, body })`, or by operationId
+   * `create_message({ params, body }, { as })`. Rejects with `ApiError` on a refusal. An unknown name throws a RangeError that
+   * suggests the closest one.
+   */
+  readonly api: Api;
   readonly admin: Admin;
   readonly calls: CallControl;
   readonly lobbies: LobbyControl;
@@ -323,7 +350,10 @@ export interface Engine {
    *
    * @throws RangeError for an unknown name; the message suggests the closest one.
    */
-  on(event: DispatchName, listener: (d: unknown, where: { guildId: string | null }) => void): () => void;
+  on<Name extends DispatchName>(
+    event: Name,
+    listener: (d: DispatchPayloads[Name], where: { guildId: GuildId | null }) => void,
+  ): () => void;
   /**
    * Runs a command of an application as a user: `{ as, command: '/ping text:hello', guildId, channelId }`.
    *
@@ -334,9 +364,9 @@ export interface Engine {
   /** A user as a person who uses applications: runs commands, clicks, selects and fills in forms. */
   person(userId: UserId | string): Person;
   /** Runs before an operation, over HTTP or embedded. @throws RangeError for an unknown operation, as `on` does. */
-  before(operationId: OperationId, hook: BeforeHook): () => void;
+  before<Id extends OperationId>(operationId: Id, hook: BeforeHook<Id>): () => void;
   /** Runs after an operation was answered. @throws RangeError for an unknown operation, as `on` does. */
-  after(operationId: OperationId, hook: AfterHook): () => void;
+  after<Id extends OperationId>(operationId: Id, hook: AfterHook<Id>): () => void;
   /** All metrics as Prometheus text. */
   metrics(): Promise<string>;
   /** Records a security event in the log and in metrics, as the admin port does. */

@@ -99,8 +99,8 @@ async function makeDemo(engine: Engine, { bots: botCount }: { readonly bots: num
 async function withPlayer(engine: Engine, demo: KeptDemo): Promise<Demo> {
   const body = { external_user_id: 'demo-player', preferred_global_name: 'Player' };
   const [bot] = demo.bots;
-  const signedIn = await engine.api.bot_partner_sdk_token({ body }, { as: present(bot).id });
-  return { ...demo, player: { token: (signedIn as { readonly access_token: string }).access_token } };
+  const { access_token: token } = await engine.api.bot_partner_sdk_token({ body }, { as: present(bot).id });
+  return { ...demo, player: { token } };
 }
 
 /** Most names tried for one demo user. */
@@ -141,15 +141,11 @@ async function addBot(engine: Engine, guildId: GuildId, ownerId: UserId, index: 
 
 async function guildOf(engine: Engine, guildId: GuildId, ownerId: UserId): Promise<Demo['guild']> {
   const call = { params: { guild_id: guildId } };
-  const channels = (await engine.api.list_guild_channels!(call, { as: ownerId })) as {
-    id: string;
-    type: number;
-  }[];
-  const first = async (type: number, name: string): Promise<string> => {
+  const channels = await engine.api.list_guild_channels(call, { as: ownerId });
+  const first = async (type: typeof TEXT_CHANNEL | typeof VOICE_CHANNEL, name: string): Promise<string> => {
     const found = channels.find((channel) => channel.type === type);
     if (found !== undefined) return found.id;
-    const made = await engine.api.create_guild_channel!({ ...call, body: { name, type } }, { as: ownerId });
-    return (made as { id: string }).id;
+    return (await engine.api.create_guild_channel({ ...call, body: { name, type } }, { as: ownerId })).id;
   };
   return {
     id: guildId,

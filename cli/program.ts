@@ -3,6 +3,7 @@ import { addCallsCommand } from './calls.ts';
 import { addClusterCommands } from './cluster.ts';
 import { addConfigCommands } from './configuring.ts';
 import { addConnectCommand } from './connecting.ts';
+import { addDescribeCommands } from './describing.ts';
 import { environmentFailure } from './failures.ts';
 import { addInteractCommand } from './interact.ts';
 import { addRecordCommands } from './records.ts';
@@ -44,6 +45,7 @@ export async function runCli(
   addShardCommand(program, world, done);
   addClusterCommands(program, world);
   addConfigCommands(program, world);
+  addDescribeCommands(program, world);
   addRecordCommands(program, world);
   addCallsCommand(program, world);
   addInteractCommand(program, world);

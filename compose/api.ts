@@ -4,6 +4,7 @@ import type { Routing } from '../actors/placement/routing.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Config } from '../config/config.ts';
+import { nearest } from '../config/nearest.ts';
 import { INVALID_CALLS, type InvalidCalls, watchInvalidCalls } from '../engine/ratelimit/invalid.ts';
 import { createLimiter } from '../engine/ratelimit/limiter.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
@@ -66,8 +67,8 @@ export function createApi(ports: ApiPorts) {
     : null;
   const pipeline = createPipeline({ catalog, services, hooks, limits, signUrl: ports.signUrl });
 
-  const calls = embeddedCalls({ ...ports, operationIds: [...catalog.keys()], pipeline });
-  return { catalog, pipeline, operations: calls };
+  const calls = embeddedCalls({ ...ports, operationIds: [...catalog.keys()], pipeline, nearest });
+  return { catalog, pipeline, ...calls };
 }
 
 interface ServicePorts

@@ -99,8 +99,8 @@ function engineOver(
 
   return {
     config,
-    api: api.operations,
-    ...interactions({ call: (id, call, as) => api.operations[id](call, as), listen: hooks.on }),
+    api: api.api,
+    ...interactions({ call: api.call, listen: hooks.on }),
     admin: createOperator({
       ...common,
       updateApplication: services.applications.update,

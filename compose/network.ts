@@ -1,6 +1,7 @@
 import type { TemplatedApp } from 'uWebSockets.js';
 import { systemClock } from '../actors/runtime/clock.ts';
 import { recently } from '../actors/runtime/recently.ts';
+import { VERSION } from '../actors/runtime/version.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import { isPublic } from '../config/config.ts';
@@ -12,12 +13,14 @@ import { formLimits } from '../services/accounts/formlimits.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
 import { type ActivityProxy, openActivityProxy } from '../transports/activities/proxy.ts';
+import { asyncApi } from '../transports/description/asyncapi.ts';
 import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
 import { bodyMemoryBounds } from '../transports/http/bodymemory.ts';
 import { callersBy } from '../transports/http/callers.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
+import { documentRoutes } from '../transports/http/documents.ts';
 import { type HttpServer, type Installer, startServer } from '../transports/http/server.ts';
 import type { UrlSigner } from '../transports/http/signature.ts';
 import { builtWebFolder, webRoutes } from '../transports/http/web.ts';
@@ -25,6 +28,7 @@ import { wellKnownRoutes } from '../transports/http/wellknown.ts';
 import { originsOf } from '../transports/outgoing/connection.ts';
 import { PAGES } from '../transports/pages/index.ts';
 import { type PagesDeps, pageRoutes } from '../transports/pages/routes.ts';
+import { openApi } from '../transports/rest/openapi.ts';
 import type { createApi } from './api.ts';
 import type { Features } from './context.ts';
 import { extraCaOf } from './features.ts';
@@ -158,6 +162,10 @@ const installersOf = (
       observe: ports.observe,
     }),
     wellKnownRoutes(origin),
+    documentRoutes({
+      '/openapi.json': () => openApi(VERSION, `${origin()}/api/v10`),
+      '/asyncapi.json': () => asyncApi(VERSION, origin().replace(/^http/, 'ws')),
+    }),
     cdnRoutes({
       blobs: ports.blobs,
       signer: ports.signer,

@@ -33,6 +33,7 @@ import type { Config } from '../config/config.ts';
 import { nearest } from '../config/nearest.ts';
 import type { Guild } from '../engine/guild/guild.ts';
 import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
+import { isAnyId } from '../protocol/ids.ts';
 import {
   createPrivateChannels,
   PRIVATE_ROUTES,
@@ -59,7 +60,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   const { config, lifetime, clock, wheel, nextId, logger, onFault } = foundation;
   const { storage, cluster, supervisor, membership, voiceListener, sign } = ports;
   const hooks = createHooks({
-    guildOf: (ownerId) => (residents.registries.guild.peek(ownerId) ? ownerId : null),
+    guildOf: (ownerId) => (isAnyId(ownerId) && residents.registries.guild.peek(ownerId) ? ownerId : null),
     nearest,
     onBug: (error) => onFault(error, 'listener'),
   });

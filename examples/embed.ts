@@ -18,26 +18,25 @@ await engine.admin.addMember({
 });
 
 // Every operation of the HTTP API is a function; `as` says who calls, and the rules hold for them.
-const listed = await engine.api.list_guild_channels!({ params: { guild_id: guild.id } }, { as: bot.id });
-const channel = (listed as { id: string; type: number }[]).find(({ type }) => type === TEXT_CHANNEL)!;
+const channels = await engine.api.listGuildChannels({ as: bot.id, params: { guild_id: guild.id } });
+const channel = channels.find(({ type }) => type === TEXT_CHANNEL)!;
 
 // A hook may rewrite a call, or refuse it.
 engine.before('create_message', ({ body }) => {
-  const { content = '' } = body as { content?: string };
+  const content = body.content ?? '';
   if (content.includes('shipwreck')) {
     return { refuse: { status: 400, code: 0, message: 'We do not speak of that here.' } };
   }
-  return { body: { ...(body as object), content: content.replaceAll('starboard', 'right') } };
+  return { body: { ...body, content: content.replaceAll('starboard', 'right') } };
 });
 
 // A listener sees every dispatch once, whoever receives it.
-engine.on('MESSAGE_CREATE', (message) => {
-  const { author, content } = message as { author: { username: string }; content: string };
+engine.on('MESSAGE_CREATE', ({ author, content }) => {
   console.log(`${author.username}: ${content}`);
 });
 
 const say = (content: string) =>
-  engine.api.create_message!({ params: { channel_id: channel.id }, body: { content } }, { as: bot.id });
+  engine.api.createMessage({ as: bot.id, params: { channel_id: channel.id }, body: { content } });
 
 await say('Light ahead, a little to starboard.');
 await say('Mind the shipwreck!').catch((error: unknown) => {

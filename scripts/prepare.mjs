@@ -49,6 +49,8 @@ export function ensureBuilt() {
   rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
   const args = [binOf('typescript', 'tsc'), '-p', join(ROOT, 'tsconfig.build.json'), '--noEmitOnError'];
   run(process.execPath, args, 'The sources do not compile; the lines above say why.');
+  const descriptions = [join(ROOT, 'scripts/descriptions.mjs')];
+  run(process.execPath, descriptions, 'The interface could not be described; the lines above say why.');
   const database = [join(ROOT, 'scripts/database.mjs')];
   run(process.execPath, database, 'The empty database could not be made; the lines above say why.');
   const page = [

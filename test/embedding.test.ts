@@ -26,7 +26,7 @@ async function world(engine: Engine) {
   const guildId = guild.id as GuildId;
   const channels = await engine.api.list_guild_channels!({ params: { guild_id: guildId } }, { as: ownerId });
   const { id: channelId } = (channels as { id: string; type: number }[]).find(({ type }) => type === 0)!;
-  const say = (content: string, as: string | null = ownerId) =>
+  const say = (content: string, as: string = ownerId) =>
     engine.api.create_message!({ params: { channel_id: channelId }, body: { content } }, { as }) as Promise<{
       id: string;
       content: string;
@@ -67,10 +67,9 @@ describe('operations', () => {
     const names = OPERATIONS.map((line) => line.split(' ', 1)[0] as string);
     expect(Object.keys(engine.api).sort()).toEqual([...names, ...Object.keys(unlisted)].sort());
     const { ownerId } = here;
+    const byName = engine.api as unknown as Record<string, (call: object, by: object) => Promise<unknown>>;
     const answers = await Promise.all(
-      names.map((name) =>
-        refusalOf(engine.api[name as OperationId]({}, { as: ownerId })).catch((error) => ({ name, error })),
-      ),
+      names.map((name) => refusalOf(byName[name]!({}, { as: ownerId })).catch((error) => ({ name, error }))),
     );
     expect(answers.filter((answer) => answer !== null && 'error' in answer)).toEqual([]);
     const unbuilt = names.filter((name, index) =>
@@ -82,7 +81,7 @@ describe('operations', () => {
 
   it('know their caller, refuse as over HTTP, and are not limited', async () => {
     for (let count = 0; count < 20; count += 1) await here.say(`number ${count}`);
-    expect(await refusalOf(here.say('nobody', null))).toMatchObject({ status: 401 });
+    expect(await refusalOf(here.say('nobody', null as never))).toMatchObject({ status: 401 });
     expect(await refusalOf(here.say(''))).toMatchObject({ status: 400, code: 50006 });
     await expect(here.say('x', 'not an id')).rejects.toThrow(RangeError);
     await expect(here.say('x', '404')).rejects.toThrow('404');
@@ -100,7 +99,7 @@ describe('operations', () => {
       ['create_message', { content: 'hello' }],
       ['create_channel_invite', {}],
     ] as const) {
-      const answer = await refusalOf(engine.api[name as OperationId]({ params, body }, { as: user.id }));
+      const answer = await refusalOf(engine.api[name]({ params, body } as never, { as: user.id }));
       expect(answer, name).toMatchObject({ status: 404, code: 10003 });
     }
     const closing = engine.api.delete_channel!({ params }, { as: user.id });
@@ -146,7 +145,7 @@ describe('files', () => {
       bytes: Buffer.from(filename),
     }));
     const call = { params: { channel_id: here.channelId }, body, files };
-    return (await engine.api.create_message!(call, { as })) as Shown & {
+    return (await engine.api.create_message(call, { as })) as unknown as Shown & {
       message_snapshots: { message: Shown }[];
     };
   };

@@ -25,6 +25,25 @@ async function against(
   return { ...ran!, asked: engines[0]!.asked };
 }
 
+describe('descriptions', () => {
+  test('openapi prints the HTTP API of the server at a URL', async () => {
+    const { exitCode, out } = await run(['openapi', '--json', '--url', 'https://chat.example/']);
+    const document = JSON.parse(out.join('\n'));
+    expect(exitCode).toBe(0);
+    expect(document.servers).toEqual([{ url: 'https://chat.example/api/v10' }]);
+    expect(document.paths['/channels/{channel_id}/messages'].post.operationId).toBe('create_message');
+  });
+
+  test('asyncapi prints the gateways of the server at a URL', async () => {
+    const { exitCode, out } = await run(['asyncapi', '--json', '--url', 'https://chat.example']);
+    const { servers } = JSON.parse(out.join('\n'));
+    expect([exitCode, servers.gateway]).toEqual([
+      0,
+      { host: 'chat.example', protocol: 'wss', pathname: '/' },
+    ]);
+  });
+});
+
 describe('records', () => {
   test.each([
     [['app', 'create', 'Beacon'], 'token-of-Beacon'],

@@ -45,8 +45,8 @@ async function furnish(config: Partial<Config>): Promise<void> {
   const { user } = await engine.admin.createUser({ username: 'keeper' });
   const guild = await engine.admin.createGuild({ name: 'Harbour', ownerId: user.id as UserId });
   guildId = guild.id;
-  const voice = { params: { guild_id: guildId }, body: { name: 'Deck', type: 2 } };
-  channelId = ((await engine.api.create_guild_channel!(voice, { as: user.id })) as { id: string }).id;
+  const voice = { params: { guild_id: guildId }, body: { name: 'Deck', type: 2 } } as const;
+  channelId = (await engine.api.create_guild_channel(voice, { as: user.id })).id;
   bots = [];
   for (const name of ['Ann', 'Ben', 'Cleo']) {
     const { bot, botToken } = await engine.admin.createApplication({ name, ownerId: user.id as UserId });

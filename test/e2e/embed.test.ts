@@ -34,7 +34,7 @@ async function furnished(engine: Engine) {
     type: number;
   }[];
   const channelId = channels.find(({ type }) => type === 0)!.id;
-  const say = (content: string, as: string | null = bot.id) =>
+  const say = (content: string, as: string = bot.id) =>
     engine.api.create_message!(
       { params: { channel_id: channelId }, body: { content } },
       { as },
@@ -85,7 +85,7 @@ describe('an operation called without HTTP', () => {
     const { user: guest } = await engine.admin.createUser({ username: 'guest' });
     await expect(say('Not a member', guest.id)).rejects.toBeInstanceOf(ApiError);
     await expect(say('', owner.id)).rejects.toMatchObject({ refusal: { status: 400, code: 50006 } });
-    await expect(say('Nobody', null)).rejects.toMatchObject({ refusal: { status: 401 } });
+    await expect(say('Nobody', null as never)).rejects.toMatchObject({ refusal: { status: 401 } });
     await expect(
       engine.api.get_channel!({ params: { channel_id: 'x' } }, { as: owner.id }),
     ).rejects.toMatchObject({ refusal: { code: 50035 } });

@@ -26,12 +26,12 @@ async function furnish(engine: Engine) {
   await engine.admin.addMember({ guildId: guildId as never, userId: bot.id as never });
   const as = { as: user.id };
   const newChannel = async (name: string): Promise<string> => {
-    const call = { params: { guild_id: guildId }, body: { name, type: 2 } };
-    return ((await engine.api.create_guild_channel!(call, as)) as { id: string }).id;
+    const call = { params: { guild_id: guildId }, body: { name, type: 2 } } as const;
+    return (await engine.api.create_guild_channel(call, as)).id;
   };
   const [deck, hammock] = [await newChannel('Deck'), await newChannel('Hammock')];
-  const body = { afk_channel_id: hammock, afk_timeout: AFK_AFTER_MS / 1000 };
-  await engine.api.update_guild!({ params: { guild_id: guildId }, body }, as);
+  const body = { afk_channel_id: hammock, afk_timeout: AFK_AFTER_MS / 1000 } as { afk_timeout: 60 };
+  await engine.api.update_guild({ params: { guild_id: guildId }, body }, as);
   return { guildId, deck, hammock, token: botToken };
 }
 

@@ -118,6 +118,9 @@ function load() {
 /** Every operation of the file, by operationId. */
 export const specOperations = (): ReadonlyMap<string, SpecOperation> => load().operations;
 
+/** The whole file. */
+export const specDocument = (): Json => load().spec;
+
 const checkers = new Map<string, ValidateFunction | null>();
 
 /** The checker of one answer; null when the file names the status without a body. Undefined: status not named. */

@@ -83,11 +83,11 @@ async function placeOf(
     const params = { guild_id: id };
     const guild = await engine.api.get_guild({ params }, { as: botId }).catch(() => null);
     const channels = await engine.api.list_guild_channels({ params }, { as: botId }).catch(() => []);
-    const first = (Array.isArray(channels) ? channels : []).find((one) => one?.type === TEXT_CHANNEL);
-    const ownerId = hasOwner(guild) ? guild.owner_id : null;
+    const first = channels.find((one) => one.type === TEXT_CHANNEL);
+    const ownerId = guild?.owner_id ?? null;
     const place = channelId ?? first?.id;
     if (ownerId !== null && place !== undefined)
-      return { userId: as ?? ownerId, guildId: id, channelId: String(place) };
+      return { userId: as ?? ownerId, guildId: id, channelId: place };
   }
   throw new AdminError(
     404,
@@ -95,6 +95,3 @@ async function placeOf(
     `${name} is in no such guild with a text channel. Give guild_id and channel_id.`,
   );
 }
-
-const hasOwner = (guild: unknown): guild is { readonly owner_id: string } =>
-  typeof guild === 'object' && guild !== null && 'owner_id' in guild;

@@ -1,20 +1,29 @@
-import type { ApiOptions, ApiParams, Engine } from '../../embedding.ts';
+import type { ApiOptions, ApiParams } from '../../embedding.ts';
 import { ApiError } from '../../protocol/apierror.ts';
 import { isUserId, type UserId } from '../../protocol/ids.ts';
-import type { Refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
+import { known, type Nearest } from './hooks.ts';
 import type { Caller } from './operation.ts';
 import type { Pipeline } from './pipeline.ts';
+import { isDictionary } from './schemanode.ts';
+import type { Api } from './typed.ts';
 
 interface EmbeddedPorts {
   readonly operationIds: readonly string[];
   readonly pipeline: Pipeline;
   readonly storage: Pick<Storage, 'users' | 'applications'>;
   readonly publicUrl: () => string;
+  readonly nearest: Nearest;
 }
 
-/** The operations for the embedding program: they run through the same pipeline as calls over HTTP. */
-export function embeddedCalls(ports: EmbeddedPorts): Engine['api'] {
+/** Names that the language and test tools ask any object for. */
+const ASKED_OF_ANY = /^(?:then|toJSON|inspect|asymmetricMatch|nodeType|tagName|[$@]{2}.*)$/;
+
+/**
+ * The operations for the embedding program: they run through the same pipeline as calls over HTTP. `call` takes the name of
+ * the operation, `api` has a function for each; an unknown name of `api` throws.
+ */
+export function embeddedCalls(ports: EmbeddedPorts) {
   const { pipeline } = ports;
 
   /** Lookups in progress: concurrent calls as the same user share one. */
@@ -43,22 +52,47 @@ export function embeddedCalls(ports: EmbeddedPorts): Engine['api'] {
     };
   }
 
-  const embedded =
-    (operationId: string) =>
-    async (call: ApiParams, options: ApiOptions): Promise<unknown> => {
-      const caller = await callerOf(options.as);
-      const { status, body } = await pipeline.invoke(operationId, {
-        ...call,
-        caller,
-        reason: options.reason ?? null,
-        publicUrl: ports.publicUrl(),
-        address: null,
-      });
-      if (status >= 400) throw new ApiError({ status, ...(body as Omit<Refusal, 'status'>) });
-      return body;
-    };
+  async function call(operationId: string, given: ApiParams, by: ApiOptions): Promise<unknown> {
+    const caller = await callerOf(by.as);
+    const { params, query, body, files } = given;
+    const { status, body: answer } = await pipeline.invoke(operationId, {
+      ...(params && { params }),
+      ...(query && { query }),
+      ...(body !== undefined && { body }),
+      ...(files && { files }),
+      caller,
+      reason: by.reason ?? null,
+      publicUrl: ports.publicUrl(),
+      address: null,
+    });
+    if (status >= 400)
+      throw new ApiError({ status, code: 0, message: '', ...(isDictionary(answer) ? answer : {}) });
+    return answer;
+  }
 
-  return Object.fromEntries(
-    ports.operationIds.map((operationId) => [operationId, embedded(operationId)]),
-  ) as Engine['api'];
+  return { api: typedApi(ports.operationIds, call, ports.nearest), call };
+}
+
+/** `create_message` as `createMessage`. */
+const camelCase = (operationId: string): string =>
+  operationId.replace(/_(.)/g, (_, next: string) => next.toUpperCase());
+
+type Call = (operationId: string, given: ApiParams, by: ApiOptions) => Promise<unknown>;
+
+/** One function for both spellings: the caller is the second argument, or among the fields of the first. */
+function typedApi(operationIds: readonly string[], call: Call, nearest: Nearest): Api {
+  const functions = Object.create(null);
+  for (const operationId of operationIds) {
+    const run = async (given: ApiParams & ApiOptions, by: ApiOptions = given) => call(operationId, given, by);
+    // Not enumerable, so that a program that lists the operations finds each one once.
+    Object.defineProperty(functions, camelCase(operationId), { value: run, configurable: true });
+    Object.defineProperty(functions, operationId, { value: run, configurable: true, enumerable: true });
+  }
+  const names = new Set(Object.getOwnPropertyNames(functions));
+  return new Proxy(functions, {
+    get(_, name) {
+      if (typeof name === 'string' && !ASKED_OF_ANY.test(name)) known('operation', name, names, nearest);
+      return functions[name];
+    },
+  });
 }

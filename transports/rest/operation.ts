@@ -80,13 +80,17 @@ type ParamNames<Path extends string> = Path extends `${string}:${infer Name}/${i
     ? Name
     : never;
 
-type Params<Path extends string> = { readonly [Name in ParamNames<Path>]: PathParam<Name> };
+/** Path parameters by name; ids are branded. */
+export type PathParams<Path extends string> = { readonly [Name in ParamNames<Path>]: PathParam<Name> };
+
+type OperationStatus = 200 | 201 | 202 | 204;
 
 export interface Operation<
   Path extends string = string,
   Q extends TSchema = TSchema,
   B extends TSchema = TSchema,
   Auth extends AuthKind = AuthKind,
+  Status extends OperationStatus = OperationStatus,
 > {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path below the API's base, with parameters as `:name`. */
@@ -120,9 +124,9 @@ export interface Operation<
   /** Type of the answer when it is a file: bytes, or text. */
   readonly media?: 'image/png' | 'text/csv';
   /** Status of a successful call; 204 has no body. */
-  readonly status: 200 | 201 | 202 | 204;
+  readonly status: Status;
   handle(
-    call: OperationCall<Params<Path>, Static<Q>, Static<B>, Auth>,
+    call: OperationCall<PathParams<Path>, Static<Q>, Static<B>, Auth>,
     services: Services,
   ): Promise<Answer> | Answer;
 }
@@ -133,7 +137,8 @@ export function op<
   Q extends TSchema,
   B extends TSchema,
   const Auth extends AuthKind,
->(operation: Operation<Path, Q, B, Auth>): Operation<Path, Q, B, Auth> {
+  const Status extends OperationStatus,
+>(operation: Operation<Path, Q, B, Auth, Status>): Operation<Path, Q, B, Auth, Status> {
   return operation;
 }
 

@@ -1,4 +1,4 @@
-import type { AfterHook, ApiParams, BeforeHook } from '../../embedding.ts';
+import type { ApiParams } from '../../embedding.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import { ERRORS } from '../../protocol/errors.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
@@ -14,6 +14,7 @@ import type { Answer, AnyOperation, BasicCredentials, Caller } from './operation
 import { errorBody, type Result } from './result.ts';
 import type { Services } from './services.ts';
 import { signAttachments } from './signing.ts';
+import type { HookRefusal } from './typed.ts';
 import { invalidForm } from './validate.ts';
 
 /** The caller of an operation, and the request's context. */
@@ -33,10 +34,26 @@ export interface CallContext {
 
 type Invocation = ApiParams & CallContext;
 
+type HookContext = ApiParams & { readonly operationId: string; readonly callerId: string | null };
+type Later<T> = T | Promise<T>;
+
+/** Hooks of any operation: as methods, so that a hook of one operation is one of them. */
+export type AnyBeforeHook = {
+  run(call: HookContext): Later<ApiParams | HookRefusal | undefined>;
+}['run'];
+export type AnyAfterHook = {
+  run(call: HookContext, reply: HookAnswer): Later<HookAnswer | undefined>;
+}['run'];
+
+interface HookAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
 /** The embedding program's hooks, in the order in which they were added. */
 export interface Hooks {
-  before(operationId: string): readonly BeforeHook[];
-  after(operationId: string): readonly AfterHook[];
+  before(operationId: string): readonly AnyBeforeHook[];
+  after(operationId: string): readonly AnyAfterHook[];
 }
 
 interface PipelineDeps {

@@ -126,4 +126,4 @@ export const PermissionBits = () =>
     (text) => /^\d{1,20}$/.test(text) && BigInt(text) <= PERMISSIONS_MAX,
   );
 
-export type { Static };
+export type { Static, TSchema };

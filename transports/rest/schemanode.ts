@@ -5,6 +5,7 @@ import type { Form } from './schema.ts';
 export interface SchemaNode {
   readonly type?: string;
   readonly form?: Form;
+  readonly description?: string;
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly minimum?: number;

@@ -29,7 +29,7 @@ const refusalOf = (call: Promise<unknown>) =>
       error.refusal?.errors?.username?._errors?.[0]?.code ?? String(error),
   );
 const invoke = (operation: 'register' | 'update_my_user', body: object, as: string | null) =>
-  engine.api[operation]({ body } as never, { as });
+  engine.api[operation]({ body } as never, { as } as never);
 
 /** The username that the user has after asking for `username`. */
 const nameAfter = async (userId: string, username: string) => {

@@ -1,5 +1,7 @@
 // Goal: an embedding program calls operations as a user of this server, at the cost of one lookup for calls made at once.
+import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
+import { nearest } from '../../../config/nearest.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { embeddedCalls } from '../../../transports/rest/embedded.ts';
 import { op } from '../../../transports/rest/operation.ts';
@@ -19,7 +21,8 @@ function embedded() {
     handle: ({ caller }) => ({ ok: true, body: { id: caller.userId, kind: caller.kind } }),
   });
   const { pipeline } = pipelineOf({ get_my_user: operation });
-  const api = embeddedCalls({
+  const { api } = embeddedCalls({
+    nearest,
     pipeline,
     operationIds: ['get_my_user'],
     publicUrl: () => 'http://127.0.0.1',
@@ -33,17 +36,39 @@ function embedded() {
       applications: {} as never,
     },
   });
-  const whoAmI = (as: string | null) => api.get_my_user({}, { as });
-  return { whoAmI, looked };
+  const whoAmI = (as: string) => api.get_my_user({}, { as });
+  return { api, whoAmI, looked };
 }
 
 test('calls made at once as the same user share one lookup, and a later call makes its own', async () => {
   const { whoAmI, looked } = embedded();
   const replies = await Promise.all([whoAmI(ADA), whoAmI(BO), whoAmI(ADA)]);
-  expect(replies.map((reply) => (reply as { id: string }).id)).toEqual([ADA, BO, ADA]);
+  expect(replies.map(({ id }) => id)).toEqual([ADA, BO, ADA]);
   expect(looked).toEqual([ADA, BO]);
   await whoAmI(ADA);
   expect(looked).toEqual([ADA, BO, ADA]);
+});
+
+test('both spellings are the same operation', async () => {
+  const { api } = embedded();
+  expect(await api.getMyUser({ as: ADA })).toEqual(await api.get_my_user({}, { as: ADA }));
+  expect(Object.keys(api)).toEqual(['get_my_user']);
+});
+
+test.each([
+  ['get_my_usr', 'Unknown operation: "get_my_usr". Did you mean "get_my_user"?'],
+  ['getMyUsr', 'Unknown operation: "getMyUsr". Did you mean "getMyUser"?'],
+  ['constructor', 'Unknown operation: "constructor".'],
+])('an operation of the name %s throws and suggests the closest one', (name, said) => {
+  const { api } = embedded();
+  expect(() => Reflect.get(api, name)).toThrow(said);
+});
+
+test('an object of operations can be awaited and printed', async () => {
+  const { api } = embedded();
+  expect(await api).toBe(api);
+  expect(JSON.stringify(api)).toBe('{}');
+  expect(String(inspect(api))).toContain('get_my_user');
 });
 
 test('a call as a user who does not exist is refused by name, and so is what is no id', async () => {

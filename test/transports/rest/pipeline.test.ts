@@ -1,8 +1,8 @@
 // Goal: every operation is called one way, and each step of that way can end it with the platform's answer.
 import { describe, expect, test } from 'vitest';
-import type { AfterHook, BeforeHook } from '../../../embedding.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { type AnyOperation, op, resource } from '../../../transports/rest/operation.ts';
+import type { AnyAfterHook, AnyBeforeHook } from '../../../transports/rest/pipeline.ts';
 import { Int, Obj, Optional, Snowflake, Str } from '../../../transports/rest/schema.ts';
 import { BOT, HUMAN, pipelineOf } from '../../support/rest.ts';
 
@@ -220,7 +220,7 @@ describe('limits', () => {
 });
 
 describe('hooks', () => {
-  const hooked = (before: BeforeHook[], after: AfterHook[] = []) =>
+  const hooked = (before: AnyBeforeHook[], after: AnyAfterHook[] = []) =>
     pipelineOf({ create_message: echo() }, { hooks: { before: () => before, after: () => after } }).pipeline;
 
   test('may rewrite a call, which is then read again', async () => {

@@ -17,7 +17,7 @@ import { streamWatch } from './streamwatch.ts';
 import { voiceState } from './voicestate.ts';
 
 /** Opcodes that every client may send. */
-const OPCODES: ReadonlyMap<unknown, Opcode> = new Map([
+export const OPCODES: ReadonlyMap<unknown, Opcode> = new Map([
   [OP.HEARTBEAT, heartbeat],
   [OP.IDENTIFY, identify],
   [OP.PRESENCE_UPDATE, presenceUpdate],
@@ -29,7 +29,7 @@ const OPCODES: ReadonlyMap<unknown, Opcode> = new Map([
 ]);
 
 /** Opcodes that only people's sessions may send. */
-const USER_OPCODES: ReadonlyMap<unknown, Opcode> = new Map([
+export const USER_OPCODES: ReadonlyMap<unknown, Opcode> = new Map([
   [OP.LOBBY_VOICE_STATES, lobbyVoiceStates],
   [OP.STREAM_CREATE, streamCreate],
   [OP.STREAM_DELETE, streamDelete],

@@ -19,6 +19,8 @@ export type Moment = 'always' | 'unidentified' | 'identified';
 /** One client opcode: when it is allowed, the schema of `d`, and its handler. */
 export interface Opcode {
   readonly moment: Moment;
+  /** Of `d`, for the description of the gateway. */
+  readonly schema: TSchema;
   /** @returns false if `d` is invalid (close code 4001). `session` is not null when `moment` is `identified`. */
   accept(connection: Connection, d: unknown, session: GatewaySession | null): boolean;
 }
@@ -31,6 +33,7 @@ export function sessionOpcode<S extends TSchema>(
   const check = Compile(schema);
   return {
     moment: 'identified',
+    schema,
     accept: (connection, d, session) =>
       check.Check(d) && session !== null && handle(session, d, connection) !== false,
   };
@@ -45,6 +48,7 @@ export function connectionOpcode<S extends TSchema>(
   const check = Compile(schema);
   return {
     moment,
+    schema,
     accept(connection, d) {
       if (!check.Check(d)) return false;
       handle(connection, d);

@@ -26,6 +26,8 @@ export interface VoiceConnection {
 /** One client opcode: when it is allowed, the schema of `d`, and its handler. */
 export interface VoiceOpcode {
   readonly moment: Moment;
+  /** Of `d`, for the description of the gateway; null for binary frames. */
+  readonly schema: TSchema | null;
   /** @returns false if `d` is invalid (4020). `session` is not null when `moment` is `identified`. */
   accept(connection: VoiceConnection, d: unknown, session: VoiceSession | null): boolean;
 }
@@ -38,6 +40,7 @@ export function sessionOpcode<S extends TSchema>(
   const check = Compile(schema);
   return {
     moment: 'identified',
+    schema,
     accept: (connection, d, session) => check.Check(d) && session !== null && handle(session, d, connection),
   };
 }
@@ -49,13 +52,14 @@ export function connectionOpcode<S extends TSchema>(
   handle: (connection: VoiceConnection, d: Static<S>) => boolean,
 ): VoiceOpcode {
   const check = Compile(schema);
-  return { moment, accept: (connection, d) => check.Check(d) && handle(connection, d) };
+  return { moment, schema, accept: (connection, d) => check.Check(d) && handle(connection, d) };
 }
 
 /** An opcode sent as a binary frame; the DAVE delivery service validates its payload. */
 export function daveOpcode(op: number): VoiceOpcode {
   return {
     moment: 'identified',
+    schema: null,
     accept(_, d, session) {
       if (!(d instanceof Uint8Array) || !session) return false;
       session.dave(op, d);

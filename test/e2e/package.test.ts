@@ -1,0 +1,215 @@
+// Goal: the package as it is published has types that resolve everywhere, that take right programs and refuse wrong ones.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ROOT } from '../support/root.ts';
+
+let folder: string;
+let tarball: string;
+
+async function run(command: string, args: readonly string[], cwd: string) {
+  const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (text += data));
+  const [code] = await once(child, 'close');
+  return { code, text };
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'guildhall-package-'));
+  const packed = await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], ROOT);
+  const [name] = (await readdir(folder)).filter((file) => file.endsWith('.tgz'));
+  if (name === undefined) throw new Error(packed.text);
+  tarball = join(folder, name);
+  const modules = join(folder, 'node_modules');
+  await mkdir(modules);
+  await run('tar', ['xzf', tarball], folder);
+  await symlink(join(folder, 'package'), join(modules, 'guildhall'));
+  // The package is not a link to this repository, but finds the dependencies that are installed here.
+  for (const dependency of await readdir(join(ROOT, 'node_modules')))
+    if (!dependency.startsWith('guildhall'))
+      await symlink(join(ROOT, 'node_modules', dependency), join(modules, dependency));
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module', private: true }));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** What the compiler says of a program that uses the package, one text for each error. */
+async function compiled(file: string, module: string, moduleResolution: string): Promise<string[]> {
+  const flags = ['--noEmit', '--strict', '--skipLibCheck', '--target', 'es2023', '--types', 'node'];
+  const how = ['--module', module, '--moduleResolution', moduleResolution, file];
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const { text } = await run(process.execPath, [tsc, ...flags, ...how], folder);
+  return text.split(/\n(?=\S)/).filter((each) => each.startsWith(file));
+}
+
+const RESOLUTIONS = [
+  ['node16', 'node16'],
+  ['nodenext', 'nodenext'],
+  ['esnext', 'bundler'],
+] as const;
+
+/** The blocks of docs/embedding.md, which are one program. */
+const page = async (): Promise<string> =>
+  [...(await readFile(join(ROOT, 'docs/embedding.md'), 'utf8')).matchAll(/^```ts\n([\s\S]*?)^```$/gm)]
+    .map(([, code]) => code)
+    .join('\n');
+
+/** The caller and the channel of a message. */
+const TO = "as: '2', params: { channel_id: '1' }";
+
+const RIGHT = `
+import type { ApiAnswer, ApiCall, DispatchPayloads, Engine, Message } from 'guildhall';
+import { OP } from 'guildhall/protocol';
+import { Client } from 'guildhall/sdk';
+import { createTestEngine } from 'guildhall/testing';
+declare const engine: Engine;
+const call: ApiCall<'list_messages'> = { params: { channel_id: '1' }, query: { limit: 5 } };
+const listed: ApiAnswer<'list_messages'> = await engine.api.list_messages(call, { as: '1' });
+const first: Message | undefined = listed[0];
+const nothing: undefined = await engine.api.deleteMessage({ as: '2', params: { channel_id: '1', message_id: '2' } });
+await engine.api.login({ body: { login: 'a', password: 'b' } }, { as: null });
+const lobby = await engine.api.createOpenLobby({ as: '2', body: { game: 'arena', max_members: 4 } });
+engine.before('delete_guild', () => ({ refuse: { status: 403, code: 50013, message: 'It stays.' } }));
+engine.on('LOBBY_MEMBER_ADD', ({ member, lobby_id }) => console.log(member.user.username, lobby_id));
+const host: DispatchPayloads['GUILDHALL_LOBBY_HOST'] | null = null;
+console.log(OP.HELLO, Client, createTestEngine, lobby.host_id, first, nothing, host);
+`;
+
+describe('the types', () => {
+  test.each(RESOLUTIONS)(
+    'take the program of docs/embedding.md with %s and %s',
+    async (module, resolution) => {
+      await writeFile(join(folder, 'page.ts'), await page());
+      expect(await compiled('page.ts', module, resolution)).toEqual([]);
+    },
+  );
+
+  test.each(RESOLUTIONS)('are all found with %s and %s', async (module, resolution) => {
+    await writeFile(join(folder, 'right.ts'), RIGHT);
+    expect(await compiled('right.ts', module, resolution)).toEqual([]);
+  });
+
+  const WRONG = [
+    ['a misspelt operation', 'engine.api.createMesage', "Did you mean 'createMessage'?"],
+    ['a misspelt operationId', 'engine.api.create_mesage', "Did you mean 'create_message'?"],
+    ['no parameters', "engine.api.createMessage({ as: '2', body: {} })", "'params' is missing"],
+    [
+      'an unknown parameter',
+      "engine.api.getGuild({ as: '2', params: { guild: '1' } })",
+      "'guild' does not exist",
+    ],
+    [
+      'an unknown field',
+      `engine.api.createMessage({ ${TO}, body: { contents: '' } })`,
+      "'contents' does not exist",
+    ],
+    [
+      'a field of another type',
+      `engine.api.createMessage({ ${TO}, body: { content: 5 } })`,
+      "not assignable to type 'string'",
+    ],
+    [
+      'a query of another type',
+      `engine.api.listMessages({ ${TO}, query: { limit: 'all' } })`,
+      "not assignable to type 'number'",
+    ],
+    [
+      'a missing field',
+      `engine.api.createGuildChannel({ as: '2', params: { guild_id: '1' }, body: {} })`,
+      "'name' is missing",
+    ],
+    ['no caller', "engine.api.getGuild({ params: { guild_id: '1' } })", "'as' is missing"],
+    [
+      'nobody as the caller',
+      "engine.api.getGuild({ as: null, params: { guild_id: '1' } })",
+      "'null' is not assignable",
+    ],
+    [
+      'an unknown field of an answer',
+      `engine.api.createMessage({ ${TO} }).then(({ contents }) => contents)`,
+      "'contents' does not exist",
+    ],
+    [
+      'a hook of a misspelt operation',
+      "engine.before('create_mesage', () => undefined)",
+      'not assignable to parameter',
+    ],
+    [
+      'a hook that reads an unknown field',
+      "engine.before('create_message', ({ body }) => void body.contents)",
+      "'contents' does not exist",
+    ],
+    [
+      'a hook that returns a wrong body',
+      "engine.before('create_message', () => ({ body: { tts: 'yes' } }))",
+      'not assignable',
+    ],
+    [
+      'a hook that reads another parameter',
+      "engine.after('create_message', ({ params }) => void params.guild_id)",
+      "'guild_id' does not exist",
+    ],
+    ['a misspelt dispatch', "engine.on('MESAGE_CREATE', () => {})", 'not assignable to parameter'],
+    [
+      'an unknown field of a dispatch',
+      "engine.on('MESSAGE_CREATE', ({ contents }) => contents)",
+      "'contents' does not exist",
+    ],
+    [
+      'a message for a channel',
+      `engine.calls.list().then(() => takes((null as never as Message).id))`,
+      'not assignable',
+    ],
+  ] as const;
+  let objections: string[] = [];
+
+  beforeAll(async () => {
+    const head =
+      "import type { ChannelId, Engine, Message } from 'guildhall'; declare const engine: Engine; declare function takes(id: ChannelId): void;";
+    await writeFile(join(folder, 'wrong.ts'), [head, ...WRONG.map(([, code]) => `${code};`)].join('\n'));
+    objections = await compiled('wrong.ts', 'nodenext', 'nodenext');
+  });
+
+  test.each(WRONG)('refuse %s', (_what, code, said) => {
+    const line = WRONG.findIndex(([, each]) => each === code) + 2;
+    expect(objections.filter((each) => each.startsWith(`wrong.ts(${line},`)).join('\n')).toContain(said);
+  });
+});
+
+test('the program of docs/embedding.md does what the page says', async () => {
+  await writeFile(join(folder, 'page.mjs'), await page());
+  const { code, text } = await run(process.execPath, ['page.mjs'], folder);
+  expect(text.trim().split('\n')).toEqual([
+    'keeper: Light ahead',
+    'refused: 50006',
+    'true A little to right',
+  ]);
+  expect(code).toBe(0);
+});
+
+describe('the package', () => {
+  test('has no problem that publint knows', async () => {
+    const pkgDir = join(folder, 'package');
+    const { messages, pkg } = await publint({ pkgDir, pack: false, strict: true });
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
+  });
+
+  test('has no wrong types for programs of ES modules', async () => {
+    const result = await checkPackage(createPackageFromTarballData(new Uint8Array(await readFile(tarball))));
+    if (!result.types) throw new Error('The package has no types.');
+    // It is ES modules only, so it does not resolve as CommonJS.
+    const problems = result.problems.filter(
+      (problem) => !('resolutionKind' in problem && /^node10$|^node16-cjs$/.test(problem.resolutionKind)),
+    );
+    expect(problems.filter(({ kind }) => kind !== 'CJSResolvesToESM')).toEqual([]);
+    expect(Object.keys(result.entrypoints).sort()).toEqual(
+      ['.', './asyncapi.json', './openapi.json', './package.json', './protocol', './sdk', './testing'].sort(),
+    );
+  });
+});

@@ -1,0 +1,117 @@
+import type { UserId } from '../../protocol/ids.ts';
+import type { Written } from '../../protocol/wireids.ts';
+import type { Replies } from '../wire/replies.ts';
+import type { AuthKind, Operation, PathParams, Upload } from './operation.ts';
+import type { operations, unlisted } from './resources/index.ts';
+import type { Static, TSchema } from './schema.ts';
+
+type Declared = typeof operations & typeof unlisted;
+
+/** The name of an implemented operation, as in the platform's OpenAPI file and docs/http.md. */
+export type OperationId = keyof Declared;
+
+/** The types of a declaration; `unknown` for a part that the operation does not have. */
+interface Parts {
+  readonly path: string;
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+  readonly auth: AuthKind;
+  readonly empty: boolean;
+}
+
+type PartsOf<Declaration> =
+  Declaration extends Operation<infer Path, infer Query, infer Body, infer Auth, infer Status>
+    ? {
+        readonly path: Path;
+        readonly params: PathParams<Path>;
+        // Without a schema the type parameter is every schema.
+        readonly query: TSchema extends Query ? unknown : Static<Query>;
+        readonly body: TSchema extends Body ? unknown : Static<Body>;
+        readonly auth: Auth;
+        readonly empty: Status extends 204 ? true : false;
+      }
+    : Parts;
+
+type OperationParts<Id extends OperationId> = PartsOf<Declared[Id]>;
+
+/** A field that is required if its value needs a key, and absent if the operation does not have it. */
+type Field<Name extends string, Value> = unknown extends Value
+  ? unknown
+  : Record<never, never> extends Value
+    ? { readonly [Key in Name]?: Value }
+    : { readonly [Key in Name]: Value };
+
+/** What an operation is called with; ids are strings. `files` are for operations that take forms. */
+export type ApiCall<Id extends OperationId> = Field<'params', Written<OperationParts<Id>['params']>> &
+  Field<'query', Written<OperationParts<Id>['query']>> &
+  Field<'body', Written<OperationParts<Id>['body']>> & { readonly files?: readonly Upload[] };
+
+/** The caller of an operation and the reason for the audit log. Only operations without a caller take null. */
+export interface ApiCaller<Id extends OperationId> {
+  /** A bot or a user, by id. */
+  readonly as: OperationParts<Id>['auth'] extends 'none' ? string | null : string;
+  readonly reason?: string;
+}
+
+/** The body of a successful answer: undefined for none, and `unknown` for an operation whose answer has no type yet. */
+export type ApiAnswer<Id extends OperationId> = Id extends keyof Replies
+  ? Replies[Id]
+  : OperationParts<Id>['empty'] extends true
+    ? undefined
+    : unknown;
+
+/** `create_message` as `createMessage`. */
+export type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Name;
+
+/** Every operation twice: as `create_message(call, { as })`, and as `createMessage({ as, ...call })`. */
+export type Api = {
+  readonly [Id in OperationId]: (call: ApiCall<Id>, caller: ApiCaller<Id>) => Promise<ApiAnswer<Id>>;
+} & {
+  readonly [Id in OperationId as CamelCase<Id>]: (
+    call: ApiCall<Id> & ApiCaller<Id>,
+  ) => Promise<ApiAnswer<Id>>;
+};
+
+/** A call as a hook sees it: validated, with the known keys only. */
+export interface HookCall<Id extends OperationId> {
+  readonly operationId: Id;
+  readonly callerId: UserId | null;
+  readonly params: OperationParts<Id>['params'];
+  readonly query: OperationParts<Id>['query'];
+  readonly body: OperationParts<Id>['body'];
+  readonly files: readonly Upload[];
+}
+
+/** Parts of a call that replace those that the caller sent. They are validated again. */
+export type HookChange<Id extends OperationId> = Partial<ApiCall<Id>>;
+
+/** Refuses a call; the caller gets it as the platform's error. */
+export interface HookRefusal {
+  readonly refuse: { readonly status: number; readonly code: number; readonly message: string };
+}
+
+type Maybe<T> = T | undefined | Promise<T | undefined>;
+
+/** Called before an operation's handler; may change the call, or refuse it. */
+export type BeforeHook<Id extends OperationId> = (call: HookCall<Id>) => Maybe<HookChange<Id> | HookRefusal>;
+
+/** Called with an operation's answer, successful or refused; may change it. */
+export type AfterHook<Id extends OperationId> = (
+  call: HookCall<Id>,
+  reply: HookReply<Id>,
+) => Maybe<{ readonly status: number; readonly body: unknown }>;
+
+export interface HookReply<Id extends OperationId> {
+  readonly status: number;
+  /** The answer of a successful call, or the error of a refused one. */
+  readonly body: ApiAnswer<Id> | HookError;
+}
+
+/** The platform's error object. */
+export interface HookError {
+  readonly code: number;
+  readonly message: string;
+}
