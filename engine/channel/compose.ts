@@ -85,6 +85,12 @@ function wrongStickers(scope: Scope, { draft, stickers = [] }: CreateInput): Ref
   return isExternal && !can(scope, P.USE_EXTERNAL_STICKERS) ? refusal('CANNOT_SEND_STICKER') : null;
 }
 
+/** Those of the emojis that the caller may use in this channel: another guild's only with USE_EXTERNAL_EMOJIS. */
+const usableIn = (scope: Scope, emojis: CreateInput['emojis'] = []) =>
+  can(scope, P.USE_EXTERNAL_EMOJIS)
+    ? emojis
+    : emojis.filter(({ guildId }) => guildId === null || guildId === scope.guildId);
+
 const itemsOf = (stickers: CreateInput['stickers'] = []) =>
   stickers.length === 0
     ? {}
@@ -181,7 +187,7 @@ function notBesideForward(draft: MessageDraft): Refusal | null {
 
 function build(
   scope: Scope,
-  { draft, stickers, attachments, forward, carried, from }: CreateInput,
+  { draft, stickers, emojis, attachments, forward, carried, from }: CreateInput,
   reference: Reference | null,
   by: By,
   env: Env,
@@ -199,7 +205,7 @@ function build(
   const built = buildContent(draft, flags, writing);
   if (!built.ok) return built;
   const { content, unlisted } = built.value;
-  const poll = draft.poll ? buildPoll(draft.poll, env.nowMs) : null;
+  const poll = draft.poll ? buildPoll(draft.poll, env.nowMs, usableIn(scope, emojis)) : null;
   if (poll && !poll.ok) return poll;
   const snapshot = reference?.snapshot ?? null;
   // A file that an embed shows is not listed, but then the embed is not empty.

@@ -3,6 +3,7 @@ import type { StickerFormat } from '../../protocol/expressions.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import type { StoredFile, StoredMessage } from '../guild/guild.ts';
 import type { EmbedDraft } from './embeds.ts';
+import type { CustomEmoji } from './emoji.ts';
 import type { AllowedMentions } from './mentions.ts';
 import type { PollDraft } from './polls.ts';
 
@@ -89,6 +90,8 @@ export interface CreateInput {
   readonly draft: MessageDraft;
   /** Those of `sticker_ids` that exist. The handler has asked their guilds. */
   readonly stickers?: readonly SentSticker[];
+  /** Custom emojis of the poll that exist and that the caller may use. The handler has asked their owners. */
+  readonly emojis?: readonly CustomEmoji[];
   readonly carried?: Carried;
   /** The author, when it is not the caller. */
   readonly from?: Sender;

@@ -24,6 +24,14 @@ export function emojiKey(text: string): string | null {
   return UNICODE_EMOJI.test(keycap) ? keycap : null;
 }
 
+/** A custom emoji; `guildId` is null for an application's. */
+export interface CustomEmoji {
+  readonly id: string;
+  readonly name: string;
+  readonly animated: boolean;
+  readonly guildId: string | null;
+}
+
 const CUSTOM = /^(?:a:)?\w{1,32}:(\d{1,20})$/;
 
 /** The id of a custom emoji in the path of a reaction; null for any other text. */

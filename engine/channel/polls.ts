@@ -1,8 +1,8 @@
-import { type APIPoll, PollLayoutType } from 'discord-api-types/v10';
+import { type APIPoll, type APIPollMedia, PollLayoutType } from 'discord-api-types/v10';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { type Reply, refused } from '../kernel/outcome.ts';
-import { emojiKey } from './emoji.ts';
+import { type CustomEmoji, emojiKey } from './emoji.ts';
 import { Form } from './form.ts';
 import { cleanText, isoTimestamp, textLength } from './text.ts';
 
@@ -21,8 +21,34 @@ export interface PollDraft {
 
 const HOUR_MS = 3_600_000;
 
-/** Checks a poll and opens it at `nowMs`. Votes are in `votes.ts`. */
-export function buildPoll(draft: PollDraft, nowMs: number): Reply<APIPoll> {
+type Emoji = NonNullable<APIPollMedia['emoji']>;
+
+/** Ids of the custom emojis of a poll's answers. */
+const emojiIds = ({ answers }: PollDraft): readonly string[] =>
+  answers.flatMap(({ poll_media: { emoji } }) => emoji?.id ?? []);
+
+/** The emoji of an answer; null for one that is neither usable nor Unicode's. */
+function emojiOf(
+  { id, name }: { readonly id?: string | null; readonly name?: string | null },
+  usable: readonly CustomEmoji[],
+): Emoji | null {
+  const custom = usable.find((each) => each.id === id);
+  if (custom) return { id: custom.id, name: custom.name, animated: custom.animated };
+  const key = name ? emojiKey(name) : null;
+  return key === null ? null : { id: null, name: key };
+}
+
+/**
+ * Checks a poll and opens it at `nowMs`. Votes are in `votes.ts`.
+ *
+ * @param usable Custom emojis that its answers may have.
+ * @returns 520004 for other custom ones.
+ */
+export function buildPoll(
+  draft: PollDraft,
+  nowMs: number,
+  usable: readonly CustomEmoji[] = [],
+): Reply<APIPoll> {
   const form = new Form();
   const read = (path: readonly (string | number)[], raw: string | null | undefined, max: number): string => {
     const text = cleanText(raw ?? '').trim();
@@ -30,8 +56,7 @@ export function buildPoll(draft: PollDraft, nowMs: number): Reply<APIPoll> {
     if (textLength(text, max) > max) form.tooLong(path, max);
     return text;
   };
-  // There are no custom emojis yet.
-  if (draft.answers.some(({ poll_media }) => poll_media.emoji?.id))
+  if (emojiIds(draft).some((id) => !usable.some((emoji) => emoji.id === id)))
     return refused(refusal('CANNOT_USE_POLL_EMOJI'));
   const question = read(['poll', 'question', 'text'], draft.question.text, LIMITS.poll_question_chars_max);
   const answersMax = LIMITS.poll_answers_max;
@@ -41,12 +66,12 @@ export function buildPoll(draft: PollDraft, nowMs: number): Reply<APIPoll> {
   const answers = draft.answers.slice(0, answersMax).map(({ poll_media }, index) => {
     const path = ['poll', 'answers', index, 'poll_media'];
     const text = read([...path, 'text'], poll_media.text, LIMITS.poll_answer_chars_max);
-    const name = poll_media.emoji?.name ? emojiKey(poll_media.emoji.name) : null;
-    if (poll_media.emoji && name === null)
+    const emoji = poll_media.emoji ? emojiOf(poll_media.emoji, usable) : null;
+    if (poll_media.emoji && emoji === null)
       form.add([...path, 'emoji'], 'POLL_INVALID_EMOJI', 'Invalid emoji');
     return {
       answer_id: index + 1,
-      poll_media: name === null ? { text } : { text, emoji: { id: null, name } },
+      poll_media: emoji === null ? { text } : { text, emoji },
     };
   });
   const hours = draft.duration ?? LIMITS.poll_duration_hours_default;

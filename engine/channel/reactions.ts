@@ -5,7 +5,7 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { ReactionCount, StoredMessage } from '../guild/guild.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
-import { customEmojiId, reactionKey } from './emoji.ts';
+import { type CustomEmoji, customEmojiId, reactionKey } from './emoji.ts';
 import { can, type ReactionFact, type Scope } from './scope.ts';
 
 /** State of the aggregate that rules of reactions use. */
@@ -33,14 +33,6 @@ export function reactionTarget(scope: Scope, messageId: MessageId, emoji: string
   const message = scope.messageOf(messageId);
   if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
   return { ok: true, value: { message, key, standing: message.reactions.find((one) => one.key === key) } };
-}
-
-/** A custom emoji; `guildId` is null for an application's. */
-export interface CustomEmoji {
-  readonly id: string;
-  readonly name: string;
-  readonly animated: boolean;
-  readonly guildId: string | null;
 }
 
 /** Names the reactions to a message with one emoji. */

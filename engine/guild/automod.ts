@@ -62,6 +62,17 @@ function misfit(guild: Guild, rule: Rule, draft: RuleDraft, by: By, nowMs: numbe
   );
 }
 
+/** Shown on guilds that have rules. */
+const FEATURE = 'AUTO_MODERATION';
+
+/** The guild's feature follows whether it has rules. */
+function featured({ info }: Guild, hasRules: boolean): readonly GuildFact[] {
+  const { features } = info;
+  if (features.includes(FEATURE) === hasRules) return [];
+  const after = hasRules ? [...features, FEATURE] : features.filter((each) => each !== FEATURE);
+  return [{ type: 'guildUpdated', info: { ...info, features: after } }];
+}
+
 function createRule(guild: Guild, draft: RuleDraft, by: By, env: Env): Outcome<Rule, GuildFact> {
   const settings = settingsOf(draft, null);
   if (!settings.ok) return settings;
@@ -78,6 +89,7 @@ function createRule(guild: Guild, draft: RuleDraft, by: By, env: Env): Outcome<R
   const changes = changesOf(null, rule, AUDITED);
   return accepted(rule, [
     { type: 'autoModerationRuleCreated', rule },
+    ...featured(guild, true),
     auditEntry(env, by, { actionType: AUDIT.AUTO_MODERATION_RULE_CREATE, targetId: rule.id, changes }),
   ]);
 }
@@ -109,6 +121,7 @@ function deleteRule(guild: Guild, ruleId: string, by: By, env: Env): Outcome<nul
   const changes = changesOf(rule, null, AUDITED);
   return accepted(null, [
     { type: 'autoModerationRuleDeleted', rule },
+    ...featured(guild, guild.autoModeration.rules.length > 1),
     auditEntry(env, by, { actionType: AUDIT.AUTO_MODERATION_RULE_DELETE, targetId: ruleId, changes }),
   ]);
 }

@@ -5,15 +5,14 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import type { OverwriteDraft } from './channels.overwrites.ts';
+import { chosenEmoji, type EmojiDraft } from './expressions.emoji.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 
 /** A forum's tag as a request states it. */
-interface TagDraft {
+interface TagDraft extends EmojiDraft {
   readonly id?: string | null;
   readonly name: string;
   readonly moderated?: boolean | null;
-  readonly emoji_id?: string | null;
-  readonly emoji_name?: string | null;
 }
 
 /** A request's changes of a channel, by the wire's names. Absent keeps a field; null restores the default. */
@@ -32,10 +31,7 @@ export interface ChannelDraft {
   readonly video_quality_mode?: number | null;
   readonly default_auto_archive_duration?: number | null;
   readonly default_thread_rate_limit_per_user?: number | null;
-  readonly default_reaction_emoji?: {
-    readonly emoji_id?: string | null;
-    readonly emoji_name?: string | null;
-  } | null;
+  readonly default_reaction_emoji?: EmojiDraft | null;
   readonly default_sort_order?: number | null;
   readonly default_forum_layout?: number | null;
   readonly default_tag_setting?: string | null;
@@ -139,14 +135,15 @@ export function shapedFields(
 ): Outcome<Fields, never> {
   const no = boundsRefusal(guild, type, draft);
   if (no) return refused(no);
-  const tags = draft.available_tags ? readTags(before, draft.available_tags, env) : null;
+  const tags = draft.available_tags ? readTags(guild, before, draft.available_tags, env) : null;
   if (tags && !tags.ok) return tags;
+  const offered = draft.default_reaction_emoji;
+  const reaction = offered ? readReaction(guild, offered, reactionIdOf(before)) : null;
+  if (reaction && !reaction.ok) return reaction;
   const stated: Fields = {
     ...draft,
     ...(tags ? { available_tags: tags.value } : {}),
-    ...(draft.default_reaction_emoji
-      ? { default_reaction_emoji: readReaction(draft.default_reaction_emoji) }
-      : {}),
+    ...(reaction ? { default_reaction_emoji: reaction.value } : {}),
   };
   return accepted(fieldsOf(type, (before ?? {}) as Fields, stated));
 }
@@ -203,13 +200,14 @@ function bitrateMaxBps(guild: Guild, type: number): number {
 }
 
 function readTags(
+  guild: Guild,
   before: GuildChannel | null,
   drafts: readonly (TagDraft | null)[],
   env: Env,
 ): Outcome<APIGuildForumTag[], never> {
   const old =
     before && 'available_tags' in before ? (before.available_tags as readonly APIGuildForumTag[]) : [];
-  const known = new Set(old.map((tag) => tag.id));
+  const known = new Map(old.map((tag) => [tag.id, tag]));
   const tags: APIGuildForumTag[] = [];
   for (const [i, draft] of drafts.entries()) {
     if (!draft) continue;
@@ -218,9 +216,12 @@ function readTags(
       const message = `Must be ${LIMITS.forum_tag_name_chars_max} or fewer in length.`;
       return refused(invalidField(['available_tags', i, 'name'], 'BASE_TYPE_MAX_LENGTH', message));
     }
-    const emoji = readReaction(draft) ?? { emoji_id: null, emoji_name: null };
+    const keptId = known.get(draft.id ?? '')?.emoji_id ?? null;
+    const emoji = readReaction(guild, draft, keptId);
+    if (!emoji.ok) return emoji;
+    const shown = emoji.value ?? { emoji_id: null, emoji_name: null };
     const id = draft.id ?? env.nextId();
-    tags.push({ id, name: draft.name, moderated: draft.moderated ?? false, ...emoji });
+    tags.push({ id, name: draft.name, moderated: draft.moderated ?? false, ...shown });
   }
   if (tags.length > LIMITS.forum_tags_max) return refused(refusal('MAXIMUM_FORUM_TAGS'));
   if (new Set(tags.map((tag) => tag.name)).size !== tags.length) {
@@ -230,11 +231,20 @@ function readTags(
   return accepted(tags);
 }
 
-/** One emoji by id or by name; the id wins. Null when neither is given. */
-function readReaction(draft: {
-  readonly emoji_id?: string | null;
-  readonly emoji_name?: string | null;
-}): { readonly emoji_id: string | null; readonly emoji_name: string | null } | null {
-  if (draft.emoji_id) return { emoji_id: draft.emoji_id, emoji_name: null };
-  return draft.emoji_name ? { emoji_id: null, emoji_name: draft.emoji_name } : null;
+/** One emoji by id or by name. Null when neither is given. */
+function readReaction(
+  guild: Guild,
+  draft: EmojiDraft,
+  keptId: string | null,
+): Outcome<{ readonly emoji_id: string | null; readonly emoji_name: string | null } | null, never> {
+  const chosen = chosenEmoji(guild, draft, keptId);
+  if (!chosen.ok) return chosen;
+  const emoji = chosen.value;
+  return accepted(emoji && { emoji_id: emoji.id, emoji_name: emoji.id === null ? emoji.name : null });
+}
+
+/** The custom emoji that a forum's posts are offered first. */
+function reactionIdOf(channel: GuildChannel | null): string | null {
+  const { default_reaction_emoji: emoji }: Pick<ChannelDraft, 'default_reaction_emoji'> = Object(channel);
+  return emoji?.emoji_id ?? null;
 }

@@ -3,11 +3,11 @@ import type { ChannelId, RoleId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { emojiKey } from '../channel/emoji.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { everyonePermissions } from '../permissions/permissions.ts';
 import { type AuditFact, auditEntry, changesOf, sameValue } from './auditing.ts';
+import { chosenEmoji, type EmojiDraft } from './expressions.emoji.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 import { roleRefusal } from './members.update.ts';
@@ -33,12 +33,11 @@ interface PromptDraft {
   readonly type?: 0 | 1 | null;
 }
 
-interface OptionDraft {
+interface OptionDraft extends EmojiDraft {
   readonly id?: string | null;
   readonly title: string;
   readonly description?: string | null;
-  readonly emoji_id?: string | null;
-  readonly emoji_name?: string | null;
+  /** Ignored: the emoji says it. */
   readonly emoji_animated?: boolean | null;
   readonly role_ids?: readonly RoleId[] | null;
   readonly channel_ids?: readonly ChannelId[] | null;
@@ -184,12 +183,11 @@ function optionOf(
   }
   const channelIds = [...new Set(draft.channel_ids)];
   if (channelIds.some((id) => !guild.channels.has(id))) return refused(refusal('UNKNOWN_CHANNEL'));
-  const { emoji_id = null, emoji_name } = draft;
-  const name = emoji_id === null && emoji_name ? emojiKey(emoji_name) : emoji_name || null;
-  if (emoji_id === null && emoji_name && name === null) return refused(refusal('UNKNOWN_EMOJI'));
+  const emoji = chosenEmoji(guild, draft, old?.emoji.id);
+  if (!emoji.ok) return emoji;
   return accepted({
     ...{ id: old?.id ?? env.nextId(), title: draft.title, description: draft.description ?? '' },
-    emoji: { id: emoji_id, name, animated: draft.emoji_animated ?? false },
+    emoji: emoji.value ?? { id: null, name: null, animated: false },
     ...{ role_ids: roleIds, channel_ids: channelIds },
   });
 }

@@ -3,11 +3,11 @@ import { FORUMS, TEXT_LIKE, VOICE_LIKE } from '../../protocol/channeltypes.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
-import { emojiKey } from '../channel/emoji.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, type Change, sameValue } from './auditing.ts';
 import { bitsOf } from './caller.ts';
+import { chosenEmoji, type EmojiDraft } from './expressions.emoji.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildInfo } from './guild.ts';
 import type { WelcomeChannel, WelcomeScreen } from './pages.types.ts';
@@ -20,11 +20,9 @@ export interface WelcomeScreenDraft {
   readonly enabled?: boolean | null;
 }
 
-interface WelcomeChannelDraft {
+interface WelcomeChannelDraft extends EmojiDraft {
   readonly channel_id: ChannelId;
   readonly description: string;
-  readonly emoji_id?: string | null;
-  readonly emoji_name?: string | null;
 }
 
 type WelcomeScreenCommands = {
@@ -66,7 +64,9 @@ function updateWelcomeScreen(
   env: Env,
 ): Outcome<WelcomeScreen, GuildFact> {
   const before = guild.pages.welcome_screen ?? null;
-  const channels = draft.welcome_channels ? channelsOf(guild, draft.welcome_channels) : null;
+  const channels = draft.welcome_channels
+    ? channelsOf(guild, before?.welcome_channels ?? [], draft.welcome_channels)
+    : null;
   if (channels && !channels.ok) return channels;
   const kept = shown(guild, before ?? NONE);
   const after: WelcomeScreen = {
@@ -100,6 +100,7 @@ function switched(info: GuildInfo, enabled: boolean | null | undefined): GuildIn
 
 function channelsOf(
   guild: Guild,
+  before: readonly WelcomeChannel[],
   drafts: readonly WelcomeChannelDraft[],
 ): Outcome<readonly WelcomeChannel[], never> {
   const seen = new Set<ChannelId>();
@@ -108,10 +109,12 @@ function channelsOf(
     const no = channelRefusal(guild, draft, at, seen);
     if (no) return refused(no);
     seen.add(draft.channel_id);
-    const { channel_id, description, emoji_id = null, emoji_name } = draft;
-    const name = emoji_id === null && emoji_name ? emojiKey(emoji_name) : (emoji_name ?? null);
-    if (emoji_id === null && emoji_name && name === null) return refused(refusal('UNKNOWN_EMOJI'));
-    channels.push({ channel_id, description, emoji_id, emoji_name: name || null });
+    const { channel_id, description } = draft;
+    const kept = before.find((channel) => channel.channel_id === channel_id)?.emoji_id;
+    const emoji = chosenEmoji(guild, draft, kept);
+    if (!emoji.ok) return emoji;
+    const { id = null, name = null } = emoji.value ?? {};
+    channels.push({ channel_id, description, emoji_id: id, emoji_name: name });
   }
   return accepted(channels);
 }

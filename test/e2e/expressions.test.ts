@@ -114,6 +114,15 @@ describe('an emoji of an application', () => {
     expect((await emojis.edit(emoji.id, { name: 'shield' })).name).toBe('shield');
     const path = `/applications/${bot.application.id}/emojis` as const;
     await expect(plain.rest.get(path)).rejects.toMatchObject({ code: 20012 });
+    const place = guild.channels.cache.find((channel) => channel.isTextBased())!;
+    const ask = (id: string) => {
+      const poll = { question: { text: 'Which?' }, answers: [{ text: 'This', emoji: id }] };
+      return place.send({ poll: { ...poll, duration: 1, allowMultiselect: false } });
+    };
+    expect((await ask(emoji.id)).poll?.answers.first()?.emoji).toMatchObject({
+      ...{ id: emoji.id, name: 'shield' },
+    });
+    await expect(ask('100000000000000001')).rejects.toMatchObject({ code: 520_004 });
     await emojis.delete(emoji.id);
     await expect(emojis.fetch(emoji.id, { force: true })).rejects.toMatchObject({ code: 10014 });
     expect((await fetch(emoji.imageURL({ extension: 'png' }))).status).toBe(404);

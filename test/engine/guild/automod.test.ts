@@ -79,6 +79,7 @@ describe('a rule', () => {
     expect(first.outcome).toMatchObject({ ok: true, value: shape });
     expect(first.dispatches).toMatchObject([
       { t: 'AUTO_MODERATION_RULE_CREATE', d: shape, to: { kind: 'guild' } },
+      { t: 'GUILD_UPDATE', d: { features: ['AUTO_MODERATION'] } },
       { t: 'GUILD_AUDIT_LOG_ENTRY_CREATE', d: { action_type: 140, user_id: MOD } },
     ]);
     const ruleId = guild.autoModeration.rules[0]?.id;
@@ -95,10 +96,16 @@ describe('a rule', () => {
     const gone = ruled(guild, 'deleteAutoModerationRule', { ruleId }, MOD);
     expect(gone.dispatches).toMatchObject([
       { t: 'AUTO_MODERATION_RULE_DELETE', d: { name: 'dogs' } },
+      { t: 'GUILD_UPDATE', d: { features: [] } },
       { d: { action_type: 142, target_id: ruleId } },
     ]);
     for (const command of ['getAutoModerationRule', 'deleteAutoModerationRule'])
       expect(ruled(guild, command, { ruleId }, MOD)).toMatchObject({ code: 0, facts: [] });
+  });
+
+  it('leaves the guild its feature while another rule is there', () => {
+    const ruleId = [rule({}), rule({ trigger_type: 3 })][0]?.id;
+    expect(ruled(guild, 'deleteAutoModerationRule', { ruleId }, MOD).types).not.toContain('guildUpdated');
   });
 
   it.each([

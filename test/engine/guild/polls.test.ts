@@ -1,6 +1,8 @@
 /** Goal: every vote counts once, at every bound of a poll, and the end of a poll tells what was voted. */
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Written } from '../../../engine/channel/draft.ts';
+import type { CustomEmoji } from '../../../engine/channel/emoji.ts';
 import type { PollDraft } from '../../../engine/channel/polls.ts';
 import { keepVote, needsVotes } from '../../../engine/channel/votes.ts';
 import type { Guild, StoredMessage } from '../../../engine/guild/guild.ts';
@@ -283,11 +285,31 @@ describe('a new poll', () => {
     expect(outcome).toMatchObject({ refusal: { errors: { poll: inner } } });
   });
 
-  it('needs SEND_POLLS and no content, and cannot use a custom emoji', () => {
+  it('needs SEND_POLLS and no content', () => {
     expect(send(draft()).code).toBeUndefined();
-    expect(send(draft({ answers: media('a', { id: '99', name: 'x' }) })).code).toBe(520004);
     arrange(openPoll(), P.VIEW_CHANNEL | P.SEND_MESSAGES);
     expect(send(draft()).code).toBe(50013);
+  });
+
+  it('has the custom emojis that its author may use in this channel, under their names', () => {
+    const asked = draft({ answers: media('a', { id: '99', name: 'x' }) });
+    const custom = { id: '99', name: 'badger', animated: true };
+    const sendWith = (...emojis: readonly CustomEmoji[]) =>
+      run<Written>(
+        guild,
+        'createMessage',
+        creation({ poll: asked }, { emojis }),
+        caller('10'),
+        envAt(NOW_MS),
+      );
+    expect(sendWith().code).toBe(520004);
+    expect(sendWith({ ...custom, guildId: 'another' }).code).toBe(520004);
+    for (const guildId of [guild.id, null])
+      expect(sendWith({ ...custom, guildId }).outcome).toMatchObject({
+        value: { message: { poll: { answers: [{ poll_media: { emoji: custom } }] } } },
+      });
+    arrange(openPoll(), P.VIEW_CHANNEL | P.SEND_MESSAGES | P.SEND_POLLS | P.USE_EXTERNAL_EMOJIS);
+    expect(sendWith({ ...custom, guildId: 'another' }).code).toBeUndefined();
   });
 
   it('ends after a day unless it says otherwise', () => {

@@ -6,6 +6,7 @@ import { refusal } from '../../../protocol/refusal.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type AuthKind, type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
+import { emojisNamed } from './messages.emojis.ts';
 import { type Paired, pairFiles } from './messages.files.ts';
 import { linkRefusal } from './messages.linked.ts';
 import { pageOf } from './messages.page.ts';
@@ -146,13 +147,14 @@ export const messages = resource({
       const forward = await forwarded(call, draft, services);
       if (!forward.ok) return forward;
       const stickers = await stickersNamed(draft.sticker_ids, call.authority, services);
+      const emojis = await emojisNamed(draft.poll, call.authority, services);
       const channelId = call.params.channel_id;
       const reply = await withFiles(
         call,
         services,
         { paired: pairs.value, forward: forward.value },
         (attachments, forward) => {
-          const input = { draft, stickers, attachments, forward };
+          const input = { draft, stickers, emojis, attachments, forward };
           return services.channels.call(channelId, 'createMessage', input, call.authority);
         },
       );

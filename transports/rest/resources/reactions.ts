@@ -1,9 +1,10 @@
-import type { CustomEmoji } from '../../../engine/channel/reactions.ts';
-import { type ChannelId, isAnyId, type MessageId, type UserId } from '../../../protocol/ids.ts';
+import type { CustomEmoji } from '../../../engine/channel/emoji.ts';
+import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
+import { customEmoji } from './messages.emojis.ts';
 import { ReactionsPage } from './messages.schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
@@ -18,24 +19,11 @@ const targetOf = ({ message_id, emoji_name }: Params) => ({ messageId: message_i
 
 const CUSTOM = /:(\d{1,20})$/;
 
-/** The custom emoji of a path: a guild's that the caller may use, or the application's own; null for none. */
-async function customEmoji(
-  { params, authority }: EmojiCall,
-  { guilds, read }: Services,
-): Promise<CustomEmoji | null> {
+/** The custom emoji of a path; null for none. */
+async function customIn({ params, authority }: EmojiCall, services: Services): Promise<CustomEmoji | null> {
   const emojiId = CUSTOM.exec(params.emoji_name)?.[1];
-  if (emojiId === undefined || !isAnyId(emojiId)) return null;
-  const owner = await read.expressions.owner(emojiId);
-  if (owner?.kind === 'emoji') {
-    const reply = await guilds.call(owner.ownerId, 'useEmoji', { emojiId }, { ...authority, requires: 0n });
-    return reply.ok ? { ...namesOf(reply.value), guildId: owner.ownerId } : null;
-  }
-  if (owner?.kind !== 'application emoji' || owner.ownerId !== authority.by.applicationId) return null;
-  const emoji = (await read.expressions.ofApplication(owner.ownerId)).find(({ id }) => id === emojiId);
-  return emoji ? { ...namesOf(emoji), guildId: null } : null;
+  return emojiId === undefined ? null : customEmoji(emojiId, authority, services);
 }
-
-const namesOf = ({ id, name, animated }: Omit<CustomEmoji, 'guildId'>) => ({ id, name, animated });
 
 const removeReaction = ({ params, authority }: EmojiCall, userId: UserId, { channels }: Services) =>
   channels.call(params.channel_id, 'removeReaction', { ...targetOf(params), userId }, authority);
@@ -51,7 +39,7 @@ export const reactions = resource({
     status: 204,
     handle: async (call, services) => {
       const { params, authority } = call;
-      const custom = await customEmoji(call, services);
+      const custom = await customIn(call, services);
       const input = { ...targetOf(params), ...(custom ? { custom } : {}) };
       return services.channels.call(params.channel_id, 'addReaction', input, authority);
     },

@@ -25,6 +25,7 @@ import {
   Timestamp,
 } from '../schema.ts';
 import type { Services } from '../services.ts';
+import { emojisNamed } from './messages.emojis.ts';
 import { pairFiles } from './messages.files.ts';
 import { presentMessages } from './messages.present.ts';
 import { CreateMessage } from './messages.schema.ts';
@@ -104,12 +105,13 @@ async function createdPost(
   if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
   const id: ChannelId = nextId();
   const stickers = await stickersNamed(written.sticker_ids, authority, services);
+  const emojis = await emojisNamed(written.poll, authority, services);
   let thread: object = {};
   const reply = await usingFiles<Written>(
     { blobs, nextId, channelId: id, publicUrl },
     { paired: paired.value, forward: null },
     async (attachments) => {
-      const first = { draft: written, stickers, attachments, forward: null };
+      const first = { draft: written, stickers, emojis, attachments, forward: null };
       const made = await channels.call(params.channel_id, 'createPost', { id, draft, first }, authority);
       if (!made.ok) return made;
       thread = made.value.thread;
