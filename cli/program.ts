@@ -5,6 +5,7 @@ import { addConfigCommands } from './configuring.ts';
 import { addConnectCommand } from './connecting.ts';
 import { environmentFailure } from './failures.ts';
 import { addInteractCommand } from './interact.ts';
+import { addPremiumCommands } from './premium.ts';
 import { addRecordCommands } from './records.ts';
 import { addRunCommands } from './run.ts';
 import { addShardCommand } from './shard.ts';
@@ -45,6 +46,7 @@ export async function runCli(
   addClusterCommands(program, world);
   addConfigCommands(program, world);
   addRecordCommands(program, world);
+  addPremiumCommands(program, world);
   addCallsCommand(program, world);
   addInteractCommand(program, world);
   addConnectCommand(program, world);

@@ -9,6 +9,7 @@ import { createFounding } from '../services/guilds/founding.ts';
 import { createIntegrations } from '../services/guilds/integrations.ts';
 import { createIdentity, type Identity } from '../services/identity/identity.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
+import { startPremium } from '../services/premium/start.ts';
 import type { Storage } from '../storage/ports.ts';
 import { type Cluster, standaloneCluster } from './cluster.ts';
 import type { Features, ServiceContext } from './context.ts';
@@ -118,7 +119,7 @@ export function createActors(
 }
 
 function closeFeatures(features: Features): void {
-  const { lobbies, crossposts, eventClock, polls, interactions, provisional, endpoints } = features;
+  const { lobbies, crossposts, eventClock, polls, interactions, provisional, endpoints, premium } = features;
   lobbies.close();
   crossposts.stop();
   eventClock.stop();
@@ -126,6 +127,7 @@ function closeFeatures(features: Features): void {
   interactions.close();
   provisional.close();
   endpoints.close();
+  premium.close();
 }
 
 function createFeatures(context: ServiceContext): Features {
@@ -142,6 +144,7 @@ function createFeatures(context: ServiceContext): Features {
     polls: createPolls(context),
     interactions: createInteractions(context, endpoints),
     integrations: createIntegrations(context),
+    premium: startPremium(context),
   };
 }
 

@@ -24,6 +24,7 @@ import { expressions } from './0025_expressions.ts';
 import { scheduledEvents } from './0026_scheduledevents.ts';
 import { autoModeration } from './0027_automoderation.ts';
 import { guildPages } from './0028_guildpages.ts';
+import { premium } from './0033_premium.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -61,4 +62,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 26, name: 'scheduled events', sql: scheduledEvents },
   { version: 27, name: 'auto moderation', sql: autoModeration },
   { version: 28, name: 'guild pages', sql: guildPages },
+  { version: 33, name: 'premium apps', sql: premium },
 ];

@@ -296,6 +296,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
       get: (applicationId) => commandOf(applicationId),
       permissions: never,
     }),
+    premium: storeOf<Storage['premium']>(line, 'premium', { due: never, nextDueMs: () => null }),
     interactions: interactionStore(line),
     scheduledEvents: scheduledEventStore(line),
     expressions: expressionStore(line),

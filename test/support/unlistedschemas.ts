@@ -120,6 +120,12 @@ const commandIndex = {
   }),
 };
 
+const sku: Schema = {
+  type: 'object',
+  properties: { id, application_id: id, type: is(2, 3, 5, 6), name: text, slug: text, flags: count },
+  required: ['id', 'application_id', 'type', 'name', 'slug', 'flags'],
+};
+
 const settings = object({ direct_messages_from: nullable(text) });
 
 /** An answer without a body. */
@@ -132,6 +138,7 @@ const done = { 204: EMPTY } as const;
  */
 const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null>>>> = {
   create_interaction: done,
+  list_skus: { 200: list(sku) },
   get_guild_application_command_index: commandIndex,
   get_channel_application_command_index: commandIndex,
   get_my_application_command_index: commandIndex,

@@ -11,6 +11,7 @@ import { channels } from './channels.ts';
 import { commandIndexes } from './commandindexes.ts';
 import { directMessages, directMessagesUnlisted } from './directmessages.ts';
 import { emojis } from './emojis.ts';
+import { entitlements, entitlementsUnlisted } from './entitlements.ts';
 import { gateway } from './gateway.ts';
 import { guilds, guildsUnlisted } from './guilds.ts';
 import { guildSounds } from './guildsounds.ts';
@@ -59,6 +60,7 @@ export const operations = {
   ...roles,
   ...emojis,
   ...applicationEmojis,
+  ...entitlements,
   ...stickers,
   ...members,
   ...bans,
@@ -95,6 +97,7 @@ export const operations = {
 
 /** Implemented operations that the platform's OpenAPI does not list. */
 export const unlisted = {
+  ...entitlementsUnlisted,
   ...guildsUnlisted,
   ...templatesUnlisted,
   ...invitesUnlisted,
