@@ -5,11 +5,13 @@ import type { LobbyHandlers } from './actors/lobby/game.ports.ts';
 import type { ShardState } from './actors/placement/ports.ts';
 import type { Clock, Timer } from './actors/runtime/clock.ts';
 import type { Config } from './config/config.ts';
+import type { PremiumCommand } from './engine/premium/rules.ts';
 import type { ProviderSettings } from './engine/provisional/providers.ts';
 import type { Application } from './engine/user/facts.ts';
 import type { DispatchName } from './protocol/dispatches.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
 import type { APIGuild, APIUser } from './protocol/objects.ts';
+import type { Entitlement, Sku, Subscription } from './protocol/premium.ts';
 import type { SecurityTrail } from './protocol/security.ts';
 import type { Interact } from './sdk/interactions/embedded.ts';
 import type { InteractionAnswer, Person } from './sdk/interactions/person.ts';
@@ -207,6 +209,15 @@ export interface Admin {
   /** Issues a new token and revokes all earlier ones; their sessions close with 4004. */
   rotateToken(userId: UserId): Promise<{ token: string }>;
   revokeTokens(userId: UserId): Promise<void>;
+  /** Changes what an application sells, or who has it. Rejects with `ApiError` when it is refused. */
+  premium(
+    applicationId: ApplicationId,
+    command: PremiumCommand,
+  ): Promise<{
+    readonly skus: readonly Sku[];
+    readonly entitlements: readonly Entitlement[];
+    readonly subscriptions: readonly Subscription[];
+  }>;
   listApplications(): Promise<Application[]>;
   listUsers(after: UserId | null, limit: number): Promise<APIUser[]>;
   listGuilds(

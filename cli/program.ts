@@ -6,6 +6,7 @@ import { addConnectCommand } from './connecting.ts';
 import { addDescribeCommands } from './describing.ts';
 import { environmentFailure } from './failures.ts';
 import { addInteractCommand } from './interact.ts';
+import { addPremiumCommands } from './premium.ts';
 import { addRecordCommands } from './records.ts';
 import { addRunCommands } from './run.ts';
 import { addShardCommand } from './shard.ts';
@@ -47,6 +48,7 @@ export async function runCli(
   addConfigCommands(program, world);
   addDescribeCommands(program, world);
   addRecordCommands(program, world);
+  addPremiumCommands(program, world);
   addCallsCommand(program, world);
   addInteractCommand(program, world);
   addConnectCommand(program, world);

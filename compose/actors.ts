@@ -9,6 +9,7 @@ import { createFounding } from '../services/guilds/founding.ts';
 import { createIntegrations } from '../services/guilds/integrations.ts';
 import { createIdentity, type Identity } from '../services/identity/identity.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
+import { startPremium } from '../services/premium/start.ts';
 import type { Storage } from '../storage/ports.ts';
 import { type Cluster, standaloneCluster } from './cluster.ts';
 import type { Features, ServiceContext } from './context.ts';
@@ -131,6 +132,7 @@ function closeFeatures(features: Features): void {
     provisional,
     endpoints,
     runningActivities,
+    premium,
   } = features;
   lobbies.close();
   crossposts.stop();
@@ -142,6 +144,7 @@ function closeFeatures(features: Features): void {
   interactions.close();
   provisional.close();
   endpoints.close();
+  premium.close();
 }
 
 function createFeatures(context: ServiceContext): Features {
@@ -160,6 +163,7 @@ function createFeatures(context: ServiceContext): Features {
     runningActivities: createRunningActivities(context),
     interactions: createInteractions(context, endpoints),
     integrations: createIntegrations(context),
+    premium: startPremium(context),
   };
 }
 

@@ -125,6 +125,7 @@ export function createServices(ports: ServicePorts): Services {
     applications: { update: ports.endpoints.update },
     commandIndexes: createCommandIndexes({ storage, guilds, installedBy: installedBy(ports.oauth) }),
     applicationEmojis: createApplicationEmojis(ports),
+    premium: ports.premium,
     appCommands: createAppCommands({
       ...ports,
       notices: createCommandNotices({ ...ports, onFault: (error) => ports.onFault(error, 'commands') }),

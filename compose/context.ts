@@ -19,6 +19,7 @@ import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
 import type { Provisional } from '../services/players/ports.ts';
 import type { PollDeadlines } from '../services/polls/deadlines.ts';
+import type { ServedPremium } from '../services/premium/start.ts';
 import type { Social } from '../services/social/ports.ts';
 import type { Crossposts } from '../services/webhooks/crossposts.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
@@ -45,6 +46,7 @@ export interface Features {
   readonly runningActivities: ServedActivities;
   readonly interactions: ServedInteractions;
   readonly integrations: Integrations;
+  readonly premium: ServedPremium;
 }
 
 /**

@@ -33,6 +33,7 @@ import { searchStore } from './message/search.ts';
 import { migrate } from './migrate.ts';
 import { oauthStore } from './oauth/oauth.ts';
 import type { Commit, Storage, Writer } from './ports.ts';
+import { premiumStore } from './premium/premium.ts';
 import { privateChannelStore } from './privatechannel/privatechannels.ts';
 import { openPurge, type Purge } from './purge.ts';
 import { socialStore } from './relationship/relationships.ts';
@@ -174,6 +175,7 @@ export function storageOver(
     relationships: socialStore(driver),
     webhookEvents: webhookEventStore(driver),
     appCommands: appCommandStore(driver),
+    premium: premiumStore(driver),
     expressions: expressionStore(driver),
     webhooks: webhookStore(driver),
     scheduledEvents: scheduledEventStore(driver),

@@ -7,6 +7,7 @@ import type { GuildFact } from '../engine/guild/facts.ts';
 import type { InteractionFact } from '../engine/interaction/interaction.ts';
 import type { LobbyFact } from '../engine/lobby/facts.ts';
 import type { OAuthFact } from '../engine/oauth/facts.ts';
+import type { PremiumFact } from '../engine/premium/premium.ts';
 import type { IdentityFact } from '../engine/provisional/facts.ts';
 import type { SocialFact } from '../engine/social/facts.ts';
 import type { ApplicationFact, PrivateChannelFact, UserFact } from '../engine/user/facts.ts';
@@ -23,6 +24,7 @@ import type { InteractionStore } from './interaction/port.ts';
 import type { LobbyStore } from './lobby/port.ts';
 import type { MessageStore, SearchStore } from './message/port.ts';
 import type { OAuthStore } from './oauth/port.ts';
+import type { PremiumStore } from './premium/port.ts';
 import type { PrivateChannelStore } from './privatechannel/port.ts';
 import type { RelationshipStore } from './relationship/port.ts';
 import type { ScheduledEventStore } from './scheduledevent/port.ts';
@@ -45,6 +47,7 @@ export type StoredFact =
   | AppCommandFact
   | ApplicationEmojiFact
   | ActivityFact
+  | PremiumFact
   | InteractionFact;
 
 /** The facts of one command and their owner. `done` is called once: with null when they are durable. */
@@ -110,6 +113,7 @@ export interface Storage {
   readonly relationships: RelationshipStore;
   readonly webhookEvents: WebhookEventStore;
   readonly appCommands: AppCommandStore;
+  readonly premium: PremiumStore;
   readonly expressions: ExpressionStore;
   readonly webhooks: WebhookStore;
   readonly scheduledEvents: ScheduledEventStore;

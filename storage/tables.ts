@@ -14,6 +14,7 @@ import type {
 import type { InteractionFacts } from '../engine/interaction/interaction.ts';
 import type { LobbyFacts } from '../engine/lobby/facts.ts';
 import type { OAuthFacts } from '../engine/oauth/facts.ts';
+import type { PremiumFacts } from '../engine/premium/premium.ts';
 import type { IdentityFacts } from '../engine/provisional/facts.ts';
 import type { SocialFacts } from '../engine/social/facts.ts';
 import type { ApplicationFacts, PrivateChannelFacts, UserFacts } from '../engine/user/facts.ts';
@@ -43,6 +44,7 @@ import { pollStatements } from './message/polls.ts';
 import { reactionStatements } from './message/reactions.ts';
 import { oauthStatements } from './oauth/oauth.ts';
 import type { Commit } from './ports.ts';
+import { premiumStatements } from './premium/premium.ts';
 import { privateChannelStatements } from './privatechannel/privatechannels.ts';
 import { socialStatements } from './relationship/relationships.ts';
 import { scheduledEventStatements } from './scheduledevent/scheduledevents.ts';
@@ -63,6 +65,7 @@ type AllFacts = GuildFacts &
   AppCommandFacts &
   ApplicationEmojiFacts &
   ActivityFacts &
+  PremiumFacts &
   InteractionFacts;
 
 const ephemeral: StatementTable<
@@ -115,6 +118,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...appCommandStatements,
   ...applicationEmojiStatements,
   ...activityStatements,
+  ...premiumStatements,
   ...interactionStatements,
 };
 

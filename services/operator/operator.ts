@@ -26,6 +26,7 @@ import { makeApplicationKeys } from '../identity/applicationkeys.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { Secret } from '../identity/secret.ts';
 import type { Provisional } from '../players/ports.ts';
+import type { Premium } from '../premium/premium.ts';
 import { type Joining, joiningOf } from './joining.ts';
 import { playersOf } from './players.ts';
 
@@ -51,7 +52,11 @@ function seen(name: string | null | undefined, field: string): void {
 interface OperatorPorts {
   readonly storage: Storage;
   readonly identity: Identity;
-  readonly features: { readonly accounts: Accounts; readonly provisional: Provisional };
+  readonly features: {
+    readonly accounts: Accounts;
+    readonly provisional: Provisional;
+    readonly premium: Premium;
+  };
   readonly guilds: Guilds;
   readonly users: Users;
   readonly nextId: () => FreshId;
@@ -130,6 +135,8 @@ export function createOperator(ports: OperatorPorts): Admin {
       await account(userId);
       await owners.revokeTokens(userId);
     },
+    premium: async (applicationId, command) =>
+      granted(await ports.features.premium.run(applicationId, command)),
     listApplications: () => storage.applications.list(),
     listUsers: (after, limit) => storage.users.list(after, limit),
     listGuilds: (after, limit) => storage.directory.guilds(after, limit),

@@ -26,6 +26,7 @@ import { autoModeration } from './0027_automoderation.ts';
 import { guildPages } from './0028_guildpages.ts';
 import { threads } from './0029_threads.ts';
 import { search } from './0030_search.ts';
+import { premium } from './0033_premium.ts';
 import { activities } from './0034_activities.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
@@ -66,5 +67,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 28, name: 'guild pages', sql: guildPages },
   { version: 29, name: 'threads', sql: threads },
   { version: 30, name: 'search', sql: search },
+  { version: 33, name: 'premium apps', sql: premium },
   { version: 34, name: 'activities', sql: activities },
 ];

@@ -63,7 +63,7 @@ export function buildGuild(parts: {
   const sessions = parts.sessions ?? [];
   const guild: Guild = {
     id: GUILD_ID,
-    info: { id: GUILD_ID, owner_id: OWNER_ID } as GuildInfo,
+    info: { id: GUILD_ID, owner_id: OWNER_ID, features: [] as readonly string[] } as GuildInfo,
     roles: new Map(roles.map((each) => [id<RoleId>(each.id), each])),
     channels: new Map((parts.channels ?? []).map((each) => [id<ChannelId>(each.id), each])),
     members: new Map(members.map((each) => [id<UserId>(each.user.id), each])),

@@ -126,6 +126,11 @@ const embeddedActivity = object({
   location: object({ id: text, kind: is('gc', 'pc'), channel_id: id }, { guild_id: id }),
   participants: list(object({ user_id: id })),
 });
+const sku: Schema = {
+  type: 'object',
+  properties: { id, application_id: id, type: is(2, 3, 5, 6), name: text, slug: text, flags: count },
+  required: ['id', 'application_id', 'type', 'name', 'slug', 'flags'],
+};
 
 const settings = object({ direct_messages_from: nullable(text) });
 
@@ -149,6 +154,7 @@ const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null
   },
   leave_activity: done,
   create_interaction: done,
+  list_skus: { 200: list(sku) },
   get_guild_application_command_index: commandIndex,
   get_channel_application_command_index: commandIndex,
   get_my_application_command_index: commandIndex,

@@ -3,6 +3,7 @@ import { type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
 import { callPage } from './calls.ts';
 import { interactionRoute } from './interactions.ts';
 import { playerRoutes } from './players.ts';
+import { premiumRoutes } from './premium.ts';
 import { AdminError, type AdminRoute, type Operated, post, Snowflake } from './route.ts';
 
 const Name = Type.String({ minLength: 1, maxLength: 100 });
@@ -176,6 +177,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     },
   ),
   ...playerRoutes,
+  ...premiumRoutes,
   get('/cluster', async ({ cluster }) => cluster.status()),
   get('/calls', async (engine, query) => {
     const { after, limit } = pageOf(query);

@@ -40,6 +40,12 @@ const OPENS: Partial<Record<Scope, readonly string[]>> = {
     'update_application_command',
     'update_guild_application_command',
   ],
+  'applications.entitlements': [
+    'consume_entitlement',
+    'delete_entitlement',
+    'get_entitlement',
+    'get_entitlements',
+  ],
   connections: ['list_my_connections'],
   'dm_channels.messages.read': ['list_user_messages'],
   'dm_channels.messages.write': ['delete_user_message', 'send_user_message', 'update_user_message'],
@@ -96,7 +102,10 @@ const OPENS: Partial<Record<Scope, readonly string[]>> = {
 };
 /** Open to any access token. */
 const ANY = [
+  'get_current_user_application_entitlements',
   'get_my_oauth2_authorization',
+  'get_sku_subscription',
+  'get_sku_subscriptions',
   'ignore_authorize_requests',
   'upload_application_attachment',
   'want_authorize_requests',
@@ -107,7 +116,6 @@ const ELSEWHERE: Partial<Record<Scope, string>> = {
   'applications.builds.read': 'no builds are kept here',
   'applications.builds.upload': 'no builds are kept here',
   'applications.commands': 'installs commands',
-  'applications.entitlements': 'entitlements are not built yet',
   'applications.store.update': 'there is no store here',
   bot: 'adds the bot to a guild',
   email: 'shows the address in get_my_user',

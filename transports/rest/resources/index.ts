@@ -12,6 +12,7 @@ import { channels } from './channels.ts';
 import { commandIndexes } from './commandindexes.ts';
 import { directMessages, directMessagesUnlisted } from './directmessages.ts';
 import { emojis } from './emojis.ts';
+import { entitlements, entitlementsUnlisted } from './entitlements.ts';
 import { gateway } from './gateway.ts';
 import { guilds, guildsUnlisted } from './guilds.ts';
 import { guildSounds } from './guildsounds.ts';
@@ -64,6 +65,7 @@ export const operations = {
   ...roles,
   ...emojis,
   ...applicationEmojis,
+  ...entitlements,
   ...stickers,
   ...members,
   ...bans,
@@ -101,6 +103,7 @@ export const operations = {
 
 /** Implemented operations that the platform's OpenAPI does not list. */
 export const unlisted = {
+  ...entitlementsUnlisted,
   ...guildsUnlisted,
   ...templatesUnlisted,
   ...invitesUnlisted,

@@ -1,0 +1,189 @@
+import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import { type Entitlement, SKU_FLAG, SKU_TYPE, type Sku, type Subscription } from '../../protocol/premium.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { givesAccess, type PremiumFact } from './premium.ts';
+import { begin, cancel, change, settle } from './subscriptions.ts';
+
+/** Most SKUs of one application, with the groups of its subscriptions. */
+const SKUS_MAX = 100;
+/** Most unused entitlements of one owner to one consumable. */
+const UNUSED_MAX = 100;
+
+/** Who gets something: a person, or a guild for which a person gets it. */
+interface Receiver {
+  readonly userId: UserId;
+  readonly guildId: GuildId | null;
+}
+
+/** What may be asked about the things that an application sells. */
+export type PremiumCommand =
+  | {
+      readonly kind: 'createSku';
+      readonly name: string;
+      readonly type: 'durable' | 'consumable' | 'subscription';
+      /** Whom a subscription is for. */
+      readonly owner: 'user' | 'guild';
+    }
+  | { readonly kind: 'setAvailable'; readonly skuId: string; readonly available: boolean }
+  | { readonly kind: 'test'; readonly skuId: string; readonly to: Receiver }
+  | {
+      readonly kind: 'grant';
+      readonly skuId: string;
+      readonly to: Receiver;
+      readonly gifterId: UserId | null;
+      /** Length of a period of a subscription. */
+      readonly days: number;
+    }
+  | { readonly kind: 'deleteTest'; readonly entitlementId: string }
+  | { readonly kind: 'refund'; readonly entitlementId: string }
+  | { readonly kind: 'consume'; readonly entitlementId: string }
+  | { readonly kind: 'cancel'; readonly subscriptionId: string; readonly atOnce: boolean }
+  | { readonly kind: 'change'; readonly subscriptionId: string; readonly skuId: string }
+  | { readonly kind: 'settle'; readonly subscriptionId: string };
+
+/** What a command needs to know of its application. */
+export interface Shelf {
+  readonly applicationId: ApplicationId;
+  readonly skus: readonly Sku[];
+  /** The entitlement that the command names, or the latest of its subscription. */
+  readonly entitlement: Entitlement | null;
+  /** The subscription that the command names, or that of its entitlement. */
+  readonly subscription: Subscription | null;
+  /** What the receiver has of the SKU. */
+  readonly held: readonly Entitlement[];
+}
+
+type Decision = Outcome<null, PremiumFact>;
+type Of<Kind extends PremiumCommand['kind']> = Extract<PremiumCommand, { kind: Kind }>;
+
+/** Decides a command about the things that an application sells. */
+export function decidePremium(shelf: Shelf, command: PremiumCommand, env: Env): Decision {
+  switch (command.kind) {
+    case 'createSku':
+      return createSku(shelf, command, env);
+    case 'setAvailable':
+      return setAvailable(shelf, command);
+    case 'test':
+    case 'grant':
+      return grant(shelf, command, env);
+    case 'deleteTest':
+    case 'refund':
+      return takeBack(shelf, command, env);
+    case 'consume':
+      return consume(shelf);
+    case 'cancel':
+      return ofSubscription(shelf, (subscription, last) => cancel(subscription, last, command.atOnce, env));
+    case 'change':
+      return ofSubscription(shelf, (subscription) => {
+        const sku = shelf.skus.find(({ id }) => id === command.skuId);
+        return sku ? change(subscription, sku) : refused(refusal('UNKNOWN_SKU'));
+      });
+    case 'settle':
+      return ofSubscription(shelf, (subscription, last) => settle(subscription, last, env));
+  }
+}
+
+const slugOf = (name: string): string =>
+  name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
+
+/** A subscription comes with a group, which nobody can buy. */
+function createSku(
+  { applicationId, skus }: Shelf,
+  { name, type, owner }: Of<'createSku'>,
+  env: Env,
+): Decision {
+  if (skus.length + 2 > SKUS_MAX) return refused(refusal('INVALID_SKU'));
+  const base = { application_id: applicationId, name, slug: slugOf(name) };
+  const { DURABLE, CONSUMABLE, SUBSCRIPTION, GROUP } = SKU_TYPE;
+  const { AVAILABLE, GUILD, USER } = SKU_FLAG;
+  const made = (given: Pick<Sku, 'type' | 'flags'>): PremiumFact => ({
+    type: 'skuWritten',
+    sku: { id: env.nextId(), ...base, ...given },
+  });
+  if (type !== 'subscription')
+    return accepted(null, [made({ type: type === 'durable' ? DURABLE : CONSUMABLE, flags: AVAILABLE })]);
+  const flags = owner === 'guild' ? GUILD : USER;
+  return accepted(null, [
+    made({ type: SUBSCRIPTION, flags: flags | AVAILABLE }),
+    made({ type: GROUP, flags }),
+  ]);
+}
+
+function setAvailable({ skus }: Shelf, { skuId, available }: Of<'setAvailable'>): Decision {
+  const before = skus.find(({ id }) => id === skuId);
+  if (!before || before.type === SKU_TYPE.GROUP) return refused(refusal('UNKNOWN_SKU'));
+  const { AVAILABLE } = SKU_FLAG;
+  const flags = available ? before.flags | AVAILABLE : before.flags & ~AVAILABLE;
+  if (flags === before.flags) return accepted(null);
+  return accepted(null, [{ type: 'skuWritten', sku: { ...before, flags } }]);
+}
+
+/** Whether this receiver may get this SKU: subscriptions are for people or for guilds, and everything else is for people. */
+const isFor = ({ type, flags }: Sku, { guildId }: Receiver, isTest: boolean): boolean => {
+  if (type === SKU_TYPE.GROUP) return false;
+  if (type === SKU_TYPE.SUBSCRIPTION)
+    return (flags & (guildId === null ? SKU_FLAG.USER : SKU_FLAG.GUILD)) !== 0;
+  return guildId === null || isTest;
+};
+
+function grant(shelf: Shelf, command: Of<'test' | 'grant'>, env: Env): Decision {
+  const sku = shelf.skus.find(({ id }) => id === command.skuId);
+  if (!sku) return refused(refusal('UNKNOWN_SKU'));
+  const isTest = command.kind === 'test';
+  if (!isFor(sku, command.to, isTest)) return refused(refusal('INVALID_SKU'));
+  if (!isTest && (sku.flags & SKU_FLAG.AVAILABLE) === 0) return refused(refusal('INVALID_SKU'));
+  const live = shelf.held.filter((held) => givesAccess(held, env.nowMs)).length;
+  if (live >= (sku.type === SKU_TYPE.CONSUMABLE ? UNUSED_MAX : 1))
+    return refused(refusal('ENTITLEMENT_ALREADY_GRANTED'));
+  const entitlement: Entitlement = {
+    ...{ id: env.nextId(), applicationId: shelf.applicationId, skuId: sku.id, ...command.to },
+    gifterId: command.kind === 'grant' ? command.gifterId : null,
+    test: isTest,
+    startsMs: isTest ? null : env.nowMs,
+    ...{ endsMs: null, untilMs: null, deleted: false, consumed: false, subscriptionId: null },
+  };
+  if (command.kind === 'grant' && sku.type === SKU_TYPE.SUBSCRIPTION)
+    return begin(entitlement, command.days, env);
+  return accepted(null, [{ type: 'entitlementWritten', entitlement, news: 'CREATE' }]);
+}
+
+/** @source https://docs.discord.com/developers/resources/entitlement#delete-test-entitlement */
+function takeBack(shelf: Shelf, { kind }: Of<'deleteTest' | 'refund'>, env: Env): Decision {
+  const { entitlement, subscription } = shelf;
+  if (!entitlement || entitlement.deleted) return refused(refusal('UNKNOWN_ENTITLEMENT'));
+  if (kind === 'deleteTest' && !entitlement.test) return refused(refusal('ONLY_SANDBOX_ENTITLEMENTS'));
+  const gone: PremiumFact = {
+    type: 'entitlementWritten',
+    entitlement: { ...entitlement, deleted: true },
+    news: 'DELETE',
+  };
+  const isLast = subscription?.entitlementIds.at(-1) === entitlement.id;
+  if (!subscription || !isLast) return accepted(null, [gone]);
+  const ended = cancel(subscription, entitlement, true, env);
+  const told = ended.ok ? ended.facts.filter(({ type }) => type === 'subscriptionWritten') : [];
+  return accepted(null, [...told, gone]);
+}
+
+/** @source https://docs.discord.com/developers/resources/entitlement#consume-an-entitlement */
+function consume({ entitlement, skus }: Shelf): Decision {
+  if (!entitlement || entitlement.deleted) return refused(refusal('UNKNOWN_ENTITLEMENT'));
+  const sku = skus.find(({ id }) => id === entitlement.skuId);
+  if (sku?.type !== SKU_TYPE.CONSUMABLE) return refused(refusal('ONLY_CONSUMABLE_SKUS'));
+  if (entitlement.consumed) return accepted(null);
+  return accepted(null, [
+    { type: 'entitlementWritten', entitlement: { ...entitlement, consumed: true }, news: 'UPDATE' },
+  ]);
+}
+
+function ofSubscription(
+  { subscription, entitlement }: Shelf,
+  decide: (subscription: Subscription, last: Entitlement) => Decision,
+): Decision {
+  return subscription && entitlement
+    ? decide(subscription, entitlement)
+    : refused(refusal('UNKNOWN_ENTITLEMENT'));
+}

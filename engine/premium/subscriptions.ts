@@ -1,0 +1,127 @@
+import {
+  type Entitlement,
+  SKU_TYPE,
+  type Sku,
+  SUBSCRIPTION_STATUS as STATUS,
+  type Subscription,
+} from '../../protocol/premium.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import type { PremiumFact } from './premium.ts';
+
+type Decision = Outcome<null, PremiumFact>;
+
+const DAY_MS = 86_400_000;
+/** Entitlements that a subscription names; older ones remain, unnamed. */
+const NAMED_MAX = 100;
+
+const told = (subscription: Subscription): PremiumFact => ({
+  type: 'subscriptionWritten',
+  subscription,
+  news: 'UPDATE',
+});
+
+/** The entitlement ends at this time, and its application is told of it. */
+const ended = (entitlement: Entitlement, atMs: number): PremiumFact => ({
+  type: 'entitlementWritten',
+  entitlement: { ...entitlement, endsMs: atMs, untilMs: atMs },
+  news: 'UPDATE',
+});
+
+/**
+ * A subscription begins, with an entitlement that has no end while it runs.
+ *
+ * @source https://docs.discord.com/developers/resources/subscription#subscription-object
+ */
+export function begin(given: Entitlement, days: number, { nowMs, nextId }: Env): Decision {
+  const id = nextId();
+  const entitlement = { ...given, subscriptionId: id };
+  const { applicationId, userId, guildId, skuId } = given;
+  const periodMs = days * DAY_MS;
+  const subscription: Subscription = {
+    ...{ id, applicationId, userId, guildId, skuId, renewalSkuId: null, entitlementIds: [given.id] },
+    ...{ periodStartMs: nowMs, periodEndMs: nowMs + periodMs, periodMs },
+    ...{ status: STATUS.ACTIVE, canceledMs: null },
+  };
+  return accepted(null, [
+    { type: 'subscriptionWritten', subscription, news: 'CREATE' },
+    { type: 'entitlementWritten', entitlement, news: 'CREATE' },
+  ]);
+}
+
+/**
+ * Access remains until the period ends, unless the subscription is to end at once. What is due is settled first, so that the
+ * period is the one in which the request was made.
+ */
+export function cancel(before: Subscription, last: Entitlement, atOnce: boolean, env: Env): Decision {
+  const due = settled(before, last, env);
+  const { subscription, entitlement } = due;
+  const { nowMs } = env;
+  if (subscription.status === STATUS.INACTIVE) return accepted(null, due.facts);
+  const canceledMs = subscription.canceledMs ?? nowMs;
+  const next = { ...subscription, canceledMs, renewalSkuId: null };
+  if (atOnce) {
+    const endsMs = Math.max(nowMs, subscription.periodStartMs);
+    const over = told({ ...next, status: STATUS.INACTIVE, periodEndMs: endsMs });
+    return accepted(null, [...due.facts, over, ended(entitlement, endsMs)]);
+  }
+  if (subscription.status === STATUS.ENDING) return accepted(null, due.facts);
+  const until = { ...entitlement, untilMs: subscription.periodEndMs };
+  return accepted(null, [
+    ...due.facts,
+    told({ ...next, status: STATUS.ENDING }),
+    // The application is told of the end when it has come.
+    { type: 'entitlementWritten', entitlement: until, news: null },
+  ]);
+}
+
+/** From the next period on it is another SKU; the present one again changes nothing then. */
+export function change(subscription: Subscription, sku: Sku): Decision {
+  if (sku.type !== SKU_TYPE.SUBSCRIPTION) return refused(refusal('INVALID_SKU'));
+  if (subscription.status !== STATUS.ACTIVE) return refused(refusal('UNKNOWN_ENTITLEMENT'));
+  const renewalSkuId = sku.id === subscription.skuId ? null : sku.id;
+  if (renewalSkuId === subscription.renewalSkuId) return accepted(null);
+  return accepted(null, [told({ ...subscription, renewalSkuId })]);
+}
+
+/** What is due by now happens: the subscription is renewed, or ends. */
+export function settle(subscription: Subscription, last: Entitlement, env: Env): Decision {
+  return accepted(null, settled(subscription, last, env).facts);
+}
+
+interface Settled {
+  readonly subscription: Subscription;
+  /** The one that gives access. */
+  readonly entitlement: Entitlement;
+  readonly facts: readonly PremiumFact[];
+}
+
+function settled(subscription: Subscription, entitlement: Entitlement, env: Env): Settled {
+  const { status, periodEndMs, periodMs } = subscription;
+  if (status === STATUS.INACTIVE || env.nowMs < periodEndMs) return { subscription, entitlement, facts: [] };
+  if (status === STATUS.ENDING) {
+    const over = { ...subscription, status: STATUS.INACTIVE };
+    return { subscription: over, entitlement, facts: [told(over), ended(entitlement, periodEndMs)] };
+  }
+  // Periods that passed unseen, as while no process ran, are renewed together.
+  const passed = Math.floor((env.nowMs - periodEndMs) / periodMs);
+  const periodStartMs = periodEndMs + passed * periodMs;
+  const moved = { ...subscription, periodStartMs, periodEndMs: periodStartMs + periodMs };
+  const { renewalSkuId } = subscription;
+  if (renewalSkuId === null) return { subscription: moved, entitlement, facts: [told(moved)] };
+  const next: Entitlement = {
+    ...entitlement,
+    ...{ id: env.nextId(), skuId: renewalSkuId, startsMs: periodEndMs, endsMs: null, untilMs: null },
+  };
+  const entitlementIds = [...subscription.entitlementIds, next.id].slice(-NAMED_MAX);
+  const changed = { ...moved, skuId: renewalSkuId, renewalSkuId: null, entitlementIds };
+  return {
+    subscription: changed,
+    entitlement: next,
+    facts: [
+      told(changed),
+      ended(entitlement, periodEndMs),
+      { type: 'entitlementWritten', entitlement: next, news: 'CREATE' },
+    ],
+  };
+}

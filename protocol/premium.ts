@@ -1,0 +1,98 @@
+import type { ApplicationId, GuildId, UserId } from './ids.ts';
+
+/** @source https://docs.discord.com/developers/resources/sku#sku-object-sku-types */
+export const SKU_TYPE = { DURABLE: 2, CONSUMABLE: 3, SUBSCRIPTION: 5, GROUP: 6 } as const;
+/** @source https://docs.discord.com/developers/resources/sku#sku-object-sku-flags */
+export const SKU_FLAG = { AVAILABLE: 1 << 2, GUILD: 1 << 7, USER: 1 << 8 } as const;
+/** @source https://docs.discord.com/developers/resources/subscription#subscription-statuses */
+export const SUBSCRIPTION_STATUS = { ACTIVE: 0, INACTIVE: 1, ENDING: 2 } as const;
+/** The only type of the published schema that something bought has. */
+const APPLICATION_SUBSCRIPTION = 8;
+
+/** Something that an application offers. */
+export interface Sku {
+  readonly id: string;
+  readonly application_id: ApplicationId;
+  readonly type: (typeof SKU_TYPE)[keyof typeof SKU_TYPE];
+  readonly name: string;
+  readonly slug: string;
+  readonly flags: number;
+}
+
+/** What a person or a guild has of a SKU. Times are Unix milliseconds. */
+export interface Entitlement {
+  readonly id: string;
+  readonly applicationId: ApplicationId;
+  readonly skuId: string;
+  /** Who has it, or who got it for the guild. */
+  readonly userId: UserId;
+  readonly guildId: GuildId | null;
+  readonly gifterId: UserId | null;
+  /** Made by the application to try itself out: has no times. */
+  readonly test: boolean;
+  readonly startsMs: number | null;
+  /** What the application is told. */
+  readonly endsMs: number | null;
+  /** When access ends; known before the application is told, from the cancellation of a subscription on. */
+  readonly untilMs: number | null;
+  readonly deleted: boolean;
+  readonly consumed: boolean;
+  readonly subscriptionId: string | null;
+}
+
+/** Times are Unix milliseconds. */
+export interface Subscription {
+  readonly id: string;
+  readonly applicationId: ApplicationId;
+  readonly userId: UserId;
+  readonly guildId: GuildId | null;
+  readonly skuId: string;
+  /** The SKU of the next period, when it is another one. */
+  readonly renewalSkuId: string | null;
+  /** The latest, oldest first; the last one gives access. */
+  readonly entitlementIds: readonly string[];
+  readonly periodStartMs: number;
+  readonly periodEndMs: number;
+  readonly periodMs: number;
+  readonly status: (typeof SUBSCRIPTION_STATUS)[keyof typeof SUBSCRIPTION_STATUS];
+  readonly canceledMs: number | null;
+}
+
+const iso = (ms: number): string => new Date(ms).toISOString();
+const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms));
+
+/** @source https://docs.discord.com/developers/resources/sku#sku-object */
+export const skuObject = (sku: Sku) => ({
+  ...sku,
+  ...{ dependent_sku_id: null, manifest_labels: null, access_type: 1, features: [], release_date: null },
+  ...{ premium: false, show_age_gate: false },
+});
+
+/** @source https://docs.discord.com/developers/resources/entitlement#entitlement-object */
+export const entitlementObject = (entitlement: Entitlement) => ({
+  id: entitlement.id,
+  sku_id: entitlement.skuId,
+  application_id: entitlement.applicationId,
+  user_id: entitlement.userId,
+  ...(entitlement.guildId !== null && { guild_id: entitlement.guildId }),
+  type: APPLICATION_SUBSCRIPTION,
+  deleted: entitlement.deleted,
+  consumed: entitlement.consumed,
+  starts_at: isoOrNull(entitlement.startsMs),
+  ends_at: isoOrNull(entitlement.endsMs),
+  ...(entitlement.gifterId !== null && { gifter_user_id: entitlement.gifterId }),
+  ...(entitlement.subscriptionId !== null && { subscription_id: entitlement.subscriptionId }),
+});
+
+/** @source https://docs.discord.com/developers/resources/subscription#subscription-object */
+export const subscriptionObject = (subscription: Subscription) => ({
+  id: subscription.id,
+  user_id: subscription.userId,
+  sku_ids: [subscription.skuId],
+  renewal_sku_ids: subscription.renewalSkuId === null ? null : [subscription.renewalSkuId],
+  entitlement_ids: subscription.entitlementIds,
+  current_period_start: iso(subscription.periodStartMs),
+  current_period_end: iso(subscription.periodEndMs),
+  status: subscription.status,
+  canceled_at: isoOrNull(subscription.canceledMs),
+});

@@ -1,0 +1,91 @@
+import type { Routing } from '../../actors/placement/routing.ts';
+import type { Timer } from '../../actors/runtime/clock.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import type { PremiumStore } from '../../storage/premium/port.ts';
+import type { Premium } from './premium.ts';
+
+interface SubscriptionClockPorts {
+  readonly store: Pick<PremiumStore, 'due' | 'nextDueMs'>;
+  readonly run: Premium['run'];
+  readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
+  readonly wheel: Wheel;
+  /** Unix milliseconds. */
+  readonly nowMs: () => number;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Subscriptions read together. */
+const PAGE = 500;
+/** Looks at least this often: a subscription may be due whose application another shard has left. */
+const INTERVAL_MS = 60_000;
+/** The shortest time between two looks, also after a fault. */
+const REST_MS = 1_000;
+
+/**
+ * Renews and ends subscriptions at their times. The times are in the database, so they survive a crash and a change of owner;
+ * only the next one is awaited here. Access ends by itself: it does not wait for this clock.
+ */
+export class SubscriptionClock {
+  readonly #ports: SubscriptionClockPorts;
+  /** Time of the next look, Unix milliseconds, and its timer. */
+  #nextMs = Number.POSITIVE_INFINITY;
+  #timer: Timer | null = null;
+  #looking = false;
+  #over = false;
+
+  constructor(ports: SubscriptionClockPorts) {
+    this.#ports = ports;
+  }
+
+  /** Looks for what became due while no process ran, and after each change of ownership. */
+  start(): void {
+    const { routing, nowMs } = this.#ports;
+    routing.onMoved(() => this.#schedule(nowMs()));
+    this.#schedule(nowMs());
+  }
+
+  stop(): void {
+    this.#over = true;
+    this.#timer?.cancel();
+  }
+
+  #schedule(atMs: number): void {
+    if (this.#over || atMs >= this.#nextMs) return;
+    this.#nextMs = atMs;
+    this.#timer?.cancel();
+    const { wheel, nowMs } = this.#ports;
+    this.#timer = wheel.add(() => void this.#look(), atMs - nowMs());
+  }
+
+  async #look(): Promise<void> {
+    const { store, nowMs, onFault } = this.#ports;
+    this.#nextMs = Number.POSITIVE_INFINITY;
+    this.#timer = null;
+    if (this.#looking) return this.#schedule(nowMs() + REST_MS);
+    this.#looking = true;
+    try {
+      await this.#settleAll();
+      const nextMs = this.#over ? null : await store.nextDueMs();
+      this.#schedule(Math.max(nowMs() + REST_MS, Math.min(nextMs ?? Infinity, nowMs() + INTERVAL_MS)));
+    } catch (error) {
+      if (!this.#over) onFault(error);
+      this.#schedule(nowMs() + REST_MS);
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  /** One page of those due; a fuller table has its turn at the next look, after the shortest time. */
+  async #settleAll(): Promise<void> {
+    const { store, routing, nowMs, run, onFault } = this.#ports;
+    for (const { applicationId, id } of await store.due(nowMs(), PAGE)) {
+      if (this.#over) return;
+      if (!routing.owns(applicationId)) continue;
+      try {
+        await run(applicationId, { kind: 'settle', subscriptionId: id });
+      } catch (error) {
+        if (!this.#over) onFault(error);
+      }
+    }
+  }
+}

@@ -1,0 +1,139 @@
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
+import type { Notifier } from '../../actors/user/notifier.ts';
+import { type WebhookEventFact, webhookEvent } from '../../engine/application/webhookevents.ts';
+import { ALL_SESSIONS } from '../../engine/fanout/direct.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Env, Reply } from '../../engine/kernel/outcome.ts';
+import type { PremiumFact } from '../../engine/premium/premium.ts';
+import { decidePremium, type PremiumCommand, type Shelf } from '../../engine/premium/rules.ts';
+import type { Application } from '../../engine/user/facts.ts';
+import type { ApplicationId, FreshId } from '../../protocol/ids.ts';
+import {
+  type Entitlement,
+  entitlementObject,
+  type Sku,
+  type Subscription,
+  subscriptionObject,
+} from '../../protocol/premium.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Commit, Storage } from '../../storage/ports.ts';
+
+export interface PremiumPorts {
+  readonly storage: Pick<Storage, 'applications' | 'premium' | 'users'>;
+  readonly guilds: Pick<Guilds, 'call'>;
+  readonly notifier: Pick<Notifier, 'notify'>;
+  commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
+  readonly routing: Pick<Routing, 'ask'>;
+  nextId(): FreshId;
+  nowMs(): number;
+}
+
+/** What a command wrote, each in its new state. */
+interface PremiumChange {
+  readonly skus: readonly Sku[];
+  readonly entitlements: readonly Entitlement[];
+  readonly subscriptions: readonly Subscription[];
+}
+
+/** Changes what an application sells, and who has it. */
+export interface Premium {
+  run(applicationId: ApplicationId, command: PremiumCommand): Promise<Reply<PremiumChange>>;
+}
+
+/** Runs the commands of an application one after another, on the owner shard of the application. */
+export function createPremium(ports: PremiumPorts): Premium {
+  const { storage, routing, notifier } = ports;
+  const mutex = keyedMutex<ApplicationId>();
+  const run: Premium['run'] = (applicationId, command) =>
+    mutex(applicationId, async () => {
+      const application = await storage.applications.get(applicationId);
+      if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
+      const no = await receiverRefusal(ports, command);
+      if (no) return { ok: false, refusal: no };
+      const env: Env = { nowMs: ports.nowMs(), nextId: ports.nextId };
+      const outcome = decidePremium(await shelfOf(storage.premium, applicationId, command), command, env);
+      if (!outcome.ok) return outcome;
+      const { facts } = outcome;
+      if (facts.length > 0)
+        await ports.commitAsOwner(applicationId, [...facts, ...eventsOf(application, facts, env)]);
+      tell(application, facts, notifier);
+      return { ok: true, value: changeOf(facts) };
+    });
+  return { run: routing.ask('premium.run', run) };
+}
+
+/** The refusal for a receiver that does not exist. */
+async function receiverRefusal(
+  { storage, guilds }: Pick<PremiumPorts, 'storage' | 'guilds'>,
+  command: PremiumCommand,
+): Promise<Refusal | null> {
+  if (command.kind !== 'test' && command.kind !== 'grant') return null;
+  const { userId, guildId } = command.to;
+  const [user] = await storage.users.get([userId]);
+  if (!user || user.bot) return refusal('UNKNOWN_USER');
+  if (guildId === null) return null;
+  const guild = await guilds.call(guildId, 'getGuild', { withCounts: false }, SYSTEM);
+  return guild.ok ? null : guild.refusal;
+}
+
+/** More than any bound on what one receiver has of one SKU. */
+const HELD_MAX = 200;
+
+async function shelfOf(
+  store: PremiumPorts['storage']['premium'],
+  applicationId: ApplicationId,
+  command: PremiumCommand,
+): Promise<Shelf> {
+  const skus = await store.skus(applicationId);
+  const base: Shelf = { applicationId, skus, entitlement: null, subscription: null, held: [] };
+  if ('to' in command) {
+    const { guildId, userId } = command.to;
+    const held = await store.entitlements({
+      ...{ applicationId, guildId, userId: guildId === null ? userId : null, skuIds: [command.skuId] },
+      ...{ before: null, after: null, limit: HELD_MAX, endedByMs: null, activeAtMs: null },
+      ...{ withDeleted: false, withConsumed: false },
+    });
+    return { ...base, held: held.filter((each) => each.guildId === guildId && each.untilMs === null) };
+  }
+  if ('entitlementId' in command) {
+    const entitlement = await store.entitlement(applicationId, command.entitlementId);
+    const id = entitlement?.subscriptionId ?? null;
+    const subscription = id === null ? null : await store.subscription(applicationId, id);
+    return { ...base, entitlement, subscription };
+  }
+  if (!('subscriptionId' in command)) return base;
+  const subscription = await store.subscription(applicationId, command.subscriptionId);
+  const lastId = subscription?.entitlementIds.at(-1);
+  const entitlement = lastId === undefined ? null : await store.entitlement(applicationId, lastId);
+  return { ...base, subscription, entitlement };
+}
+
+/** @source https://docs.discord.com/developers/events/webhook-events#entitlement-create */
+const eventsOf = (application: Application, facts: readonly PremiumFact[], env: Env): WebhookEventFact[] =>
+  facts.flatMap((fact) =>
+    fact.type === 'entitlementWritten' && fact.news !== null
+      ? webhookEvent(application, `ENTITLEMENT_${fact.news}`, entitlementObject(fact.entitlement), env)
+      : [],
+  );
+
+function tell(
+  { bot_id: botId }: Application,
+  facts: readonly PremiumFact[],
+  { notify }: PremiumPorts['notifier'],
+) {
+  if (botId === null) return;
+  for (const fact of facts) {
+    if (fact.type === 'entitlementWritten' && fact.news !== null)
+      notify(botId, `ENTITLEMENT_${fact.news}`, entitlementObject(fact.entitlement), ALL_SESSIONS);
+    if (fact.type === 'subscriptionWritten')
+      notify(botId, `SUBSCRIPTION_${fact.news}`, subscriptionObject(fact.subscription), ALL_SESSIONS);
+  }
+}
+
+const changeOf = (facts: readonly PremiumFact[]): PremiumChange => ({
+  skus: facts.flatMap((fact) => (fact.type === 'skuWritten' ? [fact.sku] : [])),
+  entitlements: facts.flatMap((fact) => (fact.type === 'entitlementWritten' ? [fact.entitlement] : [])),
+  subscriptions: facts.flatMap((fact) => (fact.type === 'subscriptionWritten' ? [fact.subscription] : [])),
+});

@@ -1,0 +1,47 @@
+import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { Entitlement, Sku, Subscription } from '../../protocol/premium.ts';
+
+/** Which entitlements of an application to read; null: any. */
+interface EntitlementQuery {
+  readonly applicationId: ApplicationId;
+  readonly userId: UserId | null;
+  readonly guildId: GuildId | null;
+  readonly skuIds: readonly string[] | null;
+  readonly before: string | null;
+  readonly after: string | null;
+  readonly limit: number;
+  /** Leaves out what has ended by this time, Unix milliseconds. */
+  readonly endedByMs: number | null;
+  /** Leaves out what gives no access at this time, Unix milliseconds. */
+  readonly activeAtMs: number | null;
+  readonly withDeleted: boolean;
+  readonly withConsumed: boolean;
+}
+
+interface SubscriptionQuery {
+  readonly applicationId: ApplicationId;
+  readonly skuId: string;
+  readonly userId: UserId;
+  readonly before: string | null;
+  readonly after: string | null;
+  readonly limit: number;
+}
+
+export interface PremiumStore {
+  sku(id: string): Promise<Sku | null>;
+  /** Oldest first. */
+  skus(applicationId: ApplicationId): Promise<Sku[]>;
+  entitlement(applicationId: ApplicationId, id: string): Promise<Entitlement | null>;
+  /** By ascending id; with `before` alone those closest to it. */
+  entitlements(query: EntitlementQuery): Promise<Entitlement[]>;
+  subscription(applicationId: ApplicationId, id: string): Promise<Subscription | null>;
+  /** By ascending id; with `before` alone those closest to it. */
+  subscriptions(query: SubscriptionQuery): Promise<Subscription[]>;
+  /** Subscriptions whose period has ended, by ascending end. */
+  due(
+    nowMs: number,
+    limit: number,
+  ): Promise<{ readonly applicationId: ApplicationId; readonly id: string; readonly dueMs: number }[]>;
+  /** Unix milliseconds; null when no subscription runs. */
+  nextDueMs(): Promise<number | null>;
+}

@@ -1,0 +1,122 @@
+// Goal: an unmodified discord.js bot sells: it lists, tests, consumes and takes back entitlements, and hears of each.
+import { Client, type Entitlement, Events, GatewayIntentBits } from 'discord.js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { callerOf } from '../support/callers.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+interface Made {
+  readonly skus: readonly { readonly id: string; readonly type: number }[];
+  readonly entitlements: readonly { readonly id: string; readonly ends_at: string | null }[];
+  readonly subscriptions: readonly { readonly id: string; readonly status: number }[];
+}
+
+let server: TestServer;
+let client: Client<true>;
+let application: string;
+/** What the bot heard, in order. */
+const heard: string[] = [];
+
+beforeAll(async () => {
+  server = await startServer();
+  const { api, cdn } = server.info;
+  client = new Client({
+    intents: [GatewayIntentBits.Guilds],
+    rest: { api, cdn, mediaProxy: cdn, version: '10' },
+  }) as Client<true>;
+  const ready = new Promise((resolve) => client.once(Events.ClientReady, resolve));
+  client.on(Events.EntitlementCreate, ({ id }) => heard.push(`created ${id}`));
+  client.on(Events.EntitlementUpdate, (_, { id }) => heard.push(`updated ${id}`));
+  client.on(Events.EntitlementDelete, ({ id }) => heard.push(`deleted ${id}`));
+  client.on(Events.SubscriptionCreate, ({ id }) => heard.push(`subscribed ${id}`));
+  client.on(Events.SubscriptionUpdate, (_, { id, status }) => heard.push(`status ${id} ${status}`));
+  await client.login(server.info.bot.token);
+  await ready;
+  application = `/applications/${server.info.application.id}`;
+});
+afterAll(async () => {
+  await client?.destroy();
+  await server?.finish();
+});
+
+const sku = async (name: string, type: string, owner = 'user') =>
+  (await server.admin<Made>(`${application}/skus`, { name, type, owner })).skus[0]!.id;
+const hears = (what: string) => expect.poll(() => heard, { timeout: 10_000 }).toContain(what);
+
+test('what is sold is listed, a subscription with its group', async () => {
+  await sku('Lantern', 'durable');
+  await sku('Lighthouse', 'subscription');
+  const skus = await client.application.fetchSKUs();
+  expect(skus.map(({ name, type, slug }) => ({ name, type, slug }))).toEqual([
+    { name: 'Lantern', type: 2, slug: 'lantern' },
+    { name: 'Lighthouse', type: 5, slug: 'lighthouse' },
+    { name: 'Lighthouse', type: 6, slug: 'lighthouse' },
+  ]);
+});
+
+test('a test entitlement is made, read and deleted', async () => {
+  const skuId = await sku('Compass', 'durable');
+  const userId = server.info.users[0]!.id;
+  const { entitlements } = client.application;
+  const made: Entitlement = await entitlements.createTest({ sku: skuId, user: userId });
+  expect(made).toMatchObject({ skuId, userId, startsAt: null, endsAt: null, deleted: false });
+  await hears(`created ${made.id}`);
+  expect(await entitlements.fetch({ entitlement: made.id, force: true, cache: false })).toMatchObject({
+    skuId,
+  });
+  const found = await entitlements.fetch({ user: userId, skus: [skuId], excludeEnded: true, cache: false });
+  expect([...found.keys()]).toEqual([made.id]);
+  await entitlements.deleteTest(made.id);
+  await hears(`deleted ${made.id}`);
+  expect((await entitlements.fetch({ skus: [skuId], cache: false })).size).toBe(0);
+  expect((await entitlements.fetch({ skus: [skuId], excludeDeleted: false, cache: false })).size).toBe(1);
+});
+
+test('a test entitlement of a guild is listed by its guild', async () => {
+  const skuId = await sku('Harbour', 'subscription', 'guild');
+  const { entitlements } = client.application;
+  const made = await entitlements.createTest({ sku: skuId, guild: server.info.guild.id });
+  expect(made).toMatchObject({ skuId, guildId: server.info.guild.id });
+  const found = await entitlements.fetch({ guild: server.info.guild.id, cache: false });
+  expect([...found.keys()]).toEqual([made.id]);
+});
+
+test('a consumable is consumed once, and nothing else is', async () => {
+  const [potion, sword] = [await sku('Potion', 'consumable'), await sku('Sword', 'durable')];
+  const to = { user_id: server.info.users[0]!.id };
+  const grant = async (skuId: string) =>
+    (await server.admin<Made>(`${application}/grants`, { ...to, sku_id: skuId })).entitlements[0]!.id;
+  const [drunk, kept] = [await grant(potion), await grant(sword)];
+  await client.application.entitlements.consume(drunk);
+  await hears(`updated ${drunk}`);
+  await expect(client.application.entitlements.consume(kept)).rejects.toMatchObject({ code: 40018 });
+  await expect(client.application.entitlements.deleteTest(kept)).rejects.toMatchObject({ code: 40019 });
+  const owner = callerOf(server, `Bearer ${server.info.users[0]!.token}`);
+  const ids = async (query: string) =>
+    (await owner<{ id: string }[]>(`GET /users/@me${application}/entitlements${query}`)).map(({ id }) => id);
+  expect(await ids('')).toEqual([drunk, kept]);
+  expect(await ids(`?exclude_consumed=true&sku_ids=${potion},${sword}`)).toEqual([kept]);
+  await server.admin(`${application}/refunds`, { entitlement_id: kept });
+  await hears(`deleted ${kept}`);
+});
+
+test('a subscription begins, changes, is cancelled and ends', async () => {
+  const [silver, gold] = [await sku('Silver', 'subscription'), await sku('Gold', 'subscription')];
+  const userId = server.info.users[1]!.id;
+  const path = `${application}/subscriptions`;
+  const begun = await server.admin<Made>(`${application}/grants`, { sku_id: silver, user_id: userId });
+  const [{ id }, entitlement] = [begun.subscriptions[0]!, begun.entitlements[0]!];
+  await hears(`subscribed ${id}`);
+  await hears(`created ${entitlement.id}`);
+  await server.admin(`${path}/change`, { subscription_id: id, sku_id: gold });
+  const bot = callerOf(server, `Bot ${server.info.bot.token}`);
+  const list = `GET /skus/${silver}/subscriptions`;
+  expect(await bot(`${list}?user_id=${userId}`)).toMatchObject([{ id, status: 0, renewal_sku_ids: [gold] }]);
+  await server.admin(`${path}/cancel`, { subscription_id: id });
+  await hears(`status ${id} 2`);
+  expect(await bot(`${list}/${id}`)).toMatchObject({ id, status: 2, renewal_sku_ids: null });
+  const read = () => client.application.entitlements.fetch({ entitlement: entitlement.id, force: true });
+  expect((await read()).endsAt).toBeNull();
+  await server.admin(`${path}/cancel`, { subscription_id: id, at_once: true });
+  await hears(`status ${id} 1`);
+  expect((await read()).endsAt).not.toBeNull();
+});

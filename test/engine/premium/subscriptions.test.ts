@@ -1,0 +1,201 @@
+// Goal: a subscription gives access as long as it is paid, never longer nor shorter, whatever its clock does.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { givesAccess } from '../../../engine/premium/premium.ts';
+import { decidePremium, type PremiumCommand, type Shelf } from '../../../engine/premium/rules.ts';
+import { type ApplicationId, isUserId, snowflakeOf } from '../../../protocol/ids.ts';
+import {
+  type Entitlement,
+  SKU_FLAG,
+  SKU_TYPE,
+  type Sku,
+  SUBSCRIPTION_STATUS as STATUS,
+  type Subscription,
+} from '../../../protocol/premium.ts';
+
+const START_MS = Date.UTC(2026, 0, 1);
+const DAY_MS = 86_400_000;
+const applicationId: ApplicationId = snowflakeOf(7n);
+const userId = snowflakeOf(8n);
+
+const skuOf = (id: string, type: Sku['type'], flags: number): Sku => ({
+  ...{ id, application_id: applicationId, type, name: id, slug: id },
+  flags: flags | SKU_FLAG.AVAILABLE,
+});
+const SKUS = [
+  skuOf('1', SKU_TYPE.SUBSCRIPTION, SKU_FLAG.USER),
+  skuOf('2', SKU_TYPE.SUBSCRIPTION, SKU_FLAG.USER),
+  skuOf('3', SKU_TYPE.CONSUMABLE, 0),
+  skuOf('4', SKU_TYPE.DURABLE, 0),
+  skuOf('5', SKU_TYPE.SUBSCRIPTION, SKU_FLAG.GUILD),
+  skuOf('6', SKU_TYPE.GROUP, SKU_FLAG.USER),
+];
+
+/** Everything that commands have written, as a database keeps it. */
+class Kept {
+  readonly entitlements = new Map<string, Entitlement>();
+  subscription: Subscription | null = null;
+  readonly news: string[] = [];
+  #id = 100n;
+
+  run(command: PremiumCommand, nowMs: number): number | null {
+    const lastId = this.subscription?.entitlementIds.at(-1) ?? '';
+    const named = 'entitlementId' in command ? command.entitlementId : lastId;
+    const shelf: Shelf = {
+      ...{ applicationId, skus: SKUS, entitlement: this.entitlements.get(named) ?? null },
+      subscription: this.subscription,
+      held:
+        'to' in command ? [...this.entitlements.values()].filter(({ skuId }) => skuId === command.skuId) : [],
+    };
+    const nextId = () => {
+      this.#id += 1n;
+      return snowflakeOf(this.#id);
+    };
+    const outcome = decidePremium(shelf, command, { nowMs, nextId });
+    if (!outcome.ok) return outcome.refusal.code;
+    for (const fact of outcome.facts) {
+      if (fact.type === 'entitlementWritten') this.entitlements.set(fact.entitlement.id, fact.entitlement);
+      if (fact.type === 'subscriptionWritten') this.subscription = fact.subscription;
+      if (fact.type !== 'skuWritten' && fact.news) this.news.push(`${fact.type} ${fact.news}`);
+    }
+    return null;
+  }
+
+  access(nowMs: number): string[] {
+    return [...this.entitlements.values()]
+      .filter((each) => givesAccess(each, nowMs))
+      .map(({ skuId }) => skuId);
+  }
+}
+
+const grant = (skuId: string, days = 30): PremiumCommand => ({
+  ...{ kind: 'grant', skuId, to: { userId, guildId: null }, gifterId: null, days },
+});
+const settle: PremiumCommand = { kind: 'settle', subscriptionId: '' };
+const cancel = (atOnce = false): PremiumCommand => ({ kind: 'cancel', subscriptionId: '', atOnce });
+const toGold: PremiumCommand = { kind: 'change', subscriptionId: '', skuId: '2' };
+
+test('the person of these tests has an id', () => {
+  expect(isUserId(userId)).toBe(true);
+});
+
+describe('a table of dates', () => {
+  const END_MS = START_MS + 30 * DAY_MS;
+  test.each([
+    ['runs on', [], START_MS + 400 * DAY_MS, { status: STATUS.ACTIVE, access: ['1'], ends: null }],
+    [
+      'was cancelled, before its end',
+      [cancel()],
+      END_MS - 1,
+      { status: STATUS.ENDING, access: ['1'], ends: null },
+    ],
+    ['was cancelled, at its end', [cancel()], END_MS, { status: STATUS.INACTIVE, access: [], ends: END_MS }],
+    [
+      'ended at once',
+      [cancel(true)],
+      START_MS + DAY_MS,
+      { status: STATUS.INACTIVE, access: [], ends: START_MS },
+    ],
+    ['changes, before its end', [toGold], END_MS - 1, { status: STATUS.ACTIVE, access: ['1'], ends: null }],
+    ['changed, at its end', [toGold], END_MS, { status: STATUS.ACTIVE, access: ['2'], ends: END_MS }],
+  ] as const)(
+    'a subscription that %s has the access and the end of its dates',
+    (_, asked, atMs, expected) => {
+      const kept = new Kept();
+      kept.run(grant('1'), START_MS);
+      const [first] = kept.entitlements.keys();
+      for (const command of asked) kept.run(command, START_MS);
+      kept.run(settle, atMs);
+      const { status, access, ends } = expected;
+      expect(kept.subscription?.status).toBe(status);
+      expect(kept.access(atMs)).toEqual(access);
+      expect(kept.entitlements.get(first ?? '')?.endsMs).toBe(ends);
+    },
+  );
+});
+
+const steps = fc.array(
+  fc.record({
+    command: fc.constantFrom<PremiumCommand>(settle, settle, cancel(), toGold),
+    // The clock may be moved, back too.
+    byMs: fc.integer({ min: -3 * DAY_MS, max: 45 * DAY_MS }),
+  }),
+  { maxLength: 30 },
+);
+
+test('access lasts to the end of the period in which it was cancelled, whenever the clock looks', () => {
+  fc.assert(
+    fc.property(steps, fc.integer({ min: 1, max: 60 }), (all, days) => {
+      const kept = new Kept();
+      kept.run(grant('1', days), START_MS);
+      let nowMs = START_MS;
+      for (const { command, byMs } of all) {
+        nowMs = Math.max(START_MS, nowMs + byMs);
+        kept.run(command, nowMs);
+        const { status, periodStartMs, periodEndMs } = kept.subscription!;
+        expect(periodEndMs - periodStartMs).toBe(days * DAY_MS);
+        expect((periodStartMs - START_MS) % (days * DAY_MS)).toBe(0);
+        // Nothing but the two dates decides, so a clock that never looks changes nothing.
+        if (nowMs >= periodStartMs) expect(kept.access(nowMs)).toHaveLength(1);
+        if (status !== STATUS.ACTIVE) {
+          expect(kept.access(periodEndMs - 1)).toHaveLength(1);
+          expect(kept.access(periodEndMs)).toEqual([]);
+          break;
+        }
+      }
+    }),
+  );
+});
+
+test('settling twice changes nothing the second time', () => {
+  fc.assert(
+    fc.property(steps, (all) => {
+      const kept = new Kept();
+      kept.run(grant('1'), START_MS);
+      let nowMs = START_MS;
+      for (const { command, byMs } of all) {
+        nowMs = Math.max(START_MS, nowMs + byMs);
+        kept.run(command, nowMs);
+        kept.run(settle, nowMs);
+        const told = kept.news.length;
+        kept.run(settle, nowMs);
+        expect(kept.news).toHaveLength(told);
+      }
+    }),
+  );
+});
+
+describe('what is refused', () => {
+  test.each([
+    ['a SKU of another application', grant('99'), 10027],
+    ['a group', grant('6'), 50057],
+    ['a subscription of guilds, for a person', grant('5'), 50057],
+    ['deleting what was no test', { kind: 'deleteTest', entitlementId: '101' }, 40019],
+    ['consuming what is durable', { kind: 'consume', entitlementId: '101' }, 40018],
+    ['consuming what does not exist', { kind: 'consume', entitlementId: '999' }, 10029],
+    ['a durable SKU that the person has', grant('4'), 40074],
+  ] as const)('%s is refused', (_, command, code) => {
+    const kept = new Kept();
+    kept.run(grant('4'), START_MS);
+    expect(kept.run(command, START_MS)).toBe(code);
+  });
+
+  test('consumables are bounded by those that are unused', () => {
+    const kept = new Kept();
+    for (let n = 0; n < 100; n += 1) expect(kept.run(grant('3'), START_MS)).toBeNull();
+    expect(kept.run(grant('3'), START_MS)).toBe(40074);
+    const [first] = kept.entitlements.keys();
+    kept.run({ kind: 'consume', entitlementId: first ?? '' }, START_MS);
+    expect(kept.run(grant('3'), START_MS)).toBeNull();
+  });
+
+  test('a refund of a subscription ends it at once', () => {
+    const kept = new Kept();
+    kept.run(grant('1'), START_MS);
+    const [first] = kept.entitlements.keys();
+    expect(kept.run({ kind: 'refund', entitlementId: first ?? '' }, START_MS + DAY_MS)).toBeNull();
+    expect(kept.subscription?.status).toBe(STATUS.INACTIVE);
+    expect(kept.access(START_MS + DAY_MS)).toEqual([]);
+    expect(kept.news.at(-1)).toBe('entitlementWritten DELETE');
+  });
+});

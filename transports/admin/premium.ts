@@ -1,0 +1,77 @@
+import { Type } from 'typebox';
+import type { Admin } from '../../embedding.ts';
+import type { PremiumCommand } from '../../engine/premium/rules.ts';
+import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import { entitlementObject, skuObject, subscriptionObject } from '../../protocol/premium.ts';
+import { type AdminAnswer, type AdminRoute, post, Snowflake } from './route.ts';
+
+const closed = { additionalProperties: false } as const;
+const DAYS_DEFAULT = 30;
+const DAYS_MAX = 366;
+
+async function run(admin: Admin, id: ApplicationId, command: PremiumCommand): Promise<AdminAnswer> {
+  const { skus, entitlements, subscriptions } = await admin.premium(id, command);
+  return {
+    status: 200,
+    body: {
+      skus: skus.map(skuObject),
+      entitlements: entitlements.map(entitlementObject),
+      subscriptions: subscriptions.map(subscriptionObject),
+    },
+  };
+}
+
+/** Routes for what applications sell. Each answers with what it changed. */
+export const premiumRoutes: readonly AdminRoute[] = [
+  post(
+    '/applications/:id/skus',
+    Type.Object(
+      {
+        name: Type.String({ minLength: 1, maxLength: 80 }),
+        type: Type.Enum(['durable', 'consumable', 'subscription']),
+        owner: Type.Optional(Type.Enum(['user', 'guild'])),
+      },
+      closed,
+    ),
+    (admin, { name, type, owner = 'user' }, id) => run(admin, id, { kind: 'createSku', name, type, owner }),
+  ),
+  post(
+    '/applications/:id/skus/available',
+    Type.Object({ sku_id: Snowflake(), available: Type.Boolean() }, closed),
+    (admin, { sku_id: skuId, available }, id) => run(admin, id, { kind: 'setAvailable', skuId, available }),
+  ),
+  post(
+    '/applications/:id/grants',
+    Type.Object(
+      {
+        sku_id: Snowflake(),
+        user_id: Snowflake<UserId>(),
+        guild_id: Type.Optional(Snowflake<GuildId>()),
+        gifter_user_id: Type.Optional(Snowflake<UserId>()),
+        days: Type.Optional(Type.Integer({ minimum: 1, maximum: DAYS_MAX })),
+      },
+      closed,
+    ),
+    (admin, { sku_id: skuId, user_id: userId, guild_id, gifter_user_id, days = DAYS_DEFAULT }, id) => {
+      const to = { userId, guildId: guild_id ?? null };
+      return run(admin, id, { kind: 'grant', skuId, to, gifterId: gifter_user_id ?? null, days });
+    },
+  ),
+  post(
+    '/applications/:id/refunds',
+    Type.Object({ entitlement_id: Snowflake() }, closed),
+    (admin, { entitlement_id: entitlementId }, id) => run(admin, id, { kind: 'refund', entitlementId }),
+  ),
+  post(
+    '/applications/:id/subscriptions/cancel',
+    Type.Object({ subscription_id: Snowflake(), at_once: Type.Optional(Type.Boolean()) }, closed),
+    (admin, { subscription_id: subscriptionId, at_once: atOnce = false }, id) =>
+      run(admin, id, { kind: 'cancel', subscriptionId, atOnce }),
+  ),
+  post(
+    '/applications/:id/subscriptions/change',
+    Type.Object({ subscription_id: Snowflake(), sku_id: Snowflake() }, closed),
+    (admin, { subscription_id: subscriptionId, sku_id: skuId }, id) =>
+      run(admin, id, { kind: 'change', subscriptionId, skuId }),
+  ),
+];

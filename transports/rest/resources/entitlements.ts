@@ -1,0 +1,269 @@
+import { type ApplicationId, isAnyId, type UserId } from '../../../protocol/ids.ts';
+import { entitlementObject, skuObject, subscriptionObject } from '../../../protocol/premium.ts';
+import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { idsOf } from '../idlist.ts';
+import { type Caller, op, resource } from '../operation.ts';
+import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
+import type { Services } from '../services.ts';
+
+// The platform publishes no limits for these routes; the values are this server's own.
+const READ = { per: null, limit: 30, windowMs: 10_000 } as const;
+const WRITE = { per: null, limit: 30, windowMs: 10_000 } as const;
+
+const SCOPE = 'applications.entitlements';
+const PAGE_MAX = 100;
+const PAGE_SUBSCRIPTIONS = 50;
+const SKU_IDS_MAX = 100;
+const SKU_IDS_LENGTH_MAX = 2_100;
+const OWNER = { GUILD: 1, USER: 2 } as const;
+
+const SkuIds = () => Optional(OneOf(Str(0, SKU_IDS_LENGTH_MAX), Arr(Nullable(Snowflake()), SKU_IDS_MAX)));
+const Page = {
+  before: Optional(Snowflake()),
+  after: Optional(Snowflake()),
+  limit: Optional(Int(1, PAGE_MAX)),
+};
+
+type Seen =
+  | { readonly whose: UserId | null }
+  | { readonly no: { readonly ok: false; readonly refusal: Refusal } };
+
+/** Whose entitlements the caller reaches: everybody's (null) for the application and its owner, else the caller's own. */
+async function seenBy(caller: Caller, id: ApplicationId, { read }: Services): Promise<Seen> {
+  if (caller.applicationId !== id)
+    return { no: { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') } };
+  if (caller.kind === 'bot') return { whose: null };
+  const application = await read.applications.get(id);
+  return { whose: application?.owner_id === caller.userId ? null : caller.userId };
+}
+
+/** Entitlements: what people and guilds have of what an application sells. */
+export const entitlements = resource({
+  get_entitlements: op({
+    method: 'GET',
+    path: '/applications/:application_id/entitlements',
+    auth: 'any',
+    scope: SCOPE,
+    bucket: READ,
+    query: Obj({
+      user_id: Optional(Snowflake<UserId>()),
+      guild_id: Optional(Snowflake()),
+      sku_ids: SkuIds(),
+      ...Page,
+      exclude_ended: Optional(Bool()),
+      exclude_deleted: Optional(Bool()),
+      only_active: Optional(Bool()),
+    }),
+    status: 200,
+    handle: async ({ params, query, caller }, services) => {
+      const seen = await seenBy(caller, params.application_id, services);
+      if ('no' in seen) return seen.no;
+      const { read, nowMs } = services;
+      if (seen.whose !== null && (query.user_id ?? seen.whose) !== seen.whose) return { ok: true, body: [] };
+      const found = await read.premium.entitlements({
+        applicationId: params.application_id,
+        userId: seen.whose ?? query.user_id ?? null,
+        guildId: idOf(query.guild_id),
+        skuIds: query.sku_ids === undefined ? null : idsOf(query.sku_ids),
+        ...pageOf(query),
+        limit: query.limit ?? PAGE_MAX,
+        endedByMs: query.exclude_ended ? nowMs() : null,
+        activeAtMs: query.only_active ? nowMs() : null,
+        withDeleted: query.exclude_deleted === false,
+        withConsumed: true,
+      });
+      return { ok: true, body: found.map(entitlementObject) };
+    },
+  }),
+
+  get_entitlement: op({
+    method: 'GET',
+    path: '/applications/:application_id/entitlements/:entitlement_id',
+    auth: 'any',
+    scope: SCOPE,
+    bucket: READ,
+    status: 200,
+    handle: async ({ params, caller }, services) => {
+      const found = await reached(caller, params, services);
+      return found.ok ? { ok: true, body: entitlementObject(found.entitlement) } : found;
+    },
+  }),
+
+  create_entitlement: op({
+    method: 'POST',
+    path: '/applications/:application_id/entitlements',
+    auth: 'bot',
+    bucket: WRITE,
+    body: Obj({ sku_id: Snowflake(), owner_id: Snowflake(), owner_type: Choice(OWNER.GUILD, OWNER.USER) }),
+    status: 200,
+    handle: async ({ params, body, caller }, services) => {
+      const { application_id: id } = params;
+      const seen = await seenBy(caller, id, services);
+      if ('no' in seen) return seen.no;
+      const ownerId = body.owner_id;
+      if (!isAnyId(ownerId)) return { ok: false, refusal: refusal('UNKNOWN_USER') };
+      const application = await services.read.applications.get(id);
+      if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
+      // The published schema demands a person. For a guild it is the owner of the application, who tries it out.
+      const isGuild = body.owner_type === OWNER.GUILD;
+      const to = { userId: isGuild ? application.owner_id : ownerId, guildId: isGuild ? ownerId : null };
+      const reply = await services.premium.run(id, { kind: 'test', skuId: body.sku_id, to });
+      if (!reply.ok) return reply;
+      const [made] = reply.value.entitlements;
+      return { ok: true, body: made && entitlementObject(made) };
+    },
+  }),
+
+  delete_entitlement: op({
+    method: 'DELETE',
+    path: '/applications/:application_id/entitlements/:entitlement_id',
+    auth: 'any',
+    scope: SCOPE,
+    bucket: WRITE,
+    status: 204,
+    handle: async ({ params, caller }, services) => {
+      const seen = await seenBy(caller, params.application_id, services);
+      if ('no' in seen) return seen.no;
+      if (seen.whose !== null) return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
+      const command = { kind: 'deleteTest', entitlementId: params.entitlement_id } as const;
+      const reply = await services.premium.run(params.application_id, command);
+      return reply.ok ? { ok: true } : reply;
+    },
+  }),
+
+  consume_entitlement: op({
+    method: 'POST',
+    path: '/applications/:application_id/entitlements/:entitlement_id/consume',
+    auth: 'any',
+    scope: SCOPE,
+    bucket: WRITE,
+    status: 204,
+    handle: async ({ params, caller }, services) => {
+      const found = await reached(caller, params, services);
+      if (!found.ok) return found;
+      const command = { kind: 'consume', entitlementId: params.entitlement_id } as const;
+      const reply = await services.premium.run(params.application_id, command);
+      return reply.ok ? { ok: true } : reply;
+    },
+  }),
+
+  get_current_user_application_entitlements: op({
+    method: 'GET',
+    path: '/users/@me/applications/:application_id/entitlements',
+    auth: 'user',
+    scope: 'any',
+    bucket: READ,
+    query: Obj({ sku_ids: SkuIds(), exclude_consumed: Optional(Bool()) }),
+    status: 200,
+    handle: async ({ params, query, caller }, { read, nowMs }) => {
+      // An application that acts for the person sees only what it sells itself.
+      if (caller.authorization && caller.applicationId !== params.application_id)
+        return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
+      const found = await read.premium.entitlements({
+        ...{ applicationId: params.application_id, userId: caller.userId, guildId: null },
+        skuIds: query.sku_ids === undefined ? null : idsOf(query.sku_ids),
+        ...{ before: null, after: null, limit: PAGE_MAX, endedByMs: nowMs(), activeAtMs: null },
+        withDeleted: false,
+        withConsumed: query.exclude_consumed !== true,
+      });
+      return { ok: true, body: found.map(entitlementObject) };
+    },
+  }),
+
+  get_sku_subscriptions: op({
+    method: 'GET',
+    path: '/skus/:sku_id/subscriptions',
+    auth: 'any',
+    scope: 'any',
+    bucket: READ,
+    query: Obj({ ...Page, user_id: Optional(Snowflake<UserId>()) }),
+    status: 200,
+    handle: async ({ params, query, caller }, services) => {
+      const found = await subscribers(caller, params.sku_id, query.user_id, services);
+      if ('no' in found) return found.no;
+      const limit = query.limit ?? PAGE_SUBSCRIPTIONS;
+      const page = { ...found, skuId: params.sku_id, ...pageOf(query), limit };
+      return { ok: true, body: (await services.read.premium.subscriptions(page)).map(subscriptionObject) };
+    },
+  }),
+
+  get_sku_subscription: op({
+    method: 'GET',
+    path: '/skus/:sku_id/subscriptions/:subscription_id',
+    auth: 'any',
+    scope: 'any',
+    bucket: READ,
+    query: Obj({ user_id: Optional(Snowflake<UserId>()) }),
+    status: 200,
+    handle: async ({ params, query, caller }, services) => {
+      const given = query.user_id ?? (caller.kind === 'bot' ? ANYBODY : undefined);
+      const found = await subscribers(caller, params.sku_id, given, services);
+      if ('no' in found) return found.no;
+      const { applicationId, userId } = found;
+      const subscription = await services.read.premium.subscription(applicationId, params.subscription_id);
+      const isIt =
+        subscription?.skuId === params.sku_id && (userId === ANYBODY || subscription.userId === userId);
+      if (!isIt) return { ok: false, refusal: refusal('UNKNOWN_ENTITLEMENT') };
+      return { ok: true, body: subscriptionObject(subscription) };
+    },
+  }),
+});
+
+/** Documented, and absent from the platform's OpenAPI. */
+export const entitlementsUnlisted = resource({
+  list_skus: op({
+    method: 'GET',
+    path: '/applications/:application_id/skus',
+    auth: 'bot',
+    bucket: READ,
+    status: 200,
+    handle: async ({ params, caller }, services) => {
+      const seen = await seenBy(caller, params.application_id, services);
+      if ('no' in seen) return seen.no;
+      return { ok: true, body: (await services.read.premium.skus(params.application_id)).map(skuObject) };
+    },
+  }),
+});
+
+const idOf = (text: string | undefined) => (isAnyId(text) ? text : null);
+
+const pageOf = ({ before, after }: { readonly before?: string; readonly after?: string }) => ({
+  before: before ?? null,
+  after: after ?? null,
+});
+
+/** The entitlement, if the caller reaches it. */
+async function reached(
+  caller: Caller,
+  params: { readonly application_id: ApplicationId; readonly entitlement_id: string },
+  services: Services,
+) {
+  const seen = await seenBy(caller, params.application_id, services);
+  if ('no' in seen) return seen.no;
+  const { application_id: id, entitlement_id } = params;
+  const entitlement = isAnyId(entitlement_id)
+    ? await services.read.premium.entitlement(id, entitlement_id)
+    : null;
+  if (!entitlement || (seen.whose !== null && entitlement.userId !== seen.whose))
+    return { ok: false, refusal: refusal('UNKNOWN_ENTITLEMENT') } as const;
+  return { ok: true, entitlement } as const;
+}
+
+/** No user has this id. */
+const ANYBODY = '0';
+
+/** Whose subscriptions to a SKU the caller asks for: a bot names the user, a person gets their own. */
+async function subscribers(caller: Caller, skuId: string, userId: string | undefined, { read }: Services) {
+  const sku = isAnyId(skuId) ? await read.premium.sku(skuId) : null;
+  if (!sku) return { no: { ok: false, refusal: refusal('UNKNOWN_SKU') } } as const;
+  const isOwn = caller.kind === 'user' && !caller.authorization;
+  if (!isOwn && caller.applicationId !== sku.application_id)
+    return { no: { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') } } as const;
+  const applicationId = sku.application_id;
+  if (caller.kind === 'user') return { applicationId, userId: caller.userId };
+  if (!isAnyId(userId))
+    return {
+      no: { ok: false, refusal: invalidField(['user_id'], 'BASE_TYPE_REQUIRED', 'This field is required') },
+    } as const;
+  return { applicationId, userId };
+}
