@@ -1,4 +1,5 @@
 import { INTERACTION } from '../../protocol/interactions.ts';
+import { type Entitlement, entitlementObject } from '../../protocol/premium.ts';
 import type { Interaction } from './interaction.ts';
 import type { Described } from './place.ts';
 
@@ -12,6 +13,8 @@ export interface Told {
   /** `authorizing_integration_owners`. */
   readonly owners: object;
   readonly context: number;
+  /** What gives the invoker or the guild access to what the application sells. */
+  readonly entitlements: readonly Entitlement[];
 }
 
 /**
@@ -21,7 +24,7 @@ export interface Told {
  */
 export function interactionObject(
   { id, applicationId, type, channelId, locales: [locale] }: Interaction,
-  { described, token, data, message, owners, context }: Told,
+  { described, token, data, message, owners, context, entitlements }: Told,
 ): object {
   const { guild, channel, member, user, appPermissions, attachmentBytesMax } = described;
   return {
@@ -33,8 +36,8 @@ export function interactionObject(
     ...(message && { message }),
     app_permissions: appPermissions,
     locale,
-    entitlements: [],
-    entitlement_sku_ids: [],
+    entitlements: entitlements.map(entitlementObject),
+    entitlement_sku_ids: entitlements.map(({ skuId }) => skuId),
     authorizing_integration_owners: owners,
     context,
     attachment_size_limit: attachmentBytesMax,

@@ -35,7 +35,7 @@ import { createInteractionTokens } from './tokens.ts';
 interface InteractionPorts {
   readonly storage: Pick<
     Storage,
-    'interactions' | 'applications' | 'appCommands' | 'users' | 'messages' | 'privateChannels'
+    'interactions' | 'applications' | 'appCommands' | 'users' | 'messages' | 'privateChannels' | 'premium'
   >;
   readonly guilds: Guilds;
   readonly inPrivate: InPrivate;

@@ -3,8 +3,9 @@ import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
 import type { CommandRules } from '../../engine/appcommand/permissions.ts';
 import { authorOf } from '../../engine/webhook/webhook.ts';
 import { INSTALLATION, type Installation } from '../../protocol/appcommands.ts';
-import { type ApplicationId, type FreshId, type GuildId, isAnyId } from '../../protocol/ids.ts';
+import { type ApplicationId, type FreshId, type GuildId, isAnyId, type UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
+import type { Entitlement } from '../../protocol/premium.ts';
 import type { Storage } from '../../storage/ports.ts';
 
 /** An application as interactions need it. */
@@ -20,7 +21,10 @@ export interface InvokableApplication {
   readonly installations: readonly Installation[];
 }
 
-type Stores = Pick<Storage, 'applications' | 'appCommands' | 'users'>;
+type Stores = Pick<Storage, 'applications' | 'appCommands' | 'users' | 'premium'>;
+
+/** Most entitlements that an interaction tells of. */
+const ENTITLEMENTS_MAX = 100;
 
 /** How long a row may be used after it was read, and how many rows are kept. */
 const FRESH_MS = 1_000;
@@ -68,6 +72,12 @@ export interface Lookups {
   application(id: ApplicationId): Promise<InvokableApplication | null>;
   /** The command; read again when it does not have this version. */
   command(applicationId: ApplicationId, commandId: string, version: string): Promise<AppCommand | null>;
+  /** What the user and the guild have bought of the application, as far as it gives access now. */
+  entitlements(
+    applicationId: ApplicationId,
+    userId: UserId,
+    guildId: GuildId | null,
+  ): Promise<readonly Entitlement[]>;
   /** What decides who may use the commands of an application in a guild. */
   rules(
     application: Pick<InvokableApplication, 'id'>,
@@ -75,7 +85,11 @@ export interface Lookups {
   ): Promise<(command: AppCommand) => CommandRules>;
 }
 
-export function createLookups({ applications, appCommands, users }: Stores, nowMs: () => number): Lookups {
+export function createLookups(
+  { applications, appCommands, users, premium }: Stores,
+  nowMs: () => number,
+): Lookups {
+  const skus = recently((id: ApplicationId) => premium.skus(id), nowMs);
   const application = recently(async (id: ApplicationId): Promise<InvokableApplication | null> => {
     const found = await applications.get(id);
     if (!found) return null;
@@ -101,6 +115,23 @@ export function createLookups({ applications, appCommands, users }: Stores, nowM
     application: (id) => application.read([id], (found) => found !== null),
     command: (applicationId, commandId, version) =>
       command.read([applicationId, commandId], (found) => found?.version === version),
+    async entitlements(applicationId, userId, guildId) {
+      // Most applications sell nothing: they cost no read for each interaction.
+      if ((await skus.read([applicationId])).length === 0) return [];
+      const of = (receiver: { userId: UserId | null; guildId: GuildId | null }) =>
+        premium.entitlements({
+          ...{ applicationId, ...receiver, skuIds: null, before: null, after: null },
+          ...{ limit: ENTITLEMENTS_MAX, endedByMs: null, activeAtMs: nowMs() },
+          ...{ withDeleted: false, withConsumed: false },
+        });
+      const [own, shared] = await Promise.all([
+        of({ userId, guildId: null }),
+        guildId === null ? [] : of({ userId: null, guildId }),
+      ]);
+      const all = new Map([...own, ...shared].map((each) => [each.id, each]));
+      // One that the user holds for another guild gives nothing here.
+      return [...all.values()].filter((each) => each.guildId === null || each.guildId === guildId);
+    },
     async rules({ id }, guildId) {
       const all = await permissions.read([id, guildId]);
       const of = (target: string) => all.find((each) => each.id === target)?.permissions;
@@ -111,7 +142,7 @@ export function createLookups({ applications, appCommands, users }: Stores, nowM
       });
     },
     forget(id) {
-      for (const rows of [application, command, permissions]) rows.forget(id);
+      for (const rows of [application, command, permissions, skus]) rows.forget(id);
     },
   };
 }

@@ -29,7 +29,7 @@ interface OwnerPorts {
   readonly answering: Answering;
   readonly places: Pick<Places, 'find'>;
   readonly open: OpenInteractions;
-  readonly lookups: Pick<Lookups, 'application'>;
+  readonly lookups: Pick<Lookups, 'application' | 'entitlements'>;
   readonly tokens: () => Promise<InteractionTokens>;
   readonly wheel: Wheel;
   readonly nextId: () => string;
@@ -112,8 +112,13 @@ export class InteractionOwner {
       void this.#launch(interaction);
       return;
     }
-    const tokens = await this.#ports.tokens();
-    const object = interactionObject(interaction, { ...told, token: tokens.of(interaction) });
+    const { applicationId, guildId } = interaction;
+    const [tokens, entitlements] = await Promise.all([
+      this.#ports.tokens(),
+      this.#ports.lookups.entitlements(applicationId, userId, guildId),
+    ]);
+    const token = tokens.of(interaction);
+    const object = interactionObject(interaction, { ...told, token, entitlements });
     void this.#deliver(interaction, application, object, told.described.isBotHere);
   }
 
@@ -275,7 +280,7 @@ function begun(
   { described, installed, data, message, kept, metadata }: Prepared,
   id: string,
   createdMs: number,
-): { readonly interaction: Interaction; readonly told: Omit<Told, 'token'> } {
+): { readonly interaction: Interaction; readonly told: Omit<Told, 'token' | 'entitlements'> } {
   const { type, ownerId, guildId, channelId, applicationId, userId, sessionId, nonce, locales } = invocation;
   const told = { described, data, message, owners: installed.owners, context: installed.context };
   const interaction: Interaction = {

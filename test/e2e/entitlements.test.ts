@@ -2,6 +2,7 @@
 import { Client, type Entitlement, Events, GatewayIntentBits } from 'discord.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callerOf } from '../support/callers.ts';
+import { Person } from '../support/person.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 interface Made {
@@ -119,4 +120,32 @@ test('a subscription begins, changes, is cancelled and ends', async () => {
   await server.admin(`${path}/cancel`, { subscription_id: id, at_once: true });
   await hears(`status ${id} 1`);
   expect((await read()).endsAt).not.toBeNull();
+});
+
+test('an interaction tells what its user and its guild have, as long as it gives access', async () => {
+  const own = await sku('Own sail', 'durable');
+  const shared = await sku('Shared sail', 'subscription', 'guild');
+  const { entitlements, commands } = client.application;
+  const mine = await entitlements.createTest({ sku: own, user: server.info.users[0]!.id });
+  const ours = await entitlements.createTest({ sku: shared, guild: server.info.guild.id });
+  const { id, version, name, type } = await commands.create({ name: 'sail', description: 's' });
+  const command = { id, version: String(version), name, type };
+  const people = [await Person.of(server), await Person.of(server, { index: 1 })];
+  const told: string[][] = [];
+  client.on(Events.InteractionCreate, async (interaction) => {
+    told.push([...interaction.entitlements.values()].map(({ skuId }) => skuId));
+    if (interaction.isChatInputCommand()) await interaction.reply('x');
+  });
+  const uses = async (person: number): Promise<string[]> => {
+    const before = told.length;
+    await people[person]!.slash(command);
+    await expect.poll(() => told.length, { timeout: 10_000 }).toBe(before + 1);
+    return told.at(-1)!.filter((one) => [own, shared].includes(one));
+  };
+  expect(await uses(0)).toEqual([own, shared]);
+  expect(await uses(1)).toEqual([shared]);
+  await entitlements.deleteTest(mine.id);
+  await entitlements.deleteTest(ours.id);
+  expect(await uses(0)).toEqual([]);
+  for (const person of people) person.close();
 });

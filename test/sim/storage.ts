@@ -306,7 +306,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
       permissions: never,
     }),
     activities: storeOf<Storage['activities']>(line, 'activities', { ofOwner: never, owners: never }),
-    premium: storeOf<Storage['premium']>(line, 'premium', { due: never, nextDueMs: () => null }),
+    premium: storeOf<Storage['premium']>(line, 'premium', { due: never, skus: never, nextDueMs: () => null }),
     interactions: interactionStore(line),
     scheduledEvents: scheduledEventStore(line),
     threads: threadStore(line),
