@@ -22,6 +22,14 @@ export type Guild = WithOwnId<wire.APIGuild, GuildId>;
 export type Role = WithOwnId<wire.APIRole, RoleId>;
 export type Channel = WithOwnId<wire.APIChannel, ChannelId>;
 export type DirectMessageChannel = WithOwnId<wire.APIDMChannel, ChannelId>;
+type Thread = WithOwnId<wire.APIThreadChannel, ChannelId>;
+type ThreadMember = WithIds<wire.APIThreadMember>;
+interface ThreadList {
+  readonly threads: Thread[];
+  readonly members: ThreadMember[];
+  readonly has_more: boolean;
+}
+type Entitlement = WithIds<wire.APIEntitlement>;
 export type Message = WithOwnId<wire.APIMessage, MessageId> & { readonly author: User };
 export type Webhook = WithOwnId<wire.APIWebhook, WebhookId>;
 export type Invite = wire.APIExtendedInvite;
@@ -44,6 +52,14 @@ export interface LobbyMessage {
   readonly flags: number;
   readonly application_id?: ApplicationId;
   readonly metadata?: Readonly<Record<string, string>>;
+}
+/** Each hit in a list of its own. */
+interface MessageSearch {
+  readonly messages: readonly (Message & { readonly hit: boolean })[][];
+  readonly threads: Thread[];
+  readonly members: ThreadMember[];
+  readonly doing_deep_historical_index: boolean;
+  readonly total_results: number;
 }
 /** A lobby with its settings beyond the platform. */
 export type OpenLobby = Lobby & {
@@ -173,6 +189,14 @@ export interface Replies {
   readonly get_guild_application_command_index: CommandIndex;
   readonly get_my_application_command_index: CommandIndex;
   readonly create_interaction_response: wire.RESTPostAPIInteractionCallbackWithResponseResult | undefined;
+  readonly applications_get_activity_instance: Json;
+  readonly list_skus: wire.RESTGetAPISKUsResult;
+  readonly get_entitlements: Entitlement[];
+  readonly get_entitlement: Entitlement;
+  readonly create_entitlement: Entitlement;
+  readonly get_current_user_application_entitlements: Entitlement[];
+  readonly get_sku_subscriptions: wire.RESTGetAPISKUSubscriptionsResult;
+  readonly get_sku_subscription: wire.RESTGetAPISKUSubscriptionResult;
   // Users.
   readonly get_my_user: User;
   readonly update_my_user: User;
@@ -237,6 +261,21 @@ export interface Replies {
   readonly list_guild_channels: Channel[];
   readonly create_guild_channel: Channel;
   readonly get_channel: Channel;
+  readonly create_thread: Thread;
+  readonly create_thread_from_message: Thread;
+  readonly get_thread_member: ThreadMember;
+  readonly list_thread_members: ThreadMember[];
+  readonly list_public_archived_threads: ThreadList;
+  readonly list_private_archived_threads: ThreadList;
+  readonly list_my_private_archived_threads: ThreadList;
+  readonly get_active_guild_threads: ThreadList;
+  readonly thread_search: ThreadList & {
+    readonly first_messages: Message[];
+    readonly total_results: number;
+  };
+  readonly guild_search: MessageSearch | wire.RESTError;
+  readonly get_channel_activities: Json;
+  readonly join_activity: Json;
   readonly update_channel: Channel;
   readonly delete_channel: Channel;
   readonly unlink_channel_from_lobby: Channel;
