@@ -1,4 +1,4 @@
-import { WITH_MESSAGES } from '../../protocol/channeltypes.ts';
+import { THREADS, WITH_MESSAGES } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -50,6 +50,7 @@ export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Repl
       guild: { id: guild.id, locale, features },
       channel: { ...channel, permissions: String(held) },
       type: channel.type,
+      bearerId: (THREADS.has(channel.type) ? channel.parent_id : null) ?? channel.id,
       isNsfw: 'nsfw' in channel && channel.nsfw === true,
       user: member.user,
       member: { ...member, permissions: String(held) },

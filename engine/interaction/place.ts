@@ -29,6 +29,8 @@ export interface Described {
   readonly channel: object;
   /** Of the channel. */
   readonly type: number;
+  /** The channel whose overwrites of commands count: that of a thread is its parent. */
+  readonly bearerId: ChannelId;
   readonly isNsfw: boolean;
   readonly user: APIUser;
   /** The invoker as a member, with the permissions in the channel; null in a private channel. */

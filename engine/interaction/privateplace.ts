@@ -35,6 +35,7 @@ export function describePrivately(
       guild: null,
       channel: privateChannelObject(state, user.id),
       type: state.channel.type,
+      bearerId: state.channel.id,
       isNsfw: false,
       user,
       member: null,

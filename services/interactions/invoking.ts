@@ -182,8 +182,8 @@ async function useRefusal(
   ports: InvokingPorts,
   application: InvokableApplication,
   command: AppCommand,
-  { userId, guildId, channelId }: Invocation,
-  { roles, permissions }: Described,
+  { userId, guildId }: Invocation,
+  { roles, permissions, bearerId: channelId }: Described,
 ): Promise<Refusal | null> {
   if (guildId === null) return null;
   const rules = (await ports.rules(application, guildId))(command);
