@@ -15,7 +15,7 @@ import { memberOf, threadUpdate, withArchived } from './threads.rules.ts';
  * mentions, and is counted; who leaves the guild leaves its threads.
  */
 export function withThreads(guild: Guild, facts: readonly GuildFact[], env: Env): readonly GuildFact[] {
-  if (!facts.some(({ type }) => CAUSES.has(type))) return facts;
+  if (guild.threads.size === 0 || !facts.some(({ type }) => CAUSES.has(type))) return facts;
   const all = facts.flatMap((fact): readonly GuildFact[] => {
     switch (fact.type) {
       case 'messageCreated':
