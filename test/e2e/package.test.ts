@@ -208,8 +208,9 @@ describe('the package', () => {
       (problem) => !('resolutionKind' in problem && /^node10$|^node16-cjs$/.test(problem.resolutionKind)),
     );
     expect(problems.filter(({ kind }) => kind !== 'CJSResolvesToESM')).toEqual([]);
-    expect(Object.keys(result.entrypoints).sort()).toEqual(
-      ['.', './asyncapi.json', './openapi.json', './package.json', './protocol', './sdk', './testing'].sort(),
-    );
+    expect(Object.keys(result.entrypoints).sort()).toEqual([
+      ...['.', './activities', './asyncapi.json', './openapi.json', './package.json', './protocol'],
+      ...['./sdk', './testing'],
+    ]);
   });
 });
