@@ -1,6 +1,6 @@
 // Goal: the rules of a past day apply on that day and not on the next, where a server is told the day.
 import { randomBytes } from 'node:crypto';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CONTRACT_DATES } from '../../protocol/dates.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
@@ -106,16 +106,29 @@ const PROBES: Readonly<Record<Rule, (server: TestServer) => Promise<boolean>>> =
   },
 };
 
-describe.each(Object.entries(CONTRACT_DATES))('the rule %s', (rule, { from }) => {
-  const name = Object.keys(PROBES).find((each): each is Rule => each === rule)!;
-  const before = new Date(Date.parse(from) - DAY_MS).toISOString().slice(0, 10);
+const rules = Object.keys(PROBES).filter((each): each is Rule => Object.hasOwn(CONTRACT_DATES, each));
+const days = Object.values(CONTRACT_DATES).map(({ from }) => Date.parse(from));
+const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-  test(`does not apply on ${before}`, async () => {
-    expect(await PROBES[name](await on(before))).toBe(false);
+describe('the day before the first rule', () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await on(dayOf(Math.min(...days) - DAY_MS));
   });
 
-  test(`applies on ${from}`, async () => {
-    expect(await PROBES[name](await on(from))).toBe(true);
+  test.each(rules)('%s is not in force', async (rule) => {
+    expect(await PROBES[rule](server)).toBe(false);
+  });
+});
+
+describe('the day of the last rule', () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await on(dayOf(Math.max(...days)));
+  });
+
+  test.each(rules)('%s is in force', async (rule) => {
+    expect(await PROBES[rule](server)).toBe(true);
   });
 });
 

@@ -14,6 +14,7 @@ import { describe, expect, it } from 'vitest';
 import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL, isDeletable, MESSAGE, THREADS, WITH_MESSAGES } from '../../protocol/channeltypes.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
+import { CONTRACT_DATES, isInForce } from '../../protocol/dates.ts';
 import { DISPATCH, dispatchRow } from '../../protocol/dispatches.ts';
 import {
   ALL_INTENTS,
@@ -113,6 +114,21 @@ describe('permissions', () => {
     expect(splitsAt(inForceMs - 1)).toBe(SPLITS);
     expect(splitsAt(inForceMs)).toEqual([]);
     expect(splitsAt()).toEqual([]);
+  });
+});
+
+describe('dated rules', () => {
+  it('are in force from the beginning of their first day, and always where no day is given', () => {
+    const rules: readonly (keyof typeof CONTRACT_DATES)[] = [
+      ...(['applications_create_no_guilds', 'member_lists_limited', 'forwards_need_content'] as const),
+      ...(['permissions_split', 'calls_encrypted'] as const),
+    ];
+    expect(rules).toEqual(Object.keys(CONTRACT_DATES));
+    for (const rule of rules) {
+      const fromMs = Date.parse(`${CONTRACT_DATES[rule].from}T00:00:00.000Z`);
+      const seen = [isInForce(rule, fromMs - 1), isInForce(rule, fromMs), isInForce(rule)];
+      expect([rule, ...seen]).toEqual([rule, false, true, true]);
+    }
   });
 });
 
