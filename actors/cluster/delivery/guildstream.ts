@@ -14,6 +14,10 @@ export interface PendingSubscription {
   deliveredUnder?: number | undefined;
   /** Identifies the request in flight that contains this subscription. */
   request: object | null;
+  /** The user joined once more while the request was in flight: it is repeated from where its answer ends. */
+  asksAgain?: boolean;
+  /** The session received GUILD_DELETE after the request was sent. */
+  isRemoved?: boolean;
   readonly settle: ((how: Subscribed) => void) | null;
   readonly fail: ((fault: Error) => void) | null;
 }
@@ -44,3 +48,11 @@ export const newGuildStream = (guildId: string, retryMs: number): GuildStream =>
   ...{ followers: new Set(), pending: new Map(), unavailable: new Set() },
   ...{ isRequesting: false, retryMs, retry: null },
 });
+
+/** A remote owner has the request, and what ends it names no request. */
+export const isBeingAnswered = ({ source }: GuildStream, { request, local }: PendingSubscription): boolean =>
+  source !== 'here' && source !== null && request !== null && !local.session.over;
+
+/** Compares the epoch too: a shard that lost a partition and owns it again has none of the earlier subscriptions. */
+export const isSameOwner = (before: Owner | null, now: Owner | null): boolean =>
+  before !== null && now !== null && before.instance === now.instance && before.epoch === now.epoch;

@@ -6,7 +6,13 @@ import { Semaphore } from '../../runtime/semaphore.ts';
 import { epochOf } from '../../runtime/stream.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession } from '../../session/backend.ts';
-import { type GuildStream, newGuildStream, type PendingSubscription } from './guildstream.ts';
+import {
+  type GuildStream,
+  isBeingAnswered,
+  isSameOwner,
+  newGuildStream,
+  type PendingSubscription,
+} from './guildstream.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
 
@@ -81,6 +87,11 @@ export class GuildSubscriptions {
     // An earlier caller for the same session is answered: the session is subscribed once the next request succeeds.
     known?.settle?.('member');
     return new Promise((settle, fail) => {
+      if (known && isBeingAnswered(stream, known) && after === null) {
+        // What the owner still sends to answer the request in flight must not pass for the answer to the next one.
+        stream.pending.set(local, { ...known, strict, asksAgain: true, settle, fail });
+        return;
+      }
       const sinceMs = this.#sinceMs(guildId);
       stream.pending.set(local, { local, after: resumeAfter, strict, sinceMs, request: null, settle, fail });
       this.#request(stream);
@@ -229,8 +240,7 @@ export class GuildSubscriptions {
   #setSource(stream: GuildStream, source: GuildStream['source'], owner: Owner | null): void {
     if (stream.source === source && (source === null || isSameOwner(stream.owner, owner))) return;
     const deliveredUnder = stream.source === 'here' ? stream.owner?.epoch : undefined;
-    stream.source = source;
-    stream.owner = owner;
+    Object.assign(stream, { source, owner });
     this.#ports.streamInterrupted(stream.guildId);
     for (const subscription of stream.pending.values()) subscription.request = null;
     const sinceMs = this.#sinceMs(stream.guildId);
@@ -296,19 +306,28 @@ export class GuildSubscriptions {
       if (pending.length === 0) return;
       if (source === null) return this.#requestFailed(stream, null);
       const request = {};
-      for (const subscription of pending) subscription.request = request;
+      for (const subscription of pending) {
+        subscription.request = request;
+        subscription.asksAgain = false;
+        if (!subscription.isRemoved) continue;
+        subscription.isRemoved = false;
+        subscription.after = null;
+      }
       let answers: readonly Subscribed[] | null = null;
       try {
         answers = await this.#send(stream, source, pending, request);
       } catch (fault) {
-        for (const subscription of pending) if (subscription.request === request) subscription.request = null;
+        for (const subscription of stream.pending.values())
+          if (subscription.request === request) subscription.request = null;
         if (this.#closed) return;
         return this.#requestFailed(stream, fault as Error);
       }
       stream.retryMs = RETRY_MS.first;
-      for (const [index, subscription] of pending.entries())
-        if (subscription.request === request && stream.pending.get(subscription.local) === subscription)
+      for (const [index, { local }] of pending.entries()) {
+        const subscription = stream.pending.get(local);
+        if (subscription?.request === request)
           this.#handleAnswer(stream, subscription, answers[index] ?? 'gone');
+      }
     }
   }
 
@@ -331,18 +350,17 @@ export class GuildSubscriptions {
   ): Promise<readonly Subscribed[]> {
     const { router, reference, subscribeHere } = this.#ports;
     if (source === 'here') {
-      const requested = pending.map(({ local, after }) => ({
+      const wanted = pending.map(({ local, after }) => ({
         ...{ session: local.session, after },
         caughtUp: (n: number) => this.#caughtUpHere(stream, local, request, n),
       }));
-      return subscribeHere(stream.guildId, requested);
+      return subscribeHere(stream.guildId, wanted);
     }
     const requested = pending.map(({ local, after }) => ({ session: reference(local, source), after }));
     // The owner rejects a request that names another epoch: otherwise it would deliver dispatches that this shard still
     // drops, and count them as received.
     const args = [stream.guildId, requested, stream.owner?.epoch ?? 0] as const;
-    const asked = router.askShard(source.shardId, 'remoteSessions.subscribe', args, ASK_DEADLINE_MS);
-    return asked;
+    return router.askShard(source.shardId, 'remoteSessions.subscribe', args, ASK_DEADLINE_MS);
   }
 
   /** Handles `caughtUp` of a local actor, which delivers until it ends, also when it answers an outdated request. */
@@ -363,6 +381,7 @@ export class GuildSubscriptions {
         this.#caughtUp(stream, subscription.local, 0);
         return;
       }
+      if (subscription.asksAgain) return;
       // A remote owner sends `following` after the missed dispatches; only that ends the request. Nobody waits for it:
       // should the owner change before, what the next one answers has to reach the session itself.
       stream.pending.set(subscription.local, { ...subscription, strict: false, settle: null, fail: null });
@@ -376,9 +395,18 @@ export class GuildSubscriptions {
     }
     // A live session was not subscribed when its user left, so it received no GUILD_DELETE. A session that is being
     // resumed receives it in `reopen`.
-    const has = subscription.settle === null || (subscription.after !== null && !subscription.strict);
-    if (how === 'gone' && has) this.#sendGuildDelete(subscription.local, { id: stream.guildId });
-    this.#unsubscribed(stream, subscription.local, how);
+    const { local, after, settle, strict, asksAgain } = subscription;
+    const has = after !== null && !strict;
+    if (how === 'gone' && (has || (settle === null && !asksAgain)))
+      this.#sendGuildDelete(local, { id: stream.guildId });
+    if (how === 'gone' && asksAgain) {
+      // The user had left when the owner answered, and has rejoined since.
+      local.session.left?.(stream.guildId);
+      stream.pending.set(local, { ...subscription, after: null, request: null });
+      this.#retryLater(stream);
+      return;
+    }
+    this.#unsubscribed(stream, local, how);
   }
 
   #caughtUp(stream: GuildStream, local: LocalSession, n: number): void {
@@ -386,6 +414,11 @@ export class GuildSubscriptions {
     stream.unavailable.delete(local);
     const subscription = stream.pending.get(local);
     if (!subscription) return;
+    if (subscription.asksAgain) {
+      stream.pending.set(local, { ...subscription, after: n, isRemoved: false, request: null });
+      this.#retryLater(stream);
+      return;
+    }
     stream.pending.delete(local);
     subscription.settle?.('member');
   }
@@ -429,11 +462,14 @@ export class GuildSubscriptions {
   }
 
   #guildDeleted(stream: GuildStream, local: LocalSession, body: DispatchBody): void {
+    const subscription = stream.pending.get(local);
     if (isUnavailable(body)) this.#markUnavailable(stream, local);
     // The user was removed and rejoined while this session waited for GUILD_CREATE.
-    else if (stream.pending.get(local)?.after === null) local.session.left?.(stream.guildId);
-    // The reply to the pending request says whether the user has rejoined.
-    else if (!stream.pending.has(local)) this.#unsubscribed(stream, local, 'gone');
+    else if (subscription?.after === null) local.session.left?.(stream.guildId);
+    else if (!subscription) this.#unsubscribed(stream, local, 'gone');
+    // The reply to the request in flight says whether the user has rejoined. A later request asks for GUILD_CREATE, as
+    // the owner cannot see the removal from a position behind it.
+    else subscription.isRemoved = true;
   }
 
   /** Sends GUILD_DELETE as unavailable first, because clients ignore GUILD_CREATE for an available guild. */
@@ -462,7 +498,3 @@ export class GuildSubscriptions {
 
 const isUnavailable = ({ d }: DispatchBody): boolean =>
   (d as { readonly unavailable?: boolean }).unavailable === true;
-
-/** Compares the epoch too: a shard that lost a partition and owns it again has none of the earlier subscriptions. */
-export const isSameOwner = (before: Owner | null, now: Owner | null): boolean =>
-  before !== null && now !== null && before.instance === now.instance && before.epoch === now.epoch;

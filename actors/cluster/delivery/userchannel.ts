@@ -7,7 +7,7 @@ import type { Owner, Ownership, Router } from '../../placement/ports.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession, Opening } from '../../session/backend.ts';
 import type { SessionRequest } from '../../session/requests.ts';
-import { isSameOwner } from './guildsubscriptions.ts';
+import { isSameOwner } from './guildstream.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
 

@@ -347,6 +347,48 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual(['1:11']);
   });
 
+  it('is requested once more only after the answer in flight, when its user leaves and rejoins in between', async () => {
+    const house = arrange();
+    const { entered } = await live(house);
+    await house.own('a', 2);
+    const first = await house.asked();
+    const handle = handleOf(first);
+    await first.answer('member');
+    // The owner has removed and added the member; what it has sent of that is still on its way.
+    void house.followed.subscribe(entered, GUILD, null);
+    house.clock.advance(1000);
+    await expect(house.asked()).rejects.toThrow('0 questions');
+    house.home.frames('a', [house.frame(numberOf(1, 11), handle), house.following(handle, numberOf(2, 0))]);
+    house.clock.advance(1000);
+    const second = await house.asked();
+    expect(second.wanted[0]?.after).toBe(numberOf(2, 0));
+    const left = { t: 'GUILD_DELETE', json: Buffer.from(`{"id":"${GUILD}"}`) };
+    house.home.frames('a', [
+      { ...house.frame(numberOf(2, 3), handle), ...left } as SessionFrame,
+      house.frame(numberOf(2, 1), handle),
+    ]);
+    expect(house.heard(entered)).toEqual(['1:11', '2:3']);
+    // The request is lost; the owner would not see the removal from the position behind it.
+    await second.answer(new NotServed('lost'));
+    house.clock.advance(1000);
+    expect((await house.asked()).wanted[0]?.after).toBeNull();
+  });
+
+  it('is requested whole when the answer in flight says that its user had left, who has rejoined since', async () => {
+    const house = arrange();
+    const { entered } = await live(house);
+    await house.own('b', 2);
+    const first = await house.asked();
+    const rejoined = house.followed.subscribe(entered, GUILD, null);
+    await first.answer('gone');
+    expect(house.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}"}`]);
+    house.clock.advance(1000);
+    const second = await house.asked();
+    expect(second.wanted[0]?.after).toBeNull();
+    await second.answer('member');
+    expect(await rejoined).toBe('member');
+  });
+
   it('continues after the last position of an actor that subscribed its sessions while it was leaving', async () => {
     const house = arrange();
     const { entered } = await live(house);
