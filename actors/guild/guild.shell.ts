@@ -98,6 +98,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   readonly #voiceMembers: GuildVoiceMembers;
   /** Subscribed sessions that have not received the earlier dispatches yet. */
   readonly #arriving = new Set<Recipient>();
+  readonly #shown = new WeakSet<Recipient>();
   /** Sessions of removed members, which are notified when the removal is durable; null before the first. */
   #leaving: Map<GuildFact, readonly Recipient[]> | null = null;
   /** Writes voice states down for the next owner; null while the process is alone. */
@@ -167,6 +168,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       after: (run) => this.commits.after(run),
       stream: () => this.stream,
       arriving: this.#arriving,
+      shown: this.#shown,
       returned: (guild, sessions) => this.#returned(guild, sessions),
       displaced: (session, n) => listener.subscriberReplaced?.(this.id, session, n),
       done,

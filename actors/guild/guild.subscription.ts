@@ -42,6 +42,8 @@ interface Ports {
   stream(): DispatchStream | null;
   /** Subscribed sessions that have not received the earlier dispatches yet. */
   readonly arriving: Set<Recipient>;
+  /** Subscribed sessions that were sent GUILD_CREATE by this actor. */
+  readonly shown: WeakSet<Recipient>;
   /** Called with the new subscribers; the returned function reports the voice members among them. */
   returned(guild: Guild, sessions: readonly Recipient[]): (() => void) | null;
   /** Another object represents the session now; it has the stream up to `n`. */
@@ -94,9 +96,12 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const withdrawn = stream && stale.length > 0 ? unavailable(guild, stale, stream) : [];
       const upTo = withdrawn.length > 0 && stream ? stream.next() : (stream?.last ?? 0);
       const origin = stream && { ownerId: ports.id, n: upTo };
-      // A session that asks again because a reply was lost has received the guild, or is about to.
-      const isNew = (each: Entering) => stream === null || behind.includes(each);
+      // A session that asks again because a reply was lost has received the guild, or is about to. One that continued
+      // the stream of an actor before this one may ask again because that actor took the guild from it.
+      const isNew = (each: Entering) =>
+        stream === null || behind.includes(each) || !ports.shown.has(each.subscriber);
       const shown = arrived.filter((each) => (each.after === null ? isNew(each) : stale.includes(each)));
+      for (const { subscriber } of shown) ports.shown.add(subscriber);
       const dispatches = [...catchUp, ...withdrawn, ...guildCreates(guild, shown, origin, nowMs)];
       const voiceMembers = stream ? ports.returned(guild, behind.map(subscriberOf)) : null;
       ports.after((fault) => {

@@ -33,4 +33,20 @@ describe('a session that comes back', () => {
     await entered(away);
     expect(away.received.map(({ t }) => t)).toEqual(['PRESENCE_UPDATE']);
   });
+
+  it('is sent GUILD_CREATE when it asks for the guild whole after it has asked to continue', async () => {
+    await entered(ann);
+    // The actor before took the guild from the session while the first request was under way.
+    const back = new FollowingSession('a1', ANN);
+    back.heard.push(['f', ann.cursor ?? 0]);
+    await guild.handOver();
+    await entered(back);
+    expect(back.received.map(({ t }) => t)).not.toContain('GUILD_CREATE');
+    back.heard.length = 0;
+    await entered(back);
+    expect(back.received.map(({ t }) => t)).toEqual(['GUILD_CREATE']);
+    back.heard.length = 0;
+    await entered(back);
+    expect(back.received.map(({ t }) => t)).toEqual(['GUILD_CREATE']);
+  });
 });
