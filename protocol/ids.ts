@@ -70,3 +70,6 @@ export function everyoneRoleOf(guildId: GuildId): RoleId {
   const id: string = guildId;
   return id as RoleId;
 }
+
+/** A thread has the id of the message that it was made from. */
+export const threadIdOf = (messageId: MessageId): ChannelId => snowflakeOf(BigInt(messageId));

@@ -70,26 +70,62 @@ export function judgedMessage({
   readonly message: StoredMessage;
   readonly isNew: boolean;
 }): { readonly facts: readonly GuildFact[]; readonly no: Refusal | null } | null {
+  const judged = { guild, env, channel, user: message.author, text: textOf(message), messageId: message.id };
+  return judgedText(judged, (asked) => paceHits(guild, pacedOf(message), isNew, asked));
+}
+
+/** Judges the title that a member gives to a thread of the channel. */
+export function moderatedTitle<Value>(
+  channel: GuildChannel,
+  title: string,
+  outcome: Outcome<Value, GuildFact>,
+  { guild, by, env, from }: Writing,
+): Outcome<Value, GuildFact> {
+  const user = guild.members.get(by.userId)?.user;
+  if (!outcome.ok || from || by.system || !user) return outcome;
+  const judged = judgedText({ guild, env, channel, user, text: title, messageId: null }, () => []);
+  if (!judged) return outcome;
+  const { facts, no, isBlocked } = judged;
+  if (no)
+    return { ok: false, refusal: isBlocked ? refusal('TITLE_BLOCKED_BY_AUTOMATIC_MODERATION') : no, facts };
+  return facts.length === 0 ? outcome : { ...outcome, facts: [...outcome.facts, ...facts] };
+}
+
+interface Judged {
+  readonly facts: readonly GuildFact[];
+  readonly no: Refusal | null;
+  /** A rule blocks it; without, there is too much to read for now. */
+  readonly isBlocked: boolean;
+}
+
+/** @param more What other triggers than words say, of the rules that apply. */
+function judgedText(
+  {
+    guild,
+    env,
+    channel,
+    user,
+    text,
+    messageId,
+  }: Omit<Occasion, 'member' | 'channel'> & { readonly channel: GuildChannel },
+  more: (asked: (rule: Rule) => boolean) => readonly Hit[],
+): Judged | null {
   const { autoModeration } = guild;
-  const user = message.author;
   if (!autoModeration.readsMessages || isExempt(guild, user)) return null;
-  const text = textOf(message);
   const units = autoModeration.messageWords.patternSize * text.length;
   const waitMs = units === 0 ? 0 : autoModeration.work.waitMs(env.nowMs);
   if (waitMs > 0) {
-    return { facts: [], no: { ...refusal('SERVER_WRITE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 } };
+    const no = { ...refusal('SERVER_WRITE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 };
+    return { facts: [], no, isBlocked: false };
   }
   const worked = units === 0 ? [] : [{ type: 'autoModerationWorked', units, atMs: env.nowMs } as const];
   const member = guild.members.get(user.id) ?? null;
   const asked = (rule: Rule): boolean => applies(rule, guild, member, channel);
-  const hits = [
-    ...autoModeration.messageWords.read(text, asked),
-    ...paceHits(guild, pacedOf(message), isNew, asked),
-  ];
-  if (hits.length === 0) return { facts: worked, no: null };
-  const occasion: Occasion = { guild, env, user, member, text, channel, messageId: message.id };
-  const { facts, blocked } = consequences(occasion, hits);
-  return { facts: [...worked, ...facts], no: blocked === null ? null : blockedRefusal(blocked) };
+  const hits = [...autoModeration.messageWords.read(text, asked), ...more(asked)];
+  if (hits.length === 0) return { facts: worked, no: null, isBlocked: false };
+  const { facts, blocked } = consequences({ guild, env, user, member, text, channel, messageId }, hits);
+  const no = blocked === null ? null : blockedRefusal(blocked);
+  return { facts: [...worked, ...facts], no, isBlocked: no !== null };
 }
 
 /** An edit adds to no pace, but it can mention. */

@@ -1,6 +1,6 @@
 import { AuditLogEvent } from 'discord-api-types/v10';
 import { FORWARDABLE } from '../../protocol/channeltypes.ts';
-import type { ChannelId, MessageId } from '../../protocol/ids.ts';
+import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { composeMessage, repeated } from '../channel/compose.ts';
@@ -37,6 +37,7 @@ import {
 import { writingRefusal } from './threads.rules.ts';
 import { amendThread } from './threads.state.ts';
 import type { GuildTopic } from './topic.ts';
+import { verificationRefusal } from './verification.ts';
 
 /** Names one message of a channel. */
 export interface MessageInput {
@@ -50,7 +51,7 @@ export type MessageCommands = {
    */
   authorizeHistory: {
     input: { readonly channelId: ChannelId };
-    value: { readonly ownerId: string; readonly guildId: string | null; readonly canReadHistory: boolean };
+    value: { readonly ownerId: string; readonly guildId: GuildId | null; readonly canReadHistory: boolean };
   };
   createMessage: { input: CreateInput & { readonly channelId: ChannelId }; value: Written };
   updateMessage: { input: EditInput & MessageInput; value: Written };
@@ -85,8 +86,9 @@ function createMessage(
   env: Env,
 ): Outcome<Written, GuildFact> {
   const thread = guild.threads.get(input.channelId);
-  const locked = thread && writingRefusal(guild, thread, by, env);
-  if (locked) return refused(locked);
+  const unverified = input.from ? null : verificationRefusal(guild, by, env);
+  const no = unverified ?? (thread && writingRefusal(guild, thread, by, env));
+  if (no) return refused(no);
   const compose = (scope: GuildScope): Outcome<Written, GuildFact> => {
     const before = repeated(scope, input);
     if (before) return accepted(before);

@@ -13,11 +13,12 @@ import type { ReactionFact } from '../channel/scope.ts';
 import { reactionPayload } from '../channel/wire.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
-import { accepted } from '../kernel/outcome.ts';
+import { accepted, refused } from '../kernel/outcome.ts';
 import type { ReactionFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
 import { inAnyChannel, inChannel } from './messages.scope.ts';
 import type { GuildTopic } from './topic.ts';
+import { verificationRefusal } from './verification.ts';
 
 type EmojiInput = ReactionInput & { readonly channelId: ChannelId };
 
@@ -58,9 +59,10 @@ export const reactions: GuildTopic<ReactionCommands, keyof ReactionFacts> = {
     addReaction: {
       needs: (input, guild, by) => needsReaction(guild, input, by.userId),
       decide: (guild, input, by, env) =>
-        inChannel(guild, input.channelId, by, env, (scope) =>
-          addReaction(guild, scope, by.userId, input, env),
-        ),
+        inChannel(guild, input.channelId, by, env, (scope) => {
+          const no = verificationRefusal(guild, by, env);
+          return no ? refused(no) : addReaction(guild, scope, by.userId, input, env);
+        }),
     },
     removeReaction: {
       needs: (input, guild) => needsReaction(guild, input, input.userId),

@@ -10,7 +10,7 @@ import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { threadMemberObject } from '../thread/thread.ts';
 import { auditEntry } from './auditing.ts';
-import { moderated } from './automod.messages.ts';
+import { moderated, moderatedTitle } from './automod.messages.ts';
 import { bitsIn } from './caller.ts';
 import type { GuildFact } from './facts.ts';
 import { channelFrom } from './founding.parts.ts';
@@ -29,6 +29,7 @@ import { threadRecord } from './threads.state.ts';
 import { tagRefusal } from './threads.tags.ts';
 import type { ThreadView } from './threads.ts';
 import type { GuildTopic } from './topic.ts';
+import { verificationRefusal } from './verification.ts';
 
 export interface PostDraft extends ThreadDraft {
   readonly applied_tags?: readonly string[] | null;
@@ -61,7 +62,7 @@ function createPost(
   const tags = [...new Set(draft.applied_tags ?? [])];
   const writes = (bitsIn(guild, by, forum, env.nowMs) & P.SEND_MESSAGES) !== 0n;
   const no = writes
-    ? (activeRefusal(guild, CHANNEL.PUBLIC_THREAD) ?? tagRefusal(guild, forum, tags, [], by, env))
+    ? (postingRefusal(guild, first, by, env) ?? tagRefusal(guild, forum, tags, [], by, env))
     : refusal('MISSING_PERMISSIONS');
   if (no) return refused(no);
   const ownerId = first.from?.fields.author.id ?? by.userId;
@@ -74,7 +75,9 @@ function createPost(
   const scope = scopeOf(guild, channelFrom({ ...forum, ...thread }), by, env, first.from, forum);
   if (!scope.ok) return scope;
   const composed = composeMessage(scope.value, first, by, env);
-  const outcome = moderated(scope.value, withId(composed, id), { guild, by, env, from: first.from });
+  const writing = { guild, by, env, from: first.from };
+  const judged = moderated(scope.value, withId(composed, id), writing);
+  const outcome = moderatedTitle(forum, draft.name, judged, writing);
   if (!outcome.ok) return outcome;
   const view = { ...thread, ...(isMember && { member: threadMemberObject(id, member) }) };
   const entry = { actionType: AUDIT.THREAD_CREATE, targetId: id, changes: threadChanges(null, thread) };
@@ -84,6 +87,10 @@ function createPost(
     auditEntry(env, by, entry),
   ]);
 }
+
+/** Why there cannot be one more post now, or not of this caller. A webhook is no member. */
+const postingRefusal = (guild: Guild, { from }: CreateInput, by: By, env: Env) =>
+  (from ? null : verificationRefusal(guild, by, env)) ?? activeRefusal(guild, CHANNEL.PUBLIC_THREAD);
 
 /** The first message of a post has the post's id. */
 function withId(outcome: Outcome<Written, GuildFact>, threadId: ChannelId): Outcome<Written, GuildFact> {

@@ -11,6 +11,7 @@ import { changesOf } from './auditing.ts';
 import { bitsIn } from './caller.ts';
 import type { Guild, GuildChannel, ThreadRecord } from './guild.ts';
 import { activeThreads } from './threads.state.ts';
+import { verificationRefusal } from './verification.ts';
 
 /** A thread in a request; absent and null fields have their defaults. */
 export interface ThreadDraft {
@@ -48,7 +49,7 @@ export function creationRefusal(
 ): Refusal | null {
   const needed = type === CHANNEL.PRIVATE_THREAD ? P.CREATE_PRIVATE_THREADS : P.CREATE_PUBLIC_THREADS;
   if ((bitsIn(guild, by, parent, env.nowMs) & needed) === 0n) return refusal('MISSING_PERMISSIONS');
-  return activeRefusal(guild, type);
+  return verificationRefusal(guild, by, env) ?? activeRefusal(guild, type);
 }
 
 /** Why there cannot be one more active thread of this type. */

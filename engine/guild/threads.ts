@@ -1,7 +1,7 @@
 import { MessageFlags } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL, MESSAGE, UNDELETABLE } from '../../protocol/channeltypes.ts';
-import { type ChannelId, compareIds, type MessageId, snowflakeOf, type UserId } from '../../protocol/ids.ts';
+import { type ChannelId, compareIds, type MessageId, threadIdOf, type UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { systemMessage } from '../channel/system.ts';
 import type { By } from '../kernel/authority.ts';
@@ -10,8 +10,9 @@ import { noting } from '../kernel/topic.ts';
 import { visibleChannels } from '../permissions/permissions.ts';
 import { type Thread, threadMemberObject } from '../thread/thread.ts';
 import { auditEntry } from './auditing.ts';
+import { moderatedTitle } from './automod.messages.ts';
 import type { GuildFact, ThreadFacts } from './facts.ts';
-import type { Guild } from './guild.ts';
+import type { Guild, GuildChannel } from './guild.ts';
 import { membersChanged, threadCreated, threadDeleted, threadUpdated } from './threads.dispatches.ts';
 import {
   creationRefusal,
@@ -67,6 +68,18 @@ function begun(thread: Thread, by: By, env: Env): Outcome<ThreadView, GuildFact>
   ]);
 }
 
+/** A new thread as the guild's rules of automatic moderation leave it: they read the title. */
+function titled(
+  guild: Guild,
+  parent: GuildChannel,
+  outcome: Outcome<ThreadView, GuildFact>,
+  by: By,
+  env: Env,
+): Outcome<ThreadView, GuildFact> {
+  const title = outcome.ok ? outcome.value.name : '';
+  return moderatedTitle(parent, title, outcome, { guild, by, env, from: undefined });
+}
+
 function createThread(
   guild: Guild,
   { channelId, draft }: ThreadCommands['createThread']['input'],
@@ -81,7 +94,7 @@ function createThread(
   const author = guild.members.get(by.userId)?.user;
   if (no || !author) return refused(no ?? refusal('UNKNOWN_USER'));
   const thread = newThread(guild, parent, draft, { id: env.nextId(), type, ownerId: by.userId }, env);
-  const outcome = begun(thread, by, env);
+  const outcome = titled(guild, parent, begun(thread, by, env), by, env);
   if (!outcome.ok || type === CHANNEL.PRIVATE_THREAD) return outcome;
   const note = systemMessage(env, channelId, MESSAGE.THREAD_CREATED, author, {
     ...{ type: 0, channel_id: thread.id, guild_id: guild.id },
@@ -110,7 +123,7 @@ function createThreadFromMessage(
   const no = creationRefusal(guild, parent, type, by, env);
   if (no) return refused(no);
   const thread = newThread(guild, parent, draft, { id, type, ownerId: by.userId }, env);
-  const outcome = begun(thread, by, env);
+  const outcome = titled(guild, parent, begun(thread, by, env), by, env);
   if (!outcome.ok) return outcome;
   const starter = systemMessage(env, id, MESSAGE.THREAD_STARTER_MESSAGE, message.author, {
     ...{ type: 0, message_id: messageId, channel_id: channelId, guild_id: guild.id },
@@ -121,9 +134,6 @@ function createThreadFromMessage(
     { ...starter, referenced: message },
   ]);
 }
-
-/** A thread has the id of the message that it was made from. */
-const threadIdOf = (messageId: MessageId): ChannelId => snowflakeOf(BigInt(messageId));
 
 function listActiveThreads(guild: Guild, userId: UserId, nowMs: number) {
   const visible = new Set<string>(visibleChannels(guild, userId, nowMs).map(({ id }) => id));

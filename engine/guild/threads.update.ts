@@ -9,6 +9,7 @@ import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts'
 import { channelById } from '../permissions/channelbyid.ts';
 import { PINNED, type Thread } from '../thread/thread.ts';
 import { auditEntry } from './auditing.ts';
+import { moderatedTitle } from './automod.messages.ts';
 import { bitsIn } from './caller.ts';
 import type { GuildFact } from './facts.ts';
 import { channelFrom } from './founding.parts.ts';
@@ -121,10 +122,12 @@ export function updateThread(
   const next = changed(thread, change, env);
   const changes = threadChanges(thread, next);
   if (changes.length === 0) return accepted(record.channel);
-  return accepted(channelFrom(next), [
+  const outcome: Outcome<GuildChannel, GuildFact> = accepted(channelFrom(next), [
     threadUpdate(next),
     auditEntry(env, by, { actionType: AUDIT.THREAD_UPDATE, targetId: thread.id, changes }),
   ]);
+  if (next.name === thread.name) return outcome;
+  return moderatedTitle(record.channel, next.name, outcome, { guild, by, env, from: undefined });
 }
 
 export const deleteThread = (

@@ -116,6 +116,10 @@ describe('a public thread', () => {
     expect(Number(flagged.flags) & 32).toBe(32);
     const starter = (await thread.messages.fetch()).find(({ type }) => type === 21);
     expect(starter?.reference?.messageId).toBe(message.id);
+    const shown = await ask<{ thread?: Thread }>(BOB, 'get_message', {
+      ...{ channel_id: text.id, message_id: message.id },
+    });
+    expect(shown.body.thread).toMatchObject({ id: message.id, name: 'Talk', parent_id: text.id });
     const again = await ask(
       BOB,
       'create_thread_from_message',

@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import type { InvalidCalls } from '../../engine/ratelimit/invalid.ts';
 import type { Attempt, Verdict } from '../../engine/ratelimit/limiter.ts';
 import { networkOf } from '../../protocol/addresses.ts';
+import { isSnowflake, snowflakeMs } from '../../protocol/ids.ts';
+import { refusal } from '../../protocol/refusal.ts';
 import type { CatalogEntry } from './catalog.ts';
-import type { Caller } from './operation.ts';
-import { type Result, textOf } from './result.ts';
+import type { AgedBucket, Caller } from './operation.ts';
+import { errorBody, type Result, textOf } from './result.ts';
 
 /** The rate limiters, from `engine/ratelimit`. */
 interface LimitRules {
@@ -84,12 +86,8 @@ export function createLimits(
       const nowMs = clock.monotonic();
       const blockedMs = invalid.blockedMs(networkOf(address), nowMs);
       if (blockedMs > 0) return { headers: {}, refused: tooMany(blockedMs, 'global', {}) };
-      const { bucket, principal } = bucketOf(
-        entry,
-        caller,
-        principalOf(params, caller, address),
-        development,
-      );
+      const payer = principalOf(params, caller, address);
+      const { bucket, principal } = bucketOf(entry, caller, payer, development);
       const verdict = limiter(
         {
           principal,
@@ -101,15 +99,51 @@ export function createLimits(
         nowMs,
       );
       const headers = headersOf(verdict, entry.bucketHash, clock.now());
-      return verdict.allowed
-        ? { headers }
-        : { headers, refused: tooMany(verdict.resetMs, verdict.scope, headers) };
+      if (!verdict.allowed) return { headers, refused: tooMany(verdict.resetMs, verdict.scope, headers) };
+      const aged = agedBucketOf(entry, params, clock.now());
+      const waitMs = aged ? agedWaitMs(limiter, aged, params, principal, nowMs) : 0;
+      return aged && waitMs > 0 ? { headers, refused: tooOften(aged, waitMs, headers) } : { headers };
     },
     observe(address, { status, headers }) {
       if (!IN_VAIN.has(status)) return;
       if (headers['X-RateLimit-Scope'] !== 'shared') invalid.count(networkOf(address), clock.monotonic());
     },
   };
+}
+
+/** The bucket of a call that names something old. */
+function agedBucketOf(
+  { operation }: CatalogEntry,
+  params: Readonly<Record<string, string>>,
+  nowMs: number,
+): AgedBucket | null {
+  const aged = operation?.agedBucket;
+  const id = aged && params[aged.of];
+  return id && isSnowflake(id) && nowMs - snowflakeMs(id) >= aged.afterMs ? aged : null;
+}
+
+/** How long until the bucket has room, milliseconds; 0 when it has taken the call. */
+function agedWaitMs(
+  limiter: LimitRules['limiter'],
+  aged: AgedBucket,
+  params: Readonly<Record<string, string>>,
+  principal: string,
+  nowMs: number,
+): number {
+  const major = aged.per === null ? '' : (params[aged.per] ?? '');
+  const group = aged.refusal;
+  const { allowed, resetMs } = limiter({ principal, group, major, rule: aged, globalExempt: true }, nowMs);
+  return allowed ? 0 : resetMs;
+}
+
+function tooOften(
+  { refusal: name }: AgedBucket,
+  waitMs: number,
+  headers: Readonly<Record<string, string>>,
+): Result {
+  const waitSec = Math.ceil(waitMs) / 1000;
+  const no = { ...refusal(name), retryAfterSec: waitSec };
+  return { status: no.status, headers: { ...headers, ...waitHeaders(waitSec, 'user') }, body: errorBody(no) };
 }
 
 function headersOf(verdict: Verdict, bucketHash: string, nowMs: number): Record<string, string> {

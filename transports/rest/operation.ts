@@ -41,6 +41,15 @@ export interface Bucket {
   readonly development?: { readonly limit: number; readonly windowMs: number };
 }
 
+/** A second bucket, for calls that name something old: its refusal has a code of its own. */
+export interface AgedBucket extends Bucket {
+  /** The path parameter that says when the thing was made. */
+  readonly of: 'message_id';
+  /** How old it is at least. */
+  readonly afterMs: number;
+  readonly refusal: 'MAXIMUM_OLD_MESSAGE_EDITS';
+}
+
 /** The input of a handler. `params` are the path's parameters, ids already validated. */
 export interface OperationCall<Params, Query, Body, Auth extends AuthKind> {
   readonly params: Params;
@@ -104,6 +113,7 @@ export interface Operation<
   /** Permission bits the caller needs; checked by the aggregate's owner, in the channel if the path names one. */
   readonly permission?: bigint;
   readonly bucket: Bucket;
+  readonly agedBucket?: AgedBucket;
   readonly query?: Q;
   readonly body?: B;
   /** Bound of a JSON body or of a form's fields. Default: 64 KiB, or 16 KiB if `auth` is `none`; see `bodysize.ts`. */

@@ -118,7 +118,7 @@ async function callbackBody(
     ...{ userId: message.author.id, applicationId: null, applicationFlags: 0, authorization: null },
   } as const;
   const view = { caller, ownerId, guildId, channelId: message.channel_id };
-  const [body] = await presentMessages(read.messages, view, [message]);
+  const [body] = await presentMessages(read, view, [message]);
   return {
     interaction: {
       ...told,

@@ -58,7 +58,7 @@ export const messagePins = resource({
       // Read one more than the limit to know whether there is a next page.
       return pinsOf(call, services, beforeMs, limit + 1, async (view, found) => {
         const page = found.slice(0, limit);
-        const shown = await presentMessages(services.read.messages, view, page);
+        const shown = await presentMessages(services.read, view, page);
         const items = shown.map((message, index) => ({
           pinned_at: pinnedAt(page[index]!.pinned_ms),
           message,
@@ -94,7 +94,7 @@ export const messagePins = resource({
     status: 200,
     handle: (call, services) =>
       pinsOf(call, services, null, LIMITS.pins_page_max, (view, found) =>
-        presentMessages(services.read.messages, view, found),
+        presentMessages(services.read, view, found),
       ),
   }),
   deprecated_create_pin: op({

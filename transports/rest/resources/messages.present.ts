@@ -1,21 +1,29 @@
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
-import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
+import { type ChannelId, type GuildId, type MessageId, threadIdOf } from '../../../protocol/ids.ts';
 import { grantedIntents, INTENTS } from '../../../protocol/intents.ts';
 import type { MessageStore } from '../../../storage/message/port.ts';
+import type { ThreadStore } from '../../../storage/thread/port.ts';
 import type { Caller } from '../operation.ts';
 import type { Services } from '../services.ts';
 
 const SUPPRESS_EMBEDS = 1 << 2;
+const HAS_THREAD = 1 << 5;
 const REPLY = 19;
+
+/** What messages are shown from. */
+interface Readers {
+  readonly messages: Pick<MessageStore, 'get' | 'reactionsOf' | 'votesOf'>;
+  readonly threads: Pick<ThreadStore, 'listed'>;
+}
 
 /** The channel that messages are read from, and the caller that reads them. */
 export interface Viewing {
   readonly caller: Caller;
   readonly ownerId: string;
   /** Null for a private channel, in which every member reads everything. */
-  readonly guildId: string | null;
+  readonly guildId: GuildId | null;
   readonly channelId: ChannelId;
 }
 
@@ -34,23 +42,24 @@ export async function viewing(
 }
 
 /**
- * Converts messages to the caller's view: reactions with `me`, polls with `me_voted`, replies with the referenced message. At most three reads for
- * the whole list, none without reactions, votes and replies.
+ * Converts messages to the caller's view: reactions with `me`, polls with `me_voted`, replies with the referenced message,
+ * and with the thread that was made from it. At most four reads for the whole list, none without any of these.
  *
  * @param known Loaded messages that replies may refer to.
  */
 export async function presentMessages(
-  store: Pick<MessageStore, 'get' | 'reactionsOf' | 'votesOf'>,
+  read: Readers,
   viewing: Viewing,
   messages: readonly StoredMessage[],
   known: readonly StoredMessage[] = [],
 ): Promise<object[]> {
   const { caller, ownerId, channelId } = viewing;
+  const store = read.messages;
   const byId = new Map([...messages, ...known].map((message) => [message.id, message]));
   const answered = messages.map(answeredId).filter((id) => id !== null && !byId.has(id)) as MessageId[];
   const reacted = messages.filter(({ reactions }) => reactions.length > 0).map(({ id }) => id);
   const polled = messages.filter(({ poll }) => poll?.results?.answer_counts.length).map(({ id }) => id);
-  const [found, mine, votes] = await Promise.all([
+  const [found, mine, votes, threads] = await Promise.all([
     answered.length > 0
       ? store.get(
           ownerId,
@@ -59,10 +68,13 @@ export async function presentMessages(
       : [],
     reacted.length > 0 ? store.reactionsOf(ownerId, caller.userId, reacted) : null,
     polled.length > 0 ? store.votesOf(ownerId, caller.userId, polled) : null,
+    threadsOf(read, viewing, messages),
   ]);
   for (const message of found) byId.set(message.id, message);
   return messages.map((message) => {
-    const shown = presentMessage(viewing, message, mine?.get(message.id), votes?.get(message.id));
+    const thread = threads.get(message.id);
+    const own = presentMessage(viewing, message, mine?.get(message.id), votes?.get(message.id));
+    const shown = thread ? { ...own, thread } : own;
     const id = answeredId(message);
     if (id === null) return shown;
     const referenced = byId.get(id);
@@ -71,6 +83,25 @@ export async function presentMessages(
       referenced_message: referenced ? presentMessage(viewing, referenced) : null,
     };
   });
+}
+
+/** The threads that were made from messages, by their ids, with what the caller is in them. */
+async function threadsOf(
+  { threads }: Readers,
+  { guildId, caller }: Viewing,
+  messages: readonly StoredMessage[],
+): Promise<ReadonlyMap<string, object>> {
+  const ids = messages.flatMap(({ id, flags }) =>
+    ((flags ?? 0) & HAS_THREAD) === 0 ? [] : [threadIdOf(id)],
+  );
+  if (guildId === null || ids.length === 0) return new Map();
+  const found = await threads.listed(guildId, caller.userId, ids);
+  return new Map(
+    found.map(({ thread, own }) => [
+      thread.id,
+      own ? { ...thread, member: { id: thread.id, ...own } } : thread,
+    ]),
+  );
 }
 
 /** The id of the message that a reply refers to; null for other messages. */

@@ -4,7 +4,15 @@ import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { BODY_BYTES } from '../bodysize.ts';
-import { type Answer, type AuthKind, type Bucket, type OperationCall, op, resource } from '../operation.ts';
+import {
+  type AgedBucket,
+  type Answer,
+  type AuthKind,
+  type Bucket,
+  type OperationCall,
+  op,
+  resource,
+} from '../operation.ts';
 import type { Services } from '../services.ts';
 import { emojisNamed } from './messages.emojis.ts';
 import { type Paired, pairFiles } from './messages.files.ts';
@@ -19,6 +27,11 @@ import { keptBy, usingFiles } from './messages.storing.ts';
 // The platform publishes no limits for these routes; the values follow its observed headers.
 const READ: Bucket = { per: 'channel_id', limit: 10, windowMs: 5_000 };
 const WRITE: Bucket = { per: 'channel_id', limit: 5, windowMs: 5_000 };
+/** The platform says that edits of messages older than an hour are limited, not to how many. */
+const OLD_EDIT: AgedBucket = {
+  ...{ per: 'channel_id', limit: 20, windowMs: 60_000 },
+  ...{ of: 'message_id', afterMs: 3_600_000, refusal: 'MAXIMUM_OLD_MESSAGE_EDITS' },
+};
 const DELETE: Bucket = { per: 'channel_id', limit: 5, windowMs: 1_000 };
 const PUBLISH: Bucket = { per: 'channel_id', limit: 10, windowMs: 3_600_000 };
 const BULK: Bucket = { per: 'channel_id', limit: 1, windowMs: 3_000 };
@@ -84,7 +97,7 @@ async function written(call: ChannelCall, services: Services, reply: Reply<Writt
   const channelId = call.params.channel_id;
   const view: Viewing = { caller: call.caller, ownerId, guildId, channelId };
   const known = referenced ? [referenced] : [];
-  const [body] = await presentMessages(services.read.messages, view, [message], known);
+  const [body] = await presentMessages(services.read, view, [message], known);
   return { ok: true, body: nonce === null ? body : { ...body, nonce } };
 }
 
@@ -105,7 +118,7 @@ export const messages = resource({
       if (!view.value.canReadHistory) return { ok: true, body: [] };
       const { ownerId, channelId } = view.value;
       const found = await services.read.messages.list(ownerId, channelId, pageOf(call.query));
-      return { ok: true, body: await presentMessages(services.read.messages, view.value, found) };
+      return { ok: true, body: await presentMessages(services.read, view.value, found) };
     },
   }),
   get_message: op({
@@ -123,7 +136,7 @@ export const messages = resource({
       const id = call.params.message_id;
       const found = await services.read.messages.get(ownerId, [{ channelId, id }]);
       if (found.length === 0) return { ok: false, refusal: refusal('UNKNOWN_MESSAGE') };
-      const [body] = await presentMessages(services.read.messages, view.value, found);
+      const [body] = await presentMessages(services.read, view.value, found);
       return { ok: true, body };
     },
   }),
@@ -167,6 +180,7 @@ export const messages = resource({
     auth: 'any',
     permission: P.VIEW_CHANNEL,
     bucket: WRITE,
+    agedBucket: OLD_EDIT,
     bodyBytesMax: BODY_BYTES.message,
     body: EditMessage,
     multipart: true,

@@ -55,7 +55,7 @@ export const polls = resource({
       if (!reply.ok) return reply;
       const { ownerId, guildId, message } = reply.value;
       const viewing = { caller, ownerId, guildId, channelId };
-      const [body] = await presentMessages(services.read.messages, viewing, [message]);
+      const [body] = await presentMessages(services.read, viewing, [message]);
       return { ok: true, body };
     },
   }),

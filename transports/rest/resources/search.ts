@@ -100,7 +100,7 @@ async function shown(
 ): Promise<object[][]> {
   const one = async (message: StoredMessage) => {
     const view = { caller, ownerId: guildId, guildId, channelId: message.channel_id };
-    const [body] = await presentMessages(read.messages, view, [message]);
+    const [body] = await presentMessages(read, view, [message]);
     return [{ ...body, hit: true }];
   };
   return Promise.all(found.map(one));

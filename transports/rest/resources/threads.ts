@@ -121,7 +121,7 @@ async function createdPost(
   if (!reply.ok) return reply;
   const { ownerId, guildId, message } = reply.value;
   const view = { caller, ownerId, guildId, channelId: id };
-  const [shown] = await presentMessages(read.messages, view, [message]);
+  const [shown] = await presentMessages(read, view, [message]);
   return { ok: true, body: { ...thread, message: shown } };
 }
 
@@ -325,7 +325,7 @@ export const threads = resource({
       const shown = await Promise.all(
         firsts.map(async (message) => {
           const view = { caller, ownerId: guildId, guildId, channelId: message.channel_id };
-          return (await presentMessages(read.messages, view, [message]))[0];
+          return (await presentMessages(read, view, [message]))[0];
         }),
       );
       return {

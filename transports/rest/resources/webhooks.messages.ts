@@ -78,7 +78,7 @@ async function presented(
     authorization: null,
   } as const;
   const [body] = await presentMessages(
-    read.messages,
+    read,
     { caller, ownerId, guildId, channelId: message.channel_id },
     [message],
     known,

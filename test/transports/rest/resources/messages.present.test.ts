@@ -3,7 +3,7 @@
 import type { APIEmbed } from 'discord-api-types/v10';
 import { expect, it } from 'vitest';
 import type { StoredMessage } from '../../../../engine/guild/guild.ts';
-import type { ChannelId, MessageId } from '../../../../protocol/ids.ts';
+import type { ChannelId, GuildId, MessageId } from '../../../../protocol/ids.ts';
 import { presentMessages, type Viewing } from '../../../../transports/rest/resources/messages.present.ts';
 import { user } from '../../../support/guild.ts';
 import { storedMessage } from '../../../support/messages.ts';
@@ -12,14 +12,14 @@ import { BOT, HUMAN } from '../../../support/rest.ts';
 const view = (more: Partial<Viewing> = {}): Viewing => ({
   caller: BOT,
   ownerId: '1',
-  guildId: '1',
+  guildId: '1' as GuildId,
   channelId: '50' as ChannelId,
   ...more,
 });
+const unread = () => Promise.reject(new Error('Nothing was to be read.'));
 const NO_STORE = {
-  get: () => Promise.reject(new Error('Nothing was to be read.')),
-  reactionsOf: () => Promise.reject(new Error('Nothing was to be read.')),
-  votesOf: () => Promise.reject(new Error('Nothing was to be read.')),
+  messages: { get: unread, reactionsOf: unread, votesOf: unread },
+  threads: { listed: unread },
 };
 const embeds: APIEmbed[] = [{ title: 't' }];
 const written = (more: Partial<StoredMessage> = {}) => storedMessage('50', '7', { embeds, ...more });
