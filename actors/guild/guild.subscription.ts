@@ -26,6 +26,8 @@ export interface Entering {
   readonly largeThreshold: number;
   /** Resume after this stream position instead of sending GUILD_CREATE; null for a session without the guild. */
   readonly after: number | null;
+  /** The same session is sent again what follows `after`: its shard has dropped it. */
+  readonly hasDropped?: boolean;
   /** Receives the position that `following` receives, before later dispatches are delivered. */
   readonly caughtUp?: (n: number) => void;
 }
@@ -76,9 +78,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const outcomes = entering.map((each) => outcomeOf(guild, each, stream));
       const arrived = entering.filter((_, at) => outcomes[at] === 'member');
       // The same subscriber again has missed nothing, or its missed dispatches are being delivered.
-      const behind = arrived.filter(
-        ({ subscriber }) => guild.subscribers.get(subscriber.sessionId) !== subscriber,
-      );
+      const behind = arrived.filter((each) => isBehind(guild, each));
       const displaced = stream ? behind.flatMap(({ subscriber }) => sessionsNamed(guild, subscriber)) : [];
       // A session that subscribed over an earlier link or from another shard has been in the audiences all the time.
       const isSubscribed = ({ subscriber }: Entering) => guild.subscribers.has(subscriber.sessionId);
@@ -96,11 +96,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const withdrawn = stream && stale.length > 0 ? unavailable(guild, stale, stream) : [];
       const upTo = withdrawn.length > 0 && stream ? stream.next() : (stream?.last ?? 0);
       const origin = stream && { ownerId: ports.id, n: upTo };
-      // A session that asks again because a reply was lost has received the guild, or is about to. One that continued
-      // the stream of an actor before this one may ask again because that actor took the guild from it.
-      const isNew = (each: Entering) =>
-        stream === null || behind.includes(each) || !ports.shown.has(each.subscriber);
-      const shown = arrived.filter((each) => (each.after === null ? isNew(each) : stale.includes(each)));
+      const shown = arrived.filter((each) => isShownTo(each, { stream, behind, stale, shown: ports.shown }));
       for (const { subscriber } of shown) ports.shown.add(subscriber);
       const dispatches = [...catchUp, ...withdrawn, ...guildCreates(guild, shown, origin, nowMs)];
       const voiceMembers = stream ? ports.returned(guild, behind.map(subscriberOf)) : null;
@@ -125,6 +121,26 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
     fault: ports.fault,
   };
 }
+
+/**
+ * Whether GUILD_CREATE goes to the session. One that asks again because a reply was lost has received the guild, or is
+ * about to. One that continued the stream of an actor before this one may ask again because that actor took the guild
+ * from it.
+ */
+const isShownTo = (
+  each: Entering,
+  of: Pick<Ports, 'shown'> & {
+    readonly stream: DispatchStream | null;
+    readonly behind: readonly Entering[];
+    readonly stale: readonly Entering[];
+  },
+): boolean => {
+  if (each.after !== null) return of.stale.includes(each);
+  return of.stream === null || of.behind.includes(each) || !of.shown.has(each.subscriber);
+};
+
+const isBehind = ({ subscribers }: Guild, { subscriber, hasDropped }: Entering): boolean =>
+  hasDropped || subscribers.get(subscriber.sessionId) !== subscriber;
 
 const subscriberOf = ({ subscriber }: Entering): Recipient => subscriber;
 
@@ -159,9 +175,9 @@ function outcomeOf(guild: Guild, { subscriber, after }: Entering, stream: Dispat
 }
 
 /** Another object of the same session. Two shards may name one session at the same time. */
-function sessionsNamed(guild: Guild, { sessionId }: Recipient): Recipient[] {
-  const before: Subscribing | undefined = guild.subscribers.get(sessionId);
-  return before && !before.over ? [before] : [];
+function sessionsNamed(guild: Guild, subscriber: Recipient): Recipient[] {
+  const before: Subscribing | undefined = guild.subscribers.get(subscriber.sessionId);
+  return before && before !== subscriber && !before.over ? [before] : [];
 }
 
 function addSubscriber(guild: Guild, subscriber: Recipient): void {

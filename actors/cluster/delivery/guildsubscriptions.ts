@@ -8,6 +8,7 @@ import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession } from '../../session/backend.ts';
 import {
   type GuildStream,
+  type GuildSubscription,
   isBeingAnswered,
   isSameOwner,
   newGuildStream,
@@ -15,12 +16,6 @@ import {
 } from './guildstream.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
-
-/** A session to be subscribed to a guild: starting with GUILD_CREATE (`after` null), or after this stream position. */
-export interface GuildSubscription<Session> {
-  readonly session: Session;
-  readonly after: number | null;
-}
 
 interface GuildSubscriptionPorts {
   readonly ownership: Ownership;
@@ -242,13 +237,14 @@ export class GuildSubscriptions {
     const deliveredUnder = stream.source === 'here' ? stream.owner?.epoch : undefined;
     Object.assign(stream, { source, owner });
     this.#ports.streamInterrupted(stream.guildId);
-    for (const subscription of stream.pending.values()) subscription.request = null;
+    for (const subscription of stream.pending.values())
+      Object.assign(subscription, { request: null, hasDropped: true });
     const sinceMs = this.#sinceMs(stream.guildId);
     for (const local of stream.followers) {
       if (stream.pending.has(local)) continue;
       const after = stream.unavailable.has(local) ? null : stream.n;
       const rest = { strict: false, deliveredUnder, sinceMs, request: null, settle: null, fail: null };
-      stream.pending.set(local, { local, after, ...rest });
+      stream.pending.set(local, { local, after, hasDropped: true, ...rest });
     }
   }
 
@@ -356,7 +352,9 @@ export class GuildSubscriptions {
       }));
       return subscribeHere(stream.guildId, wanted);
     }
-    const requested = pending.map(({ local, after }) => ({ session: reference(local, source), after }));
+    const requested = pending.map(({ local, after, hasDropped = false }) => ({
+      ...{ session: reference(local, source), after, hasDropped },
+    }));
     // The owner rejects a request that names another epoch: otherwise it would deliver dispatches that this shard still
     // drops, and count them as received.
     const args = [stream.guildId, requested, stream.owner?.epoch ?? 0] as const;

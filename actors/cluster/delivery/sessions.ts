@@ -15,7 +15,8 @@ import type { LiveSession, Reopening, SessionBackend } from '../../session/backe
 import type { MembersRequest, SessionRequest } from '../../session/requests.ts';
 import type { Links } from '../ports.ts';
 import type { DirectDelivery } from './direct.ts';
-import { type GuildSubscription, GuildSubscriptions } from './guildsubscriptions.ts';
+import type { GuildSubscription } from './guildstream.ts';
+import { GuildSubscriptions } from './guildsubscriptions.ts';
 import { LocalSessions } from './localsessions.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import { type RemoteSession, RemoteSessions, type SessionReference } from './remote.ts';
@@ -226,7 +227,7 @@ function servePeers(context: Context): void {
   router.serve('remoteSessions.subscribe', (args: [GuildId, Wanted[], number], { from }: From) => {
     const [guildId, wanted, epoch] = args;
     checkOwned(guildId, epoch);
-    const sessions = wanted.map(({ session, after }) => ({ session: named(from, session, guildId), after }));
+    const sessions = wanted.map((each) => ({ ...each, session: named(from, each.session, guildId) }));
     for (const { session } of sessions) session.guildIds.add(guildId);
     return guilds.enter(guildId, sessions.map(enteringOf));
   });

@@ -1,9 +1,7 @@
 // Goal: whoever tells a guild's stream, each session of the home has every dispatch once, and hears when nobody tells it.
 import { describe, expect, it } from 'vitest';
-import {
-  type GuildSubscription,
-  GuildSubscriptions,
-} from '../../../../actors/cluster/delivery/guildsubscriptions.ts';
+import type { GuildSubscription } from '../../../../actors/cluster/delivery/guildstream.ts';
+import { GuildSubscriptions } from '../../../../actors/cluster/delivery/guildsubscriptions.ts';
 import { LocalSessions } from '../../../../actors/cluster/delivery/localsessions.ts';
 import type { LocalSession } from '../../../../actors/cluster/delivery/peer.ts';
 import type { SessionReference } from '../../../../actors/cluster/delivery/remote.ts';
@@ -345,6 +343,26 @@ describe('a followed guild', () => {
     await house.own('b', 2);
     expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 12));
     expect(house.heard(entered)).toEqual(['1:11']);
+  });
+
+  it('is asked for what was dropped while its owner was not known, though the owner is the same again', async () => {
+    const house = arrange();
+    const { entered, handle } = await live(house);
+    await house.own('a', 2);
+    const first = await house.asked();
+    expect(first.wanted[0]?.hasDropped).toBe(true);
+    await house.own(null);
+    house.home.frames('a', [house.frame(numberOf(2, 1), handle), house.following(handle, numberOf(2, 1))]);
+    await house.own('a', 2);
+    await first.answer('member');
+    const second = await house.asked();
+    expect(second.wanted[0]).toMatchObject({ after: numberOf(1, 10), hasDropped: true });
+    house.home.frames('a', [house.frame(numberOf(2, 1), handle), house.following(handle, numberOf(2, 1))]);
+    await second.answer('member');
+    expect(house.heard(entered)).toEqual(['2:1']);
+    // A request of a session that has dropped nothing says so.
+    void house.followed.subscribe(entered, GUILD, null);
+    expect((await house.asked()).wanted[0]?.hasDropped).toBe(false);
   });
 
   it('is requested once more only after the answer in flight, when its user leaves and rejoins in between', async () => {
