@@ -159,7 +159,7 @@ export const LINK = {
   // Gateway sessions that move, and their journals.
   'sessions.take': asksShard([object], object),
   'sessions.takeCopy': asksShard([object], object),
-  'sessions.held': asksShard([list(text)], list(text)),
+  'sessions.held': asksShard([list(text), optional(list(whole))], list(text)),
   'sessions.reassert': asksShard([list(text)], nothing),
   'sessions.wantAuthorizeRequests': asksShard([object, text, flag], flag),
   'sessions.requestAuthorization': asksShard([userId, applicationId, text], whole),

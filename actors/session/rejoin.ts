@@ -5,7 +5,7 @@ export interface RejoinPorts {
   readonly ownership: Pick<Ownership, 'self' | 'state' | 'view' | 'onChange'>;
   readonly router: Pick<Router, 'askShard' | 'serve'>;
   readonly sessions: () => {
-    readonly live: ReadonlyMap<string, unknown>;
+    readonly live: ReadonlyMap<string, { readonly seq: number }>;
     abandon(sessionId: string, handle?: number): void;
     reassert(sessionId: string): Promise<void>;
   };
@@ -21,7 +21,7 @@ const DEADLINE_MS = 5000;
 /**
  * A shard that was presumed dead (suspended for long, or partitioned) still has its sessions when it rejoins, while
  * other shards may have taken some of them. It abandons those, and their new shards reopen them, in case this shard has
- * opened them with their owners since.
+ * opened them with their owners since. Where both have been away, the one that has counted further was resumed last.
  */
 export function watchRejoins(ports: RejoinPorts): void {
   const { ownership, router, sessions, onFault } = ports;
@@ -35,7 +35,14 @@ export function watchRejoins(ports: RejoinPorts): void {
     wasLost = false;
     abandonTaken(ports).catch(onFault);
   });
-  router.serve('sessions.held', ([ids]: [readonly string[]]) => ids.filter((id) => sessions().live.has(id)));
+  router.serve('sessions.held', ([ids, seqs = []]) =>
+    ids.filter((id, at) => {
+      const held = sessions().live.get(id);
+      const isBehind = held !== undefined && held.seq < (seqs[at] ?? 0);
+      if (isBehind) sessions().abandon(id);
+      return held !== undefined && !isBehind;
+    }),
+  );
   router.serve('sessions.reassert', ([ids]: [readonly string[]]) => {
     for (const id of ids) sessions().reassert(id).catch(onFault);
   });
@@ -45,11 +52,12 @@ async function abandonTaken({ ownership, router, sessions, taken, onFault }: Rej
   for (const { sessionId, handle } of await taken()) sessions().abandon(sessionId, handle);
   const { self, view } = ownership;
   const peers = view.shards.filter(({ instance }) => instance !== self?.instance);
-  const ids = [...sessions().live.keys()];
-  for (let from = 0; from < ids.length; from += IDS_MAX) {
-    const some = ids.slice(from, from + IDS_MAX);
+  const own = [...sessions().live].map(([id, { seq }]) => ({ id, seq }));
+  for (let from = 0; from < own.length; from += IDS_MAX) {
+    const some = own.slice(from, from + IDS_MAX);
+    const args = [some.map(({ id }) => id), some.map(({ seq }) => seq)] as const;
     const asked = peers.map(async ({ id: shardId }) => {
-      const held = await router.askShard(shardId, 'sessions.held', [some], DEADLINE_MS);
+      const held = await router.askShard(shardId, 'sessions.held', args, DEADLINE_MS);
       for (const id of held) sessions().abandon(id);
       if (held.length > 0) await router.askShard(shardId, 'sessions.reassert', [held], DEADLINE_MS);
     });

@@ -224,7 +224,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   }
 
   /** All sessions of this shard, by id. */
-  get live(): ReadonlyMap<string, unknown> {
+  get live(): ReadonlyMap<string, { readonly seq: number }> {
     return this.#sessions;
   }
 

@@ -14,9 +14,6 @@ const DISCORD_JS = 'discord.js@14.28.1';
 
 const NOT_TRIED = 'not tried';
 
-/** Of the answer 404 to who registers commands. */
-const NO_COMMANDS = 'application commands are not built yet';
-
 /** For those that ask for https whatever their base URL says. */
 const BEHIND_TLS = 'speaks https only: tried behind a proxy with TLS';
 
@@ -76,14 +73,12 @@ export const CLIENTS = [
   {
     name: 'discordx 11.13',
     kind: 'discordx',
-    remark: NO_COMMANDS,
     packages: ['discordx@11.13.3', DISCORD_JS, 'reflect-metadata@0.2'],
   },
   {
     name: 'slash-create 7.0',
     kind: 'slashcreate',
     packages: ['slash-create@7.0.0', DISCORD_JS],
-    remark: NO_COMMANDS,
   },
   { name: 'ShardingManager (discord.js 14.28)', kind: 'sharding', packages: [DISCORD_JS] },
   {

@@ -341,6 +341,36 @@ describe('a shard that was held for dead', () => {
     expect([b.house.sessions.size, b.house.backend.named('reopen').length]).toEqual([1, 2]);
   });
 
+  it.each([
+    [
+      'keeps a session that it has taken and counted on, though its shard before still holds it',
+      2,
+      [true, false],
+    ],
+    ['lets go of a session that another has, where neither has counted on', 0, [false, true]],
+  ])('%s', async (_how, counted, over) => {
+    const { net, a, b } = three();
+    const { session: old } = await a.open();
+    b.become('serving');
+    net.gone.add('shard-0');
+    b.buried.set(`${old.id} false`, {
+      kind: 'taken',
+      record: { ...old.record, missed: [], cursors: [] },
+    });
+    const { outcome } = b.resume(old.id, 4);
+    await net.pass(100);
+    const resumed = await outcome;
+    if (resumed.kind !== 'open') throw new Error(resumed.kind);
+    const taken = resumed.session as GatewaySessionActor;
+    for (let at = 0; at < counted; at += 1) taken.deliver(dispatchOf('next'));
+    for (let at = taken.seq; at > old.seq && counted === 0; at -= 1) old.deliver(dispatchOf('same'));
+    b.become('joining');
+    net.gone.delete('shard-0');
+    b.become('serving');
+    await net.pass(100);
+    expect([old.over, taken.over]).toEqual(over);
+  });
+
   it('lets go of what its own journal says was taken', async () => {
     const { net, a } = three();
     const { session } = await a.open();
