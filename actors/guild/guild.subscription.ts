@@ -26,8 +26,6 @@ export interface Entering {
   readonly largeThreshold: number;
   /** Resume after this stream position instead of sending GUILD_CREATE; null for a session without the guild. */
   readonly after: number | null;
-  /** The same session is sent again what follows `after`: its shard has dropped it. */
-  readonly hasDropped?: boolean;
   /** Receives the position that `following` receives, before later dispatches are delivered. */
   readonly caughtUp?: (n: number) => void;
 }
@@ -78,7 +76,9 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const outcomes = entering.map((each) => outcomeOf(guild, each, stream));
       const arrived = entering.filter((_, at) => outcomes[at] === 'member');
       // The same subscriber again has missed nothing, or its missed dispatches are being delivered.
-      const behind = arrived.filter((each) => isBehind(guild, each));
+      const behind = arrived.filter(
+        ({ subscriber }) => guild.subscribers.get(subscriber.sessionId) !== subscriber,
+      );
       const displaced = stream ? behind.flatMap(({ subscriber }) => sessionsNamed(guild, subscriber)) : [];
       // A session that subscribed over an earlier link or from another shard has been in the audiences all the time.
       const isSubscribed = ({ subscriber }: Entering) => guild.subscribers.has(subscriber.sessionId);
@@ -139,9 +139,6 @@ const isShownTo = (
   return of.stream === null || of.behind.includes(each) || !of.shown.has(each.subscriber);
 };
 
-const isBehind = ({ subscribers }: Guild, { subscriber, hasDropped }: Entering): boolean =>
-  hasDropped || subscribers.get(subscriber.sessionId) !== subscriber;
-
 const subscriberOf = ({ subscriber }: Entering): Recipient => subscriber;
 
 function deliverAll(all: readonly SubscriptionDispatch[], { body }: Pick<Ports, 'body'>): void {
@@ -175,9 +172,9 @@ function outcomeOf(guild: Guild, { subscriber, after }: Entering, stream: Dispat
 }
 
 /** Another object of the same session. Two shards may name one session at the same time. */
-function sessionsNamed(guild: Guild, subscriber: Recipient): Recipient[] {
-  const before: Subscribing | undefined = guild.subscribers.get(subscriber.sessionId);
-  return before && before !== subscriber && !before.over ? [before] : [];
+function sessionsNamed(guild: Guild, { sessionId }: Recipient): Recipient[] {
+  const before: Subscribing | undefined = guild.subscribers.get(sessionId);
+  return before && !before.over ? [before] : [];
 }
 
 function addSubscriber(guild: Guild, subscriber: Recipient): void {

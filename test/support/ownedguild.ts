@@ -361,17 +361,6 @@ export class OwnedGuild {
     });
   }
 
-  /** Subscribes the session's own object, from a position that its shard names. */
-  async enterAfter({ ear }: FollowingSession, after: number | null, hasDropped: boolean): Promise<void> {
-    const entering = [{ subscriber: ear, largeThreshold: 50, after, hasDropped }];
-    const entered = new Promise((resolve, reject) => {
-      this.owner.registry.workWith(GUILD_ID, (shell) => shell.subscribe(entering, resolve, reject));
-    });
-    await settleAll();
-    this.owner.settle();
-    await entered;
-  }
-
   /** In order: work is done and written down; then the next owner begins. */
   async handOver(): Promise<void> {
     const before = this.owner;

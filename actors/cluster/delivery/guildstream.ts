@@ -6,8 +6,6 @@ import type { LocalSession, Peer } from './peer.ts';
 export interface GuildSubscription<Session> {
   readonly session: Session;
   readonly after: number | null;
-  /** Its shard took another for the owner meanwhile, and dropped dispatches of this one: it has none after `after`. */
-  readonly hasDropped?: boolean;
 }
 
 /** A session that is not subscribed to its guild yet, or not any more. */
@@ -22,8 +20,6 @@ export interface PendingSubscription {
   deliveredUnder?: number | undefined;
   /** Identifies the request in flight that contains this subscription. */
   request: object | null;
-  /** Dispatches of the source may have been dropped since the session's position, until it has caught up. */
-  hasDropped?: boolean;
   /** The user joined once more while the request was in flight: it is repeated from where its answer ends. */
   asksAgain?: boolean;
   /** The session received GUILD_DELETE after the request was sent. */
@@ -37,6 +33,11 @@ export interface GuildStream {
   readonly guildId: string;
   /** Source of the stream: a peer, or this shard; null without a source. */
   source: Peer | 'here' | null;
+  /**
+   * The source that was lost from sight, until there is one again. What it still sends is delivered: should it be the
+   * source again, it takes that as received.
+   */
+  lastSource: Peer | null;
   /** The guild's owner, whose epoch the source delivers under. */
   owner: Owner | null;
   /**
@@ -54,7 +55,7 @@ export interface GuildStream {
 
 /** A stream without subscribers and without a source. */
 export const newGuildStream = (guildId: string, retryMs: number): GuildStream => ({
-  ...{ guildId, source: null, owner: null, n: 0 },
+  ...{ guildId, source: null, lastSource: null, owner: null, n: 0 },
   ...{ followers: new Set(), pending: new Map(), unavailable: new Set() },
   ...{ isRequesting: false, retryMs, retry: null },
 });
@@ -66,3 +67,7 @@ export const isBeingAnswered = ({ source }: GuildStream, { request, local }: Pen
 /** Compares the epoch too: a shard that lost a partition and owns it again has none of the earlier subscriptions. */
 export const isSameOwner = (before: Owner | null, now: Owner | null): boolean =>
   before !== null && now !== null && before.instance === now.instance && before.epoch === now.epoch;
+
+/** The peer that sends the stream, or sent it last. */
+export const peerOf = ({ source, lastSource }: GuildStream): Peer | null =>
+  source === 'here' ? null : (source ?? lastSource);

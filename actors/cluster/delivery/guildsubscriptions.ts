@@ -13,6 +13,7 @@ import {
   isSameOwner,
   newGuildStream,
   type PendingSubscription,
+  peerOf,
 } from './guildstream.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
@@ -235,16 +236,16 @@ export class GuildSubscriptions {
   #setSource(stream: GuildStream, source: GuildStream['source'], owner: Owner | null): void {
     if (stream.source === source && (source === null || isSameOwner(stream.owner, owner))) return;
     const deliveredUnder = stream.source === 'here' ? stream.owner?.epoch : undefined;
-    Object.assign(stream, { source, owner });
+    const lastSource = source === null ? peerOf(stream) : null;
+    Object.assign(stream, { source, lastSource, owner });
     this.#ports.streamInterrupted(stream.guildId);
-    for (const subscription of stream.pending.values())
-      Object.assign(subscription, { request: null, hasDropped: true });
+    for (const subscription of stream.pending.values()) subscription.request = null;
     const sinceMs = this.#sinceMs(stream.guildId);
     for (const local of stream.followers) {
       if (stream.pending.has(local)) continue;
       const after = stream.unavailable.has(local) ? null : stream.n;
       const rest = { strict: false, deliveredUnder, sinceMs, request: null, settle: null, fail: null };
-      stream.pending.set(local, { local, after, hasDropped: true, ...rest });
+      stream.pending.set(local, { local, after, ...rest });
     }
   }
 
@@ -352,9 +353,7 @@ export class GuildSubscriptions {
       }));
       return subscribeHere(stream.guildId, wanted);
     }
-    const requested = pending.map(({ local, after, hasDropped = false }) => ({
-      ...{ session: reference(local, source), after, hasDropped },
-    }));
+    const requested = pending.map(({ local, after }) => ({ session: reference(local, source), after }));
     // The owner rejects a request that names another epoch: otherwise it would deliver dispatches that this shard still
     // drops, and count them as received.
     const args = [stream.guildId, requested, stream.owner?.epoch ?? 0] as const;

@@ -3,6 +3,7 @@ import { isDirect } from '../../../engine/fanout/direct.ts';
 import type { Ownership, SessionFrame, SessionFrames } from '../../placement/ports.ts';
 import type { LiveSession } from '../../session/backend.ts';
 import type { Links } from '../ports.ts';
+import { peerOf } from './guildstream.ts';
 import type { GuildSubscriptions } from './guildsubscriptions.ts';
 import type { LocalSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
@@ -150,7 +151,7 @@ export class LocalSessions implements SessionFrames {
   ): void {
     const stream = ownerId === '' ? undefined : this.#subscriptions.stream(ownerId);
     // A late dispatch from a previous owner; the current owner delivers it again.
-    if (stream && stream.source !== peer) return;
+    if (stream && peerOf(stream) !== peer) return;
     const origin = n > 0 ? { ownerId, n } : null;
     const body = DispatchBody.ofJson(t, utf8.decode(json), this.#ports.nowMs(), origin);
     if (isDirect(ownerId)) {

@@ -49,18 +49,4 @@ describe('a session that comes back', () => {
     await entered(back);
     expect(back.received.map(({ t }) => t)).toEqual(['GUILD_CREATE']);
   });
-
-  it('is sent again what its shard has dropped, though it stands for itself', async () => {
-    await entered(ann, bob);
-    const after = bob.cursor;
-    const saying = guild.say('30', 'dropped');
-    await settleAll();
-    guild.owner.settle();
-    await saying;
-    bob.received.length = 0;
-    await guild.enterAfter(bob, after, false);
-    expect(bob.messages).toEqual([]);
-    await guild.enterAfter(bob, after, true);
-    expect(bob.messages).toEqual(['dropped']);
-  });
 });

@@ -345,24 +345,32 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual(['1:11']);
   });
 
-  it('is asked for what was dropped while its owner was not known, though the owner is the same again', async () => {
+  it('is heard from its owner while that is lost from sight, as the same owner takes it for received', async () => {
     const house = arrange();
     const { entered, handle } = await live(house);
     await house.own('a', 2);
     const first = await house.asked();
-    expect(first.wanted[0]?.hasDropped).toBe(true);
     await house.own(null);
     house.home.frames('a', [house.frame(numberOf(2, 1), handle), house.following(handle, numberOf(2, 1))]);
     await house.own('a', 2);
     await first.answer('member');
     const second = await house.asked();
-    expect(second.wanted[0]).toMatchObject({ after: numberOf(1, 10), hasDropped: true });
-    house.home.frames('a', [house.frame(numberOf(2, 1), handle), house.following(handle, numberOf(2, 1))]);
+    expect(second.wanted[0]?.after).toBe(numberOf(2, 1));
+    house.home.frames('a', [house.following(handle, numberOf(2, 1)), house.frame(numberOf(2, 2), handle)]);
     await second.answer('member');
-    expect(house.heard(entered)).toEqual(['2:1']);
-    // A request of a session that has dropped nothing says so.
-    void house.followed.subscribe(entered, GUILD, null);
-    expect((await house.asked()).wanted[0]?.hasDropped).toBe(false);
+    expect(house.heard(entered)).toEqual(['2:1', '2:2']);
+  });
+
+  it('is heard from the next owner alone once there is one', async () => {
+    const house = arrange();
+    const { entered, handle } = await live(house);
+    await house.own(null);
+    await house.own('b', 2);
+    const question = await house.asked();
+    house.home.frames('a', [house.frame(numberOf(1, 11), handle)]);
+    expect(house.heard(entered)).toEqual([]);
+    house.home.frames('b', [house.frame(numberOf(1, 11), handleOf(question))]);
+    expect(house.heard(entered)).toEqual(['1:11']);
   });
 
   it('is requested once more only after the answer in flight, when its user leaves and rejoins in between', async () => {
