@@ -1,3 +1,4 @@
+import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import type { Owner, Subscribed } from '../../placement/ports.ts';
 import type { Timer } from '../../runtime/clock.ts';
 import type { LocalSession, Peer } from './peer.ts';
@@ -71,3 +72,21 @@ export const isSameOwner = (before: Owner | null, now: Owner | null): boolean =>
 /** The peer that sends the stream, or sent it last. */
 export const peerOf = ({ source, lastSource }: GuildStream): Peer | null =>
   source === 'here' ? null : (source ?? lastSource);
+
+/** False when the session has a position at or beyond this dispatch; otherwise the dispatch becomes its position. */
+export function isNewTo(
+  local: LocalSession,
+  { pending, unavailable }: GuildStream,
+  n: number,
+  { t }: DispatchBody,
+): boolean {
+  const subscription = pending.get(local);
+  if (!subscription) return true;
+  const { after } = subscription;
+  // Drops duplicates: one shard may deliver a late dispatch as the last owner and repeat it as the next one.
+  if (after !== null && n <= after) return false;
+  if (t === 'GUILD_CREATE') unavailable.delete(local);
+  // From GUILD_CREATE on the session has a position, also when the owner is lost before it says `following`.
+  if (after !== null || t === 'GUILD_CREATE') subscription.after = n;
+  return true;
+}

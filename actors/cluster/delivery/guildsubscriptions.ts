@@ -10,6 +10,7 @@ import {
   type GuildStream,
   type GuildSubscription,
   isBeingAnswered,
+  isNewTo,
   isSameOwner,
   newGuildStream,
   type PendingSubscription,
@@ -134,22 +135,12 @@ export class GuildSubscriptions {
     if (n > stream.n) stream.n = n;
     if (body.t === 'GUILD_DELETE')
       return (local) => {
-        const isNew = isUnavailable(body) || this.#isNew(stream, local, n);
+        const isNew = isUnavailable(body) || isNewTo(local, stream, n, body);
         if (isNew) this.#guildDeleted(stream, local, body);
         return isNew;
       };
     if (stream.pending.size === 0 || n === 0) return undefined;
-    return (local) => this.#isNew(stream, local, n);
-  }
-
-  /** False when the session has a position at or beyond this dispatch. */
-  #isNew({ pending }: GuildStream, local: LocalSession, n: number): boolean {
-    const subscription = pending.get(local);
-    if (!subscription || subscription.after === null) return true;
-    // Drops duplicates: one shard may deliver a late dispatch as the last owner and repeat it as the next one.
-    if (n <= subscription.after) return false;
-    subscription.after = n;
-    return true;
+    return (local) => isNewTo(local, stream, n, body);
   }
 
   /** The actor of a guild ended as the guild moved to another owner; it delivered everything up to `n`. */

@@ -373,6 +373,21 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual(['1:11']);
   });
 
+  it('is continued after GUILD_CREATE when its owner is lost before it says what the session has', async () => {
+    const house = arrange();
+    await house.own('a');
+    const entered = house.enter('one');
+    const subscribed = house.followed.subscribe(entered, GUILD, null);
+    const first = await house.asked();
+    const created = { t: 'GUILD_CREATE', json: Buffer.from(`{"id":"${GUILD}"}`) };
+    house.home.frames('a', [{ ...house.frame(numberOf(1, 5), handleOf(first)), ...created }]);
+    await first.answer('member');
+    expect(await subscribed).toBe('member');
+    await house.own('b', 2);
+    const second = await house.asked();
+    expect([second.to, second.wanted[0]?.after]).toEqual(['b', numberOf(1, 5)]);
+  });
+
   it('is requested once more only after the answer in flight, when its user leaves and rejoins in between', async () => {
     const house = arrange();
     const { entered } = await live(house);
