@@ -1,142 +1,11 @@
 // Goal: whoever tells a guild's stream, each session of the home has every dispatch once, and hears when nobody tells it.
 import { describe, expect, it } from 'vitest';
-import type { GuildSubscription } from '../../../../actors/cluster/delivery/guildstream.ts';
-import { GuildSubscriptions } from '../../../../actors/cluster/delivery/guildsubscriptions.ts';
-import { LocalSessions } from '../../../../actors/cluster/delivery/localsessions.ts';
-import type { LocalSession } from '../../../../actors/cluster/delivery/peer.ts';
-import type { SessionReference } from '../../../../actors/cluster/delivery/remote.ts';
-import type { Links } from '../../../../actors/cluster/ports.ts';
-import type {
-  Owner,
-  Ownership,
-  OwnershipChange,
-  SessionFrame,
-  Subscribed,
-} from '../../../../actors/placement/ports.ts';
-import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
-import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
-import type { LiveSession } from '../../../../actors/session/backend.ts';
-import type { DispatchBody } from '../../../../engine/fanout/body.ts';
+import type { SessionFrame } from '../../../../actors/placement/ports.ts';
 import { NotServed } from '../../../../protocol/faults.ts';
-
-const GUILD = '9';
-
-type Question = {
-  readonly to: string;
-  readonly wanted: readonly (GuildSubscription<SessionReference> & { caughtUp?(n: number): void })[];
-  answer(how: Subscribed | Error): Promise<void>;
-};
-
-/** The number of a dispatch, by the epoch of who told it. */
-const numberOf = (epoch: number, counter: number): number => epoch * 2 ** 32 + counter;
-const shown = (n: number): string => `${Math.floor(n / 2 ** 32)}:${n % 2 ** 32}`;
-
-const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
-
-/** Who owns the guild, as a test says. */
-function scripted() {
-  const hearers: ((change: OwnershipChange) => void)[] = [];
-  const script = { owner: null as Owner | null };
-  const ownership = {
-    self: { id: 'self', instance: 'self' },
-    get view() {
-      return { owners: [script.owner], shards: [] };
-    },
-    partitionOf: () => 0,
-    ownerOf: () => script.owner,
-    owns: () => script.owner?.instance === 'self',
-    onChange: (run: (change: OwnershipChange) => void) => {
-      hearers.push(run);
-      return () => undefined;
-    },
-  } as unknown as Ownership;
-  const own = (instance: string | null, epoch = 1) => {
-    script.owner = instance === null ? null : { shardId: instance, instance, epoch };
-    for (const hear of hearers) hear({ moved: [0], gone: [], came: [] });
-    return turn();
-  };
-  return { ownership, own };
-}
-
-/** Questions that wait for the test to answer them. */
-function questioned() {
-  const questions: Question[] = [];
-  const ask = (to: string, wanted: Question['wanted']) =>
-    new Promise<readonly Subscribed[]>((resolve, reject) => {
-      const answer = (how: Subscribed | Error) => {
-        if (how instanceof Error) reject(how);
-        else resolve(wanted.map(() => how));
-        return turn();
-      };
-      questions.push({ to, wanted, answer });
-    });
-  /** The question that is open, as the test takes it for the only one. */
-  async function asked(): Promise<Question> {
-    await turn();
-    const [question, ...more] = questions.splice(0);
-    if (!question || more.length > 0) throw new Error(`${more.length + (question ? 1 : 0)} questions`);
-    return question;
-  }
-  return { ask, asked };
-}
-
-function arrange() {
-  const clock = new VirtualClock();
-  const { ownership, own } = scripted();
-  const { ask, asked } = questioned();
-  const left: LiveSession[] = [];
-  const followed: GuildSubscriptions = new GuildSubscriptions({
-    ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic() },
-    router: {
-      askShard: (to, _method, [, wanted]) => ask(to, wanted as Question['wanted']) as Promise<never>,
-    },
-    peer: (shardId, instance) => home.peer(shardId, instance),
-    reference: (entered, peer) => home.reference(entered, peer),
-    subscribeHere: (_guildId, wanted) => ask('here', wanted as never),
-    unsubscribeHere: (_guildId, session) => left.push(session),
-    streamInterrupted: () => undefined,
-    onFault: () => undefined,
-  });
-  const links = { tell: () => undefined, onBroken: () => undefined } as unknown as Links;
-  const home: LocalSessions = new LocalSessions(
-    {
-      ...{ links, ownership, nowMs: () => clock.monotonic() },
-      peerLost: (peer) => followed.peerLost(peer),
-      direct: (session, body) => session.deliver(body),
-      deliveriesMissed: () => undefined,
-    },
-    followed,
-  );
-  const heard = new Map<LocalSession, string[]>();
-  const enter = (sessionId: string): LocalSession => {
-    const deliver = ({ t, d, origin }: DispatchBody) =>
-      heard.get(entered)?.push(origin ? shown(origin.n) : `${t} ${JSON.stringify(d)}`);
-    const identity = { sessionId, userId: '1', bot: false, intents: 0, over: false };
-    const entered = home.add({
-      ...identity,
-      deliver,
-      following: () => undefined,
-    } as unknown as LiveSession);
-    heard.set(entered, []);
-    return entered;
-  };
-  const frame = (n: number, ...handles: number[]): SessionFrame => ({
-    ...{ kind: 'dispatch', t: 'ANY', json: Buffer.from('{}'), ownerId: GUILD, n },
-    handles: Uint32Array.from(handles),
-  });
-  const following = (handle: number, n: number): SessionFrame => ({
-    ...{ kind: 'following', handle, ownerId: GUILD, epoch: 0, n },
-  });
-  return {
-    ...{ clock, followed, home, enter, own, asked, frame, following, left },
-    heard: (entered: LocalSession) => heard.get(entered)?.splice(0),
-  };
-}
-
-const handleOf = ({ wanted }: Question, at = 0): number => wanted[at]?.session.session.handle ?? 0;
+import { followedGuild, GUILD, handleOf, numberOf, turn } from '../../../support/followedguild.ts';
 
 /** A session that hears the guild of shard `a` up to 10. */
-async function live(house: ReturnType<typeof arrange>, sessionId = 'one') {
+async function live(house: ReturnType<typeof followedGuild>, sessionId = 'one') {
   await house.own('a');
   const entered = house.enter(sessionId);
   const following = house.followed.subscribe(entered, GUILD, null);
@@ -151,7 +20,7 @@ async function live(house: ReturnType<typeof arrange>, sessionId = 'one') {
 
 describe('a followed guild', () => {
   it('continues at its new owner after the last received dispatch, and ignores its old owner', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered, handle } = await live(house);
     house.home.frames('a', [house.frame(numberOf(1, 11), handle), house.frame(numberOf(1, 12), handle)]);
     await house.own('b', 2);
@@ -169,7 +38,7 @@ describe('a followed guild', () => {
   });
 
   it('is had again from where another stood for the session, as a home had asked late that let it go', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered, handle } = await live(house);
     const other = house.enter('other');
     house.home.frames('a', [house.frame(numberOf(1, 11), handle)]);
@@ -186,7 +55,7 @@ describe('a followed guild', () => {
   });
 
   it('is not shown anew to who has it, however often it is told of having joined', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered, handle } = await live(house);
     house.home.frames('a', [house.frame(numberOf(1, 11), handle)]);
     const joined = house.followed.subscribe(entered, GUILD, null);
@@ -198,7 +67,7 @@ describe('a followed guild', () => {
   });
 
   it('is not heard twice from a shard that has lost it and has it again', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered, handle } = await live(house);
     await house.own('a', 2);
     const question = await house.asked();
@@ -215,7 +84,7 @@ describe('a followed guild', () => {
   });
 
   it('is asked for from behind what each has, when a question is lost midway', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const one = await live(house, 'one');
     const two = house.enter('two');
     void house.followed.subscribe(two, GUILD, null);
@@ -242,7 +111,7 @@ describe('a followed guild', () => {
   });
 
   it('is shown anew to who has been away for too long, but not to who is being resumed', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered } = await live(house);
     await house.own('b', 2);
     const question = await house.asked();
@@ -261,7 +130,7 @@ describe('a followed guild', () => {
   });
 
   it('becomes unavailable once after ten seconds without an owner, and is requested whole from the next', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered } = await live(house);
     await house.own(null);
     for (let second = 0; second < 9; second += 1) {
@@ -279,7 +148,7 @@ describe('a followed guild', () => {
   });
 
   it('is told to be gone to who was put out of it unheard', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered } = await live(house);
     await house.own('b', 2);
     await (await house.asked()).answer('gone');
@@ -289,7 +158,7 @@ describe('a followed guild', () => {
   });
 
   it("is received directly from its own shard, and elsewhere after its actor's last position", async () => {
-    const house = arrange();
+    const house = followedGuild();
     await house.own('self');
     const entered = house.enter('one');
     const following = house.followed.subscribe(entered, GUILD, null);
@@ -306,7 +175,7 @@ describe('a followed guild', () => {
     ['at once when the session has ended', null],
     ['when a session that moves should have arrived', 15_000],
   ] as const)('is left at its own shard %s', async (_how, keptMs) => {
-    const house = arrange();
+    const house = followedGuild();
     await house.own('self');
     const entered = house.enter('one');
     void house.followed.subscribe(entered, GUILD, null);
@@ -319,7 +188,7 @@ describe('a followed guild', () => {
   });
 
   it('is requested after its last position when its user rejoins while no shard serves it', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered } = await live(house);
     await house.own(null);
     void house.followed.subscribe(entered, GUILD, null);
@@ -330,7 +199,7 @@ describe('a followed guild', () => {
   });
 
   it('is kept when its user rejoins before the removal is received', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered, handle } = await live(house);
     void house.followed.subscribe(entered, GUILD, null);
     const question = await house.asked();
@@ -346,7 +215,7 @@ describe('a followed guild', () => {
   });
 
   it('is heard from its owner while that is lost from sight, as the same owner takes it for received', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered, handle } = await live(house);
     await house.own('a', 2);
     const first = await house.asked();
@@ -362,7 +231,7 @@ describe('a followed guild', () => {
   });
 
   it('is heard from the next owner alone once there is one', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered, handle } = await live(house);
     await house.own(null);
     await house.own('b', 2);
@@ -374,7 +243,7 @@ describe('a followed guild', () => {
   });
 
   it('is continued after GUILD_CREATE when its owner is lost before it says what the session has', async () => {
-    const house = arrange();
+    const house = followedGuild();
     await house.own('a');
     const entered = house.enter('one');
     const subscribed = house.followed.subscribe(entered, GUILD, null);
@@ -389,7 +258,7 @@ describe('a followed guild', () => {
   });
 
   it('is requested once more only after the answer in flight, when its user leaves and rejoins in between', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered } = await live(house);
     await house.own('a', 2);
     const first = await house.asked();
@@ -416,7 +285,7 @@ describe('a followed guild', () => {
   });
 
   it('is requested whole when the answer in flight says that its user had left, who has rejoined since', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered } = await live(house);
     await house.own('b', 2);
     const first = await house.asked();
@@ -431,7 +300,7 @@ describe('a followed guild', () => {
   });
 
   it('continues after the last position of an actor that subscribed its sessions while it was leaving', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const { entered } = await live(house);
     await house.own('self', 2);
     const question = await house.asked();
@@ -445,7 +314,7 @@ describe('a followed guild', () => {
   });
 
   it('sends GUILD_DELETE to sessions that have not caught up when their user leaves', async () => {
-    const house = arrange();
+    const house = followedGuild();
     const [away, back] = [await live(house, 'away'), await live(house, 'back')];
     await house.own('self', 2);
     const question = await house.asked();
@@ -463,7 +332,7 @@ describe('a followed guild', () => {
   });
 
   it('sends GUILD_DELETE to who left while an earlier actor of this shard still ended', async () => {
-    const house = arrange();
+    const house = followedGuild();
     await house.own('self');
     const entered = house.enter('one');
     void house.followed.subscribe(entered, GUILD, null);
@@ -478,7 +347,7 @@ describe('a followed guild', () => {
   });
 
   it('sends GUILD_DELETE to a resumed session whose user left before a remote owner had sent what it missed', async () => {
-    const house = arrange();
+    const house = followedGuild();
     await house.own('a');
     const entered = house.enter('one');
     const resumed = house.followed.subscribe(entered, GUILD, numberOf(1, 10), true);
@@ -491,7 +360,7 @@ describe('a followed guild', () => {
   });
 
   it('continues where its sessions stopped receiving, though this shard owned it again meanwhile', async () => {
-    const house = arrange();
+    const house = followedGuild();
     await house.own('self');
     void house.followed.subscribe(house.enter('one'), GUILD, null);
     await (await house.asked()).answer('member');

@@ -1,0 +1,134 @@
+import type { GuildSubscription } from '../../actors/cluster/delivery/guildstream.ts';
+import { GuildSubscriptions } from '../../actors/cluster/delivery/guildsubscriptions.ts';
+import { LocalSessions } from '../../actors/cluster/delivery/localsessions.ts';
+import type { LocalSession } from '../../actors/cluster/delivery/peer.ts';
+import type { SessionReference } from '../../actors/cluster/delivery/remote.ts';
+import type { Links } from '../../actors/cluster/ports.ts';
+import type {
+  Owner,
+  Ownership,
+  OwnershipChange,
+  SessionFrame,
+  Subscribed,
+} from '../../actors/placement/ports.ts';
+import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../actors/runtime/wheel.ts';
+import type { LiveSession } from '../../actors/session/backend.ts';
+import type { DispatchBody } from '../../engine/fanout/body.ts';
+
+export const GUILD = '9';
+
+type Question = {
+  readonly to: string;
+  readonly wanted: readonly (GuildSubscription<SessionReference> & { caughtUp?(n: number): void })[];
+  answer(how: Subscribed | Error): Promise<void>;
+};
+
+/** The number of a dispatch, by the epoch of who told it. */
+export const numberOf = (epoch: number, counter: number): number => epoch * 2 ** 32 + counter;
+const shown = (n: number): string => `${Math.floor(n / 2 ** 32)}:${n % 2 ** 32}`;
+
+export const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Who owns the guild, as a test says. */
+function scripted() {
+  const hearers: ((change: OwnershipChange) => void)[] = [];
+  const script = { owner: null as Owner | null };
+  const ownership = {
+    self: { id: 'self', instance: 'self' },
+    get view() {
+      return { owners: [script.owner], shards: [] };
+    },
+    partitionOf: () => 0,
+    ownerOf: () => script.owner,
+    owns: () => script.owner?.instance === 'self',
+    onChange: (run: (change: OwnershipChange) => void) => {
+      hearers.push(run);
+      return () => undefined;
+    },
+  } as unknown as Ownership;
+  const own = (instance: string | null, epoch = 1) => {
+    script.owner = instance === null ? null : { shardId: instance, instance, epoch };
+    for (const hear of hearers) hear({ moved: [0], gone: [], came: [] });
+    return turn();
+  };
+  return { ownership, own };
+}
+
+/** Questions that wait for the test to answer them. */
+function questioned() {
+  const questions: Question[] = [];
+  const ask = (to: string, wanted: Question['wanted']) =>
+    new Promise<readonly Subscribed[]>((resolve, reject) => {
+      const answer = (how: Subscribed | Error) => {
+        if (how instanceof Error) reject(how);
+        else resolve(wanted.map(() => how));
+        return turn();
+      };
+      questions.push({ to, wanted, answer });
+    });
+  /** The question that is open, as the test takes it for the only one. */
+  async function asked(): Promise<Question> {
+    await turn();
+    const [question, ...more] = questions.splice(0);
+    if (!question || more.length > 0) throw new Error(`${more.length + (question ? 1 : 0)} questions`);
+    return question;
+  }
+  return { ask, asked };
+}
+
+/** The subscriptions of one shard to one guild, whose owners a test scripts and answers for. */
+export function followedGuild() {
+  const clock = new VirtualClock();
+  const { ownership, own } = scripted();
+  const { ask, asked } = questioned();
+  const left: LiveSession[] = [];
+  const followed: GuildSubscriptions = new GuildSubscriptions({
+    ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic() },
+    router: {
+      askShard: (to, _method, [, wanted]) => ask(to, wanted as Question['wanted']) as Promise<never>,
+    },
+    peer: (shardId, instance) => home.peer(shardId, instance),
+    reference: (entered, peer) => home.reference(entered, peer),
+    subscribeHere: (_guildId, wanted) => ask('here', wanted as never),
+    unsubscribeHere: (_guildId, session) => left.push(session),
+    streamInterrupted: () => undefined,
+    onFault: () => undefined,
+  });
+  const links = { tell: () => undefined, onBroken: () => undefined } as unknown as Links;
+  const home: LocalSessions = new LocalSessions(
+    {
+      ...{ links, ownership, nowMs: () => clock.monotonic() },
+      peerLost: (peer) => followed.peerLost(peer),
+      direct: (session, body) => session.deliver(body),
+      deliveriesMissed: () => undefined,
+    },
+    followed,
+  );
+  const heard = new Map<LocalSession, string[]>();
+  const enter = (sessionId: string): LocalSession => {
+    const deliver = ({ t, d, origin }: DispatchBody) =>
+      heard.get(entered)?.push(origin ? shown(origin.n) : `${t} ${JSON.stringify(d)}`);
+    const identity = { sessionId, userId: '1', bot: false, intents: 0, over: false };
+    const entered = home.add({
+      ...identity,
+      deliver,
+      following: () => undefined,
+    } as unknown as LiveSession);
+    heard.set(entered, []);
+    return entered;
+  };
+  const frame = (n: number, ...handles: number[]): SessionFrame => ({
+    ...{ kind: 'dispatch', t: 'ANY', json: Buffer.from('{}'), ownerId: GUILD, n },
+    handles: Uint32Array.from(handles),
+  });
+  const following = (handle: number, n: number): SessionFrame => ({
+    ...{ kind: 'following', handle, ownerId: GUILD, epoch: 0, n },
+  });
+  return {
+    ...{ clock, followed, home, enter, own, asked, frame, following, left },
+    heard: (entered: LocalSession) => heard.get(entered)?.splice(0),
+  };
+}
+
+export const handleOf = ({ wanted }: Question, at = 0): number => wanted[at]?.session.session.handle ?? 0;
