@@ -104,7 +104,11 @@ export function createServices(ports: ServicePorts): Services {
   const { storage, guilds, users, inPrivate } = ports;
   const store = storage.webhooks;
   const webhooks = createWebhooks({ store, guilds, tokens: createWebhookTokens(ports.secret) });
-  const webhookMessages = createWebhookMessages({ store, webhooks, guilds, messages: storage.messages });
+  const { forButtons } = ports.premium;
+  const webhookMessages = createWebhookMessages({
+    ...{ store, webhooks, guilds, forButtons },
+    messages: storage.messages,
+  });
 
   return {
     authenticate: ports.authenticate,

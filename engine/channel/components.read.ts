@@ -26,6 +26,8 @@ export interface FoundComponent {
 export interface Reading {
   readonly form: Form;
   readonly place: ComponentPlace;
+  /** SKUs that a premium button may name. */
+  readonly skuIds: readonly string[];
   readonly found: FoundComponent[];
   /** Set when there were more components than a message may have; the others were not read. */
   tooMany: boolean;
@@ -35,7 +37,7 @@ export const ATTACHMENT_SCHEME = 'attachment://';
 const MEDIA_SCHEMES = ['http', 'https', 'attachment'];
 const INTEGER_TEXT = /^-?\d{1,16}$/;
 
-const isObject = (value: unknown): value is Json =>
+export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**

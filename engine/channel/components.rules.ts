@@ -46,7 +46,7 @@ function labelled(form: Form, path: FieldPath, { label, emoji }: Json): void {
     form.required([...path, 'label']);
 }
 
-const button: Rule = (form, path, component) => {
+const button: Rule = (form, path, component, { skuIds }) => {
   const style = component.style as number | undefined;
   if (style === undefined) return;
   const { needs, excludes } = BUTTON_KEYS[style] ?? INTERACTIVE_KEYS;
@@ -63,8 +63,8 @@ const button: Rule = (form, path, component) => {
     form.add([...path, key], code, `A button of style ${style} cannot have ${key}.`);
   }
   if (style !== BUTTON_STYLE.PREMIUM) labelled(form, path, component);
-  // Applications cannot create SKUs on this server yet, so no SKU id is valid.
-  if (style === BUTTON_STYLE.PREMIUM && component.sku_id !== undefined)
+  const { sku_id: skuId } = component;
+  if (style === BUTTON_STYLE.PREMIUM && skuId !== undefined && !skuIds.some((id) => id === skuId))
     form.add([...path, 'sku_id'], 'BUTTON_COMPONENT_INVALID_SKU', 'No active SKU has this id.');
 };
 

@@ -14,6 +14,8 @@ interface Surroundings {
   /** The message consists of components only (IS_COMPONENTS_V2). */
   readonly standalone: boolean;
   readonly uses: ComponentUse;
+  /** SKUs that a premium button may name. */
+  readonly skuIds: readonly string[];
   readonly uploads: Uploads;
 }
 
@@ -32,7 +34,7 @@ export interface BuiltComponents {
  */
 export function buildComponents(
   raw: readonly unknown[],
-  { standalone, uses, uploads }: Surroundings,
+  { standalone, uses, skuIds, uploads }: Surroundings,
 ): Reply<BuiltComponents> {
   if (raw.length === 0) return { ok: true, value: { components: [], shownIds: new Set() } };
   const root = standalone ? COMPONENT_ROOTS.standalone : COMPONENT_ROOTS.legacy;
@@ -40,7 +42,7 @@ export function buildComponents(
     const message = `Must be ${root.max} or fewer in length.`;
     return refused(invalidField(['components'], 'BASE_TYPE_MAX_LENGTH', message));
   }
-  const reading: Reading = { form: new Form(), place: 'message', found: [], tooMany: false };
+  const reading: Reading = { form: new Form(), place: 'message', skuIds, found: [], tooMany: false };
   const components = readComponents(reading, ['components'], raw, root.kinds);
   const { form, found } = reading;
   if (reading.tooMany) {

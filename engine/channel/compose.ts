@@ -187,7 +187,7 @@ function notBesideForward(draft: MessageDraft): Refusal | null {
 
 function build(
   scope: Scope,
-  { draft, stickers, emojis, attachments, forward, carried, from }: CreateInput,
+  { draft, stickers, emojis, skuIds, attachments, forward, carried, from }: CreateInput,
   reference: Reference | null,
   by: By,
   env: Env,
@@ -198,6 +198,7 @@ function build(
     (from?.isEphemeral ? MessageFlags.Ephemeral : 0);
   const writing = {
     uses: from?.components ?? componentsOf(by),
+    skuIds: skuIds ?? [],
     attachments: from?.isEphemeral ? attachments.map(asEphemeral) : attachments,
     before: null,
     nextId: () => env.nextId(),

@@ -43,6 +43,7 @@ interface BuiltContent {
 /** The writer of a message, and the message before an edit. */
 interface Writing {
   readonly uses: ComponentUse;
+  readonly skuIds: readonly string[];
   /** Files that are kept or new. */
   readonly attachments: readonly APIAttachment[];
   /** The message before an edit; null for a new one. */
@@ -98,13 +99,13 @@ function readComponents(
   standalone: boolean,
   writing: Writing,
 ): Reply<BuiltComponents> {
-  const { uses, attachments, before, nextId } = writing;
+  const { uses, skuIds, attachments, before, nextId } = writing;
   if (raw === undefined && before) {
     const components = before.components ?? [];
     return { ok: true, value: { components, shownIds: shownBy(components) } };
   }
   const uploads = { named: attachments, owned: [...attachments, ...ownedBefore(writing)], nextId };
-  return buildComponents(raw ?? [], { standalone, uses, uploads });
+  return buildComponents(raw ?? [], { standalone, uses, skuIds, uploads });
 }
 
 const reservedFlag = () =>

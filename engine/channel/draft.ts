@@ -92,6 +92,8 @@ export interface CreateInput {
   readonly stickers?: readonly SentSticker[];
   /** Custom emojis of the poll that exist and that the caller may use. The handler has asked their owners. */
   readonly emojis?: readonly CustomEmoji[];
+  /** What the author's application sells, if a premium button asks for it. */
+  readonly skuIds?: readonly string[];
   readonly carried?: Carried;
   /** The author, when it is not the caller. */
   readonly from?: Sender;
@@ -109,6 +111,8 @@ export interface KeptAttachment {
 
 export interface EditInput {
   readonly edit: ContentDraft;
+  /** What the author's application sells, if a premium button asks for it. */
+  readonly skuIds?: readonly string[];
   /** The author, when it is not the caller. */
   readonly from?: Sender;
   /** Existing files to keep; null keeps all. */

@@ -124,6 +124,7 @@ function rewrite(
   };
   const writing = {
     uses: input.from?.components ?? componentsOf(by),
+    skuIds: input.skuIds ?? [],
     attachments,
     before: message,
     nextId: () => env.nextId(),

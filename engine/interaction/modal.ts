@@ -45,7 +45,7 @@ function readFields(raw: unknown, form: Form): Json[] {
     form.add(COMPONENTS, 'BASE_TYPE_BAD_LENGTH', `Must be between 1 and ${max} in length.`);
     return [];
   }
-  const reading: Reading = { form, place: 'modal', found: [], tooMany: false };
+  const reading: Reading = { form, place: 'modal', skuIds: [], found: [], tooMany: false };
   const components = readComponents(reading, COMPONENTS, raw, kinds);
   for (const { component, path } of reading.found) ruleBroken(reading, path, component);
   repeatedIds(form, reading.found);

@@ -1,6 +1,8 @@
+import { MessageFlags, MessageType } from 'discord-api-types/v10';
 import { isObject } from '../../engine/appcommand/fields.ts';
 import type { CreateInput, EditInput, MessageDraft, Sender, Written } from '../../engine/channel/draft.ts';
 import { Form } from '../../engine/channel/form.ts';
+import { hasPremiumButton } from '../../engine/channel/premiumbuttons.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import { localizedChoices, readChoices } from '../../engine/interaction/choices.ts';
 import {
@@ -13,9 +15,10 @@ import {
 } from '../../engine/interaction/interaction.ts';
 import { readModal } from '../../engine/interaction/modal.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import type { MessageId } from '../../protocol/ids.ts';
+import { BUTTON_STYLE, COMPONENT } from '../../protocol/components.ts';
+import type { ApplicationId, MessageId } from '../../protocol/ids.ts';
 import { CALLBACK } from '../../protocol/interactions.ts';
-import { type Refusal, refusal, refusedIn } from '../../protocol/refusal.ts';
+import { invalidField, type Refusal, refusal, refusedIn } from '../../protocol/refusal.ts';
 import type { TokenMessage, TokenMessageId } from '../webhooks/ports.ts';
 import type { EphemeralMessages } from './ephemeral.ts';
 import type { Places } from './places.ts';
@@ -30,6 +33,8 @@ interface AnsweringPorts {
   write(interaction: Interaction): Promise<void>;
   /** Keeps an interaction in memory as it is, where the database says enough. */
   remember(interaction: Interaction): void;
+  /** Ids of the SKUs that the application sells. */
+  forSale(applicationId: ApplicationId): Promise<readonly string[]>;
   /** Launches the activity of the interaction's application where it was invoked. @returns the instance's id. */
   launch(interaction: Interaction): Promise<Reply<string>>;
   /** Tells the invoker's session. */
@@ -90,6 +95,8 @@ export class Answering {
         return this.#choices(interaction, callback);
       case CALLBACK.MODAL:
         return this.#modal(interaction, callback);
+      case CALLBACK.PREMIUM_REQUIRED:
+        return this.#upsell(interaction);
       case CALLBACK.LAUNCH_ACTIVITY:
         return this.#launch(interaction);
       default:
@@ -100,8 +107,9 @@ export class Answering {
   /** A message, or one that is being prepared, with the interaction's first message id. */
   async #message(
     interaction: Interaction,
-    { draft, attachments }: Callback,
+    { draft, attachments }: Pick<Callback, 'draft' | 'attachments'>,
     isLoading: boolean,
+    type: MessageType | null = interaction.command && answerType(interaction),
   ): Promise<Reply<CallbackResult>> {
     const { ephemeral, write, nextId } = this.#ports;
     const messageId = nextId();
@@ -110,12 +118,12 @@ export class Answering {
     const from = senderOf(interaction, {
       ...(isLoading && { isLoading }),
       ...(isHidden && { isEphemeral: true }),
-      fields: { id: messageId, ...(isCommand && { type: answerType(interaction) }) },
+      fields: { id: messageId, ...(type !== null && { type }) },
     });
     const source = isCommand || interaction.source?.isEphemeral ? null : interaction.source;
     const sent = {
       draft: isLoading ? {} : replying(permitted(interaction, draft), source?.messageId ?? null),
-      ...{ attachments, forward: null, from },
+      ...{ skuIds: await this.#skuIds(interaction, draft), attachments, forward: null, from },
     };
     const original = { messageId, isEphemeral: isHidden };
     const answered: Interaction = { ...interaction, state: { kind: 'answered', original, isLoading } };
@@ -138,6 +146,16 @@ export class Answering {
     // Stored as being answered: that its message is there says that it was.
     this.#ports.remember(answered);
     return this.#answered(answered, written.value);
+  }
+
+  /** Shows the invoker alone what the application sells. */
+  async #upsell(interaction: Interaction): Promise<Reply<CallbackResult>> {
+    const skuIds = await this.#ports.forSale(interaction.applicationId);
+    if (skuIds.length === 0)
+      return no(invalidField(['type'], 'BASE_TYPE_CHOICES', 'The application sells nothing.'));
+    const draft = { components: [premiumRow(skuIds)], flags: MessageFlags.Ephemeral };
+    const type = MessageType.InteractionPremiumUpsell;
+    return this.#message(interaction, { draft, attachments: [] }, false, type);
   }
 
   async #update(interaction: Interaction, callback: Callback): Promise<Reply<CallbackResult>> {
@@ -234,6 +252,7 @@ export class Answering {
     const replied = isHidden || originalOf(interaction)?.isEphemeral ? null : originalId;
     const sent = {
       draft: replying(permitted(interaction, message.draft), replied),
+      skuIds: await this.#skuIds(interaction, message.draft),
       ...{ attachments: message.attachments, forward: null, from },
     };
     const counted: Interaction = { ...interaction, followUps: interaction.followUps + 1 };
@@ -287,12 +306,17 @@ export class Answering {
     return removed;
   }
 
-  #change(
+  async #skuIds({ applicationId }: Interaction, { components }: Pick<MessageDraft, 'components'>) {
+    return hasPremiumButton(components) ? this.#ports.forSale(applicationId) : [];
+  }
+
+  async #change(
     interaction: Interaction,
     { messageId, isEphemeral: isHidden }: { readonly messageId: MessageId; readonly isEphemeral: boolean },
     change: Omit<EditInput, 'from'>,
   ): Promise<Reply<Written>> {
-    const changed = { ...change, from: senderOf(interaction) };
+    const skuIds = await this.#skuIds(interaction, change.edit);
+    const changed = { ...change, skuIds, from: senderOf(interaction) };
     if (isHidden) return this.#ports.ephemeral.edit(interaction, messageId, changed);
     return this.#ports.places.edit(interaction, messageId, changed);
   }
@@ -312,6 +336,16 @@ export class Answering {
     return message && isOwn ? { messageId, isEphemeral: false, message } : null;
   }
 }
+
+const ROW_BUTTONS_MAX = 5;
+
+/** A row of buttons for what an application sells: as many as a row holds. */
+const premiumRow = (skuIds: readonly string[]) => ({
+  type: COMPONENT.ACTION_ROW,
+  components: skuIds
+    .slice(0, ROW_BUTTONS_MAX)
+    .map((skuId) => ({ type: COMPONENT.BUTTON, style: BUTTON_STYLE.PREMIUM, sku_id: skuId })),
+});
 
 const NO_MESSAGE: Interaction['state'] = { kind: 'answered', original: null, isLoading: false };
 

@@ -19,6 +19,7 @@ import { INTERACTION, NONCE_MS } from '../../protocol/interactions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 import type { EndpointSender } from '../applications/endpoint.ts';
+import { skusForSale } from '../premium/forsale.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
 import type { TokenMessage, TokenMessageId, TokenMessages, TokenTarget } from '../webhooks/ports.ts';
 import { Answering } from './answering.ts';
@@ -188,6 +189,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
     ...{ places, ephemeral, nextId, nowMs },
     write: (interaction) => owner.write(interaction),
     remember: (interaction) => owner.remember(interaction),
+    forSale: (applicationId) => skusForSale(storage.premium, applicationId),
     launch: (interaction) => launched(ports, interaction),
     tell: ({ userId, sessionId }, t, d) => notifySession(userId, sessionId, t, d),
   });

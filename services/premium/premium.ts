@@ -3,6 +3,7 @@ import type { Routing } from '../../actors/placement/routing.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
 import { type WebhookEventFact, webhookEvent } from '../../engine/application/webhookevents.ts';
+import { hasPremiumButton } from '../../engine/channel/premiumbuttons.ts';
 import { ALL_SESSIONS } from '../../engine/fanout/direct.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Env, Reply } from '../../engine/kernel/outcome.ts';
@@ -19,6 +20,7 @@ import {
 } from '../../protocol/premium.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
+import { skusForSale } from './forsale.ts';
 
 export interface PremiumPorts {
   readonly storage: Pick<Storage, 'applications' | 'premium' | 'users'>;
@@ -40,6 +42,11 @@ interface PremiumChange {
 /** Changes what an application sells, and who has it. */
 export interface Premium {
   run(applicationId: ApplicationId, command: PremiumCommand): Promise<Reply<PremiumChange>>;
+  /**
+   * What the author's application sells, for the premium buttons among the components that it sends. Reads nothing where
+   * there are none, as in nearly all messages.
+   */
+  forButtons(applicationId: ApplicationId | null, components: unknown): Promise<readonly string[]>;
 }
 
 /** Runs the commands of an application one after another, on the owner shard of the application. */
@@ -61,7 +68,13 @@ export function createPremium(ports: PremiumPorts): Premium {
       tell(application, facts, notifier);
       return { ok: true, value: changeOf(facts) };
     });
-  return { run: routing.ask('premium.run', run) };
+  return {
+    run: routing.ask('premium.run', run),
+    forButtons: async (applicationId, components) =>
+      applicationId !== null && hasPremiumButton(components)
+        ? skusForSale(storage.premium, applicationId)
+        : [],
+  };
 }
 
 /** The refusal for a receiver that does not exist. */

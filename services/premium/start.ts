@@ -18,12 +18,12 @@ export interface ServedPremium extends Premium {
 
 export function startPremium(ports: StartPorts): ServedPremium {
   const nowMs = () => ports.clock.now();
-  const { run } = createPremium({ ...ports, nowMs });
+  const premium = createPremium({ ...ports, nowMs });
   const { routing, wheel, storage } = ports;
   const clock = new SubscriptionClock({
-    ...{ store: storage.premium, run, routing, wheel, nowMs },
+    ...{ store: storage.premium, run: premium.run, routing, wheel, nowMs },
     onFault: (error) => ports.onFault(error, 'subscriptions'),
   });
   clock.start();
-  return { run, close: () => clock.stop() };
+  return { ...premium, close: () => clock.stop() };
 }

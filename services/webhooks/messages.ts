@@ -10,6 +10,7 @@ import type { ChannelId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { WebhookStore } from '../../storage/webhook/port.ts';
+import type { Premium } from '../premium/premium.ts';
 import type { TokenMessageId, TokenMessages, TokenTarget, Webhooks } from './ports.ts';
 
 interface WebhookMessagePorts {
@@ -17,6 +18,7 @@ interface WebhookMessagePorts {
   readonly webhooks: Pick<Webhooks, 'authenticate'>;
   readonly messages: Pick<MessageStore, 'get'>;
   readonly guilds: Pick<Guilds, 'call'>;
+  readonly forButtons: Premium['forButtons'];
 }
 
 /**
@@ -88,7 +90,7 @@ async function placeOf(
   return isThere ? { ok: true, value: { channelId: id, isForum } } : no(refusal('UNKNOWN_CHANNEL'));
 }
 
-function targetOf(webhook: Webhook, { guilds, messages }: WebhookMessagePorts): TokenTarget {
+function targetOf(webhook: Webhook, { guilds, messages, forButtons }: WebhookMessagePorts): TokenTarget {
   const { guild_id: guildId, channel_id: channelId } = webhook;
   const authority: Authority = { by: { ...SYSTEM.by, applicationId: webhook.application_id }, requires: 0n };
 
@@ -118,7 +120,8 @@ function targetOf(webhook: Webhook, { guilds, messages }: WebhookMessagePorts): 
         ...permitted(webhook, draft, withComponents),
         allowed_mentions: draft.allowed_mentions ?? DEFAULT_MENTIONS,
       };
-      const sent = { draft: whole, attachments, forward: null, from };
+      const skuIds = await forButtons(webhook.application_id, whole.components);
+      const sent = { draft: whole, skuIds, attachments, forward: null, from };
       const to = place.value.channelId;
       if (!post)
         return guilds.call(
@@ -143,7 +146,8 @@ function targetOf(webhook: Webhook, { guilds, messages }: WebhookMessagePorts): 
         allowed_mentions: edit.allowed_mentions ?? DEFAULT_MENTIONS,
       };
       const at = message.value.channel_id;
-      const input = { channelId: at, messageId: message.value.id, edit: whole, keep, attachments };
+      const skuIds = await forButtons(webhook.application_id, whole.components);
+      const input = { channelId: at, messageId: message.value.id, edit: whole, skuIds, keep, attachments };
       const from = senderOf(webhook);
       return guilds.call(guildId, 'updateMessage', { ...input, from }, { ...authority, channelId: at });
     },

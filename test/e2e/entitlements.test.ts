@@ -1,7 +1,20 @@
 // Goal: an unmodified discord.js bot sells: it lists, tests, consumes and takes back entitlements, and hears of each.
-import { Client, type Entitlement, Events, GatewayIntentBits } from 'discord.js';
+import {
+  ActionRowBuilder,
+  ButtonBuilder,
+  ButtonStyle,
+  Client,
+  type Entitlement,
+  Events,
+  GatewayIntentBits,
+  REST,
+  Routes,
+  SKUFlags,
+  type TextChannel,
+} from 'discord.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callerOf } from '../support/callers.ts';
+import { GatewayClient } from '../support/gateway-client.ts';
 import { Person } from '../support/person.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -18,7 +31,7 @@ let application: string;
 const heard: string[] = [];
 
 beforeAll(async () => {
-  server = await startServer();
+  server = await startServer({ bots: 2 });
   const { api, cdn } = server.info;
   client = new Client({
     intents: [GatewayIntentBits.Guilds],
@@ -134,7 +147,7 @@ test('an interaction tells what its user and its guild have, as long as it gives
   const told: string[][] = [];
   client.on(Events.InteractionCreate, async (interaction) => {
     told.push([...interaction.entitlements.values()].map(({ skuId }) => skuId));
-    if (interaction.isChatInputCommand()) await interaction.reply('x');
+    if (interaction.isChatInputCommand() && interaction.commandName === 'sail') await interaction.reply('x');
   });
   const uses = async (person: number): Promise<string[]> => {
     const before = told.length;
@@ -148,4 +161,83 @@ test('an interaction tells what its user and its guild have, as long as it gives
   await entitlements.deleteTest(ours.id);
   expect(await uses(0)).toEqual([]);
   for (const person of people) person.close();
+});
+
+const shop = (skuId: string) => [
+  new ActionRowBuilder<ButtonBuilder>().addComponents(
+    new ButtonBuilder().setStyle(ButtonStyle.Premium).setSKUId(skuId),
+  ),
+];
+
+test('premium buttons name what the application sells', async () => {
+  const [sold, withdrawn] = [await sku('Anchor', 'durable'), await sku('Old anchor', 'durable')];
+  await server.admin(`${application}/skus/available`, { sku_id: withdrawn, available: false });
+  const invalid = { code: 50035, message: expect.stringContaining('BUTTON_COMPONENT_INVALID_SKU') };
+  const channel = (await client.channels.fetch(server.info.guild.text_channel_id)) as TextChannel;
+  const message = await channel.send({ content: 'shop', components: shop(sold) });
+  expect(message.components).toMatchObject([{ components: [{ data: { style: 6, sku_id: sold } }] }]);
+  for (const unsold of [withdrawn, '123'])
+    await expect(channel.send({ components: shop(unsold) })).rejects.toMatchObject(invalid);
+  await expect(message.edit({ components: shop(withdrawn) })).rejects.toMatchObject(invalid);
+  const forged = { content: 'x', sku_ids: ['123'], skuIds: ['123'], components: shop('123') };
+  await expect(client.rest.post(Routes.channelMessages(channel.id), { body: forged })).rejects.toMatchObject(
+    invalid,
+  );
+  const webhook = await channel.createWebhook({ name: 'shop' });
+  expect((await webhook.send({ components: shop(sold) })).components).toHaveLength(1);
+  await expect(webhook.send({ components: shop(withdrawn) })).rejects.toMatchObject(invalid);
+});
+
+test('an application answers with premium buttons, and shows by itself what has to be bought', async () => {
+  const sold = await sku('Rudder', 'durable');
+  const steer = await client.application.commands.create({ name: 'steer', description: 's' });
+  const person = await Person.of(server);
+  const told: Promise<string>[] = [];
+  client.on(Events.InteractionCreate, (interaction) => {
+    if (!interaction.isChatInputCommand() || interaction.commandName !== 'steer') return;
+    const answer = async () => {
+      await interaction.reply({ content: 'first', components: shop(sold) });
+      const more = await interaction.followUp({ content: 'more', components: shop(sold) });
+      const changed = await interaction.editReply({ content: 'changed', components: shop(sold) });
+      const { message } = await interaction.followUp({ components: shop('123') }).catch((fault) => fault);
+      return JSON.stringify([more.components, changed.components, message]);
+    };
+    told.push(answer());
+  });
+  const { id, version, name, type } = steer;
+  await person.slash({ id, version: String(version), name, type });
+  await expect.poll(() => told.length, { timeout: 10_000 }).toBe(1);
+  expect(await told[0]).toMatch(new RegExp(`${sold}.*${sold}.*BUTTON_COMPONENT_INVALID_SKU`));
+  person.close();
+});
+
+test('PREMIUM_REQUIRED shows the invoker what the application sells, and needs something for sale', async () => {
+  const [ours, other] = await Promise.all([Person.of(server), Person.of(server, { bot: 1 })]);
+  const body = { type: 10 };
+  const path = ({ id, token }: { id: string; token: string }) => Routes.interactionCallback(id, token);
+  const answers = async (index: number, person: Person) => {
+    const { token, application_id: applicationId } = server.info.bots[index]!;
+    const bot = await GatewayClient.ready(server.info.gateway, { token });
+    const rest = new REST({ api: server.info.api, version: '10' }).setToken(token);
+    const route = Routes.applicationCommands(applicationId);
+    const made = (await rest.post(route, { body: { name: 'pay', description: 'p' } })) as never;
+    const { id } = await person.slash(made);
+    const invoked = await bot.dispatch<{ id: string; token: string }>(
+      'INTERACTION_CREATE',
+      (d) => d.id === id,
+    );
+    bot.close();
+    return { id, answered: rest.post(path(invoked), { body, auth: false }) };
+  };
+  const sold = (await client.application.fetchSKUs()).filter(({ flags }) => flags.has(SKUFlags.Available));
+  const { id, answered } = await answers(0, ours);
+  await answered;
+  const shown = await ours.answer(id);
+  expect(shown).toMatchObject({ type: 26, flags: 64, content: '' });
+  const skuIds = [...sold.keys()].slice(0, 5);
+  expect(shown.components).toMatchObject([
+    { components: skuIds.map((skuId) => ({ style: 6, sku_id: skuId })) },
+  ]);
+  await expect((await answers(1, other)).answered).rejects.toMatchObject({ code: 50035 });
+  for (const person of [ours, other]) person.close();
 });

@@ -5,10 +5,15 @@ import type { ErrorTree, FieldError, Refusal } from '../../protocol/refusal.ts';
 import { attachments, type Tree } from './components.ts';
 
 /** Builds the components of a message with the generated trees' uploads. */
-export function build(raw: readonly unknown[], standalone = false, byApplication = true) {
+export function build(
+  raw: readonly unknown[],
+  standalone = false,
+  byApplication = true,
+  skuIds: readonly string[] = [],
+) {
   let last = 700_000;
   const uploads = { named: attachments, owned: attachments, nextId: () => String(++last) as FreshId };
-  return buildComponents(raw, { standalone, uses: byApplication ? 'any' : 'links', uploads });
+  return buildComponents(raw, { standalone, uses: byApplication ? 'any' : 'links', skuIds, uploads });
 }
 
 export function built(raw: readonly unknown[], standalone = false): Tree[] {

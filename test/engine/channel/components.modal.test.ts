@@ -12,7 +12,7 @@ import { modalComponents } from '../../support/components.ts';
 const { kinds } = COMPONENT_ROOTS.modal;
 
 function wrongIn(raw: readonly unknown[]): string[] {
-  const reading = { form: new Form(), place: 'modal' as const, found: [], tooMany: false };
+  const reading = { form: new Form(), place: 'modal' as const, skuIds: [], found: [], tooMany: false };
   readComponents(reading, ['components'], raw, kinds);
   for (const { component, path } of reading.found) ruleBroken(reading, path, component);
   repeatedIds(reading.form, reading.found);

@@ -161,13 +161,14 @@ export const messages = resource({
       if (!forward.ok) return forward;
       const stickers = await stickersNamed(draft.sticker_ids, call.authority, services);
       const emojis = await emojisNamed(draft.poll, call.authority, services);
+      const skuIds = await services.premium.forButtons(call.authority.by.applicationId, draft.components);
       const channelId = call.params.channel_id;
       const reply = await withFiles(
         call,
         services,
         { paired: pairs.value, forward: forward.value },
         (attachments, forward) => {
-          const input = { draft, stickers, emojis, attachments, forward };
+          const input = { draft, stickers, emojis, skuIds, attachments, forward };
           return services.channels.call(channelId, 'createMessage', input, call.authority);
         },
       );
@@ -190,9 +191,10 @@ export const messages = resource({
       const pairs = pairFiles(call.files, call.body.attachments);
       if (!pairs.ok) return pairs;
       const keep = keptBy(call.body, pairs.value);
+      const skuIds = await services.premium.forButtons(call.authority.by.applicationId, edit.components);
       const { channel_id, message_id } = call.params;
       const reply = await withFiles(call, services, { paired: pairs.value, forward: null }, (attachments) => {
-        const input = { messageId: message_id, edit, keep, attachments };
+        const input = { messageId: message_id, edit, skuIds, keep, attachments };
         return services.channels.call(channel_id, 'updateMessage', input, call.authority);
       });
       return written(call, services, reply);

@@ -99,19 +99,20 @@ async function createdPost(
   services: Services,
 ): Promise<Answer> {
   const { params, caller, authority, publicUrl } = call;
-  const { blobs, nextId, channels, read } = services;
+  const { blobs, nextId, channels, read, premium } = services;
   const paired = pairFiles(call.files, notes);
   if (!paired.ok) return paired;
   if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
   const id: ChannelId = nextId();
   const stickers = await stickersNamed(written.sticker_ids, authority, services);
   const emojis = await emojisNamed(written.poll, authority, services);
+  const skuIds = await premium.forButtons(authority.by.applicationId, written.components);
   let thread: object = {};
   const reply = await usingFiles<Written>(
     { blobs, nextId, channelId: id, publicUrl },
     { paired: paired.value, forward: null },
     async (attachments) => {
-      const first = { draft: written, stickers, emojis, attachments, forward: null };
+      const first = { draft: written, stickers, emojis, skuIds, attachments, forward: null };
       const made = await channels.call(params.channel_id, 'createPost', { id, draft, first }, authority);
       if (!made.ok) return made;
       thread = made.value.thread;

@@ -1,0 +1,12 @@
+import type { ApplicationId } from '../../protocol/ids.ts';
+import { SKU_FLAG } from '../../protocol/premium.ts';
+import type { PremiumStore } from '../../storage/premium/port.ts';
+
+/** Ids of what an application sells now: what its premium buttons may name. */
+export async function skusForSale(
+  store: Pick<PremiumStore, 'skus'>,
+  applicationId: ApplicationId,
+): Promise<string[]> {
+  const skus = await store.skus(applicationId);
+  return skus.filter(({ flags }) => (flags & SKU_FLAG.AVAILABLE) !== 0).map(({ id }) => id);
+}
