@@ -112,7 +112,7 @@ export class Lane implements ForwarderOutput {
         forwarder.setEncryptedOnly(order.callId, order.on);
         break;
       case 'join':
-        forwarder.join(order.callId, order.member);
+        forwarder.join(order.callId, order.member, nowMs);
         break;
       case 'leave':
         forwarder.leave(order.ssrc);

@@ -1,6 +1,10 @@
+import type { Endpoint } from './ports.ts';
 import { Rate } from './room.ts';
 
 const BUCKETS = 4096;
+/** Beyond this many requests that came too early, the oldest is forgotten. */
+const EARLY_MAX = 64;
+const EARLY_MS = 1_000;
 
 /**
  * Limits the answers to unauthenticated addresses. All addresses share a fixed number of buckets, so that forged addresses
@@ -17,5 +21,34 @@ export class AnswerLimit {
     let hash = 0;
     for (let at = 0; at < address.length; at += 1) hash = (Math.imul(hash, 31) + address.charCodeAt(at)) | 0;
     return this.#buckets[(hash >>> 0) % BUCKETS]!.take(nowMs);
+  }
+}
+
+interface EarlyRequest {
+  readonly from: Endpoint;
+  readonly atMs: number;
+}
+
+/**
+ * IP discovery of SSRCs that nobody has yet. The datagram of a client can overtake the order that adds its member, for
+ * the order comes from another thread; stock clients ask once and wait for the answer without end.
+ */
+export class EarlyRequests {
+  readonly #bySsrc = new Map<number, EarlyRequest>();
+
+  keep(ssrc: number, from: Endpoint, nowMs: number): void {
+    this.#bySsrc.delete(ssrc);
+    for (const oldest of this.#bySsrc.keys()) {
+      if (this.#bySsrc.size < EARLY_MAX) break;
+      this.#bySsrc.delete(oldest);
+    }
+    this.#bySsrc.set(ssrc, { from: { address: from.address, port: from.port }, atMs: nowMs });
+  }
+
+  /** Where this SSRC was asked for a moment ago, once; null if it was not. */
+  take(ssrc: number, nowMs: number): Endpoint | null {
+    const early = this.#bySsrc.get(ssrc);
+    this.#bySsrc.delete(ssrc);
+    return early && nowMs - early.atMs <= EARLY_MS ? early.from : null;
   }
 }

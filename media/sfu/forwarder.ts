@@ -19,7 +19,7 @@ import {
   writeRtpHeader,
 } from '../rtp/packet.ts';
 import { RTCP_HEADER_BYTES } from '../rtp/rtcp.ts';
-import { AnswerLimit } from './addresses.ts';
+import { AnswerLimit, EarlyRequests } from './addresses.ts';
 import { FeedbackRouter } from './feedback.ts';
 import { memberMetricsOf } from './membermetrics.ts';
 import { NO_CODEC, OPUS, PayloadTable } from './payloads.ts';
@@ -65,7 +65,7 @@ export class Forwarder implements MediaForwarder {
   readonly #sender: PacketSender;
   readonly #video: VideoRouter;
   readonly #feedback: FeedbackRouter;
-  readonly #answers = new AnswerLimit(ANSWERS_PER_SECOND);
+  readonly #answers = { limit: new AnswerLimit(ANSWERS_PER_SECOND), early: new EarlyRequests() };
   readonly #plain = Buffer.alloc(SLOT_BYTES);
   readonly #packet = new RtpPacket();
   readonly #drops = Object.fromEntries(DROP_REASONS.map((reason) => [reason, 0])) as Record<
@@ -95,7 +95,7 @@ export class Forwarder implements MediaForwarder {
     this.#rooms.delete(callId);
   }
 
-  join(callId: string, joining: ForwarderMember): void {
+  join(callId: string, joining: ForwarderMember, nowMs: number): void {
     const room = this.#rooms.get(callId);
     if (!room) return;
     this.leave(joining.ssrc);
@@ -104,6 +104,8 @@ export class Forwarder implements MediaForwarder {
     for (const stream of member.streams) this.#streams.set(stream.ssrc, stream);
     room.members.add(member);
     room.version += 1;
+    const asked = this.#answers.early.take(member.ssrc, nowMs);
+    if (asked) this.#discovery(member.ssrc, asked, nowMs);
   }
 
   leave(ssrc: number): void {
@@ -307,8 +309,11 @@ export class Forwarder implements MediaForwarder {
 
   #discovery(ssrc: number, from: Endpoint, nowMs: number): Outcome {
     const member = this.#members.get(ssrc);
-    if (!member) return 'unknown';
-    if (!this.#answers.take(from.address, nowMs)) return 'rate_limited';
+    if (!member) {
+      this.#answers.early.keep(ssrc, from, nowMs);
+      return 'unknown';
+    }
+    if (!this.#answers.limit.take(from.address, nowMs)) return 'rate_limited';
     writeDiscoveryResponse(this.#sender.scratch, 0, ssrc, from.address, from.port);
     this.#sender.answer(from, DISCOVERY_BYTES);
     member.discoveredAt(from);
@@ -323,7 +328,7 @@ export class Forwarder implements MediaForwarder {
       member.isSilent = false;
     }
     if (!isPing(bytes, length)) return null;
-    if (!this.#answers.take(from.address, nowMs)) return 'rate_limited';
+    if (!this.#answers.limit.take(from.address, nowMs)) return 'rate_limited';
     writePong(this.#sender.scratch, 0, bytes);
     this.#sender.answer(from, KEEPALIVE_BYTES);
     return null;

@@ -114,7 +114,8 @@ export type DropReason = (typeof DROP_REASONS)[number];
 export interface MediaForwarder {
   open(callId: string): void;
   close(callId: string): void;
-  join(callId: string, member: ForwarderMember): void;
+  /** Answers IP discovery that came for this member less than a second ago, when nobody had its SSRC. */
+  join(callId: string, member: ForwarderMember, nowMs: number): void;
   leave(ssrc: number): void;
   connectUdp(ssrc: number, transport: UdpTransport, nowMs: number): void;
   /** Marks the member's peer as connected: plain packets pass through `handlePeer` and `sendPeer`. Emits `connected`. */

@@ -17,6 +17,8 @@ import { VoiceBot } from '../support/voicebot.ts';
 
 const CLI = join(ROOT, 'dist/cli.js');
 const TONE_HZ = 440;
+/** Of each bot, in the message of a failure. */
+const LOG_LINES = 40;
 const soon = { timeout: 60_000, interval: 200 };
 
 const database: TestDatabase | null = await openDatabase('shardscalls');
@@ -57,7 +59,14 @@ describe.runIf(database !== null)('a call over two shards', () => {
       );
       if (one === other && one !== '' && one !== code) return 'whole';
       const states = await Promise.all(bots.map((bot) => bot.do('status')));
-      return JSON.stringify({ one, other, before: code, states });
+      const logs = await Promise.all(bots.map((bot) => bot.do<unknown[]>('log')));
+      return JSON.stringify({
+        one,
+        other,
+        before: code,
+        states,
+        logs: logs.map((log) => log.slice(-LOG_LINES)),
+      });
     };
     await expect.poll(again, soon).toBe('whole');
     const [a, b] = bots as [VoiceBot, VoiceBot];

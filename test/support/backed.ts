@@ -64,6 +64,8 @@ export function backed(
         command(type, { ...input, channelId } as never, { ...authority, channelId }),
     },
     blobs: { put: async (key: string, bytes: Uint8Array) => void blobs.set(key, bytes) },
+    /** No application sells anything. */
+    premium: { forButtons: async () => [] },
     nextId,
     nowMs: () => NOW_MS,
     ...more,

@@ -254,6 +254,31 @@ describe('addresses', () => {
     expect(arranged.drops.rate_limited).toBeGreaterThan(50);
   });
 
+  test('are told to who asked for a member up to a second before it joined, once', () => {
+    const { forwarder, astray } = new Arranged();
+    const asker = { address: '192.0.2.78', port: 78 };
+    const join = (ssrc: number, atMs: number) =>
+      forwarder.join('call', { ssrc, userId: '1', layers: [] }, atMs);
+    forwarder.handleUdp(discovery(4711), 74, asker, 0);
+    forwarder.handleUdp(discovery(4712), 74, asker, 0);
+    join(4711, 1_000);
+    expect(astray.map(({ to, bytes }) => [to, bytes.readUInt32BE(0), bytes.readUInt32BE(4)])).toEqual([
+      [asker, 0x0002_0046, 4711],
+    ]);
+    join(4712, 1_001);
+    join(4711, 1_001);
+    expect(astray).toHaveLength(1);
+  });
+
+  test('are kept of no more than the last 64 who asked too early', () => {
+    const { forwarder, astray } = new Arranged();
+    const ssrcs = Array.from({ length: 65 }, (_, at) => 5_000 + at);
+    for (const ssrc of ssrcs)
+      forwarder.handleUdp(discovery(ssrc), 74, { address: `192.0.2.${ssrc % 200}`, port: ssrc }, 0);
+    for (const ssrc of ssrcs) forwarder.join('call', { ssrc, userId: '1', layers: [] }, 0);
+    expect(astray.map(({ to }) => to.port)).toEqual(ssrcs.slice(1));
+  });
+
   test('are believed of a listener only when discovery came from there', () => {
     const arranged = new Arranged();
     const [speaker, listener] = [arranged.client(), silent(arranged)];
@@ -318,7 +343,7 @@ describe('nonces', () => {
     const successor = new Arranged();
     for (const client of [speaker, hearer]) {
       successor.clients.set(client.ssrc, client);
-      successor.forwarder.join('call', { ssrc: client.ssrc, userId: '1', layers: [] });
+      successor.forwarder.join('call', { ssrc: client.ssrc, userId: '1', layers: [] }, successor.nowMs);
       successor.forwarder.setGate(client.ssrc, OPEN);
     }
     const [ofSpeaker] = arranged.forwarder.nonces();
@@ -377,7 +402,7 @@ test('a call that is closed, and an order about what is gone, leave nothing behi
   arranged.forget();
   forwarder.close('call');
   forwarder.close('call');
-  forwarder.join('call', { ssrc: 1, userId: '1', layers: [] });
+  forwarder.join('call', { ssrc: 1, userId: '1', layers: [] }, 0);
   for (const ssrc of [speaker.ssrc, 1]) {
     forwarder.setGate(ssrc, OPEN);
     forwarder.connectPeer(ssrc, 0);

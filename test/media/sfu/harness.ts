@@ -203,7 +203,7 @@ export class Arranged implements ForwarderOutput {
     const ssrc = this.#next * 1000;
     const client = new Client(this, ssrc, mode, { address: '192.0.2.1', port: 20_000 + this.#next });
     this.clients.set(ssrc, client);
-    this.forwarder.join(callId, { ssrc, userId: String(ssrc), layers });
+    this.forwarder.join(callId, { ssrc, userId: String(ssrc), layers }, this.nowMs);
     if (mode === 'peer') this.forwarder.connectPeer(ssrc, this.nowMs);
     else {
       this.forwarder.connectUdp(ssrc, { mode, key: client.key, claimed: null, resume: null }, this.nowMs);
