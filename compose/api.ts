@@ -15,6 +15,7 @@ import { createApplicationEmojis } from '../services/applications/emojis.ts';
 import { channelCalls } from '../services/channels/channels.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
 import { installedBy } from '../services/oauth/install.ts';
+import { createGroups } from '../services/privatechannels/groups.ts';
 import type { PrivateChannels } from '../services/privatechannels/privatechannels.ts';
 import { createWebhookMessages } from '../services/webhooks/messages.ts';
 import { createWebhookTokens } from '../services/webhooks/tokens.ts';
@@ -90,6 +91,7 @@ interface ServicePorts
   readonly users: Users;
   readonly channels: ChannelDirectory;
   readonly inPrivate: PrivateChannels['call'];
+  readonly privates: PrivateChannels;
   readonly openPrivate: PrivateChannels['open'];
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
   readonly routing: Routing;
@@ -122,6 +124,7 @@ export function createServices(ports: ServicePorts): Services {
       create: ports.founding.createOwn,
     },
     channels: { call: channelCalls(ports), owner: async (id) => ports.channels.owner(id) },
+    groups: createGroups(ports),
     users: {
       updateUser: (userId, change) => users.update(userId, change),
       openPrivateChannel: ports.openPrivate,

@@ -53,6 +53,8 @@ export const DISPATCH = {
   CHANNEL_CREATE: { intent: I.GUILDS, ...OF_PRIVATE_CHANNELS },
   CHANNEL_UPDATE: { intent: I.GUILDS, ...OF_PRIVATE_CHANNELS },
   CHANNEL_DELETE: { intent: I.GUILDS, ...OF_PRIVATE_CHANNELS },
+  CHANNEL_RECIPIENT_ADD: { intent: null, ...OF_PRIVATE_CHANNELS },
+  CHANNEL_RECIPIENT_REMOVE: { intent: null, ...OF_PRIVATE_CHANNELS },
   // Calls in private channels, sent to sessions of users only.
   CALL_CREATE: { intent: null, ...OF_CALLS },
   CALL_UPDATE: { intent: null, ...OF_CALLS },

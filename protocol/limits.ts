@@ -122,6 +122,8 @@ export const LIMITS = {
   webhooks_per_guild_max: 1_000,
   webhook_name_chars_max: 80,
   group_dm_recipients_max: 10,
+  /** Groups of direct messages that an application has open at once. */
+  managed_groups_max: 10,
   video_channel_users_default: 25,
   stage_video_channel_users_default: 50,
   /** Parent changes in one reorder request. */

@@ -134,6 +134,7 @@ export const LINK = {
   'guilds.setPresences': asksShard([states], list(text)),
   'privateChannel.command': keyed('channel', [channelId, ...command], reply(anything)),
   'privateChannel.open': repeatable('user', [userId, userId, optional(flag)], reply(object)),
+  'privateChannel.openGroup': repeatable('channel', [channelId, list(userId), object], reply(object)),
   'privateChannel.relationsChanged': repeatable('channel', [channelId], nothing),
   'users.update': repeatable('user', [userId, object], reply(object)),
   'users.guildIdsOf': repeatable('user', [userId], list(guildId)),

@@ -163,8 +163,8 @@ export class PrivateChannelShell extends AggregateShell<
     const version = this.#relationsVersion;
     this.#relationsReadMs = this.#ports.clock.monotonic();
     const [recipients, relations] = await Promise.all([
-      users.get(recipientIds),
-      relationships.among(recipientIds),
+      users.get([...recipientIds]),
+      channel.group ? [] : relationships.among(recipientIds),
     ]);
     const state = privateState(channel, recipients, version === this.#relationsVersion ? relations : null);
     const call = callOf(kept);
@@ -233,7 +233,7 @@ export class PrivateChannelShell extends AggregateShell<
     return { kind: 'relations', keys: [String(version)], fetch };
   }
 
-  /** Not cached: guilds, installs and choices change without the channel's owner. */
+  /** In a channel of two users. Not cached: guilds, installs and choices change without the channel's owner. */
   #readAcquaintance({ channel }: PrivateChannelState, { userId }: By): Promise<Acquaintance> {
     const other = channel.recipientIds.find((id) => id !== userId) ?? userId;
     return acquaintanceOf(this.#ports, userId, other);

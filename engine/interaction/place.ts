@@ -40,7 +40,7 @@ export interface Described {
   readonly roles: readonly string[];
   readonly permissions: string;
   readonly appPermissions: string;
-  /** Whether the bot is a member of the guild, or one side of the private channel. */
+  /** Whether the bot is a member of the guild, or a recipient of the private channel. */
   readonly isBotHere: boolean;
   readonly message: StoredMessage | null;
   readonly resolved: Resolved;

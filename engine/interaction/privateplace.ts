@@ -17,7 +17,7 @@ const APP_PERMISSIONS = P.ATTACH_FILES | P.EMBED_LINKS | P.MENTION_EVERYONE;
  *
  * @param message The message that `asked` names; null for an unknown one.
  * @param others The users that `asked` wants, as far as they exist.
- * @returns 10003 to everyone but the two users, 10008 for an unknown message.
+ * @returns 10003 to everyone but its users, 10008 for an unknown message.
  */
 export function describePrivately(
   state: PrivateChannelState,

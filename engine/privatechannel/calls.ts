@@ -37,7 +37,7 @@ export interface PrivateCall {
 
 /** The state of a private channel that a call uses. */
 interface Callable {
-  readonly channel: { readonly id: ChannelId };
+  readonly channel: { readonly id: ChannelId; readonly group?: object };
   readonly recipients: ReadonlyMap<UserId, APIUser>;
   readonly messages: ReadonlyMap<MessageId, StoredMessage | null>;
   /** Both sides of every relationship between the users; null until read. */
@@ -145,8 +145,8 @@ function starting(
 ): CallOutcomeFact[] {
   const created = systemMessage(env, owner.channel.id, MessageType.Call, user);
   const message = { ...created.message, call: { participants: [user.id], ended_timestamp: null } };
-  // Only friends are rung; everyone else sees the call, and may join it.
-  const friends = areFriends(owner.relations ?? [], user.id, null);
+  // A friend and a group are rung; anyone else sees the call, and may join it.
+  const friends = owner.channel.group !== undefined || areFriends(owner.relations ?? [], user.id, null);
   const ringing = friends ? people(owner).filter((id) => id !== user.id) : [];
   const ringUntilMs = env.nowMs + RING_MS;
   return [
@@ -157,12 +157,22 @@ function starting(
 }
 
 /** A user leaves. The last one ends the call, whose message then gets the participants and the end. */
-function leaving(owner: Callable, state: GatewayVoiceState, env: Env): CallOutcomeFact[] {
+function leaving(owner: Callable, state: GatewayVoiceState, env: Env): (CallFact | MessageUpdated)[] {
   const { self_stream: _, ...rest } = state;
   const left = changed({ ...rest, channel_id: null });
   const { call } = owner;
   if (!call || call.voiceStates.size > 1) return [left];
   return [left, ...overFacts(owner, call, env)];
+}
+
+/** A user who is no longer a recipient: neither in the call nor rung. */
+export function withoutCaller(owner: Callable, userId: UserId, env: Env): (CallFact | MessageUpdated)[] {
+  const { call } = owner;
+  const state = call?.voiceStates.get(userId);
+  if (call && state) return leaving(owner, state, env);
+  if (!call?.ringing.includes(userId)) return [];
+  const ringing = call.ringing.filter((id) => id !== userId);
+  return ringingFacts(call, ringing, call.ringUntilMs);
 }
 
 /** Removes everyone at once. */
@@ -236,7 +246,7 @@ const voiceStateBody = (voiceState: GatewayVoiceState): object => ({
 });
 
 /** The end of a call changes the message of the call. */
-const needsCall = (_input: object, { channel, call }: Callable): Needs =>
+export const needsCall = (_input: object, { channel, call }: Callable): Needs =>
   call ? { messages: [{ channelId: channel.id, id: call.messageId }] } : {};
 
 /** Calls in private channels. @source https://docs.discord.food/gateway/gateway-events#calls */

@@ -1,17 +1,28 @@
-import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
-import type { PrivateChannel } from '../user/facts.ts';
+import type { GroupSettings, PrivateChannel } from '../user/facts.ts';
 
-/** A direct-message channel as one of its users sees it: the other user is the recipient. */
-export interface PrivateChannelObject {
+/** A direct-message channel as one of its users sees it: the others are the recipients. */
+export interface PrivateChannelObject extends Partial<GroupObject> {
   readonly id: ChannelId;
-  readonly type: 1;
+  readonly type: 1 | 3;
   readonly flags: 0;
   readonly last_message_id: string | null;
   readonly last_pin_timestamp?: string;
   readonly recipients: readonly APIUser[];
+}
+
+/** What only groups have. */
+interface GroupObject {
+  readonly name: string | null;
+  readonly icon: string | null;
+  readonly owner_id: UserId;
+  /** True when an application manages the group. */
+  readonly managed: boolean;
+  readonly application_id?: ApplicationId;
+  readonly nicks: readonly { readonly id: string; readonly nick: string }[];
 }
 
 interface Shown {
@@ -29,16 +40,27 @@ export function privateChannelObject({ channel, recipients }: Shown, viewerId: s
     last_message_id,
     ...(last_pin_ms === null ? {} : { last_pin_timestamp: isoTimestamp(last_pin_ms) }),
     recipients: [...recipients.values()].filter((user) => user.id !== viewerId),
+    ...(channel.group && groupObject(channel.group)),
   };
 }
 
+const groupObject = ({ name, icon, ownerId, applicationId, nicks }: GroupSettings): GroupObject => ({
+  ...{ name, icon, owner_id: ownerId, managed: applicationId !== null },
+  ...(applicationId !== null && { application_id: applicationId }),
+  nicks: Object.entries(nicks).map(([id, nick]) => ({ id, nick })),
+});
+
 /**
- * Sends the channel to each person in it. Bots receive no private channels; they receive the channel with its first
+ * Sends the channel to each person in it, or to one of them. Bots receive no private channels; they receive the channel with its first
  * message.
  */
-export const channelShown = (state: Shown, t: 'CHANNEL_CREATE' | 'CHANNEL_UPDATE'): readonly Dispatch[] =>
+export const channelShown = (
+  state: Shown,
+  t: 'CHANNEL_CREATE' | 'CHANNEL_UPDATE',
+  onlyId?: UserId,
+): readonly Dispatch[] =>
   [...state.recipients.values()]
-    .filter((user) => !user.bot)
+    .filter((user) => !user.bot && (onlyId === undefined || user.id === onlyId))
     .map((user) => ({
       t,
       d: privateChannelObject(state, user.id),

@@ -1,4 +1,3 @@
-import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -38,8 +37,9 @@ import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts'
 import type { FactOf, Topic } from '../kernel/topic.ts';
 import type { StoredRelation } from '../social/facts.ts';
 import { type Acquaintance, type AsksColumn, mayReach, type Unread } from '../social/reach.ts';
-import type { PrivateChannel, PrivateChannelFacts } from '../user/facts.ts';
+import type { GroupFacts, PrivateChannel, PrivateChannelFacts } from '../user/facts.ts';
 import { type CallFacts, calls, type PrivateCall } from './calls.ts';
+import { groups } from './groups.ts';
 import { channelShown, type PrivateChannelObject, privateChannelObject } from './objects.ts';
 import { polls } from './polls.ts';
 import { type GameApplication, type SocialChannelFacts, social, toldToGame } from './social.ts';
@@ -47,7 +47,7 @@ import { type GameApplication, type SocialChannelFacts, social, toldToGame } fro
 /** State of the private-channel aggregate. Messages, nonces, pins and reactions are windows as in `Guild`. */
 export interface PrivateChannelState {
   channel: PrivateChannel;
-  /** Both users. */
+  /** In the order of `channel.recipientIds`. */
   recipients: ReadonlyMap<UserId, APIUser>;
   readonly messages: Map<MessageId, StoredMessage | null>;
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
@@ -59,6 +59,15 @@ export interface PrivateChannelState {
   relations: readonly StoredRelation[] | null;
 }
 
+/** The users who are there, in the order of the channel. */
+export function recipientsOf(
+  { recipientIds }: PrivateChannel,
+  users: readonly APIUser[],
+): ReadonlyMap<UserId, APIUser> {
+  const byId = new Map(users.map((user) => [user.id, user]));
+  return new Map(recipientIds.flatMap((id) => (byId.has(id) ? [[id, byId.get(id)!] as const] : [])));
+}
+
 /** A newly opened private channel. */
 export const privateState = (
   channel: PrivateChannel,
@@ -66,7 +75,7 @@ export const privateState = (
   relations: readonly StoredRelation[] | null,
 ): PrivateChannelState => ({
   channel,
-  recipients: new Map(users.map((user) => [user.id, user])),
+  recipients: recipientsOf(channel, users),
   messages: new Map(),
   nonces: new Map(),
   pins: new Map(),
@@ -88,16 +97,12 @@ type OwnCommands = Pick<MessageCommands, 'authorizeHistory' | 'pinMessage' | 'un
   };
 } & Pick<ReactionCommands, 'authorizeReactions' | 'addReaction' | 'removeReaction'> & {
     getChannel: { input: { readonly channelId: ChannelId }; value: PrivateChannelObject };
-    /**
-     * Closes it for the caller, whose client removes it from the list. The channel stays open for the other user and
-     * can be reopened.
-     */
-    deleteChannel: { input: { readonly channelId: ChannelId }; value: PrivateChannelObject };
     startTyping: { input: { readonly channelId: ChannelId }; value: null };
   };
 
-type OwnFacts = Omit<PrivateChannelFacts, keyof PollFacts> & Pick<EphemeralFacts, 'typingStarted'>;
-type PrivateFacts = OwnFacts & PollFacts & CallFacts & SocialChannelFacts;
+type OwnFacts = Omit<PrivateChannelFacts, keyof PollFacts | keyof GroupFacts> &
+  Pick<EphemeralFacts, 'typingStarted'>;
+type PrivateFacts = OwnFacts & GroupFacts & PollFacts & CallFacts & SocialChannelFacts;
 export type PrivateFact = FactOf<PrivateFacts>;
 
 /** Rows that a command needs before it is decided. */
@@ -120,7 +125,7 @@ interface PrivateEnv extends Env {
   readonly acquaintance?: Acquaintance | null;
 }
 
-/** Permissions of both users; neither may change the other's messages. */
+/** Permissions of every user; nobody may change another's messages. */
 const PRIVATE_PERMISSIONS =
   P.VIEW_CHANNEL |
   P.SEND_MESSAGES |
@@ -133,7 +138,7 @@ const PRIVATE_PERMISSIONS =
   P.SEND_POLLS |
   P.PIN_MESSAGES;
 
-/** Runs a rule for one of the two users, or for `from`; for anyone else the channel does not exist. */
+/** Runs a rule for one of the users, or for `from`; for anyone else the channel does not exist. */
 function within<Value>(
   state: PrivateChannelState,
   by: By,
@@ -173,7 +178,7 @@ const nullValue = (outcome: Outcome<unknown, PrivateFact>): Outcome<null, Privat
   outcome.ok ? accepted(null, outcome.facts) : outcome;
 
 /**
- * Whether the caller may contact the other user with this command: null when allowed, else a refusal, or the rows to
+ * Whether the caller may contact the other user of a channel of two with this command: null when allowed, else a refusal, or the rows to
  * read first. For callers outside the channel the command's own rule refuses, as if there were no channel.
  */
 export function reachOf(
@@ -185,7 +190,7 @@ export function reachOf(
 ): Refusal | Unread | null {
   const from = state.recipients.get(by.userId);
   const to = [...state.recipients.values()].find(({ id }) => id !== by.userId);
-  if (by.system || !from || !to) return null;
+  if (by.system || !from || !to || state.channel.group) return null;
   const asks = typeof column === 'function' ? column(state, input, by) : column;
   const { writtenBy = [], last_message_id } = state.channel;
   const replied = writtenBy.includes(to.id);
@@ -206,49 +211,52 @@ function withFirst(
   facts: readonly PrivateFact[],
   by: By,
 ): readonly PrivateFact[] {
-  if (channel.writtenBy?.includes(by.userId)) return facts;
+  if (channel.group || channel.writtenBy?.includes(by.userId)) return facts;
   const wrote = facts.some((fact) => fact.type === 'messageCreated' && fact.message.author.id === by.userId);
   const peerId = channel.recipientIds.find((id) => id !== by.userId);
   if (!wrote || !peerId) return facts;
   return [...facts, { type: 'firstWritten', channelId: channel.id, userId: by.userId, peerId }];
 }
 
-const toBoth = (state: PrivateChannelState, t: Dispatch['t'], d: object): Dispatch => ({
+const toAll = (state: PrivateChannelState, t: Dispatch['t'], d: object): Dispatch => ({
   t,
   d,
   to: { kind: 'users', userIds: state.channel.recipientIds },
 });
 
-function shownMessage(message: StoredMessage, referenced: StoredMessage | null | undefined) {
-  return { ...sharedMessage(message), ...withReferenced(message, referenced), channel_type: CHANNEL.DM };
+function shownMessage(
+  { channel }: PrivateChannelState,
+  message: StoredMessage,
+  referenced: StoredMessage | null | undefined,
+) {
+  return { ...sharedMessage(message), ...withReferenced(message, referenced), channel_type: channel.type };
 }
 
 function updated(state: PrivateChannelState, message: StoredMessage): Dispatch {
-  const d = { ...shownMessage(message, referencedOf(state, message)), tts: false };
-  return toBoth(state, 'MESSAGE_UPDATE', d);
+  const d = { ...shownMessage(state, message, referencedOf(state, message)), tts: false };
+  return toAll(state, 'MESSAGE_UPDATE', d);
 }
 
 function pinChanged(state: PrivateChannelState, messageId: MessageId): readonly Dispatch[] {
   const { id, last_pin_ms } = state.channel;
   const message = state.messages.get(messageId);
-  const pins = toBoth(state, 'CHANNEL_PINS_UPDATE', pinsPayload(id, last_pin_ms, null));
+  const pins = toAll(state, 'CHANNEL_PINS_UPDATE', pinsPayload(id, last_pin_ms, null));
   return message ? [pins, updated(state, message)] : [pins];
 }
 
 const reactionShown = (state: PrivateChannelState, fact: ReactionFact): readonly Dispatch[] => {
   const { t, d } = reactionPayload(fact, null);
-  return [toBoth(state, t, d)];
+  return [toAll(state, t, d)];
 };
 
 const needsMessage = ({ channelId, messageId }: MessageInput): Needs => ({
   messages: [{ channelId, id: messageId }],
 });
 
-/** A channel between two users: a guild's message rules, without roles, audit log or slow mode. */
+/** A channel of users: a guild's message rules, without roles, audit log or slow mode. */
 const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
   commands: {
     getChannel: { asks: 'nothing', decide: shown },
-    deleteChannel: { asks: 'nothing', decide: shown },
     startTyping: {
       asks: 'writing',
       decide: (state, { channelId }, by, env) =>
@@ -367,20 +375,20 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
         state.channel = { ...state.channel, last_message_id: fact.message.id };
       },
       dispatches: (state, { message, nonce, referenced }) => {
-        const d = { ...shownMessage(message, referenced), ...(nonce === null ? {} : { nonce }) };
-        return [toBoth(state, 'MESSAGE_CREATE', d)];
+        const d = { ...shownMessage(state, message, referenced), ...(nonce === null ? {} : { nonce }) };
+        return [toAll(state, 'MESSAGE_CREATE', d)];
       },
     },
     messageUpdated: { apply: applyMessage, dispatches: (state, { message }) => [updated(state, message)] },
     messageDeleted: {
       apply: applyMessage,
-      dispatches: (state, fact) => [toBoth(state, 'MESSAGE_DELETE', deletedPayload(fact, null))],
+      dispatches: (state, fact) => [toAll(state, 'MESSAGE_DELETE', deletedPayload(fact, null))],
     },
     messagesBulkDeleted: {
       apply: applyMessage,
       dispatches: (state, { channelId, messageIds }) =>
         messageIds.map((messageId) =>
-          toBoth(state, 'MESSAGE_DELETE', deletedPayload({ channelId, messageId }, null)),
+          toAll(state, 'MESSAGE_DELETE', deletedPayload({ channelId, messageId }, null)),
         ),
     },
     messagePinned: {
@@ -406,13 +414,13 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
       apply: () => {},
       dispatches: (state, { channelId, userId, atMs }) => {
         const d = { channel_id: channelId, user_id: userId, timestamp: Math.floor(atMs / 1_000) };
-        return [toBoth(state, 'TYPING_START', d)];
+        return [toAll(state, 'TYPING_START', d)];
       },
     },
   },
 };
 
-/** The channel between two users, with its current call. */
+/** The channel of two users or of a group, with its current call. */
 export const privateRules = aggregate<PrivateShape>()({
   name: 'private channel',
   missing: refusal('UNKNOWN_CHANNEL'),
@@ -422,7 +430,7 @@ export const privateRules = aggregate<PrivateShape>()({
     return no;
   },
   complete: (state, facts, { by }) => withFirst(state, facts, by),
-  topics: [conversation, polls, calls, social],
+  topics: [conversation, groups, polls, calls, social],
 });
 
 /** Every command of a private channel with its input and its value. */

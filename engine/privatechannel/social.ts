@@ -14,10 +14,10 @@ import type { StoredMessage } from '../guild/guild.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import type { Topic } from '../kernel/topic.ts';
+import type { FactOf, Topic } from '../kernel/topic.ts';
 import type { SocialFacts, StoredRelation } from '../social/facts.ts';
 import { type AsksColumn, isBlocked } from '../social/reach.ts';
-import type { Application, PrivateChannel } from '../user/facts.ts';
+import type { Application, GroupFacts, GroupSettings, PrivateChannel } from '../user/facts.ts';
 import { type CallFacts, endedCall, type PrivateCall } from './calls.ts';
 import { channelShown } from './objects.ts';
 
@@ -72,17 +72,41 @@ interface SocialNeeds extends Needs {
 
 interface SocialShape {
   readonly state: SocialChannel;
-  readonly facts: SocialChannelFacts & CallFacts & Pick<MessageFacts, 'messageUpdated'>;
+  readonly facts: SocialChannelFacts & CallFacts & GroupFacts & Pick<MessageFacts, 'messageUpdated'>;
   readonly needs: SocialNeeds;
   readonly dispatch: Dispatch;
   readonly env: Env;
   readonly row: AsksColumn<SocialChannel>;
 }
 
+/** The facts of a group in which one account takes the place of another. */
+function groupWith(
+  { id: channelId, recipientIds }: PrivateChannel,
+  group: GroupSettings,
+  recipients: ReadonlyMap<UserId, APIUser>,
+  from: UserId,
+  user: APIUser,
+): FactOf<GroupFacts>[] {
+  const { [from]: nick, ...nicks } = group.nicks;
+  const without = recipientIds.filter((id) => id !== from);
+  const ownerId = group.ownerId === from ? user.id : group.ownerId;
+  const removed = { channelId, recipientIds: without, group: { ...group, ownerId, nicks } };
+  const facts: FactOf<GroupFacts>[] = [
+    { type: 'recipientRemoved', ...removed, user: recipients.get(from) ?? user },
+  ];
+  if (recipients.has(user.id)) return facts;
+  const named = { ...removed.group, nicks: { ...nicks, ...(nick !== undefined && { [user.id]: nick }) } };
+  return [
+    ...facts,
+    { type: 'recipientAdded', channelId, recipientIds: [...without, user.id], group: named, user },
+  ];
+}
+
 const NOBODY = refused(refusal('UNKNOWN_CHANNEL'));
 
+/** Relations are between the users of a channel of two; a group asks for none. */
 const needsRelations = (_input: object, { channel, call }: SocialChannel): SocialNeeds => ({
-  relations: true,
+  ...(!channel.group && { relations: true }),
   ...(call && { messages: [{ channelId: channel.id, id: call.messageId }] }),
 });
 
@@ -98,7 +122,8 @@ export const social: Topic<SocialShape, SocialChannelCommands, keyof SocialChann
       needs: needsRelations,
       decide: (state, _input, by, env) => {
         if (!by.system) return NOBODY;
-        return accepted(null, isBlocked(state.relations ?? []) ? endedCall(state, env) : []);
+        const isOver = !state.channel.group && isBlocked(state.relations ?? []);
+        return accepted(null, isOver ? endedCall(state, env) : []);
       },
     },
     moderateMessage: {
@@ -119,6 +144,7 @@ export const social: Topic<SocialShape, SocialChannelCommands, keyof SocialChann
       decide: ({ channel, recipients }, { from, user }, by) => {
         if (!by.system) return NOBODY;
         if (!recipients.has(from)) return accepted(null);
+        if (channel.group) return accepted(null, groupWith(channel, channel.group, recipients, from, user));
         return accepted(null, [{ type: 'recipientReplaced', channelId: channel.id, from, user }]);
       },
     },
@@ -141,9 +167,9 @@ export const social: Topic<SocialShape, SocialChannelCommands, keyof SocialChann
       apply: (state, { from, user }) => {
         const recipients = new Map([...state.recipients].filter(([id]) => id !== from));
         state.recipients = recipients.set(user.id, user);
-        const [low, high] = [...recipients.keys()].sort(compareIds) as [UserId, UserId];
+        const recipientIds = [...recipients.keys()].sort(compareIds);
         const writtenBy = state.channel.writtenBy?.map((id) => (id === from ? user.id : id)) ?? [];
-        state.channel = { ...state.channel, recipientIds: [low, high], writtenBy };
+        state.channel = { ...state.channel, recipientIds, writtenBy };
         state.relations = null;
       },
       // Both users receive the updated channel, the new user for the first time.

@@ -91,21 +91,49 @@ export type ApplicationFacts = {
 };
 export type ApplicationFact = FactOf<ApplicationFacts>;
 
-/** A direct-message channel: the aggregate that owns its messages. */
+/** A channel of two users or of a group: the aggregate that owns its messages. */
 export interface PrivateChannel {
   readonly id: ChannelId;
-  readonly type: 1;
-  /** Both users, ascending by id. */
-  readonly recipientIds: readonly [UserId, UserId];
+  readonly type: 1 | 3;
+  /** Of two users, ascending by id; of a group, in the order in which they joined. */
+  readonly recipientIds: readonly UserId[];
   readonly last_message_id: string | null;
   readonly last_pin_ms: number | null;
-  /** Recipients who have written here, so that the other may answer. Absent while neither has. */
+  /** Of two users, those who have written here, so that the other may answer. Absent while neither has. */
   readonly writtenBy?: readonly UserId[];
+  /** Present in a group, and only there. */
+  readonly group?: GroupSettings;
 }
+
+/** A group direct message. @source https://docs.discord.com/developers/resources/channel#channel-object */
+export interface GroupSettings {
+  /** May remove others; the first of those who are left when the owner leaves. */
+  readonly ownerId: UserId;
+  readonly name: string | null;
+  /** Hash of the image. */
+  readonly icon: string | null;
+  /** The application that opened the group and manages it; null for a group of a user. */
+  readonly applicationId: ApplicationId | null;
+  readonly nicks: Readonly<Record<string, string>>;
+}
+
+/** The group as it is afterwards. */
+interface GroupAfter {
+  readonly channelId: ChannelId;
+  readonly recipientIds: readonly UserId[];
+  readonly group: GroupSettings;
+}
+
+export type GroupFacts = {
+  groupUpdated: GroupAfter;
+  recipientAdded: GroupAfter & { readonly user: APIUser };
+  recipientRemoved: GroupAfter & { readonly user: APIUser };
+};
 
 export type PrivateChannelFacts = {
   privateChannelOpened: { readonly channel: PrivateChannel };
-} & MessageFacts &
+} & GroupFacts &
+  MessageFacts &
   ReactionFacts &
   PollFacts;
 export type PrivateChannelFact = FactOf<PrivateChannelFacts>;

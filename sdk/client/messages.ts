@@ -1,4 +1,4 @@
-import { ErrorType } from '../enums.ts';
+import { ChannelType, ErrorType } from '../enums.ts';
 import type { ChannelHandle, MessageHandle } from '../handles.ts';
 import { path } from '../http.ts';
 import { ClientError, invalid } from '../result.ts';
@@ -110,7 +110,8 @@ export class Messages {
 
   /** Conversations of the current user, latest first. */
   async getUserMessageSummaries(): Promise<UserMessageSummary[]> {
-    const summaries = [...this.#core.state.channels.values()].flatMap(({ recipientIds, lastMessageId }) => {
+    const pairs = [...this.#core.state.channels.values()].filter(({ type }) => type !== ChannelType.GroupDm);
+    const summaries = pairs.flatMap(({ recipientIds, lastMessageId }) => {
       const [userId] = recipientIds.filter((id) => id !== this.#core.state.meId);
       return userId === undefined || lastMessageId === null ? [] : [{ userId, lastMessageId }];
     });

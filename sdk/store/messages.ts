@@ -90,10 +90,11 @@ function messageOf(state: State, d: Json, given: { recipientId?: string } = {}):
   };
 }
 
-/** Recipient of a direct message: the participant who is not the author. */
+/** Recipient of a direct message: the participant who is not the author. A group's messages are for nobody alone. */
 function peerOf(state: State, d: Json, channelId: string, authorId: string): string | null {
   const recipient = idOf(d, 'recipient_id');
   if (recipient !== null) return recipient;
+  if (state.channels.get(channelId)?.type === ChannelType.GroupDm) return null;
   if (authorId !== state.meId) return state.meId;
   const [peer] = state.channels.get(channelId)?.recipientIds.filter((id) => id !== authorId) ?? [];
   if (peer !== undefined) return peer;
@@ -317,6 +318,21 @@ export function messagesReady(state: State, d: Json): Notice[] {
   return [];
 }
 
+/** A user joined or left a group that is known. */
+const recipientTold =
+  (isThere: boolean) =>
+  (state: State, d: Json): Notice[] => {
+    const channel = state.channels.get(idOf(d, 'channel_id') ?? '');
+    const told = jsonOf(d, 'user');
+    const userId = told && idOf(told, 'id');
+    if (!channel || !told || !userId) return [];
+    keepUser(state, told);
+    const others = channel.recipientIds.filter((id) => id !== userId);
+    const recipientIds = isThere ? [...others, userId] : others;
+    state.channels.set(channel.id, { ...channel, recipientIds });
+    return [];
+  };
+
 const channelTold = (state: State, d: Json): Notice[] => {
   keepChannel(state, d);
   return [];
@@ -331,6 +347,8 @@ export const messages = {
   LOBBY_MESSAGE_DELETE: erased,
   CHANNEL_CREATE: channelTold,
   CHANNEL_UPDATE: channelTold,
+  CHANNEL_RECIPIENT_ADD: recipientTold(true),
+  CHANNEL_RECIPIENT_REMOVE: recipientTold(false),
   CHANNEL_DELETE(state: State, d: Json): Notice[] {
     state.channels.delete(idOf(d, 'id') ?? '');
     return [];

@@ -57,7 +57,7 @@ export interface CommandIndex {
 export interface CommandIndexes {
   /** Commands of the applications that are installed to a guild; the caller is a member. */
   ofGuild(guildId: GuildId, authority: Authority): Promise<Reply<CommandIndex>>;
-  /** Commands of the bot in a private channel with it. @returns 10003 to everyone but the two users. */
+  /** Commands of the bots in a private channel. @returns 10003 to everyone but its users. */
   ofChannel(channelId: ChannelId, userId: UserId): Promise<Reply<CommandIndex>>;
   /** Commands of the applications that the user has installed to the account. */
   ofUser(userId: UserId): Promise<Reply<CommandIndex>>;
@@ -104,13 +104,14 @@ export function createCommandIndexes({ storage, guilds, installedBy }: IndexPort
     },
     async ofChannel(channelId, userId) {
       const channel = await privateChannels.get(channelId);
-      const peerId = channel?.recipientIds.find((id) => id !== userId);
-      if (!channel?.recipientIds.includes(userId) || peerId === undefined)
-        return { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
-      const application = await applications.byBot(peerId);
+      if (!channel?.recipientIds.includes(userId)) return { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
+      const peerIds = channel.recipientIds.filter((id) => id !== userId);
+      const found = await Promise.all(peerIds.map((id) => applications.byBot(id)));
+      const context = channel.group ? INTERACTION_CONTEXT.PRIVATE_CHANNEL : INTERACTION_CONTEXT.BOT_DM;
       const isShown = ({ contexts = null }: AppCommand): boolean =>
-        contexts === null || contexts.includes(INTERACTION_CONTEXT.BOT_DM);
-      return { ok: true, value: await indexOf(application ? [application] : [], isShown) };
+        contexts === null || contexts.includes(context);
+      const bots = found.flatMap((application) => application ?? []);
+      return { ok: true, value: await indexOf(bots, isShown) };
     },
     async ofUser(userId) {
       const ids = (await installedBy(userId)).slice(0, APPLICATIONS_MAX);

@@ -1,6 +1,7 @@
 import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
 import type { Described } from '../../engine/interaction/place.ts';
 import { INSTALLATION, INTERACTION_CONTEXT, type InteractionContext } from '../../protocol/appcommands.ts';
+import { CHANNEL } from '../../protocol/channeltypes.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { InvokableApplication } from './lookups.ts';
@@ -9,7 +10,7 @@ import type { Invocation } from './ports.ts';
 /** Where an application is used, and who has installed it. */
 export interface Installed {
   readonly context: InteractionContext;
-  /** Installed to the guild; in the private channel with the bot, open to everyone. */
+  /** Installed to the guild; in a private channel that the bot is in, open to everyone. */
   readonly isHere: boolean;
   readonly isByUser: boolean;
   /** `authorizing_integration_owners`. */
@@ -22,19 +23,20 @@ export interface Installed {
 export async function installations(
   invocation: Invocation,
   application: InvokableApplication,
-  { isBotHere, permissions }: Pick<Described, 'isBotHere' | 'permissions'>,
+  { isBotHere, permissions, type }: Pick<Described, 'isBotHere' | 'permissions' | 'type'>,
   hasInstalled: (invocation: Invocation) => Promise<boolean>,
 ): Promise<Installed> {
   const { guildId, userId } = invocation;
   const { GUILD, BOT_DM, PRIVATE_CHANNEL } = INTERACTION_CONTEXT;
-  const context = guildId !== null ? GUILD : isBotHere ? BOT_DM : PRIVATE_CHANNEL;
+  const isBotDm = isBotHere && type === CHANNEL.DM;
+  const context = guildId !== null ? GUILD : isBotDm ? BOT_DM : PRIVATE_CHANNEL;
   const takesUsers = application.installations.includes(INSTALLATION.USER);
   const isByUser = takesUsers && (await hasInstalled(invocation));
   const lacksExternal = guildId !== null && (BigInt(permissions) & P.USE_EXTERNAL_APPS) === 0n;
   return {
     ...{ context, isByUser, isHere: isBotHere },
     owners: {
-      ...(isBotHere && { [INSTALLATION.GUILD]: guildId ?? '0' }),
+      ...((isBotDm || (isBotHere && guildId !== null)) && { [INSTALLATION.GUILD]: guildId ?? '0' }),
       ...(isByUser && { [INSTALLATION.USER]: userId }),
     },
     forcesEphemeral: !isBotHere && lacksExternal,

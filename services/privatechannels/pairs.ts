@@ -26,9 +26,10 @@ export function channelsOfPairs({ storage, privates, inPrivate }: PairPorts) {
     async move(from: UserId, to: UserId): Promise<void> {
       const [user] = await users.get([to]);
       if (!user) return;
-      for (const { id, recipientIds } of await privateChannels.of(from, MOVED_CHANNELS_MAX)) {
+      for (const { id, recipientIds, group } of await privateChannels.of(from, MOVED_CHANNELS_MAX)) {
         const peerId = recipientIds.find((recipientId) => recipientId !== from);
-        if (!peerId || peerId === to || (await privateChannels.between(to, peerId))) continue;
+        const isTaken = peerId === to || (peerId && (await privateChannels.between(to, peerId)));
+        if (!group && (!peerId || isTaken)) continue;
         await inPrivate(id, 'replaceRecipient', { from, user }, SYSTEM);
         await privates.relationsChanged(id);
       }

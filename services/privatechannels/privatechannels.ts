@@ -14,7 +14,7 @@ import {
   privateRules,
   privateState,
 } from '../../engine/privatechannel/rules.ts';
-import type { PrivateChannel } from '../../engine/user/facts.ts';
+import type { GroupSettings, PrivateChannel } from '../../engine/user/facts.ts';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import { type ChannelId, compareIds, type FreshId, type UserId, userPair } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
@@ -39,6 +39,12 @@ export interface PrivateChannels {
    * once when the first may write to them (`reaches`: this is already known).
    */
   open(a: UserId, b: UserId, reaches?: boolean): Promise<Reply<PrivateChannel>>;
+  /** Opens a group under an id that nobody has. All of its people see it at once. */
+  openGroup(
+    id: ChannelId,
+    recipientIds: readonly UserId[],
+    group: GroupSettings,
+  ): Promise<Reply<PrivateChannel>>;
   /**
    * A relationship between the two users changed and is durable. When this resolves, no decision is based on the old
    * relationship, the dispatches of earlier decisions were sent, and a block has ended their call. A channel that is
@@ -65,6 +71,7 @@ const lower = (a: UserId, b: UserId): UserId => (compareIds(a, b) < 0 ? a : b);
 export const PRIVATE_ROUTES: Routes<PrivateChannels> = {
   call: { method: 'privateChannel.command', key: (channelId) => channelId },
   open: { method: 'privateChannel.open', key: lower },
+  openGroup: { method: 'privateChannel.openGroup', key: (channelId) => channelId },
   relationsChanged: { method: 'privateChannel.relationsChanged', key: (channelId) => channelId },
 };
 
@@ -86,6 +93,14 @@ export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
   const here: PrivateChannels = {
     call,
     open: opener(ports),
+    async openGroup(id, recipientIds, group) {
+      const users = await ports.storage.users.get(recipientIds);
+      const channel: PrivateChannel = {
+        ...{ id, type: 3, recipientIds, group, last_message_id: null, last_pin_ms: null },
+      };
+      await show(ports, channel, users, null);
+      return { ok: true, value: channel };
+    },
     async relationsChanged(channelId) {
       if (!privateChannels.peek(channelId)) return;
       await call(channelId, 'forgetRelations', {}, SYSTEM);
@@ -100,7 +115,7 @@ export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
 }
 
 function opener(ports: PrivatePorts): PrivateChannels['open'] {
-  const { storage, notifier } = ports;
+  const { storage } = ports;
   const mutex = keyedMutex<string>();
   return (a, b, reaches = false) => {
     const recipientIds = userPair(a, b);
@@ -111,23 +126,32 @@ function opener(ports: PrivatePorts): PrivateChannels['open'] {
       if (recipients.length < 2) return { ok: false, refusal: refusal('UNKNOWN_USER') };
       const id = ports.nextId();
       const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };
-      const opened = { type: 'privateChannelOpened', channel } as const;
-      await ports.commit(id, [opened]);
       const isShown = reaches || (await isReached(ports, recipients, a));
-      const state = privateState(channel, recipients, null);
-      for (const { t, d, to } of privateRules.happen(state, opened)) {
-        if (to.kind === 'users' && !isShown && !to.userIds.includes(a)) continue;
-        ports.hooks.tap.see(t, d, id);
-        if (to.kind !== 'users') continue;
-        notifier.notifyEach(
-          to.userIds.map((userId) => [userId, ALL_SESSIONS]),
-          t,
-          d,
-        );
-      }
+      await show(ports, channel, recipients, isShown ? null : b);
       return { ok: true, value: channel };
     });
   };
+}
+
+/** Stores a new channel and shows it to its users, except to one of them. */
+async function show(
+  ports: PrivatePorts,
+  channel: PrivateChannel,
+  users: readonly APIUser[],
+  hiddenFrom: UserId | null,
+): Promise<void> {
+  const opened = { type: 'privateChannelOpened', channel } as const;
+  await ports.commit(channel.id, [opened]);
+  for (const { t, d, to } of privateRules.happen(privateState(channel, users, null), opened)) {
+    if (to.kind === 'users' && hiddenFrom !== null && to.userIds.includes(hiddenFrom)) continue;
+    ports.hooks.tap.see(t, d, channel.id);
+    if (to.kind !== 'users') continue;
+    ports.notifier.notifyEach(
+      to.userIds.map((userId) => [userId, ALL_SESSIONS]),
+      t,
+      d,
+    );
+  }
 }
 
 /** A user who may not write to another must not appear in the other's list of channels either. */

@@ -93,10 +93,10 @@ async function privateChannelsOf(
   ]);
   const byId = new Map(recipients.map((user) => [user.id, user]));
   return channels.map((channel) => {
-    const both = channel.recipientIds.flatMap((id) => {
+    const present = channel.recipientIds.flatMap((id) => {
       const user = byId.get(id);
       return user ? [[id, user] as const] : [];
     });
-    return privateChannelObject({ channel, recipients: new Map(both) }, userId);
+    return privateChannelObject({ channel, recipients: new Map(present) }, userId);
   });
 }

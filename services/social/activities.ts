@@ -99,7 +99,8 @@ async function storedInvite(
   const [message] = await messages.get(channelId, [{ channelId, id: messageId }]);
   if (!message?.activity) return null;
   const from = message.author.id;
-  const to = channel.recipientIds.find((id) => id !== from);
+  // In a group everyone is invited.
+  const to = channel.group ? userId : channel.recipientIds.find((id) => id !== from);
   const { type, party_id: partyId = null } = message.activity;
   return to ? { from, to, type, partyId, atMs: Date.parse(message.timestamp) } : null;
 }

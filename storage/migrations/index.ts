@@ -28,6 +28,7 @@ import { threads } from './0029_threads.ts';
 import { search } from './0030_search.ts';
 import { premium } from './0033_premium.ts';
 import { activities } from './0034_activities.ts';
+import { groups } from './0035_groups.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -69,4 +70,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 30, name: 'search', sql: search },
   { version: 33, name: 'premium apps', sql: premium },
   { version: 34, name: 'activities', sql: activities },
+  { version: 35, name: 'group channels', sql: groups },
 ];

@@ -1,9 +1,12 @@
 import type { PrivateChannel } from '../../engine/user/facts.ts';
-import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 
 export interface PrivateChannelStore {
   get(id: ChannelId): Promise<PrivateChannel | null>;
   /** The channel of two users, in either order. */
   between(a: UserId, b: UserId): Promise<PrivateChannel | null>;
+  /** Channels of two users and groups of a user, those with the newest messages first. */
   of(userId: UserId, limit: number): Promise<PrivateChannel[]>;
+  /** Number of groups that an application manages and somebody is in. */
+  managedBy(applicationId: ApplicationId): Promise<number>;
 }

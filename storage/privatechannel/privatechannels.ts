@@ -1,7 +1,12 @@
-import type { PrivateChannel, PrivateChannelFacts } from '../../engine/user/facts.ts';
+import type {
+  GroupFacts,
+  GroupSettings,
+  PrivateChannel,
+  PrivateChannelFacts,
+} from '../../engine/user/facts.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
-import { rows, type StatementTable } from '../database/statement.ts';
+import { rows, type Statement, type StatementTable, upsert } from '../database/statement.ts';
 import type { Activity } from '../guild/channels.ts';
 import { messageStatements } from '../message/messages.ts';
 import { pollStatements } from '../message/polls.ts';
@@ -16,49 +21,86 @@ WITH r AS (SELECT * FROM ${rows({ channel_id: 'bigint', low_id: 'bigint', high_i
     SELECT low_id, high_id, channel_id FROM r UNION ALL SELECT high_id, low_id, channel_id FROM r)
 INSERT INTO private_channels (channel_id, low_id, high_id) SELECT channel_id, low_id, high_id FROM r`;
 
+const ENLIST = `INSERT INTO channel_directory (channel_id) SELECT channel_id FROM ${rows({ channel_id: 'bigint' })}`;
+const GROUP = upsert(
+  'group_channels',
+  { channel_id: 'bigint', recipient_ids: 'bigint[]', application_id: 'bigint', data: 'jsonb' },
+  'channel_id',
+);
+
+const groupStored = ({ channelId, recipientIds, group }: GroupFacts['groupUpdated']): Statement => ({
+  sql: GROUP,
+  row: {
+    ...{ channel_id: channelId, recipient_ids: recipientIds, data: group },
+    application_id: group.applicationId,
+  },
+});
+
 export const privateChannelStatements: StatementTable<PrivateChannelFacts> = {
   ...messageStatements,
   ...reactionStatements,
   ...pollStatements,
-  privateChannelOpened: (_, { channel: { id, recipientIds } }) => [
-    { sql: OPEN, row: { channel_id: id, low_id: recipientIds[0], high_id: recipientIds[1] } },
-  ],
+  privateChannelOpened: (_, { channel: { id, recipientIds, group } }) =>
+    group
+      ? [{ sql: ENLIST, row: { channel_id: id } }, groupStored({ channelId: id, recipientIds, group })]
+      : [{ sql: OPEN, row: { channel_id: id, low_id: recipientIds[0], high_id: recipientIds[1] } }],
+  groupUpdated: (_, fact) => [groupStored(fact)],
+  recipientAdded: (_, fact) => [groupStored(fact)],
+  recipientRemoved: (_, fact) => [groupStored(fact)],
 };
 
 interface Row extends Activity {
   readonly id: ChannelId;
-  readonly low_id: UserId;
-  readonly high_id: UserId;
+  readonly recipient_ids: readonly UserId[];
   readonly low_wrote: boolean | null;
   readonly high_wrote: boolean | null;
+  /** Null for a channel of two users. */
+  readonly data: GroupSettings | null;
 }
 
 const wrote = (user: string, peer: string) =>
   `(SELECT w.has_written FROM private_channel_members w WHERE w.user_id = c.${user} AND w.peer_id = c.${peer})`;
-const COLUMNS = `c.channel_id AS id, c.low_id, c.high_id, a.last_message_id, a.last_pin_ms,
-  ${wrote('low_id', 'high_id')} AS low_wrote, ${wrote('high_id', 'low_id')} AS high_wrote`;
-const ACTIVITY = 'LEFT JOIN channel_activity a ON a.owner_id = c.channel_id AND a.channel_id = c.channel_id';
-const ONE = `SELECT ${COLUMNS} FROM private_channels c ${ACTIVITY} WHERE c.channel_id = $1`;
-const OF_MEMBER = `SELECT ${COLUMNS} FROM private_channel_members p
-  JOIN private_channels c ON c.channel_id = p.channel_id ${ACTIVITY} WHERE p.user_id = $1`;
+const PAIR = `c.channel_id, ARRAY[c.low_id::text, c.high_id::text] AS recipient_ids,
+  ${wrote('low_id', 'high_id')} AS low_wrote, ${wrote('high_id', 'low_id')} AS high_wrote, NULL::jsonb AS data`;
+const GROUPED =
+  'g.channel_id, g.recipient_ids::text[], NULL::boolean AS low_wrote, NULL::boolean AS high_wrote, g.data';
+const activeIn = (
+  channels: string,
+) => `SELECT t.channel_id AS id, t.recipient_ids, t.low_wrote, t.high_wrote, t.data,
+    a.last_message_id, a.last_pin_ms
+  FROM (${channels}) t LEFT JOIN channel_activity a ON a.owner_id = t.channel_id AND a.channel_id = t.channel_id`;
+const ONE = activeIn(`SELECT ${PAIR} FROM private_channels c WHERE c.channel_id = $1
+  UNION ALL SELECT ${GROUPED} FROM group_channels g WHERE g.channel_id = $1`);
+const PAIRS_OF = `SELECT ${PAIR} FROM private_channel_members p
+  JOIN private_channels c ON c.channel_id = p.channel_id WHERE p.user_id = $1`;
+const BETWEEN = activeIn(`${PAIRS_OF} AND p.peer_id = $2`);
+const OF_USER = `${activeIn(`${PAIRS_OF}
+  UNION ALL SELECT ${GROUPED} FROM group_channels g WHERE g.recipient_ids @> ARRAY[$1::bigint]`)}
+  ORDER BY a.last_message_id DESC NULLS LAST, t.channel_id DESC LIMIT $2`;
+const MANAGED =
+  'SELECT count(*)::int AS groups FROM group_channels WHERE application_id = $1 AND cardinality(recipient_ids) > 0';
+
+function channelOf(row: Row): PrivateChannel {
+  const { id, recipient_ids: recipientIds, data, last_message_id, last_pin_ms } = row;
+  const active = { last_message_id, last_pin_ms: last_pin_ms === null ? null : Number(last_pin_ms) };
+  if (data) return { ...{ id, type: 3, recipientIds, ...active }, group: data };
+  const wrote = [row.low_wrote, row.high_wrote];
+  return {
+    ...{ id, type: 1, recipientIds, ...active },
+    writtenBy: recipientIds.filter((_, at) => wrote[at]),
+  };
+}
 
 export function privateChannelStore(sql: Sql): PrivateChannelStore {
   const select = async (text: string, values: readonly unknown[]): Promise<PrivateChannel[]> =>
-    (await sql.query<Row>(text, values)).map((row) => ({
-      id: row.id,
-      type: 1,
-      recipientIds: [row.low_id, row.high_id],
-      last_message_id: row.last_message_id,
-      last_pin_ms: row.last_pin_ms === null ? null : Number(row.last_pin_ms),
-      writtenBy: [...(row.low_wrote ? [row.low_id] : []), ...(row.high_wrote ? [row.high_id] : [])],
-    }));
+    (await sql.query<Row>(text, values)).map(channelOf);
   return {
     get: async (id) => (await select(ONE, [id]))[0] ?? null,
-    between: async (a, b) => (await select(`${OF_MEMBER} AND p.peer_id = $2`, [a, b]))[0] ?? null,
-    of: (userId, limit) =>
-      select(`${OF_MEMBER} ORDER BY a.last_message_id DESC NULLS LAST, c.channel_id DESC LIMIT $2`, [
-        userId,
-        limit,
-      ]),
+    between: async (a, b) => (await select(BETWEEN, [a, b]))[0] ?? null,
+    of: (userId, limit) => select(OF_USER, [userId, limit]),
+    managedBy: async (applicationId) => {
+      const [row] = await sql.query<{ readonly groups: number }>(MANAGED, [applicationId]);
+      return row?.groups ?? 0;
+    },
   };
 }

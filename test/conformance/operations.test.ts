@@ -15,7 +15,7 @@ const listed = new Map(OPERATIONS.map((line) => [line.split(' ', 1)[0] ?? '', li
  * What was missing when this list was begun. A later list may only be shorter: a new name here is an operation that
  * was lost, and the number below goes down with every one that is built.
  */
-const GAPS_MAX = 4;
+const GAPS_MAX = 2;
 
 test('an operation is built or a known gap, never both, never neither', () => {
   const ids = built.map(([id]) => id);

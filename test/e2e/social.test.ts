@@ -35,6 +35,8 @@ interface User {
   readonly username: string;
 }
 
+type Caller = Omit<Awaited<ReturnType<typeof member>>, keyof User>;
+
 async function member(authorization: string) {
   const call = callerOf(authorization);
   const { body } = await call<User>('GET', '/users/@me');
@@ -44,7 +46,7 @@ async function member(authorization: string) {
     await client.dispatch('READY');
     return client;
   };
-  return { ...body, call, gateway };
+  return { ...body, call, gateway, token: authorization.slice(authorization.indexOf(' ') + 1) };
 }
 
 /** A player whom the bot of a game vouches for. */
@@ -235,5 +237,105 @@ describe('people', () => {
     expect(await bobAt.dispatch('MESSAGE_UPDATE')).toMatchObject({ moderation_metadata: { verdict: 'odd' } });
     expect((await server.bot(1).ask(operationId, { params, body: {} })).status).toBe(404);
     bobAt.close();
+  });
+});
+
+describe('a group', () => {
+  const PNG = 'data:image/png;base64,iVBORw0KGgo=';
+  interface Group {
+    readonly id: string;
+    readonly icon: string | null;
+    readonly recipients: readonly User[];
+  }
+
+  /** The first with the others as friends. */
+  async function friendsOf(names: readonly string[]) {
+    const [first, ...others] = await Promise.all(names.map((name) => person(`${name}.group`)));
+    for (const other of others) {
+      await first!.call('PUT', `${own}/relationships/${other.id}`, {});
+      await other.call('PUT', `${own}/relationships/${first!.id}`, {});
+    }
+    return [first!, ...others];
+  }
+
+  test('talks, takes a name and an icon, loses and gains friends, and is there after a new sign-in', async () => {
+    const [ann, bob, cleo] = (await friendsOf(['ann', 'bob', 'cleo'])) as [
+      User & Caller,
+      User & Caller,
+      User & Caller,
+    ];
+    const stranger = await person('stranger.group');
+    const bobAt = await bob.gateway();
+    const open = (recipients: readonly { readonly id: string }[]) =>
+      ann.call<Group>('POST', `${own}/channels`, { recipients: recipients.map(({ id }) => id) });
+    expect((await open([bob, stranger])).body).toMatchObject({ code: 50033 });
+    const { status, body: group } = await open([bob, cleo]);
+    expect({ status, group }).toMatchObject({
+      status: 200,
+      group: { type: 3, owner_id: ann.id, managed: false, recipients: [{ id: bob.id }, { id: cleo.id }] },
+    });
+    const at = `/channels/${group.id}`;
+    expect(await bobAt.dispatch('CHANNEL_CREATE', ({ id }) => id === group.id)).toMatchObject({
+      recipients: [{ id: ann.id }, { id: cleo.id }],
+    });
+    await cleo.call('POST', `${at}/messages`, { content: 'tea?' });
+    expect(await bobAt.dispatch('MESSAGE_CREATE', (d) => d.content === 'tea?')).toMatchObject({
+      channel_type: 3,
+    });
+    expect(await codeOf(stranger.call('POST', `${at}/messages`, { content: 'hi' }))).toBe(10003);
+
+    const drawn = await bob.call<Group>('PATCH', at, { name: 'Tea', icon: PNG });
+    expect(drawn).toMatchObject({
+      status: 200,
+      body: { name: 'Tea', icon: expect.stringMatching(/^[0-9a-f]{32}$/) },
+    });
+    const image = await fetch(
+      `${new URL(server.info.api).origin}/channel-icons/${group.id}/${drawn.body.icon}.png`,
+    );
+    expect(image.status).toBe(200);
+    expect(await codeOf(stranger.call('PATCH', at, { icon: PNG }))).toBe(10003);
+
+    expect((await cleo.call('DELETE', at)).status).toBe(200);
+    await bobAt.dispatch('CHANNEL_RECIPIENT_REMOVE', (d) => (d.user as User).id === cleo.id);
+    expect(await codeOf(bob.call('PUT', `${at}/recipients/${cleo.id}`, {}))).toBe(50033);
+    expect((await ann.call('PUT', `${at}/recipients/${cleo.id}`, { nick: 'C' })).status).toBe(204);
+    await bobAt.dispatch('CHANNEL_RECIPIENT_ADD', (d) => (d.user as User).id === cleo.id && d.nick === 'C');
+    expect(await codeOf(bob.call('DELETE', `${at}/recipients/${ann.id}`))).toBe(50013);
+
+    const again = await cleo.gateway();
+    const ready = again.received.find(({ t }) => t === 'READY')?.d as { private_channels: object[] };
+    expect(ready.private_channels).toMatchObject([{ id: group.id, type: 3, name: 'Tea' }]);
+
+    const { body: pair } = await open([bob]);
+    const wider = await ann.call<Group>('PUT', `/channels/${pair.id}/recipients/${cleo.id}`, {});
+    expect(wider).toMatchObject({
+      status: 201,
+      body: { type: 3, recipients: [{ id: bob.id }, { id: cleo.id }] },
+    });
+    for (const client of [bobAt, again]) client.close();
+  });
+
+  test('opened by a bot holds those who let it add them, and there are ten of an application at most', async () => {
+    const owner = await ownerPlays('gdm.join identify');
+    const without = await ownerPlays('identify');
+    const bot = callerOf(`Bot ${server.info.bots[0]!.token}`);
+    const open = (access_tokens: readonly string[], nicks = {}) =>
+      bot<Group & { code: number }>('POST', `${own}/channels`, { access_tokens, nicks });
+    expect((await open(['not-a-token'])).body.code).toBe(50025);
+    expect((await open([without.token])).body.code).toBe(50026);
+    const { body: group } = await open([owner.token], { [owner.id]: 'Boss' });
+    expect(group).toMatchObject({
+      ...{ type: 3, managed: true, application_id: server.info.application.id },
+      ...{ recipients: [{ id: owner.id }], nicks: [{ id: owner.id, nick: 'Boss' }] },
+    });
+    const place = `/channels/${group.id}/recipients/${owner.id}`;
+    expect((await bot('DELETE', place)).status).toBe(204);
+    expect(await codeOf(bot('PUT', place, {}))).toBe(50025);
+    expect((await bot('PUT', place, { access_token: owner.token })).status).toBe(204);
+    expect((await bot('POST', `/channels/${group.id}/messages`, { content: 'hello' })).status).toBe(200);
+    const other = callerOf(`Bot ${server.info.bots[1]!.token}`);
+    expect(await codeOf(other('PUT', place, { access_token: owner.token }))).toBe(10003);
+    for (let count = 1; count < 10; count += 1) expect((await open([owner.token])).status).toBe(200);
+    expect((await open([owner.token])).body.code).toBe(30011);
   });
 });

@@ -192,6 +192,21 @@ describe('messages', () => {
     expect(hear('LOBBY_MESSAGE_CREATE', message('2', { channel_id: '31', guild_id: '32' }))).toHaveLength(1);
   });
 
+  test('in a group are for nobody alone, and its recipients come and go', () => {
+    const channel = { id: '41', type: 3, name: 'Tea', recipients: [user(PEER), user('71')] };
+    const { hear, handles, state } = opened();
+    const recipients = () => state.channels.get('41')?.recipientIds;
+    hear('CHANNEL_CREATE', channel);
+    hear('MESSAGE_CREATE', message('1', { lobby_id: undefined, channel_id: '41', author: user(PEER) }));
+    expect(handles.message('1')?.recipientId).toBe('0');
+    hear('CHANNEL_RECIPIENT_ADD', { channel_id: '41', user: user('72') });
+    expect(recipients()).toEqual([PEER, '71', '72']);
+    hear('CHANNEL_RECIPIENT_REMOVE', { channel_id: '41', user: user('71') });
+    hear('CHANNEL_RECIPIENT_REMOVE', { channel_id: '99', user: user('71') });
+    expect(recipients()).toEqual([PEER, '72']);
+    expect(handles.message('1')?.channel?.recipients).toEqual([PEER, '72']);
+  });
+
   test('between two know whom they are for', () => {
     const channel = { id: '41', type: 1, recipient_ids: [PEER] };
     const { hear, handles, state } = opened({ private_channels: [channel], users: [user(PEER)] });

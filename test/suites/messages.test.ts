@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { GuildFact } from '../../engine/guild/facts.ts';
-import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { channel, commit, created, GUILD, id, message, seed, user } from './builders.ts';
 import { databases, openFresh } from './databases.ts';
 
@@ -289,6 +289,40 @@ describe.each(databases())('messages on $name', (kind) => {
       channel: { ...later, id: id('6001') },
     });
     await expect(twin, 'one channel for two users').rejects.toThrow('private_channel_members_pkey');
+  });
+
+  test('a group is stored with its recipients, in order, and its settings, and found by each of them', async () => {
+    const { privateChannels, directory, writer } = fresh.storage;
+    const [channelId, applicationId] = [id<ChannelId>('6100'), id<ApplicationId>('61')];
+    const [ann, ben, cleo] = [id<UserId>('23'), id<UserId>('21'), id<UserId>('22')];
+    const group = { ownerId: ann, name: null, icon: null, applicationId, nicks: { [ben]: 'Benny' } };
+    const opened = {
+      ...{ id: channelId, type: 3 as const, recipientIds: [ann, ben], group },
+      ...{ last_message_id: null, last_pin_ms: null },
+    };
+    await commit(writer, channelId, { type: 'privateChannelOpened', channel: opened });
+    expect(await privateChannels.get(channelId)).toEqual(opened);
+    expect(await directory.channelOwner(channelId)).toEqual({ private: true });
+    expect(await privateChannels.between(ann, ben)).toBeNull();
+    await commit(writer, channelId, created(message(channelId, '6101')));
+    const named = { ...group, name: 'Tea', nicks: {} };
+    const after = { channelId, recipientIds: [ann, ben, cleo], group: named };
+    await commit(
+      writer,
+      channelId,
+      { type: 'groupUpdated', ...after, recipientIds: [ann, ben] },
+      { type: 'recipientAdded', ...after, user: user(cleo) },
+    );
+    const used = { ...opened, recipientIds: after.recipientIds, group: named, last_message_id: '6101' };
+    expect(await privateChannels.of(cleo, 10)).toEqual([used]);
+    expect(await privateChannels.managedBy(applicationId)).toBe(1);
+    const left = { ...after, recipientIds: [ann] };
+    await commit(writer, channelId, { type: 'recipientRemoved', ...left, user: user(cleo) });
+    expect(await privateChannels.of(cleo, 10)).toEqual([]);
+    await commit(writer, channelId, {
+      ...{ type: 'recipientRemoved', ...left, recipientIds: [], user: user(ann) },
+    });
+    expect(await privateChannels.managedBy(applicationId)).toBe(0);
   });
 
   test('whatever text a client sends is stored: what the database cannot hold becomes U+FFFD', async () => {

@@ -66,6 +66,7 @@ const OWNER: Record<string, string> = {
   user_settings: 'user_id',
   private_channels: 'channel_id',
   private_channel_members: 'user_id',
+  group_channels: 'channel_id',
   purges: 'owner_id',
   identities: 'application_id',
   account_moves: 'id',

@@ -27,6 +27,7 @@ const ROOTS = [
   'avatars',
   'banners',
   'icons',
+  'channel-icons',
   'splashes',
   'discovery-splashes',
   'app-icons',

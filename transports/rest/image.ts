@@ -9,6 +9,7 @@ export type ImageKind =
   | 'avatars'
   | 'banners'
   | 'icons'
+  | 'channel-icons'
   | 'splashes'
   | 'discovery-splashes'
   | 'app-icons'

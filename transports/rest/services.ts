@@ -20,6 +20,7 @@ import type { Matchmaking } from '../../services/matchmaking/ports.ts';
 import type { OAuth } from '../../services/oauth/ports.ts';
 import type { Provisional } from '../../services/players/ports.ts';
 import type { Premium } from '../../services/premium/premium.ts';
+import type { Groups } from '../../services/privatechannels/groups.ts';
 import type { Social } from '../../services/social/ports.ts';
 import type { TokenMessages, Webhooks } from '../../services/webhooks/ports.ts';
 import type { AppCommandStore, ApplicationStore } from '../../storage/application/port.ts';
@@ -80,6 +81,7 @@ export interface Services {
       authority: Authority,
     ): Promise<Reply<null>>;
   };
+  readonly groups: Groups;
   readonly users: {
     updateUser(userId: UserId, change: UserChange): Promise<Reply<APIUser>>;
     /** Finds or creates the private channel of two users. */

@@ -61,6 +61,12 @@ interface LobbyVoiceServer {
   readonly token: string;
   readonly endpoint: string | null;
 }
+/** A user who is a recipient of a group from now on, or no longer. */
+interface Recipient {
+  readonly channel_id: ChannelId;
+  readonly user: User;
+}
+
 interface PrivateCall {
   readonly channel_id: ChannelId;
   readonly message_id: MessageId;
@@ -87,6 +93,8 @@ export interface DispatchPayloads {
   readonly CHANNEL_CREATE: Channel;
   readonly CHANNEL_UPDATE: Channel;
   readonly CHANNEL_DELETE: Channel;
+  readonly CHANNEL_RECIPIENT_ADD: Recipient & { readonly nick?: string };
+  readonly CHANNEL_RECIPIENT_REMOVE: Recipient;
   readonly CALL_CREATE: PrivateCall;
   readonly CALL_UPDATE: PrivateCall;
   readonly CALL_DELETE: { readonly channel_id: ChannelId; readonly unavailable?: true };

@@ -21,6 +21,7 @@ export type Member = WithIds<wire.APIGuildMember> & { readonly user: User };
 export type Guild = WithOwnId<wire.APIGuild, GuildId>;
 export type Role = WithOwnId<wire.APIRole, RoleId>;
 export type Channel = WithOwnId<wire.APIChannel, ChannelId>;
+type GroupChannel = WithOwnId<wire.APIGroupDMChannel, ChannelId>;
 export type DirectMessageChannel = WithOwnId<wire.APIDMChannel, ChannelId>;
 type Thread = WithOwnId<wire.APIThreadChannel, ChannelId>;
 type ThreadMember = WithIds<wire.APIThreadMember>;
@@ -207,7 +208,8 @@ export interface Replies {
   readonly list_my_connections: wire.RESTGetAPICurrentUserConnectionsResult;
   readonly list_my_guilds: WithOwnId<wire.RESTAPIPartialCurrentUserGuild, GuildId>[];
   readonly get_my_guild_member: Member;
-  readonly create_dm: DirectMessageChannel;
+  readonly create_dm: DirectMessageChannel | GroupChannel;
+  readonly add_group_dm_user: GroupChannel | undefined;
   readonly get_user_dm_channel: DirectMessageChannel;
   readonly list_user_messages: Message[];
   readonly send_user_message: Message;

@@ -9,7 +9,9 @@ const { GUILD, USER } = INSTALLATION;
 const IN = INTERACTION_CONTEXT;
 const invocation = (guildId: string | null) => ({ guildId, userId: '9' }) as never;
 const application = (...types: readonly number[]) => ({ id: '5', installations: types }) as never;
-const place = (isBotHere: boolean, permissions = 0n) => ({ isBotHere, permissions: String(permissions) });
+const place = (isBotHere: boolean, permissions = 0n, type = 1) => ({
+  ...{ isBotHere, type, permissions: String(permissions) },
+});
 const asked = (
   guildId: string | null,
   isBotHere: boolean,
@@ -30,6 +32,13 @@ describe('the installations of an application', () => {
       ...{ context: IN.BOT_DM, owners: { 0: '0', 1: '9' } },
     });
     expect((await asked(null, false, [USER], true)).context).toBe(IN.PRIVATE_CHANNEL);
+    const inGroup = installations(
+      invocation(null),
+      application(GUILD),
+      place(true, 0n, 3),
+      async () => false,
+    );
+    expect(await inGroup).toMatchObject({ context: IN.PRIVATE_CHANNEL, isHere: true, owners: {} });
   });
 
   test('do not count for users when the application takes none', async () => {

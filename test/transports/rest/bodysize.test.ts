@@ -55,6 +55,9 @@ const BY_RULES: Readonly<Record<string, number>> = {
   execute_slack_compatible_webhook: BODY_BYTES.report,
   execute_github_compatible_webhook: BODY_BYTES.report,
   update_original_webhook_message: BODY_BYTES.message,
+  // Nine access tokens of 10,240 characters and as many nicknames.
+  create_dm: BODY_BYTES.texts,
+  add_group_dm_user: BODY_BYTES.signedIn,
   create_lobby: BODY_BYTES.message,
   edit_lobby: BODY_BYTES.message,
   bulk_update_lobby_members: BODY_BYTES.message,

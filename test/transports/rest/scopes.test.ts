@@ -120,7 +120,7 @@ const ELSEWHERE: Partial<Record<Scope, string>> = {
   bot: 'adds the bot to a guild',
   email: 'shows the address in get_my_user',
   'gateway.connect': 'opens a session',
-  'gdm.join': 'there are no group messages here',
+  'gdm.join': 'lets create_dm and add_group_dm_user take the token',
   'guilds.join': 'lets add_guild_member take the token',
   'identify.premium': 'shows premium_type in get_my_user',
   'messages.read': 'read by clients over RPC',

@@ -1,16 +1,20 @@
 import type { ChannelMove } from '../../../engine/guild/channels.ts';
+import type { Authority } from '../../../engine/kernel/authority.ts';
 import { CHANNEL } from '../../../protocol/channeltypes.ts';
-import type { ChannelId } from '../../../protocol/ids.ts';
+import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { invalidField } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
-import { type Bucket, op, resource } from '../operation.ts';
+import { saveImage } from '../image.ts';
+import { type Answer, type Bucket, op, resource } from '../operation.ts';
 import {
   Arr,
   Bool,
   Choice,
   Flags,
+  ImageData,
   Int,
   NameText,
   Nullable,
@@ -20,8 +24,11 @@ import {
   Snowflake,
   Str,
 } from '../schema.ts';
+import type { Services } from '../services.ts';
 
 const INT32_MAX = 2 ** 31 - 1;
+/** As published; tighter bounds are checked with the rules. */
+const TEXT_CHARS_MAX = 152_133;
 
 const Overwrite = Obj({
   id: Snowflake(),
@@ -90,8 +97,16 @@ const threadFields = {
 const UpdateChannel = Obj({
   ...fields,
   ...threadFields,
-  name: Optional(Name()),
+  name: Optional(Nullable(Name())),
   flags: Optional(Nullable(Flags())),
+  // Of groups only.
+  icon: Optional(Nullable(ImageData())),
+  owner: Optional(Nullable(Snowflake<UserId>())),
+});
+
+const AddRecipient = Obj({
+  access_token: Optional(Nullable(Str(0, TEXT_CHARS_MAX))),
+  nick: Optional(Nullable(Str(0, TEXT_CHARS_MAX))),
 });
 
 const MoveChannels = Arr(
@@ -127,12 +142,45 @@ export const channels = resource({
     auth: 'any',
     permission: P.MANAGE_CHANNELS,
     bucket: WRITE,
-    bodyBytesMax: BODY_BYTES.texts,
+    bodyBytesMax: BODY_BYTES.image,
     body: UpdateChannel,
     status: 200,
-    handle: async ({ params, body: draft, authority }, { channels }) => {
+    async handle({ params, body, authority }, services) {
+      const { name, icon, owner, ...rest } = body;
+      if (name === null || icon !== undefined || owner != null) {
+        const group = await updateGroup(params.channel_id, { name, icon, owner }, authority, services);
+        if (group) return group;
+      }
+      if (name === null) return NAME_REQUIRED;
+      const draft = { ...rest, ...(name === undefined ? {} : { name }) };
       const input = { draft, threadChange: draft };
-      return answer(await channels.call(params.channel_id, 'updateChannel', input, authority));
+      return answer(await services.channels.call(params.channel_id, 'updateChannel', input, authority));
+    },
+  }),
+  add_group_dm_user: op({
+    method: 'PUT',
+    path: '/channels/:channel_id/recipients/:user_id',
+    auth: 'any',
+    bucket: WRITE,
+    body: AddRecipient,
+    status: 204,
+    async handle({ params, body, authority }, { groups }) {
+      const { access_token: accessToken = null, nick = null } = body;
+      const { channel_id: channelId, user_id: userId } = params;
+      const reply = await groups.add(channelId, userId, { accessToken, nick: nick || null }, authority);
+      if (!reply.ok) return reply;
+      return reply.value ? { ok: true, status: 201, body: reply.value } : { ok: true };
+    },
+  }),
+  delete_group_dm_user: op({
+    method: 'DELETE',
+    path: '/channels/:channel_id/recipients/:user_id',
+    auth: 'any',
+    bucket: WRITE,
+    status: 204,
+    async handle({ params, authority }, { groups }) {
+      const reply = await groups.remove(params.channel_id, params.user_id, authority);
+      return reply.ok ? { ok: true } : reply;
     },
   }),
   delete_channel: op({
@@ -226,3 +274,35 @@ export const channels = resource({
     },
   }),
 });
+
+interface GroupChange {
+  readonly name: string | null | undefined;
+  readonly icon: string | null | undefined;
+  readonly owner: UserId | null | undefined;
+}
+
+const NAME_REQUIRED: Answer = {
+  ok: false,
+  refusal: invalidField(['name'], 'BASE_TYPE_REQUIRED', 'This field is required'),
+};
+
+/** Changes what only groups have: no name, an icon, another owner. @returns null for another channel. */
+async function updateGroup(
+  channelId: ChannelId,
+  { name, icon, owner }: GroupChange,
+  authority: Authority,
+  { channels, groups, blobs }: Services,
+): Promise<Answer | null> {
+  const there = await channels.call(channelId, 'getChannel', {}, authority);
+  if (!there.ok) return there;
+  const type: number = there.value.type;
+  if (type !== CHANNEL.GROUP_DM) return null;
+  const saved = icon ? await saveImage(blobs, 'channel-icons', channelId, icon, 'icon') : null;
+  if (saved && !saved.ok) return saved;
+  const draft = {
+    ...(name === undefined ? {} : { name }),
+    ...(icon === undefined ? {} : { icon: saved?.value ?? null }),
+    ...(owner == null ? {} : { owner }),
+  };
+  return answer(await groups.update(channelId, draft, authority));
+}

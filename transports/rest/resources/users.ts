@@ -4,14 +4,16 @@ import type { PrivateChannel } from '../../../engine/user/facts.ts';
 import { compareIds, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import type { APIUser } from '../../../protocol/objects.ts';
-import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { ownUser, userBody } from '../accounts.ts';
+import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
 import {
   Arr,
   Bool,
+  Dict,
   ImageData,
   Int,
   NameText,
@@ -26,6 +28,8 @@ import type { Services } from '../services.ts';
 
 const READ = { per: null, limit: 30, windowMs: 10_000 } as const;
 const GUILDS_PER_PAGE_MAX = 200;
+/** As published; tighter bounds are checked with the rules. */
+const [TEXT_CHARS_MAX, LIST_MAX] = [152_133, 1_521];
 
 const UpdateUser = Obj({
   username: Optional(NameText(2, 32)),
@@ -44,6 +48,9 @@ const GuildsPage = Obj({
 const OpenChannel = Obj({
   recipient_id: Optional(Nullable(Snowflake<UserId>())),
   recipients: Optional(Nullable(Arr(Snowflake<UserId>(), LIMITS.group_dm_recipients_max))),
+  // Of bots, which open a group of users who let them.
+  access_tokens: Optional(Nullable(Arr(Str(0, TEXT_CHARS_MAX), LIST_MAX))),
+  nicks: Optional(Nullable(Dict(Nullable(Str(0, TEXT_CHARS_MAX)), LIST_MAX))),
 });
 
 export const users = resource({
@@ -153,13 +160,26 @@ export const users = resource({
     path: '/users/@me/channels',
     auth: 'any',
     bucket: { per: null, limit: 10, windowMs: 10_000 },
+    // Nine access tokens of the maximum length.
+    bodyBytesMax: BODY_BYTES.texts,
     body: OpenChannel,
     status: 200,
     async handle({ body, caller }, services) {
-      const recipientId = recipientOf(body, caller.userId);
-      return typeof recipientId === 'string'
-        ? openChannel(caller.userId, recipientId, services)
-        : { ok: false, refusal: recipientId };
+      const { userId, applicationId } = caller;
+      if (caller.kind === 'bot' && applicationId !== null && body.access_tokens?.length) {
+        const nicks = Object.fromEntries(
+          Object.entries(body.nicks ?? {}).flatMap(([id, nick]) => (nick ? [[id, nick]] : [])),
+        );
+        return answer(
+          await services.groups.openManaged({ userId, applicationId }, body.access_tokens, nicks),
+        );
+      }
+      const named = recipientsOf(body, userId);
+      if (!named.ok) return named;
+      const [recipientId, ...more] = named.value;
+      if (more.length === 0) return openChannel(userId, recipientId, services);
+      if (caller.kind === 'bot') return { ok: false, refusal: TOKENS_REQUIRED };
+      return answer(await services.groups.open(userId, named.value));
     },
   }),
 });
@@ -195,18 +215,23 @@ async function signInBy(
 
 const unknownUser = (): Answer => ({ ok: false, refusal: refusal('UNKNOWN_USER') });
 
-/** The other user of a private channel; clients use either field. More than one user would need a group, which is refused. */
-function recipientOf(
+const TOKENS_REQUIRED = invalidField(['access_tokens'], 'BASE_TYPE_REQUIRED', 'This field is required');
+
+/** The other users of a private channel; clients use either field. */
+function recipientsOf(
   { recipient_id, recipients }: Static<typeof OpenChannel>,
   userId: UserId,
-): UserId | Refusal {
-  if (recipient_id != null) return recipient_id;
-  if (!recipients) return invalidField(['recipient_id'], 'BASE_TYPE_REQUIRED', 'This field is required');
-  const others = [...new Set(recipients)].filter((id) => id !== userId);
-  const [one = recipients[0], another] = others;
-  if (one !== undefined && another === undefined) return one;
-  const wants = 'Name exactly one other user: this server has no group channels.';
-  return invalidField(['recipients'], 'BASE_TYPE_BAD_LENGTH', wants);
+): Reply<readonly [UserId, ...UserId[]]> {
+  if (recipient_id != null) return { ok: true, value: [recipient_id] };
+  if (!recipients)
+    return {
+      ok: false,
+      refusal: invalidField(['recipient_id'], 'BASE_TYPE_REQUIRED', 'This field is required'),
+    };
+  const [one = recipients[0], ...more] = [...new Set(recipients)].filter((id) => id !== userId);
+  if (one !== undefined) return { ok: true, value: [one, ...more] };
+  const wants = 'Must be 1 or more in length.';
+  return { ok: false, refusal: invalidField(['recipients'], 'BASE_TYPE_BAD_LENGTH', wants) };
 }
 
 async function openChannel(userId: UserId, recipientId: UserId, { read, users }: Services): Promise<Answer> {
