@@ -284,7 +284,7 @@ export type GuildInteractionFacts = {
   commandPermissionsChanged: { readonly permissions: SetPermissions };
   /** An application has come or gone. */
   integrationChanged: {
-    readonly change: 'created' | 'deleted';
+    readonly change: 'created' | 'updated' | 'deleted';
     readonly integration: { readonly id: string };
   };
   /** Commands that members can use have changed. */

@@ -22,6 +22,7 @@ type InstallCommands = {
   installBot: {
     input: {
       readonly botId: UserId;
+      readonly applicationId: ApplicationId;
       /** Name of the role: the application's. */
       readonly name: string;
       /** Decimal. */
@@ -41,9 +42,12 @@ type InstallCommands = {
     input: { readonly botId: UserId; readonly applicationId: ApplicationId };
     value: null;
   };
-  /** Tells of an application that has come or gone. */
+  /** Dispatches the integration of an application that was added, changed or removed. */
   noteIntegration: {
-    input: { readonly change: 'created' | 'deleted'; readonly integration: { readonly id: string } };
+    input: {
+      readonly change: 'created' | 'updated' | 'deleted';
+      readonly integration: { readonly id: string };
+    };
     value: null;
   };
   joinWithRole: {
@@ -83,7 +87,7 @@ function joinWithRole(
 
 function installBot(
   guild: Guild,
-  { botId, name, permissions }: InstallCommands['installBot']['input'],
+  { botId, applicationId, name, permissions }: InstallCommands['installBot']['input'],
   by: By,
   env: Env,
 ): Outcome<{ added: boolean }, GuildFact> {
@@ -104,6 +108,7 @@ function installBot(
   if (!already) {
     facts.push(...joinFacts(guild, newMember({ user, roles }, env.nowMs), env));
     facts.push(auditEntry(env, by, { actionType: AUDIT.BOT_ADD, targetId: botId }));
+    facts.push(auditEntry(env, by, { actionType: AUDIT.INTEGRATION_CREATE, targetId: applicationId }));
   } else if (role && !already.roles.includes(role.id)) {
     facts.push({ type: 'memberUpdated', member: { ...already, roles: [...already.roles, ...roles] } });
   }
@@ -162,11 +167,15 @@ export const installs: GuildTopic<InstallCommands, 'integrationChanged'> = {
       durable: false,
       apply: () => {},
       dispatches: ({ id: guild_id }, { change, integration }) => [
-        change === 'created'
-          ? { t: 'INTEGRATION_CREATE', d: { ...integration, guild_id }, to: { kind: 'guild' } }
-          : {
+        change === 'deleted'
+          ? {
               t: 'INTEGRATION_DELETE',
               d: { id: integration.id, guild_id, application_id: integration.id },
+              to: { kind: 'guild' },
+            }
+          : {
+              t: change === 'created' ? 'INTEGRATION_CREATE' : 'INTEGRATION_UPDATE',
+              d: { ...integration, guild_id },
               to: { kind: 'guild' },
             },
         { t: 'GUILD_INTEGRATIONS_UPDATE', d: { guild_id }, to: { kind: 'guild' } },

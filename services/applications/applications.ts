@@ -13,6 +13,8 @@ interface ApplicationPorts {
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
   /** The flags or the name of an application changed: invalidates everything cached about its bot. */
   forget(botId: UserId): void;
+  /** Notifies the guilds of an application: its name, icon or description changed. */
+  notifyGuilds(application: Application): void;
   readonly routing: Routing;
   readonly endpoints: EndpointSender;
 }
@@ -22,6 +24,9 @@ export type UpdateApplication = (
   change: Partial<Application>,
 ) => Promise<Reply<Application>>;
 
+/** The fields of an application that its integration in a guild has. */
+const SHOWN = ['name', 'icon', 'description'] as const;
+
 /**
  * Updates applications in order, each on the owner shard of the application. A new URL is checked first: its host must answer
  * as an application does.
@@ -30,6 +35,7 @@ export function applicationUpdater({
   storage,
   commitAsOwner,
   forget,
+  notifyGuilds,
   routing,
   endpoints,
 }: ApplicationPorts): UpdateApplication {
@@ -41,6 +47,7 @@ export function applicationUpdater({
       const next: Application = { ...application, ...change };
       await commitAsOwner(id, [{ type: 'applicationUpdated', application: next }]);
       if (next.bot_id) forget(next.bot_id);
+      if (SHOWN.some((field) => next[field] !== application[field])) notifyGuilds(next);
       return { ok: true, value: next };
     });
   const atOwner = routing.ask('applications.update', change);

@@ -1,6 +1,7 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import { EVENTS_STATUS } from '../../engine/application/webhookevents.ts';
+import type { Application } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 import type { Mailer } from '../accounts/ports.ts';
@@ -16,6 +17,8 @@ interface EndpointPorts {
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
   /** The flags or the name of an application changed: invalidates everything cached about its bot. */
   forget(botId: UserId): void;
+  /** Notifies the guilds of an application: its name, icon or description changed. */
+  notifyGuilds(application: Application): Promise<void>;
   readonly mailer: Pick<Mailer, 'send'>;
   /** The confirmed e-mail address of a user. */
   readonly contact: Parameters<typeof createNotices>[0]['contact'];
@@ -40,7 +43,10 @@ export function startEndpoints(ports: EndpointPorts): Endpoints {
   const { storage, transport, routing, wheel, nowMs, randomBytes, onFault } = ports;
   const { applications } = storage;
   const sender = createEndpointSender({ applications, transport, nowMs });
-  const update = applicationUpdater({ ...ports, endpoints: sender });
+  const update = applicationUpdater({
+    ...{ ...ports, endpoints: sender },
+    notifyGuilds: (application) => void ports.notifyGuilds(application).catch(onFault),
+  });
   const notices = createNotices(ports);
   const random = (): number => new DataView(Uint8Array.from(randomBytes(4)).buffer).getUint32(0) / 2 ** 32;
   const delivery = new EventDelivery({

@@ -39,6 +39,8 @@ export interface Integrations {
   ): Promise<Reply<null>>;
   /** A bot has come or gone. */
   changed(guildId: GuildId, botId: UserId, change: 'created' | 'deleted'): Promise<void>;
+  /** Sends INTEGRATION_UPDATE to the guilds of an application, one after another. */
+  updated(application: Application): Promise<void>;
 }
 
 const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_INTEGRATION') };
@@ -73,6 +75,12 @@ export function createIntegrations({ storage, guilds }: IntegrationPorts): Integ
       if (!application) return;
       const integration = integrationOf(application, undefined);
       await guilds.call(guildId, 'noteIntegration', { change, integration }, SYSTEM);
+    },
+    async updated(application) {
+      if (application.bot_id === null) return;
+      const integration = integrationOf(application, undefined);
+      for (const guildId of await users.guildIds(application.bot_id))
+        await guilds.call(guildId, 'noteIntegration', { change: 'updated', integration }, SYSTEM);
     },
   };
 }

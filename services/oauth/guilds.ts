@@ -21,12 +21,12 @@ export const oauthGuilds = (
   guilds: Pick<Guilds, 'call'>,
   users: Pick<UserStore, 'guildIds'>,
 ): GuildPorts => ({
-  async addBot(approverId, { bot_id: botId, name }, { guildId, permissions }) {
+  async addBot(approverId, { id: applicationId, bot_id: botId, name }, { guildId, permissions }) {
     if (botId === null) return { ok: false, refusal: refusal('OAUTH2_APPLICATION_HAS_NO_BOT') };
     if ((await users.guildIds(botId)).length >= LIMITS.guilds_per_bot_max)
       return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
     const authority = onBehalfOf(approverId, P.MANAGE_GUILD);
-    return guilds.call(guildId, 'installBot', { botId, name, permissions }, authority);
+    return guilds.call(guildId, 'installBot', { botId, applicationId, name, permissions }, authority);
   },
 
   async guildObject(guildId) {

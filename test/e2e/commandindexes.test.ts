@@ -118,6 +118,25 @@ test('integrations are listed, and bots hear of those that come and go', async (
   expect((await created).d.name).toBe('Newcomer');
 });
 
+test('bots hear when an application of their guild takes another name or description, and of nothing else', async () => {
+  const updates: { id: string; guild_id: string; application: { description: string } }[] = [];
+  bot.on('raw', ({ t, d }: { t: string; d: (typeof updates)[0] }) => {
+    if (t === 'INTEGRATION_UPDATE') updates.push(d);
+  });
+  const params = { application_id: applicationId() };
+  const change = (body: object) => server.bot().ask('update_application', { params, body });
+  await change({ tags: ['games'] });
+  const told = packet('INTEGRATION_UPDATE');
+  await change({ description: 'Shown in guilds.' });
+  await told;
+  expect(updates).toMatchObject([
+    {
+      ...{ id: applicationId(), guild_id: server.info.guild.id },
+      application: { description: 'Shown in guilds.' },
+    },
+  ]);
+});
+
 test('an application is changed under its id by itself or its owner, and takes attachments', async () => {
   const params = { application_id: applicationId() };
   const changed = await server
