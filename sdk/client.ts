@@ -1,5 +1,6 @@
 import type { Calls } from './call/index.ts';
 import { Accounts, watchToken } from './client/accounts.ts';
+import { Applications } from './client/applications.ts';
 import { AuthorizeRequests } from './client/authorizerequests.ts';
 import { Connection } from './client/connection.ts';
 import { type ClientOptions, createCore } from './client/core.ts';
@@ -15,6 +16,7 @@ import { VERSION } from './version.ts';
 /** The methods of a client come in groups; each is a class that the client shows as its own. */
 const GROUPS = [
   Accounts,
+  Applications,
   AuthorizeRequests,
   Extensions,
   Connection,
@@ -32,6 +34,7 @@ type Public<T> = Pick<T, keyof T>;
  */
 export interface Client
   extends Public<Accounts>,
+    Public<Applications>,
     Public<AuthorizeRequests>,
     Public<Extensions>,
     Public<Connection>,

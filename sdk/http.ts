@@ -11,6 +11,8 @@ interface Call {
   readonly path: string;
   readonly query?: Query;
   readonly body?: object;
+  /** Sent beside `body` in a multipart form. */
+  readonly files?: readonly { readonly filename: string; readonly bytes: Uint8Array }[];
   /** Form body, for the OAuth2 routes, which take nothing else. */
   readonly form?: Query;
   /** Authentication: the client's own token, another one, or none. */
@@ -102,14 +104,15 @@ export class Http {
     return networkError('The server could not be reached.');
   }
 
-  #headersOf({ as = 'client', body, form }: Call): Record<string, string> {
+  #headersOf({ as = 'client', body, form, files = [] }: Call): Record<string, string> {
     const authorization =
       typeof as === 'object' ? as.token : as === 'nobody' ? null : this.#options.authorization();
     if (authorization === null && as === 'client')
       throw notReady('There is no token yet: set one with updateToken.');
     return {
       ...(authorization !== null && { authorization }),
-      ...(body !== undefined && { 'content-type': 'application/json' }),
+      // The boundary of a multipart form is known to `fetch` only.
+      ...(body !== undefined && files.length === 0 && { 'content-type': 'application/json' }),
       ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
     };
   }
@@ -118,7 +121,7 @@ export class Http {
     const route = `${call.method} ${call.path}`;
     const { apiBase, log } = this.#options;
     const url = `${apiBase}${call.path}${call.query === undefined ? '' : `?${encoded(call.query)}`}`;
-    const body = call.form === undefined ? call.body && JSON.stringify(call.body) : encoded(call.form);
+    const body = bodyOf(call);
     for (;;) {
       await this.#turn(route, signal, deadlineMs);
       const startMs = Date.now();
@@ -178,6 +181,17 @@ const ended = (signal: AbortSignal): Promise<never> =>
     if (signal.aborted) reject(signal.reason);
     else signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
+
+function bodyOf({ form, body, files = [] }: Call): string | FormData | undefined {
+  if (form !== undefined) return encoded(form);
+  const json = body && JSON.stringify(body);
+  if (files.length === 0) return json;
+  const parts = new FormData();
+  if (json !== undefined) parts.set('payload_json', json);
+  for (const [index, { filename, bytes }] of files.entries())
+    parts.set(`files[${index}]`, new Blob([Uint8Array.from(bytes)]), filename);
+  return parts;
+}
 
 function encoded(fields: Query): string {
   const parameters = new URLSearchParams();

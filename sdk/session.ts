@@ -17,6 +17,8 @@ interface SessionOptions {
   /** Requested over HTTP when absent. */
   readonly gatewayUrl: string | null;
   readonly authorization: () => string | null;
+  /** Hears the messages of guilds, in which applications answer. */
+  readonly usesApplications: boolean;
   readonly events: SessionEvents;
 }
 
@@ -39,6 +41,8 @@ const SDK_INTENTS =
   INTENTS.USER_PRESENCE |
   INTENTS.LOBBIES |
   INTENTS.LOBBY_DELETE;
+/** In addition, where applications answer. */
+const GUILD_INTENTS = INTENTS.GUILDS | INTENTS.GUILD_MESSAGES;
 /** AUTO_LOBBY_CONNECT: READY includes lobbies. */
 const SDK_CAPABILITIES = 1 << 16;
 
@@ -166,7 +170,7 @@ export class Session {
   }
 
   #open(): void {
-    const { host, log, authorization, events } = this.#options;
+    const { host, log, authorization, usesApplications, events } = this.#options;
     this.#link?.close();
     const token = authorization();
     const url = this.#url;
@@ -177,7 +181,7 @@ export class Session {
     this.#link = new GatewayLink({
       url,
       token,
-      intents: SDK_INTENTS,
+      intents: usesApplications ? SDK_INTENTS | GUILD_INTENTS : SDK_INTENTS,
       capabilities: SDK_CAPABILITIES,
       properties: { os: host.os, browser: 'guildhall', device: 'guildhall' },
       open: host.openSocket,

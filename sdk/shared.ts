@@ -45,6 +45,15 @@ export type {
   UserApplicationProfileHandle,
   UserHandle,
 } from './handles.ts';
+export type { OptionFile, OptionValue } from './interactions/invocation.ts';
+export type {
+  FieldValue,
+  InteractionAnswer,
+  Person,
+  Place,
+  ShownMessage,
+  ShownModal,
+} from './interactions/person.ts';
 export type { LogCallback } from './log.ts';
 export type { AuthorizationCodeChallenge, AuthorizationCodeVerifier } from './pkce.ts';
 export { ClientError, type ClientResult } from './result.ts';

@@ -36,6 +36,8 @@ export interface ClientOptions {
    * the gateway's own port when the gateway is unencrypted.
    */
   readonly voiceUrl?: (endpoint: string) => string;
+  /** The person uses commands, buttons and forms of applications; for clients of people, not for games. */
+  readonly usesApplications?: boolean;
   /** Also logs Info and Verbose; never enable it in a release. */
   readonly debug?: boolean;
 }
@@ -101,7 +103,8 @@ export function createCore(host: Host, options: ClientOptions): Core {
   const http = new Http({ apiBase: base, fetch: host.fetch, log, authorization, unauthorized });
   const events = sessionEvents({ state, application, signals, dispatched, sessionReady, notify, log });
   const gatewayUrl = options.gatewayUrl ?? null;
-  const session = new Session({ host, http, log, gatewayUrl, authorization, events });
+  const { usesApplications = false } = options;
+  const session = new Session({ host, http, log, gatewayUrl, authorization, usesApplications, events });
   const voiceLog = log.beside();
   const calls = createCalls(callHost({ host, session, state, dispatched, voiceLog, complain, options }));
   // Without a session there are no calls.

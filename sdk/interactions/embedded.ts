@@ -1,4 +1,4 @@
-import type { IndexedCommand } from './invocation.ts';
+import { commandsIn } from './invocation.ts';
 import { createPerson, type InteractionAnswer, type Person, type Place } from './person.ts';
 
 const HEARD = [
@@ -33,13 +33,6 @@ interface EmbeddedServer {
   listen(t: (typeof HEARD)[number], listener: (d: unknown) => void): () => void;
 }
 
-interface Index {
-  readonly application_commands: readonly IndexedCommand[];
-}
-
-const isIndex = (body: unknown): body is Index =>
-  typeof body === 'object' && body !== null && 'application_commands' in body;
-
 /** A user of an embedded engine, as a person who uses applications. */
 function embeddedPerson(server: EmbeddedServer, userId: string, applicationId?: string): Person {
   const as = { as: userId };
@@ -51,9 +44,7 @@ function embeddedPerson(server: EmbeddedServer, userId: string, applicationId?: 
           ? server.call('get_channel_application_command_index', { params: { channel_id: channelId } }, as)
           : server.call('get_guild_application_command_index', { params: { guild_id: guildId } }, as);
       const own = server.call('get_my_application_command_index', {}, as);
-      const all = (await Promise.all([index, own])).filter(isIndex);
-      const known = new Map(all.flatMap((each) => each.application_commands.map((one) => [one.id, one])));
-      return [...known.values()].filter(
+      return commandsIn(await Promise.all([index, own])).filter(
         (one) => applicationId === undefined || one.application_id === applicationId,
       );
     },

@@ -10,6 +10,19 @@ export interface IndexedCommand {
   readonly options?: readonly IndexedOption[];
 }
 
+/** The commands of several indexes, as the server answers them; each command once. */
+export function commandsIn(indexes: readonly unknown[]): readonly IndexedCommand[] {
+  const all = indexes.filter(isIndex).flatMap((index) => index.application_commands);
+  return [...new Map(all.map((command) => [command.id, command])).values()];
+}
+
+interface CommandIndex {
+  readonly application_commands: readonly IndexedCommand[];
+}
+
+const isIndex = (body: unknown): body is CommandIndex =>
+  typeof body === 'object' && body !== null && 'application_commands' in body;
+
 interface IndexedOption {
   readonly type: number;
   readonly name: string;
