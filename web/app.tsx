@@ -66,7 +66,9 @@ function SignedIn({ session, signOut }: { session: Session; signOut: () => void 
           <Lobby session={session} state={state} />
         )}
         {shown !== undefined && <Activities key={`activities ${shown.id}`} session={session} guild={shown} />}
-        {shown !== undefined && <ChatCard key={shown.id} session={session} guild={shown} />}
+        {shown !== undefined && (
+          <ChatCard key={shown.id} session={session} known={{ guild: shown, people: directory.people }} />
+        )}
       </main>
     </>
   );

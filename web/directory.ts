@@ -22,6 +22,11 @@ export interface VoiceChannel {
   readonly position: number;
 }
 
+interface Role {
+  readonly id: string;
+  readonly name: string;
+}
+
 interface TextChannel {
   readonly id: string;
   readonly name: string;
@@ -33,6 +38,7 @@ export interface Guild {
   readonly name: string;
   readonly channels: ReadonlyMap<string, VoiceChannel>;
   readonly texts: ReadonlyMap<string, TextChannel>;
+  readonly roles: ReadonlyMap<string, Role>;
   readonly voiceStates: ReadonlyMap<string, VoiceState>;
 }
 
@@ -68,6 +74,16 @@ export function heardOf(directory: Directory, name: string, d: Json): Directory 
       };
     });
   }
+  if (name === 'GUILD_ROLE_CREATE' || name === 'GUILD_ROLE_UPDATE')
+    return changed(directory, d.guild_id, (guild) => ({
+      ...guild,
+      roles: new Map([...guild.roles, ...rolesOf([d.role])]),
+    }));
+  if (name === 'GUILD_ROLE_DELETE')
+    return changed(directory, d.guild_id, (guild) => ({
+      ...guild,
+      roles: without(guild.roles, text(d.role_id)),
+    }));
   if (name === 'VOICE_STATE_UPDATE') return moved(directory, d);
   return directory;
 }
@@ -109,9 +125,13 @@ function guildOf(d: Json): Guild {
     name: text(d.name),
     channels: new Map(channels.map((channel) => [channel.id, channel])),
     texts: new Map(texts.map((channel) => [channel.id, channel])),
+    roles: rolesOf(d.roles),
     voiceStates: new Map(states.map((state) => [state.userId, state])),
   };
 }
+
+const rolesOf = (roles: unknown): ReadonlyMap<string, Role> =>
+  new Map(list(roles).map((role) => [text(role.id), { id: text(role.id), name: text(role.name) }]));
 
 function channelOf(d: Json): VoiceChannel | null {
   if (d.type !== VOICE_CHANNEL && d.type !== STAGE_CHANNEL) return null;

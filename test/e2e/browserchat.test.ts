@@ -3,6 +3,8 @@ import {
   ActionRowBuilder,
   ButtonBuilder,
   ButtonStyle,
+  ChannelSelectMenuBuilder,
+  FileUploadBuilder,
   type Interaction,
   LabelBuilder,
   MessageFlags,
@@ -10,6 +12,7 @@ import {
   StringSelectMenuBuilder,
   TextInputBuilder,
   TextInputStyle,
+  UserSelectMenuBuilder,
 } from 'discord.js';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -50,6 +53,10 @@ const type = (text: string) => page.getByLabel('Message', { exact: true }).fill(
 const send = async (text: string) => {
   await type(text);
   await page.getByRole('button', { name: 'Send' }).click();
+};
+const me = async () => {
+  const rest = server.restOf(`Bearer ${server.info.users[0]!.token}`);
+  return { user: await rest.call<{ id: string; username: string }>('get_my_user') };
 };
 const messages = () => page.getByRole('list', { name: 'Messages' });
 
@@ -92,6 +99,44 @@ describe.runIf(CHROMIUM !== null)('a text channel of the page', () => {
     await send('/ping');
     await page.getByLabel('Words').selectOption('b');
     await messages().getByText('chose b').waitFor();
+  });
+
+  test('has selects of people and channels, and forms that take files', async () => {
+    bot.answers<Interaction>(async (one) => {
+      if (one.isUserSelectMenu()) {
+        const file = new LabelBuilder()
+          .setLabel('Your file')
+          .setFileUploadComponent(new FileUploadBuilder().setCustomId('file'));
+        const where = new LabelBuilder()
+          .setLabel('Where')
+          .setChannelSelectMenuComponent(new ChannelSelectMenuBuilder().setCustomId('where'));
+        const form = new ModalBuilder().setCustomId('files').setTitle(`For ${one.users.first()?.username}`);
+        await one.showModal(form.addLabelComponents(file, where));
+      }
+      if (one.isModalSubmit()) {
+        const file = one.fields.getUploadedFiles('file', true).first();
+        const where = one.fields.getSelectedChannels('where', true).first();
+        await one.reply(`got ${file?.name} of ${file?.size} bytes for ${where?.id}`);
+      }
+      if (one.isChatInputCommand())
+        await one.reply({
+          components: [
+            new ActionRowBuilder<UserSelectMenuBuilder>().addComponents(
+              new UserSelectMenuBuilder().setCustomId('who').setPlaceholder('Who'),
+            ),
+          ],
+        });
+    });
+    await send('/ping');
+    const { user } = await me();
+    await page.getByLabel('Who').selectOption(user.id);
+    const form = page.getByRole('dialog', { name: `For ${user.username}` });
+    const buffer = Buffer.from('hello');
+    await form.getByLabel('Your file').setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer });
+    const { text_channel_id: channelId } = server.info.guild;
+    await form.getByLabel('Where').selectOption(channelId);
+    await form.getByRole('button', { name: 'Send' }).click();
+    await messages().getByText(`got a.txt of 5 bytes for ${channelId}`).waitFor();
   });
 
   test('opens forms, and dismisses ephemeral answers', async () => {

@@ -1,5 +1,5 @@
 import { messageOf } from '../../protocol/thrown.ts';
-import type { IndexedCommand } from '../../sdk/interactions/invocation.ts';
+import { commandsIn, type IndexedCommand } from '../../sdk/interactions/invocation.ts';
 import {
   createPerson,
   type FieldValue,
@@ -140,7 +140,7 @@ export class Chat {
     const indexes = await Promise.all(
       places.map((place) => this.#ask(`${place}/application-command-index`, {})),
     );
-    this.store.set({ commands: indexes.flatMap(commandsIn) });
+    this.store.set({ commands: commandsIn(indexes) });
   }
 
   #heard(t: string, d: Json): void {
@@ -183,16 +183,6 @@ export class Chat {
     throw new Error(refusalOf(body) ?? `The server answered ${response.status}.`);
   }
 }
-
-interface Index {
-  readonly application_commands: readonly IndexedCommand[];
-}
-
-const isIndex = (body: unknown): body is Index =>
-  typeof body === 'object' && body !== null && 'application_commands' in body;
-
-const commandsIn = (body: unknown): readonly IndexedCommand[] =>
-  isIndex(body) ? body.application_commands : [];
 
 /** The first error of the tree, else the message of the refusal. */
 function refusalOf(body: unknown): string | null {

@@ -1,17 +1,18 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Guild } from '../directory.ts';
 import type { Session } from '../session.ts';
 import { useStore } from '../store.ts';
 import type { Chat, ChatMessage } from './chat.ts';
 import { Components } from './components.tsx';
 import { Composer } from './composer.tsx';
+import type { Known } from './entities.ts';
 import { Modal } from './modal.tsx';
 
 const EPHEMERAL = 1 << 6;
 const LOADING = 1 << 7;
 
 /** A text channel of a guild: its messages, what can be pressed in them, and a line to type in. */
-export function ChatCard({ session, guild }: { readonly session: Session; readonly guild: Guild }) {
+export function ChatCard({ session, known }: { readonly session: Session; readonly known: Known }) {
+  const { guild } = known;
   const channels = [...guild.texts.values()].sort((a, b) => a.position - b.position);
   const [chosen, setChosen] = useState<string | null>(null);
   const channel = channels.find(({ id }) => id === chosen) ?? channels[0];
@@ -37,18 +38,18 @@ export function ChatCard({ session, guild }: { readonly session: Session; readon
           </select>
         )}
       </div>
-      {chat !== null && <Conversation chat={chat} />}
+      {chat !== null && <Conversation chat={chat} known={known} />}
     </section>
   );
 }
 
-function Conversation({ chat }: { readonly chat: Chat }) {
+function Conversation({ chat, known }: { readonly chat: Chat; readonly known: Known }) {
   const state = useStore(chat.store);
   return (
     <>
       <ol class="messages" aria-label="Messages">
         {state.messages.map((message) => (
-          <Message key={message.id} message={message} chat={chat} />
+          <Message key={message.id} message={message} chat={chat} known={known} />
         ))}
       </ol>
       {state.complaint !== null && (
@@ -57,7 +58,7 @@ function Conversation({ chat }: { readonly chat: Chat }) {
         </p>
       )}
       <Composer chat={chat} state={state} />
-      {state.modal !== null && <Modal key={state.modal.id} modal={state.modal} chat={chat} />}
+      {state.modal !== null && <Modal key={state.modal.id} modal={state.modal} chat={chat} known={known} />}
     </>
   );
 }
@@ -69,7 +70,13 @@ interface Embed {
 
 const isEmbed = (embed: object): embed is Embed => 'title' in embed || 'description' in embed;
 
-function Message({ message, chat }: { readonly message: ChatMessage; readonly chat: Chat }) {
+interface MessageProps {
+  readonly message: ChatMessage;
+  readonly chat: Chat;
+  readonly known: Known;
+}
+
+function Message({ message, chat, known }: MessageProps) {
   const { author, content, embeds, attachments, flags = 0 } = message;
   const isEphemeral = (flags & EPHEMERAL) !== 0;
   return (
@@ -86,7 +93,7 @@ function Message({ message, chat }: { readonly message: ChatMessage; readonly ch
           {filename}
         </a>
       ))}
-      <Components message={message} chat={chat} />
+      <Components message={message} chat={chat} known={known} />
       {isEphemeral && (
         <p class="dim small">
           Only you can see this.{' '}

@@ -1,4 +1,5 @@
 import type { Chat, ChatMessage } from './chat.ts';
+import { entitiesOf, type Known } from './entities.ts';
 
 /** A component of a message, as far as the page shows it. */
 interface Part {
@@ -12,6 +13,8 @@ interface Part {
   readonly content?: string;
   readonly min_values?: number;
   readonly max_values?: number;
+  readonly channel_types?: readonly number[];
+  readonly default_values?: readonly { readonly id: string }[];
   readonly options?: readonly {
     readonly label: string;
     readonly value: string;
@@ -25,29 +28,30 @@ interface PartProps {
   readonly part: Part;
   readonly message: ChatMessage;
   readonly chat: Chat;
+  readonly known: Known;
 }
 
 const BUTTON = 2;
-const STRING_SELECT = 3;
+const SELECTS: readonly number[] = [3, 5, 6, 7, 8];
 const TEXT = 10;
 const STYLES = ['', 'primary', 'quiet', 'good', 'leave', 'quiet'] as const;
 
 const isPart = (one: object): one is Part => 'type' in one;
 
 /** The components of a message, in their order. */
-export function Components({ message, chat }: Omit<PartProps, 'part'>) {
+export function Components({ message, chat, known }: Omit<PartProps, 'part'>) {
   const parts = (message.components ?? []).filter(isPart);
   if (parts.length === 0) return null;
   return (
     <div class="parts">
       {parts.map((part, index) => (
-        <Shown key={part.custom_id ?? index} part={part} message={message} chat={chat} />
+        <Shown key={part.custom_id ?? index} part={part} message={message} chat={chat} known={known} />
       ))}
     </div>
   );
 }
 
-function Shown({ part, message, chat }: PartProps) {
+function Shown({ part, message, chat, known }: PartProps) {
   const { type, custom_id: id = '', label = '', url, disabled = false, style = 1 } = part;
   if (type === BUTTON && url !== undefined)
     return (
@@ -66,21 +70,22 @@ function Shown({ part, message, chat }: PartProps) {
         {label}
       </button>
     );
-  if (type === STRING_SELECT) return <Select part={part} message={message} chat={chat} />;
+  if (SELECTS.includes(type)) return <Select part={part} message={message} chat={chat} known={known} />;
   if (type === TEXT) return <p>{part.content}</p>;
   const inner = [...(part.components ?? []), ...(part.accessory ? [part.accessory] : [])].filter(isPart);
   return (
     <div class="buttons">
       {inner.map((one, index) => (
-        <Shown key={one.custom_id ?? index} part={one} message={message} chat={chat} />
+        <Shown key={one.custom_id ?? index} part={one} message={message} chat={chat} known={known} />
       ))}
     </div>
   );
 }
 
-/** A select of texts. It is sent when the choice of one is made, or of several is left. */
-function Select({ part, message, chat }: PartProps) {
-  const { custom_id: id = '', options = [], max_values: max = 1, disabled = false, placeholder } = part;
+/** A select of texts, or of what the guild has. It is sent when the choice of one is made, or of several is left. */
+function Select({ part, message, chat, known }: PartProps) {
+  const { custom_id: id = '', max_values: max = 1, disabled = false, placeholder } = part;
+  const options = entitiesOf(part, known) ?? part.options ?? [];
   const send = (select: HTMLSelectElement): void => {
     const values = [...select.selectedOptions].map(({ value }) => value).filter((value) => value !== '');
     if (values.length >= (part.min_values ?? 1)) void chat.select(message, id, values);

@@ -1,6 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks';
+import type { OptionFile } from '../../sdk/interactions/invocation.ts';
 import type { FieldValue, ShownModal } from '../../sdk/interactions/person.ts';
 import type { Chat } from './chat.ts';
+import { entitiesOf, type Known } from './entities.ts';
 
 /** A field of a form, or the label around it. */
 interface Field {
@@ -14,7 +16,10 @@ interface Field {
   readonly required?: boolean;
   readonly min_length?: number;
   readonly max_length?: number;
+  readonly min_values?: number;
   readonly max_values?: number;
+  readonly channel_types?: readonly number[];
+  readonly default_values?: readonly { readonly id: string }[];
   readonly content?: string;
   readonly options?: readonly {
     readonly label: string;
@@ -27,6 +32,7 @@ interface Field {
 
 const TEXT_INPUT = 4;
 const TEXT = 10;
+const FILE_UPLOAD = 19;
 const RADIO_GROUP = 21;
 const CHECKBOX = 23;
 const PARAGRAPH = 2;
@@ -48,22 +54,23 @@ function fieldsIn(
   });
 }
 
+interface ModalProps {
+  readonly modal: ShownModal;
+  readonly chat: Chat;
+  readonly known: Known;
+}
+
 /** The form that an application has opened. */
-export function Modal({ modal, chat }: { readonly modal: ShownModal; readonly chat: Chat }) {
+export function Modal({ modal, chat, known }: ModalProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   const fields = fieldsIn(modal.components);
-  const submit = (form: HTMLFormElement): void => {
+  const submit = async (form: HTMLFormElement): Promise<void> => {
     const data = new FormData(form);
-    const values = fields.flatMap((field): readonly (readonly [string, FieldValue])[] => {
-      const { custom_id: id, type } = field;
-      if (id === undefined) return [];
-      if (type === CHECKBOX) return [[id, data.has(id)]];
-      const given = data.getAll(id).map(String);
-      if (type === TEXT_INPUT || type === RADIO_GROUP) return given[0] === undefined ? [] : [[id, given[0]]];
-      return [[id, given]];
-    });
-    void chat.submit(modal, Object.fromEntries(values));
+    const values: Record<string, FieldValue> = {};
+    for (const { custom_id: id, type } of fields)
+      if (id !== undefined) values[id] = await givenFor(type, id, data);
+    await chat.submit(modal, values);
   };
   return (
     <dialog ref={dialog} aria-label={modal.title} onCancel={() => chat.dropModal()}>
@@ -72,11 +79,11 @@ export function Modal({ modal, chat }: { readonly modal: ShownModal; readonly ch
         class="form"
         onSubmit={(event) => {
           event.preventDefault();
-          submit(event.currentTarget);
+          void submit(event.currentTarget);
         }}
       >
         {fields.map((field, index) => (
-          <FormField key={field.custom_id ?? index} field={field} label={field.shownAs} />
+          <FormField key={field.custom_id ?? index} field={field} label={field.shownAs} known={known} />
         ))}
         <div class="buttons">
           <button type="submit">Send</button>
@@ -89,8 +96,32 @@ export function Modal({ modal, chat }: { readonly modal: ShownModal; readonly ch
   );
 }
 
-function FormField({ field, label }: { readonly field: Field; readonly label: string }) {
-  const { type, custom_id: name = '', required = true, options, max_values: max = 1 } = field;
+/** What the person has given for a field; null leaves it empty. */
+async function givenFor(type: number, id: string, data: FormData): Promise<FieldValue> {
+  if (type === CHECKBOX) return data.has(id);
+  const given = data.getAll(id);
+  if (type === FILE_UPLOAD) return Promise.all(given.flatMap((one) => (isFile(one) ? readFile(one) : [])));
+  const [text] = given;
+  if (type === TEXT_INPUT || type === RADIO_GROUP) return text === undefined ? null : String(text);
+  return given.map(String).filter((one) => one !== '');
+}
+
+/** A field of files that was left empty has one without a name. */
+const isFile = (value: FormDataEntryValue): value is File => typeof value !== 'string' && value.name !== '';
+
+const readFile = async (file: File): Promise<OptionFile> => ({
+  ...{ filename: file.name, bytes: new Uint8Array(await file.arrayBuffer()) },
+});
+
+interface FormFieldProps {
+  readonly field: Field;
+  readonly label: string;
+  readonly known: Known;
+}
+
+function FormField({ field, label, known }: FormFieldProps) {
+  const { type, custom_id: name = '', required = true, max_values: max = 1 } = field;
+  const options = entitiesOf(field, known) ?? field.options;
   if (type === TEXT) return <p>{field.content}</p>;
   if (type === CHECKBOX)
     return (
@@ -110,6 +141,13 @@ function FormField({ field, label }: { readonly field: Field; readonly label: st
             </option>
           ))}
         </select>
+      </div>
+    );
+  if (type === FILE_UPLOAD)
+    return (
+      <div class="field">
+        <label for={id}>{label}</label>
+        <input type="file" id={id} name={name} required={required} multiple={max > 1} />
       </div>
     );
   const text = {

@@ -1,0 +1,49 @@
+import type { Directory, Guild } from '../directory.ts';
+
+/** What the page knows of a guild, to choose from. */
+export interface Known {
+  readonly guild: Guild;
+  readonly people: Directory['people'];
+}
+
+/** A select of users, roles, both, or channels, in a message or a form. */
+interface EntitySelect {
+  readonly type: number;
+  readonly channel_types?: readonly number[];
+  readonly default_values?: readonly { readonly id: string }[];
+}
+
+interface EntityChoice {
+  readonly value: string;
+  readonly label: string;
+  readonly default: boolean;
+}
+
+const USERS = 5;
+const ROLES = 6;
+const BOTH = 7;
+const CHANNELS = 8;
+const [TEXT_CHANNEL, VOICE_CHANNEL, STAGE_CHANNEL] = [0, 2, 13];
+
+/** What can be chosen in a select of the server's own objects, in order of their names; null for other components. */
+export function entitiesOf(
+  { type, channel_types: types = [], default_values: chosen = [] }: EntitySelect,
+  { guild, people }: Known,
+): readonly EntityChoice[] | null {
+  const users = [...people.values()].map(({ id, name }) => ({ value: id, label: `@${name}` }));
+  const roles = [...guild.roles.values()].map(({ id, name }) => ({
+    ...{ value: id, label: name.startsWith('@') ? name : `@${name}` },
+  }));
+  const texts = [...guild.texts.values()].map((one) => ({ ...one, type: TEXT_CHANNEL }));
+  const voices = [...guild.channels.values()].map((one) => ({
+    ...{ ...one, type: one.isStage ? STAGE_CHANNEL : VOICE_CHANNEL },
+  }));
+  const channels = [...texts, ...voices]
+    .filter((one) => types.length === 0 || types.includes(one.type))
+    .map(({ id, name }) => ({ value: id, label: `#${name}` }));
+  const all = { [USERS]: users, [ROLES]: roles, [BOTH]: [...users, ...roles], [CHANNELS]: channels }[type];
+  if (!all) return null;
+  return all
+    .map((one) => ({ ...one, default: chosen.some(({ id }) => id === one.value) }))
+    .sort((a, b) => a.label.localeCompare(b.label));
+}
