@@ -71,6 +71,7 @@ export default defineConfig({
           isolate: false,
           maxWorkers: WORKERS,
           testTimeout: 30_000,
+          hookTimeout: 60_000,
         },
       },
       {
@@ -82,6 +83,7 @@ export default defineConfig({
           pool: 'threads',
           maxWorkers: WORKERS,
           testTimeout: 30_000,
+          hookTimeout: 60_000,
         },
       },
       {

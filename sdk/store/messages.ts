@@ -319,21 +319,21 @@ export function messagesReady(state: State, d: Json): Notice[] {
 }
 
 /** A user joined or left a group that is known. */
-const recipientTold =
+const recipientChanged =
   (isThere: boolean) =>
   (state: State, d: Json): Notice[] => {
     const channel = state.channels.get(idOf(d, 'channel_id') ?? '');
-    const told = jsonOf(d, 'user');
-    const userId = told && idOf(told, 'id');
-    if (!channel || !told || !userId) return [];
-    keepUser(state, told);
+    const user = jsonOf(d, 'user');
+    const userId = user && idOf(user, 'id');
+    if (!channel || !user || !userId) return [];
+    keepUser(state, user);
     const others = channel.recipientIds.filter((id) => id !== userId);
     const recipientIds = isThere ? [...others, userId] : others;
     state.channels.set(channel.id, { ...channel, recipientIds });
     return [];
   };
 
-const channelTold = (state: State, d: Json): Notice[] => {
+const channelChanged = (state: State, d: Json): Notice[] => {
   keepChannel(state, d);
   return [];
 };
@@ -345,10 +345,10 @@ export const messages = {
   LOBBY_MESSAGE_CREATE: written,
   LOBBY_MESSAGE_UPDATE: edited,
   LOBBY_MESSAGE_DELETE: erased,
-  CHANNEL_CREATE: channelTold,
-  CHANNEL_UPDATE: channelTold,
-  CHANNEL_RECIPIENT_ADD: recipientTold(true),
-  CHANNEL_RECIPIENT_REMOVE: recipientTold(false),
+  CHANNEL_CREATE: channelChanged,
+  CHANNEL_UPDATE: channelChanged,
+  CHANNEL_RECIPIENT_ADD: recipientChanged(true),
+  CHANNEL_RECIPIENT_REMOVE: recipientChanged(false),
   CHANNEL_DELETE(state: State, d: Json): Notice[] {
     state.channels.delete(idOf(d, 'id') ?? '');
     return [];

@@ -198,7 +198,7 @@ describe('messages', () => {
     const recipients = () => state.channels.get('41')?.recipientIds;
     hear('CHANNEL_CREATE', channel);
     hear('MESSAGE_CREATE', message('1', { lobby_id: undefined, channel_id: '41', author: user(PEER) }));
-    expect(handles.message('1')?.recipientId).toBe('0');
+    expect(handles.message('1')?.recipientId).toBeNull();
     hear('CHANNEL_RECIPIENT_ADD', { channel_id: '41', user: user('72') });
     expect(recipients()).toEqual([PEER, '71', '72']);
     hear('CHANNEL_RECIPIENT_REMOVE', { channel_id: '41', user: user('71') });
