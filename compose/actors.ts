@@ -10,6 +10,8 @@ import { createIntegrations } from '../services/guilds/integrations.ts';
 import { createIdentity, type Identity } from '../services/identity/identity.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
 import { startPremium } from '../services/premium/start.ts';
+import { openMemoryBlobs } from '../storage/blob/blobs.memory.ts';
+import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
 import { type Cluster, standaloneCluster } from './cluster.ts';
 import type { Features, ServiceContext } from './context.ts';
@@ -49,6 +51,8 @@ interface ActorPorts {
   readonly sign?: Signing['sign'];
   /** The cluster of this process; absent for a standalone process. */
   readonly cluster?: Cluster;
+  /** Stores files that applications send in HTTP responses; in memory by default. */
+  readonly blobs?: Blobs;
 }
 
 /** Creates the actors of this shard and connects them. */
@@ -61,6 +65,7 @@ export function createActors(
     voiceListener = () => NO_CALLS,
     stream = () => {},
     cluster = standaloneCluster(),
+    blobs = openMemoryBlobs(),
     ...signing
   }: ActorPorts,
 ) {
@@ -99,7 +104,7 @@ export function createActors(
   });
   const { sessions, clusterSessions } = sessionActors;
   const context: ServiceContext = {
-    ...{ ...foundation, ...owners, storage, supervisor, identity, voiceListener, publicUrl, cluster },
+    ...{ ...foundation, ...owners, storage, blobs, supervisor, identity, voiceListener, publicUrl, cluster },
     publishPresence: sessionActors.publishPresence,
     sessions: () => sessions,
     features: () => features,

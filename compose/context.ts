@@ -22,6 +22,7 @@ import type { PollDeadlines } from '../services/polls/deadlines.ts';
 import type { ServedPremium } from '../services/premium/start.ts';
 import type { Social } from '../services/social/ports.ts';
 import type { Crossposts } from '../services/webhooks/crossposts.ts';
+import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
 import type { createHooks } from '../transports/rest/hooks.ts';
 import type { Cluster } from './cluster.ts';
@@ -57,6 +58,7 @@ export interface ServiceContext extends Foundation, ReturnType<typeof createResi
   /** The cluster of this process. */
   readonly cluster: Cluster;
   readonly storage: Storage;
+  readonly blobs: Blobs;
   readonly supervisor: Supervisor;
   readonly identity: Identity;
   /** Dependencies of aggregate shells. */

@@ -59,7 +59,7 @@ function engineOver(
   const signer = createUrlSigner(Buffer.from(secret));
   const signUrl = (url: string) => signer.sign(url, clock.now());
   const actors = createActors(foundation, storage, {
-    cluster,
+    ...{ cluster, blobs },
     gatewayUrl: () => network.urls().gateway,
     publicUrl: () => network.urls().origin,
     voiceListener: () => voice?.voiceListener ?? NO_CALLS,

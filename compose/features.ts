@@ -58,12 +58,12 @@ import { createUserSettings } from '../services/social/settings.ts';
 import { Crossposts } from '../services/webhooks/crossposts.ts';
 import type { Storage } from '../storage/ports.ts';
 import { residentMetrics } from '../transports/admin/residentmetrics.ts';
+import { createAnswerReader } from '../transports/http/endpointanswers.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
 import { originsOf } from '../transports/outgoing/connection.ts';
 import { createEndpointTransport } from '../transports/outgoing/endpoints.ts';
 import { createOutgoing } from '../transports/outgoing/providers.ts';
-import { readCallback } from '../transports/rest/resources/interactions.callback.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';
 import type { Features, ServiceContext } from './context.ts';
 import { serverSecret } from './stores.ts';
@@ -173,6 +173,7 @@ export function createEndpoints(context: ServiceContext): Endpoints {
       allowsLoopback: !isPublic(config),
       extraCa: extraCaOf(config),
       timeoutMs: ENDPOINT_TIMEOUT_MS,
+      formBytesMax: config.request_bytes_max,
     }),
     mailer: mailerOf(context),
     contact: (userId) => context.features().accounts.contact(userId),
@@ -393,8 +394,8 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
   const { config, storage, clock, aggregate, randomBytes, onFault } = context;
   const { sign } = aggregate;
   const interactions = startInteractions({
-    ...context,
-    ...{ sender, readCallback },
+    ...{ ...context, sender },
+    receive: createAnswerReader({ ...context, fileBytesMax: config.upload_bytes_max }),
     secret: () => serverSecret(config, storage, randomBytes),
     sign: (t, d) => sign?.(t, d) ?? d,
     tap: context.hooks.tap,

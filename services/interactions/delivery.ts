@@ -2,14 +2,12 @@ import type { Guilds } from '../../actors/guild/guilds.ts';
 import { ALL_SESSIONS, type SessionFilter } from '../../engine/fanout/direct.ts';
 import type { Interaction } from '../../engine/interaction/interaction.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { FAILURE, type FailureReason } from '../../protocol/interactions.ts';
-import { parseJson, withoutBigints } from '../../protocol/json.ts';
 import type { EndpointAnswer, EndpointSender } from '../applications/endpoint.ts';
 import type { InvokableApplication } from './lookups.ts';
-import type { Callback } from './ports.ts';
+import type { EndpointBody } from './ports.ts';
 
 export interface DeliveryPorts {
   readonly guilds: Pick<Guilds, 'call'>;
@@ -17,14 +15,12 @@ export interface DeliveryPorts {
   /** Signs the attachment URLs of a dispatch. */
   sign(t: string, d: object): object;
   notify(userId: UserId, t: DispatchName, d: object, ears: SessionFilter): void;
-  /** Reads an answer in the body of an HTTP response. */
-  readCallback(body: unknown): Reply<Callback>;
 }
 
 /** What became of an interaction that was sent: the answer came with it, is to come later, or cannot come. */
 type Delivered =
   | { readonly kind: 'sent' }
-  | { readonly kind: 'answered'; readonly callback: Callback }
+  | { readonly kind: 'answered'; readonly body: EndpointBody }
   | { readonly kind: 'failed'; readonly reason: FailureReason };
 
 const SENT: Delivered = { kind: 'sent' };
@@ -44,8 +40,7 @@ export async function deliver(
   const { guildId, botId } = interaction;
   const { endpointUrl } = application;
   const signed = (): object => ports.sign('INTERACTION_CREATE', object);
-  if (endpointUrl !== null)
-    return answerOf(ports, await ports.sender.post(application.id, endpointUrl, signed()));
+  if (endpointUrl !== null) return answerOf(await ports.sender.post(application.id, endpointUrl, signed()));
   if (botId === null) return failed(FAILURE.UNREACHABLE);
   if (guildId !== null && isBotInGuild)
     await ports.guilds.call(guildId, 'sendInteraction', { botId, interaction: object }, SYSTEM);
@@ -57,18 +52,9 @@ const ACCEPTED = 202;
 const OK = 200;
 
 /** @source https://docs.discord.com/developers/interactions/receiving-and-responding#responding-to-an-interaction */
-function answerOf({ readCallback }: DeliveryPorts, answer: EndpointAnswer): Delivered {
+function answerOf(answer: EndpointAnswer): Delivered {
   if (!answer.ok) return failed(answer.reason === 'timeout' ? FAILURE.TIMED_OUT : FAILURE.UNREACHABLE);
   if (answer.status === ACCEPTED) return SENT;
   if (answer.status !== OK) return failed(FAILURE.OTHER);
-  const callback = readCallback(parsed(answer.body));
-  return callback.ok ? { kind: 'answered', callback: callback.value } : failed(FAILURE.OTHER);
-}
-
-function parsed(body: Uint8Array): unknown {
-  try {
-    return withoutBigints(parseJson(body));
-  } catch {
-    return null;
-  }
+  return { kind: 'answered', body: answer };
 }

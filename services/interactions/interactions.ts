@@ -23,14 +23,13 @@ import { skusForSale } from '../premium/forsale.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
 import type { TokenMessage, TokenMessageId, TokenMessages, TokenTarget } from '../webhooks/ports.ts';
 import { Answering } from './answering.ts';
-import type { DeliveryPorts } from './delivery.ts';
 import { EndedSweep } from './ended.ts';
 import { EphemeralMessages } from './ephemeral.ts';
 import { createLookups } from './lookups.ts';
 import { OpenInteractions } from './open.ts';
 import { InteractionOwner } from './owner.ts';
 import { createPlaces } from './places.ts';
-import type { Begun, Callback, Interactions, Invocation } from './ports.ts';
+import type { Begun, Callback, Interactions, Invocation, ReceiveAnswer } from './ports.ts';
 import { createInteractionTokens } from './tokens.ts';
 
 interface InteractionPorts {
@@ -41,7 +40,7 @@ interface InteractionPorts {
   readonly guilds: Guilds;
   readonly inPrivate: InPrivate;
   readonly sender: Pick<EndpointSender, 'post'>;
-  readonly readCallback: DeliveryPorts['readCallback'];
+  readonly receive: ReceiveAnswer;
   readonly notifier: Pick<Notifier, 'notify' | 'notifySession'>;
   /** Launches the activity of an interaction's application for its invoker. @returns the instance's id. */
   launchActivity(interaction: Interaction): Promise<Reply<string>>;
@@ -169,7 +168,7 @@ function beginning(ports: InteractionPorts, owner: InteractionOwner, isOver: () 
 }
 
 function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
-  const { storage, notifier, nextId, nowMs, commitAsOwner, guilds, sender, readCallback } = ports;
+  const { storage, notifier, nextId, nowMs, commitAsOwner, guilds, sender, receive } = ports;
   const tokens = readOnce(async () => createInteractionTokens(await ports.secret()));
   const places = createPlaces({ ...ports, env: () => ({ nowMs: nowMs(), nextId }) });
   const lookups = createLookups(storage, nowMs);
@@ -200,8 +199,8 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
       rules: lookups.rules,
       hasInstalled: ({ userId, applicationId }) => ports.hasInstalled(userId, applicationId),
     },
-    delivery: { guilds, sender, readCallback, notify, sign: ports.sign },
-    ...{ answering, places, open, lookups, tokens, nextId, nowMs, commitAsOwner, notifySession },
+    delivery: { guilds, sender, notify, sign: ports.sign },
+    ...{ receive, answering, places, open, lookups, tokens, nextId, nowMs, commitAsOwner, notifySession },
     ...{ wheel: ports.wheel, onFault: ports.onFault },
   });
   return { owner, answering, ephemeral, tokens, lookups };

@@ -20,12 +20,13 @@ import { type InvokingPorts, type Prepared, prepare } from './invoking.ts';
 import type { InvokableApplication, Lookups } from './lookups.ts';
 import type { OpenInteractions } from './open.ts';
 import type { Places } from './places.ts';
-import type { Begun, Callback, CallbackResult, Invocation } from './ports.ts';
+import type { Begun, Callback, CallbackResult, Invocation, ReceiveAnswer } from './ports.ts';
 import type { InteractionTokens } from './tokens.ts';
 
 interface OwnerPorts {
   readonly invoking: InvokingPorts;
   readonly delivery: DeliveryPorts;
+  readonly receive: ReceiveAnswer;
   readonly answering: Answering;
   readonly places: Pick<Places, 'find'>;
   readonly open: OpenInteractions;
@@ -155,7 +156,10 @@ export class InteractionOwner {
       const delivered = await deliver(this.#ports.delivery, interaction, application, object, isBotHere);
       if (delivered.kind === 'failed') await this.#fail(interaction, delivered.reason);
       if (delivered.kind !== 'answered') return;
-      const answered = await this.answer(interaction.ownerId, interaction.id, delivered.callback);
+      const { ownerId, id, channelId } = interaction;
+      const answered = await this.#ports.receive(delivered.body, channelId, (callback) =>
+        this.answer(ownerId, id, callback),
+      );
       if (!answered.ok) await this.#fail(interaction, FAILURE.OTHER);
     } catch (error) {
       if (!this.#over) this.#ports.onFault(error);

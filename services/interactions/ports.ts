@@ -3,7 +3,7 @@ import type { KeptAttachment, MessageDraft, Written } from '../../engine/channel
 import type { InteractionPlace } from '../../engine/interaction/interaction.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Locale } from '../../protocol/appcommands.ts';
-import type { ApplicationId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { CallbackType, InteractionType } from '../../protocol/interactions.ts';
 
 /** What a person asks of an application, after schema validation. Plain data. */
@@ -47,6 +47,22 @@ export interface CallbackResult {
   readonly isLoading: boolean;
   readonly isEphemeral: boolean;
 }
+
+/** The body of an endpoint's HTTP response. */
+export interface EndpointBody {
+  readonly contentType: string | null;
+  readonly body: Uint8Array;
+}
+
+/**
+ * Reads a callback in the body of an HTTP response, stores its files under the channel, and answers with it. Files that the
+ * answer does not show are deleted.
+ */
+export type ReceiveAnswer = (
+  sent: EndpointBody,
+  channelId: ChannelId,
+  answer: (callback: Callback) => Promise<Reply<CallbackResult>>,
+) => Promise<Reply<CallbackResult>>;
 
 /** Whether an invocation has begun an interaction, or is one that was sent before. */
 export type Begun = 'begun' | 'repeated';

@@ -260,11 +260,57 @@ describe('a message of a webhook', () => {
     expect((await ask('POST', `${made.path}${query}`, null, body)).body.code).toBe(code);
   });
 
-  test('in a forum needs a thread', async () => {
-    channelId = (await ask('POST', `/guilds/${guildId}/channels`, owner, { name: 'posts', type: 15 })).body
-      .id;
+  test('in a thread of its channel is found there only, and ends the rest of the thread', async () => {
+    const made = await hook();
+    const threads = `/channels/${channelId}/threads`;
+    const { id: threadId } = (await ask('POST', threads, owner, { name: 'side', type: 11 })).body;
+    await ask('PATCH', `/channels/${threadId}`, owner, { archived: true });
+    const sent = await ask('POST', `${made.path}?wait=true&thread_id=${threadId}`, null, {
+      content: 'aside',
+    });
+    expect(sent.body).toMatchObject({ channel_id: threadId, content: 'aside' });
+    valid('execute_webhook', sent);
+    const { thread_metadata: rest } = (await ask('GET', `/channels/${threadId}`, owner)).body;
+    expect(rest.archived).toBe(false);
+    const at = `${made.path}/messages/${sent.body.id}`;
+    expect((await ask('GET', at, null)).body.code).toBe(10008);
+    expect((await ask('GET', `${at}?thread_id=${threadId}`, null)).body.content).toBe('aside');
+    const edited = await ask('PATCH', `${at}?thread_id=${threadId}`, null, { content: 'changed' });
+    expect(edited.body).toMatchObject({ channel_id: threadId, content: 'changed' });
+    expect((await ask('DELETE', at, null)).body.code).toBe(10008);
+    expect((await ask('DELETE', `${at}?thread_id=${threadId}`, null)).status).toBe(204);
+  });
+
+  test('in a thread of another channel is refused with 10003', async () => {
+    const made = await hook();
+    const elsewhere = (await ask('POST', `/guilds/${guildId}/channels`, owner, { name: 'other' })).body.id;
+    const threads = `/channels/${elsewhere}/threads`;
+    const { id: threadId } = (await ask('POST', threads, owner, { name: 'side', type: 11 })).body;
+    for (const id of [threadId, elsewhere])
+      expect((await ask('POST', `${made.path}?thread_id=${id}`, null, { content: 'x' })).body.code).toBe(
+        10003,
+      );
+  });
+
+  test('in a forum begins a post with a name and tags, or goes on in one', async () => {
+    const forum = { name: 'posts', type: 15, available_tags: [{ name: 'news' }] };
+    const { id, available_tags: tags } = (await ask('POST', `/guilds/${guildId}/channels`, owner, forum))
+      .body;
+    channelId = id;
     const made = await hook();
     expect((await ask('POST', made.path, null, { content: 'x' })).body.code).toBe(220001);
+    const post = { content: 'first', thread_name: 'High tide', applied_tags: [tags[0].id] };
+    const sent = await ask('POST', `${made.path}?wait=true`, null, post);
+    valid('execute_webhook', sent);
+    const threadId = sent.body.channel_id;
+    const thread = (await ask('GET', `/channels/${threadId}`, owner)).body;
+    expect(thread).toMatchObject({ name: 'High tide', parent_id: id, applied_tags: [tags[0].id] });
+    const second = await ask('POST', `${made.path}?wait=true&thread_id=${threadId}`, null, {
+      content: 'second',
+    });
+    expect(second.body).toMatchObject({ channel_id: threadId, content: 'second' });
+    const both = `${made.path}?thread_id=${threadId}`;
+    expect((await ask('POST', both, null, { content: 'x', thread_name: 'more' })).body.code).toBe(220002);
   });
 });
 

@@ -22,7 +22,7 @@ let ann: Person;
 let gateway: GatewayClient;
 let ping: { id: string; version: string; name: string; type: number };
 /** What the app answers, by the type of the interaction. */
-let answer: (one: Received) => { readonly status: number; readonly body?: object };
+let answer: (one: Received) => { readonly status: number; readonly body?: object | FormData };
 const received: Received[] = [];
 
 const origin = () => `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
@@ -30,6 +30,21 @@ const message = (content: string, more: object = {}) => ({
   status: 200,
   body: { type: 4, data: { content, ...more } },
 });
+
+async function sendForm(response: express.Response, form: FormData): Promise<void> {
+  const whole = new Response(form);
+  response.setHeader('content-type', whole.headers.get('content-type')!);
+  response.end(Buffer.from(await whole.arrayBuffer()));
+}
+
+/** A callback with files, as bodies with files are sent everywhere. */
+function withFiles(callback: object, files: Readonly<Record<string, string | Uint8Array<ArrayBuffer>>>) {
+  const form = new FormData();
+  form.set('payload_json', JSON.stringify(callback));
+  for (const [index, [name, content]] of Object.entries(files).entries())
+    form.set(`files[${index}]`, new Blob([content]), name);
+  return form;
+}
 
 beforeAll(async () => {
   server = await startServer();
@@ -39,7 +54,8 @@ beforeAll(async () => {
     received.push(one);
     const { status, body } = answer(one);
     response.status(status);
-    if (body) response.json(body);
+    if (body instanceof FormData) void sendForm(response, body);
+    else if (body) response.json(body);
     else response.end();
   });
   app = web.listen(0, '127.0.0.1');
@@ -114,12 +130,39 @@ test('an app that answers 202 uses the callback route and the token', async () =
   expect([follow.status, follow.body.content]).toEqual([200, 'and more']);
 });
 
+test('the body of the response brings files', async () => {
+  const attachments = [{ id: 0, description: 'What was found' }];
+  const callback = { type: 4, data: { content: 'see', attachments } };
+  const large = new Uint8Array(9 << 20).fill(7);
+  answer = () => ({ status: 200, body: withFiles(callback, { 'report.txt': 'found', 'all.bin': large }) });
+  const { id, nonce } = await ann.slash(ping);
+  await ann.hears('INTERACTION_SUCCESS', nonce);
+  const { content, attachments: shown } = await ann.answer(id);
+  expect([content, shown.map(({ filename }) => filename)]).toEqual(['see', ['report.txt', 'all.bin']]);
+  expect(shown[0]).toMatchObject({ description: 'What was found', size: 5 });
+  expect(await (await fetch(shown[0]!.url)).text()).toBe('found');
+  expect((await (await fetch(shown[1]!.url)).arrayBuffer()).byteLength).toBe(9 << 20);
+});
+
+test('the files of a hidden answer are fetched by its link', async () => {
+  answer = () => ({ status: 200, body: withFiles({ type: 4, data: { flags: 64 } }, { 'own.txt': 'mine' }) });
+  const { id } = await ann.slash(ping);
+  const { attachments } = await ann.answer(id);
+  expect(attachments).toMatchObject([{ filename: 'own.txt', ephemeral: true }]);
+  expect(await (await fetch(attachments[0]!.url)).text()).toBe('mine');
+});
+
 test('an answer that is none fails the interaction at once', async () => {
   for (const [given, reason] of [
     [{ status: 500 }, 1],
     [{ status: 200, body: { type: 7, data: {} } }, 1],
     [{ status: 200, body: { type: 4, data: { content: 'x'.repeat(2_001) } } }, 1],
     [{ status: 200, body: { nothing: true } }, 1],
+    [
+      { status: 200, body: withFiles({ type: 4, data: { content: 'x'.repeat(2_001) } }, { 'a.txt': 'a' }) },
+      1,
+    ],
+    [{ status: 200, body: withFiles({ type: 4 }, { 'large.bin': new Uint8Array((10 << 20) + 1) }) }, 1],
   ] as const) {
     answer = () => given;
     const { nonce } = await ann.slash(ping);

@@ -23,10 +23,14 @@ export interface EndpointSettings {
   readonly extraCa: string | null;
   /** Bound of a whole request, milliseconds. */
   readonly timeoutMs: number;
+  /** Largest form with files in an answer, bytes. The forms of one group that are being read share it too. */
+  readonly formBytesMax: number;
 }
 
-/** Largest answer that is read: an interaction's answer with the largest message is below 64 KiB. */
+/** Largest answer without files that is read: an interaction's answer with the largest message is below 64 KiB. */
 const ANSWER_BYTES_MAX = 1 << 20;
+/** The forms of all groups that are being read share this many times `formBytesMax`. */
+const FORMS_MAX = 4;
 const IN_PROGRESS_MAX = 4_000;
 /** A few slow applications may not take all. */
 const IN_PROGRESS_PER_GROUP_MAX = 400;
@@ -55,6 +59,7 @@ export function createEndpointTransport(
   });
   const inProgress = new Map<string, number>();
   let total = 0;
+  const openForm = formMemory(settings.formBytesMax);
 
   async function post(request: EndpointRequest): Promise<EndpointAnswer> {
     const { url: text, group } = request;
@@ -67,7 +72,8 @@ export function createEndpointTransport(
     const agent = url.protocol === 'https:' ? secure : plain;
     const lookup = checkedLookup(resolve, (address) => mayContactAt(settings, url, address));
     try {
-      return await exchange(url, request, { agent, group, lookup, signal: AbortSignal.timeout(timeoutMs) });
+      const signal = AbortSignal.timeout(timeoutMs);
+      return await exchange(url, request, { agent, group, lookup, signal, openForm });
     } finally {
       total -= 1;
       const left = (inProgress.get(group) ?? 1) - 1;
@@ -123,7 +129,47 @@ export function mayContact(settings: Permitted, text: string): boolean {
   return url.protocol === 'https:' || privateOrigins.has(url.origin) || allowsLoopback;
 }
 
-type Connection = Pick<http.RequestOptions, 'agent' | 'lookup' | 'signal'> & Grouped;
+/** The bytes of one form that is being read. */
+interface FormAccount {
+  /** @returns false when the group or all groups have no room for more bytes, and after `close`. */
+  take(bytes: number): boolean;
+  close(): void;
+}
+
+/** Opens accounts in the memory for forms; one application cannot take all of it. */
+type OpenForm = (group: string) => FormAccount;
+
+function formMemory(bytesMax: number): OpenForm {
+  const held = new Map<string, number>();
+  let all = 0;
+  return (group) => {
+    let own = 0;
+    let isOpen = true;
+    const add = (bytes: number): void => {
+      own += bytes;
+      all += bytes;
+      const ofGroup = (held.get(group) ?? 0) + bytes;
+      if (ofGroup === 0) held.delete(group);
+      else held.set(group, ofGroup);
+    };
+    return {
+      take(bytes) {
+        const fits = all + bytes <= FORMS_MAX * bytesMax && (held.get(group) ?? 0) + bytes <= bytesMax;
+        if (isOpen && fits) add(bytes);
+        return isOpen && fits;
+      },
+      close() {
+        isOpen = false;
+        add(-own);
+      },
+    };
+  };
+}
+
+type Connection = Pick<http.RequestOptions, 'agent' | 'lookup' | 'signal'> & {
+  readonly group: string;
+  readonly openForm: OpenForm;
+};
 
 function exchange(
   url: URL,
@@ -132,15 +178,16 @@ function exchange(
   isRepeat = false,
 ): Promise<EndpointAnswer> {
   const { headers, body } = request;
+  const { openForm: _openForm, ...options } = connection;
   return new Promise((settle) => {
     const sent = (url.protocol === 'https:' ? https : http).request(
       url,
       {
-        ...{ method: 'POST', ...connection },
+        ...{ method: 'POST', ...options },
         headers: { ...HEADERS, ...headers, 'content-length': body.length },
       },
       (answer) => {
-        read(answer).then(
+        read(answer, connection).then(
           (bytes) =>
             settle({
               ...{ ok: true, status: answer.statusCode ?? 0, body: bytes },
@@ -170,17 +217,20 @@ function reasonOf(error: Error): EndpointFailure {
 }
 
 /** @throws Error when the answer is too large, or ends early. */
-function read(answer: http.IncomingMessage): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
+function read(answer: http.IncomingMessage, { group, openForm }: Connection): Promise<Buffer> {
+  const isForm = /^multipart\/form-data\b/i.test(answer.headers['content-type'] ?? '');
+  const form = isForm ? openForm(group) : null;
+  let bytes = 0;
+  const whole = new Promise<Buffer>((resolve, reject) => {
     const chunks: Buffer[] = [];
-    let bytes = 0;
     answer.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes <= ANSWER_BYTES_MAX) chunks.push(chunk);
+      if (form?.take(chunk.length) ?? bytes <= ANSWER_BYTES_MAX) chunks.push(chunk);
       else answer.destroy(new Error('The answer is too large.'));
     });
     answer.on('end', () => resolve(Buffer.concat(chunks)));
     answer.on('error', reject);
     answer.on('aborted', () => reject(new Error('The answer ended early.')));
   });
+  return whole.finally(() => form?.close());
 }

@@ -45,7 +45,11 @@ const transport = (
   resolve?: Parameters<typeof createEndpointTransport>[1],
 ) =>
   createEndpointTransport(
-    { privateOrigins: new Set(), allowsLoopback: true, extraCa: null, timeoutMs: 1_000, ...more },
+    {
+      ...{ privateOrigins: new Set(), allowsLoopback: true, extraCa: null, timeoutMs: 1_000 },
+      formBytesMax: 4 << 20,
+      ...more,
+    },
     resolve,
   );
 const post = (url: string, by = transport(), group = '1') =>
@@ -131,6 +135,39 @@ describe('a request to an application', () => {
       setImmediate(() => response.destroy());
     };
     expect(await post(origin())).toEqual({ ok: false, reason: 'unreachable' });
+  });
+
+  describe('whose answer is a form', () => {
+    const form = { 'content-type': 'Multipart/Form-Data; boundary=x' };
+
+    test('takes as many bytes as a form may have, and no more', async () => {
+      answer = (response) => response.writeHead(200, form).end(Buffer.alloc(4 << 20));
+      expect(await post(origin())).toMatchObject({ ok: true, body: { length: 4 << 20 } });
+      answer = (response) => response.writeHead(200, form).end(Buffer.alloc((4 << 20) + 1));
+      const by = transport();
+      expect(await post(origin(), by)).toEqual({ ok: false, reason: 'unreachable' });
+      answer = (response) => response.writeHead(200, form).end(Buffer.alloc(4 << 20));
+      expect(await post(origin(), by)).toMatchObject({ ok: true });
+    });
+
+    test('shares the memory for forms with its group, and some of it with all', async () => {
+      const by = transport({ formBytesMax: 1_000 });
+      const held: ServerResponse[] = [];
+      answer = (response) => {
+        response.writeHead(200, form).write(Buffer.alloc(800));
+        held.push(response);
+      };
+      const groups = ['1', '2', '3', '4', '5'];
+      const first = groups.map((group) => post(origin(), by, group));
+      await expect.poll(() => held.length).toBe(5);
+      answer = (response) => response.writeHead(200, form).end(Buffer.alloc(201));
+      expect(await post(origin(), by, '1')).toEqual({ ok: false, reason: 'unreachable' });
+      expect(await post(origin(), by, '6')).toEqual({ ok: false, reason: 'unreachable' });
+      for (const response of held) response.end();
+      const settled = await Promise.all(first);
+      expect(settled.map(({ ok }) => ok)).toEqual([true, true, true, true, true]);
+      expect(await post(origin(), by, '6')).toMatchObject({ ok: true });
+    });
   });
 
   test('has no answer where nobody listens', async () => {

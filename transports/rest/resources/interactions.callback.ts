@@ -1,14 +1,15 @@
-import type { KeptAttachment, MessageDraft } from '../../../engine/channel/draft.ts';
+import assert from 'node:assert/strict';
+import type { KeptAttachment, MessageDraft, Written } from '../../../engine/channel/draft.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import { CALLBACK, type CallbackType } from '../../../protocol/interactions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
-import type { Callback } from '../../../services/interactions/ports.ts';
+import type { Callback, CallbackResult } from '../../../services/interactions/ports.ts';
 import type { Upload } from '../operation.ts';
 import { Any, Choice, Nullable, Obj, Optional, type Static } from '../schema.ts';
 import { compileValidator } from '../validate.ts';
-import { type Paired, pairFiles } from './messages.files.ts';
+import { type Paired, pairFiles, type Shelf } from './messages.files.ts';
 import { EditMessage, WrittenMessage } from './messages.schema.ts';
-import { keptBy } from './messages.storing.ts';
+import { keptBy, usingFiles } from './messages.storing.ts';
 
 /** @source https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object */
 export const InteractionCallback = Obj({
@@ -58,12 +59,20 @@ export function readCallbackData(
   return { ok: true, value: { callback: { type, data: null, draft: written, keep }, paired: paired.value } };
 }
 
-const readShape = compileValidator(InteractionCallback);
-
-/** Reads a callback in the body of an endpoint's HTTP response, which has no files. */
-export function readCallback(body: unknown): Reply<Callback> {
-  const shaped = readShape(body);
-  if (!shaped.ok) return shaped;
-  const read = readCallbackData(shaped.value, []);
-  return read.ok ? { ok: true, value: { ...read.value.callback, attachments: [] } } : read;
+/** Stores the files of a callback, and deletes those that its answer does not show. */
+export async function answerWithFiles(
+  shelf: Shelf,
+  { callback, paired }: ReadCallback,
+  answer: (callback: Callback) => Promise<Reply<CallbackResult>>,
+): Promise<Reply<CallbackResult>> {
+  let result: CallbackResult | null = null;
+  const reply = await usingFiles<Written | null>(shelf, { paired, forward: null }, async (attachments) => {
+    const answered = await answer({ ...callback, attachments });
+    if (!answered.ok) return answered;
+    result = answered.value;
+    return { ok: true, value: answered.value.written };
+  });
+  if (!reply.ok) return reply;
+  assert(result, 'a callback was answered or refused');
+  return { ok: true, value: result };
 }

@@ -1,5 +1,4 @@
 import type { APIAttachment } from 'discord-api-types/v10';
-import type { Written } from '../../../engine/channel/draft.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ApplicationId, ChannelId, GuildId, MessageId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
@@ -22,10 +21,9 @@ import {
   Str,
 } from '../schema.ts';
 import type { Services } from '../services.ts';
-import { InteractionCallback, readCallbackData } from './interactions.callback.ts';
+import { answerWithFiles, InteractionCallback, readCallbackData } from './interactions.callback.ts';
 import { type AttachmentNote, discardFiles, pairFiles, type Shelf, storeFiles } from './messages.files.ts';
 import { presentMessages } from './messages.present.ts';
-import { usingFiles } from './messages.storing.ts';
 
 // The platform publishes no limits for these routes.
 const INVOKE: Bucket = { per: null, limit: 20, windowMs: 5_000 };
@@ -146,25 +144,20 @@ export const interactions = resource({
       const { interaction_id: id, interaction_token: token } = call.params;
       const read = readCallbackData(call.body, call.files);
       if (!read.ok) return read;
-      const { callback, paired } = read.value;
       const place = await services.interactions.placeOf(token);
       if (!place) return { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
       const { blobs, nextId } = services;
       const shelf = { blobs, nextId, channelId: place.channelId, publicUrl: call.publicUrl };
-      let result: CallbackResult | null = null;
-      const reply = await usingFiles<Written | null>(
-        shelf,
-        { paired, forward: null },
-        async (attachments) => {
-          const answered = await services.interactions.answer(id, token, { ...callback, attachments });
-          if (!answered.ok) return answered;
-          result = answered.value;
-          return { ok: true, value: answered.value.written };
-        },
+      const answered = await answerWithFiles(shelf, read.value, (callback) =>
+        services.interactions.answer(id, token, callback),
       );
-      if (!reply.ok) return reply;
-      if (!call.query.with_response || !result) return { ok: true };
-      return { ok: true, status: 200, body: await callbackBody(id, result, call.body.type, services) };
+      if (!answered.ok) return answered;
+      if (!call.query.with_response) return { ok: true };
+      return {
+        ok: true,
+        status: 200,
+        body: await callbackBody(id, answered.value, call.body.type, services),
+      };
     },
   }),
 });

@@ -1,0 +1,73 @@
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { FreshId } from '../../protocol/ids.ts';
+import { MalformedJson, parseJson, withoutBigints } from '../../protocol/json.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { ReceiveAnswer } from '../../services/interactions/ports.ts';
+import type { Blobs } from '../../storage/blob/blobs.ts';
+import { BODY_BYTES } from '../rest/bodysize.ts';
+import type { Upload } from '../rest/operation.ts';
+import {
+  answerWithFiles,
+  InteractionCallback,
+  readCallbackData,
+} from '../rest/resources/interactions.callback.ts';
+import { compileValidator } from '../rest/validate.ts';
+import { createFormReader } from './multipart.ts';
+
+interface AnswerPorts {
+  readonly blobs: Blobs;
+  readonly nextId: () => FreshId;
+  /** Base URL of this server for clients, without a trailing slash. */
+  readonly publicUrl: () => string;
+  /** Bytes of one file. */
+  readonly fileBytesMax: number;
+}
+
+interface Content {
+  readonly body: unknown;
+  readonly files: readonly Upload[];
+}
+
+const FORM = 'multipart/form-data';
+const readCallback = compileValidator(InteractionCallback);
+
+/** Whether a body of this type is a form with files. */
+const isForm = (contentType: string | null): contentType is string =>
+  contentType?.split(';', 1)[0]?.trim().toLowerCase() === FORM;
+
+/**
+ * Reads callbacks in the bodies of HTTP responses: JSON, or a form with files and the callback in `payload_json`. Stores the
+ * files; deletes those that the answer does not show.
+ *
+ * @source https://docs.discord.com/developers/interactions/receiving-and-responding#responding-to-an-interaction
+ */
+export function createAnswerReader({ blobs, nextId, publicUrl, fileBytesMax }: AnswerPorts): ReceiveAnswer {
+  return async ({ contentType, body }, channelId, answer) => {
+    const content = await contentOf(contentType, body, fileBytesMax);
+    if (!content.ok) return content;
+    const shaped = readCallback(withoutBigints(content.value.body));
+    if (!shaped.ok) return shaped;
+    const read = readCallbackData(shaped.value, content.value.files);
+    if (!read.ok) return read;
+    return answerWithFiles({ blobs, nextId, channelId, publicUrl: publicUrl() }, read.value, answer);
+  };
+}
+
+async function contentOf(
+  contentType: string | null,
+  body: Uint8Array,
+  fileBytesMax: number,
+): Promise<Reply<Content>> {
+  if (isForm(contentType)) {
+    const form = createFormReader(contentType, fileBytesMax, BODY_BYTES.message);
+    form.write(body);
+    const read = await form.end();
+    return read.ok ? { ok: true, value: read } : read;
+  }
+  try {
+    return { ok: true, value: { body: parseJson(body), files: [] } };
+  } catch (error) {
+    if (!(error instanceof MalformedJson)) throw error;
+    return { ok: false, refusal: refusal('INVALID_JSON') };
+  }
+}
