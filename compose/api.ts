@@ -17,6 +17,7 @@ import type { GuildFounding } from '../services/guilds/founding.ts';
 import { installedBy } from '../services/oauth/install.ts';
 import { createGroups } from '../services/privatechannels/groups.ts';
 import type { PrivateChannels } from '../services/privatechannels/privatechannels.ts';
+import { createWebhookAvatars } from '../services/webhooks/avatars.ts';
 import { createWebhookMessages } from '../services/webhooks/messages.ts';
 import { createWebhookTokens } from '../services/webhooks/tokens.ts';
 import { anyTokenMessages, createWebhooks } from '../services/webhooks/webhooks.ts';
@@ -24,6 +25,7 @@ import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import { createCatalog } from '../transports/rest/catalog.ts';
 import { embeddedCalls } from '../transports/rest/embedded.ts';
+import { saveImageBytes } from '../transports/rest/image.ts';
 import { createLimits } from '../transports/rest/limits.ts';
 import { createPipeline, type Hooks } from '../transports/rest/pipeline.ts';
 import { operations, unlisted } from '../transports/rest/resources/index.ts';
@@ -85,6 +87,7 @@ interface ServicePorts
       | 'authorizeRequests'
     >,
     Features {
+  readonly config: Pick<Config, 'webhook_avatar_urls'>;
   readonly storage: Storage;
   readonly blobs: Blobs;
   readonly guilds: Guilds;
@@ -153,6 +156,14 @@ export function createServices(ports: ServicePorts): Services {
     interactions: ports.interactions,
     integrations: ports.integrations,
     webhooks,
+    webhookAvatars: createWebhookAvatars({
+      picture: ports.config.webhook_avatar_urls ? ports.endpoints.picture : async () => null,
+      async save(webhookId, bytes) {
+        const saved = await saveImageBytes(ports.blobs, 'avatars', webhookId, bytes, 'avatar_url');
+        return saved.ok ? saved.value : null;
+      },
+      nowMs: ports.nowMs,
+    }),
     tokenMessages: anyTokenMessages([webhookMessages, ports.interactions.tokenMessages]),
     read: storage,
     blobs: ports.blobs,

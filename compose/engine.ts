@@ -74,7 +74,7 @@ function engineOver(
   const common = { ...actors, storage, blobs, signer, secret, nextId, randomBytes, nowMs: () => clock.now() };
 
   const services = createServices({
-    ...{ ...common, rulesMs: () => rulesMsOf(config, clock.now()) },
+    ...{ ...common, config, rulesMs: () => rulesMsOf(config, clock.now()) },
     ...actors.features,
     gateway: gatewayOf(() => network.urls().gateway, sessions),
     activityOrigin: (id) => network.activityOrigin(id),

@@ -132,6 +132,10 @@ const IDENTITY = {
     '^https?://[^\\s/?#,]+( *, *https?://[^\\s/?#,]+)*$',
     'Endpoints of applications that may be contacted at private addresses, also without TLS. All others must be on the public Internet, with https. While the server is not public, this machine is allowed too.',
   ),
+  webhook_avatar_urls: boolean(
+    true,
+    'Whether the picture that a message of a webhook names as its avatar is fetched from its host: once, with the bounds of endpoints, and up to 1 MiB. Otherwise the avatar of the webhook is shown.',
+  ),
 };
 
 const ACCOUNTS = {

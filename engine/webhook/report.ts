@@ -19,6 +19,7 @@ export interface Report {
   readonly content?: string;
   readonly embeds: readonly ReportEmbed[];
   readonly username?: string;
+  readonly avatarUrl?: string;
 }
 
 /** The text, or as much of it as fits with an ellipsis. Lengths are code points. */

@@ -35,6 +35,7 @@ interface SlackAttachment {
 export interface SlackBody {
   readonly text?: Text;
   readonly username?: Text;
+  readonly icon_url?: Text;
   readonly attachments?: readonly SlackAttachment[] | null;
 }
 
@@ -127,10 +128,11 @@ function embedOf(attachment: SlackAttachment): ReportEmbed {
  *
  * @source https://docs.slack.dev/legacy/legacy-messaging/legacy-secondary-message-attachments/
  */
-export function slackReport({ text, username, attachments }: SlackBody): Report {
+export function slackReport({ text, username, icon_url: avatarUrl, attachments }: SlackBody): Report {
   return {
     embeds: fitting((attachments ?? []).slice(0, LIMITS.embeds_per_message_max).map(embedOf)),
     ...(text ? { content: cut(textOf(text), LIMITS.content_chars_max) } : {}),
     ...(username ? { username: cut(username.trim(), LIMITS.webhook_name_chars_max) } : {}),
+    ...(avatarUrl ? { avatarUrl } : {}),
   };
 }

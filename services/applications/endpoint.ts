@@ -22,14 +22,16 @@ export type EndpointFailure = 'unreachable' | 'timeout' | 'refused' | 'busy';
 export interface EndpointRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
+  /** Null for a GET. */
+  readonly body: Buffer | null;
   /** Requests of one group share a bound, so that a slow host does not hold up others. */
   readonly group: string;
 }
 
-/** Guarded HTTP to URLs that applications name. Never rejects. */
+/** Guarded HTTP to URLs that applications and webhooks name. Never rejects. */
 export interface EndpointTransport {
-  post(request: EndpointRequest): Promise<EndpointAnswer>;
+  /** A POST of the body, or a GET without one. */
+  send(request: EndpointRequest): Promise<EndpointAnswer>;
   /** Whether a URL may be contacted, as far as its text shows. */
   allows(url: string): boolean;
 }
@@ -79,7 +81,7 @@ export function createEndpointSender({ applications, transport, nowMs }: SenderP
       'x-signature-ed25519': signature.toString('hex'),
       'x-signature-timestamp': timestamp,
     };
-    return transport.post({ url, headers, body: bytes, group });
+    return transport.send({ url, headers, body: bytes, group });
   }
 
   return {

@@ -35,8 +35,14 @@ export interface Endpoints {
   /** Updates an application; new URLs are checked first. */
   readonly update: UpdateApplication;
   readonly events: Pick<EventDelivery, 'counts' | 'size'>;
+  /** The picture at a URL; null when there is none, or its host may not be contacted. Never rejects. */
+  picture(url: string): Promise<Uint8Array | null>;
   close(): void;
 }
+
+/** The group of all requests for pictures: they share a bound, so that they hold up no application. */
+const PICTURES = 'pictures';
+const OK = 200;
 
 /** Starts to send webhook events, and to test interactions endpoints from time to time. */
 export function startEndpoints(ports: EndpointPorts): Endpoints {
@@ -68,6 +74,11 @@ export function startEndpoints(ports: EndpointPorts): Endpoints {
   probe.start();
   return {
     ...{ sender, update, events: delivery },
+    async picture(url) {
+      const headers = { accept: 'image/*' };
+      const answer = await transport.send({ url, headers, body: null, group: PICTURES });
+      return answer.ok && answer.status === OK ? answer.body : null;
+    },
     close() {
       delivery.stop();
       probe.stop();

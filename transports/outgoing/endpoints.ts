@@ -40,7 +40,7 @@ const IDLE_SOCKETS_MAX = 256;
 const IDLE_MS = 4_000;
 
 /**
- * HTTP to URLs that applications name. Connections persist; each is made to an address that was checked when it was made. HTTP
+ * HTTP to URLs that applications and webhooks name. Connections persist; each is made to an address that was checked when it was made. HTTP
  * redirects are not followed. Time, size and concurrent requests are bounded, the latter also for each group.
  */
 export function createEndpointTransport(
@@ -61,7 +61,7 @@ export function createEndpointTransport(
   let total = 0;
   const openForm = formMemory(settings.formBytesMax);
 
-  async function post(request: EndpointRequest): Promise<EndpointAnswer> {
+  async function send(request: EndpointRequest): Promise<EndpointAnswer> {
     const { url: text, group } = request;
     if (!mayContact(settings, text)) return failed('refused');
     const own = inProgress.get(group) ?? 0;
@@ -83,7 +83,7 @@ export function createEndpointTransport(
   }
 
   return {
-    post,
+    send,
     allows: (url) => mayContact(settings, url),
     close() {
       plain.destroy();
@@ -183,8 +183,8 @@ function exchange(
     const sent = (url.protocol === 'https:' ? https : http).request(
       url,
       {
-        ...{ method: 'POST', ...options },
-        headers: { ...HEADERS, ...headers, 'content-length': body.length },
+        ...{ method: body ? 'POST' : 'GET', ...options },
+        headers: { ...HEADERS, ...headers, ...(body && { 'content-length': body.length }) },
       },
       (answer) => {
         read(answer, connection).then(
@@ -203,7 +203,7 @@ function exchange(
       const isRepeated = isStale && !isRepeat;
       settle(isRepeated ? exchange(url, request, connection, true) : failed(reasonOf(error)));
     });
-    sent.end(body);
+    sent.end(body ?? undefined);
   });
 }
 

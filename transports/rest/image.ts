@@ -63,6 +63,17 @@ export async function saveImage(
   field: string,
 ): Promise<Reply<string>> {
   const bytes = Buffer.from(dataUri.slice(dataUri.indexOf(',') + 1), 'base64');
+  return saveImageBytes(blobs, kind, ownerId, bytes, field);
+}
+
+/** Stores an image and returns its hash, as `saveImage` does. */
+export async function saveImageBytes(
+  blobs: Blobs,
+  kind: ImageKind,
+  ownerId: string,
+  bytes: Uint8Array,
+  field: string,
+): Promise<Reply<string>> {
   const type = sniffImage(bytes);
   if (type === null)
     return { ok: false, refusal: invalidField([field], 'IMAGE_INVALID', 'Invalid image data') };

@@ -22,6 +22,7 @@ import type { Provisional } from '../../services/players/ports.ts';
 import type { Premium } from '../../services/premium/premium.ts';
 import type { Groups } from '../../services/privatechannels/groups.ts';
 import type { Social } from '../../services/social/ports.ts';
+import type { WebhookAvatars } from '../../services/webhooks/avatars.ts';
 import type { TokenMessages, Webhooks } from '../../services/webhooks/ports.ts';
 import type { AppCommandStore, ApplicationStore } from '../../storage/application/port.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
@@ -108,6 +109,7 @@ export interface Services {
   readonly interactions: Interactions;
   readonly webhooks: Webhooks;
   /** What tokens in paths open: webhooks and answers to interactions. */
+  readonly webhookAvatars: WebhookAvatars;
   readonly tokenMessages: TokenMessages;
   /** Read-only views of the stores. */
   readonly read: {

@@ -53,7 +53,7 @@ const transport = (
     resolve,
   );
 const post = (url: string, by = transport(), group = '1') =>
-  by.post({ url, headers: { 'x-test': 'yes' }, body: Buffer.from('{}'), group });
+  by.send({ url, headers: { 'x-test': 'yes' }, body: Buffer.from('{}'), group });
 
 describe('a request to an application', () => {
   test('has the given headers and body, and brings back the answer', async () => {
@@ -66,6 +66,17 @@ describe('a request to an application', () => {
     expect(seen).toMatchObject([
       { url: '/hook?a=1', headers: { 'x-test': 'yes', 'user-agent': 'guildhall' } },
     ]);
+  });
+
+  test('without a body is a GET', async () => {
+    const methods: (string | undefined)[] = [];
+    answer = (response, request) => {
+      methods.push(request.method);
+      response.writeHead(200).end('picture');
+    };
+    const got = await transport().send({ url: origin(), headers: {}, body: null, group: '1' });
+    expect(got).toMatchObject({ ok: true, body: Buffer.from('picture') });
+    expect([methods, seen[0]?.headers['content-length']]).toEqual([['GET'], undefined]);
   });
 
   test('reuses its connection', async () => {

@@ -112,24 +112,29 @@ interface Sending {
   readonly draft: MessageDraft;
   readonly paired: Paired;
   readonly username?: string | null | undefined;
+  readonly avatarUrl?: string | null | undefined;
   readonly threadName?: string | null | undefined;
   readonly tags?: readonly string[] | null | undefined;
 }
 
 async function sent(
   call: TokenCall & { readonly query: { readonly wait?: boolean } },
-  { draft, paired, username, threadName, tags }: Sending,
+  { draft, paired, username, avatarUrl, threadName, tags }: Sending,
   services: Services,
 ): Promise<Answer> {
   const target = await targetOf(call, services);
   if (!target.ok) return target;
   const post =
     threadName == null ? null : { id: services.nextId(), name: threadName, applied_tags: tags ?? [] };
+  // An answer to an interaction has the avatar of its application.
+  const takesAvatar = avatarUrl != null && !target.value.waits;
+  const avatar = takesAvatar ? await services.webhookAvatars.at(call.params.webhook_id, avatarUrl) : null;
   const message = {
     draft,
     withComponents: call.query.with_components ?? false,
     ...inThread(call),
     ...(username == null ? {} : { username }),
+    ...(avatar !== null && { avatar }),
     ...(post && { post }),
   };
   const reply = await usingFiles(
@@ -144,8 +149,9 @@ async function sent(
 
 /** Sends the report of another service, which cannot name a forum's thread. */
 async function reported(call: TokenCall, report: Report, services: Services): Promise<Answer> {
-  const { username, ...draft } = report;
-  const answer = await sent(call, { draft, username, paired: { files: [], rest: [] } }, services);
+  const { username, avatarUrl, ...draft } = report;
+  const paired: Paired = { files: [], rest: [] };
+  const answer = await sent(call, { draft, username, avatarUrl, paired }, services);
   const needsThread = !answer.ok && answer.refusal.code === refusal('WEBHOOK_NEEDS_THREAD').code;
   return needsThread ? { ok: false, refusal: refusal('WEBHOOK_SERVICES_NOT_IN_FORUMS') } : answer;
 }
@@ -203,7 +209,7 @@ export const webhookMessages = resource({
       const {
         attachments,
         username,
-        avatar_url: _url,
+        avatar_url: avatarUrl,
         thread_name,
         applied_tags: tags,
         ...draft
@@ -211,7 +217,7 @@ export const webhookMessages = resource({
       const paired = pairFiles(call.files, attachments);
       if (!paired.ok) return paired;
       if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
-      const sending = { draft, paired: paired.value, username, threadName: thread_name, tags };
+      const sending = { draft, paired: paired.value, username, avatarUrl, threadName: thread_name, tags };
       return sent(call, sending, services);
     },
   }),
