@@ -370,7 +370,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     facts: readonly GuildFact[],
     nowMs: number,
   ): (() => void) | null {
-    const voiceMembers = this.#voiceMembers.after(guild, facts, nowMs);
+    const isQuiet = guild.voiceStates.size === 0 && this.#voiceMembers.members.size === 0;
+    const voiceMembers = isQuiet ? null : this.#voiceMembers.after(guild, facts, nowMs);
     if (this.#voice && facts.some(({ type }) => VOICE.has(type))) this.#voice.changed();
     if (this.#lobbyUpdates.length === 0) return voiceMembers;
     const news = this.#lobbyUpdates.splice(0);
