@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { networkOf } from '../../protocol/addresses.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { bodyBytesMaxOf } from '../rest/bodysize.ts';
+import { BODY_BYTES } from '../rest/bodysize.ts';
 import type { Catalog, CatalogEntry } from '../rest/catalog.ts';
 import type { AnyOperation, BasicCredentials, Caller, Upload } from '../rest/operation.ts';
 import { type CallContext, type Pipeline, resultOf } from '../rest/pipeline.ts';
@@ -128,8 +128,8 @@ function bodyOf(
   const isForm = kindOf(exchange) === 'multipart/form-data';
   // Which of the two applies is known only after authentication, which ends later than the body begins.
   const entries = 'status' in match ? [] : [match.entry, match.own?.entry ?? match.entry];
-  const bounds = entries.map(({ operation }) => bodyBytesMaxOf(operation, isForm));
-  const bytesMax = Math.min(settings.bodyBytesMax, Math.max(bodyBytesMaxOf(null, isForm), ...bounds));
+  const bounds = entries.map((entry) => (isForm ? entry.multipartBytesMax : entry.bodyBytesMax));
+  const bytesMax = Math.min(settings.bodyBytesMax, Math.max(BODY_BYTES.open, ...bounds));
   const account = memory.open(networkOf(exchange.address(settings.trustProxy)));
   return new BodyStream(exchange, { bytesMax, timeoutMs: settings.requestTimeoutMs }, account, clock);
 }
@@ -231,7 +231,7 @@ const NO_CONTENT: Content = { ok: true, body: undefined, files: [] };
 
 async function readContent(
   exchange: Exchange,
-  { operation }: CatalogEntry,
+  { operation, bodyBytesMax }: CatalogEntry,
   body: BodyStream | null,
   { settings }: ApiDeps,
 ): Promise<Content> {
@@ -244,7 +244,7 @@ async function readContent(
   if (kind === 'application/json' && !operation.oauth2) return readJsonBody(body);
   if (operation.multipart && kind === 'multipart/form-data') {
     const contentType = exchange.headers.get('content-type') ?? '';
-    const form = createFormReader(contentType, settings.fileBytesMax, bodyBytesMaxOf(operation, false));
+    const form = createFormReader(contentType, settings.fileBytesMax, bodyBytesMax);
     const end = await body.consume((chunk) => form.write(chunk));
     return end === 'complete' ? form.end() : { ok: false, refusal: refusalOf(end) };
   }

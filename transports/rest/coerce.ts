@@ -100,6 +100,10 @@ function coerceList(node: SchemaNode, value: unknown, text: boolean): unknown {
 }
 
 function coerceUnion(branches: readonly SchemaNode[], value: unknown, text: boolean): unknown {
+  const real = branches.filter(({ type }) => type !== 'null');
+  // Null stays null whatever the branches are, and a single other branch needs no comparison.
+  if (value === null) return value;
+  if (real.length === 1) return coerce(real[0] as SchemaNode, value, text);
   const branch = closest(branches, value, (candidate) => coerce(candidate, value, text));
   return branch ? coerce(branch, value, text) : value;
 }

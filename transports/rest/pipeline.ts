@@ -215,9 +215,9 @@ function readParts(
     else params[name.slice(1)] = plainText(value);
   }
   if (Object.keys(wrong).length > 0) return { ok: false, refusal: invalidForm(wrong) };
-  const query = entry.readQuery(call.query ?? {});
+  const query = entry.readQuery?.(call.query ?? {}) ?? NOTHING;
   if (!query.ok) return query;
-  const body = entry.readBody(call.body ?? {});
+  const body = entry.readBody?.(call.body ?? {}) ?? NOTHING;
   if (!body.ok) return body;
   const files = call.files ?? [];
   return {
@@ -226,6 +226,8 @@ function readParts(
   };
 }
 
+/** What an operation without a schema reads. */
+const NOTHING = { ok: true, value: {} } as const;
 const PARAMETER = /:\w+/g;
 
 /** Whether a path parameter is a snowflake: every `…_id` of the platform but `instance_id`, which names a session. */
