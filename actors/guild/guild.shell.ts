@@ -20,15 +20,13 @@ import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
 import { numberMessageWindows, trimMessageWindows } from '../channel/messagereads.ts';
 import type { Subscribed } from '../placement/ports.ts';
-import type { AggregatePorts, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
+import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
-import { WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
-import { type Signing, signed } from '../runtime/signing.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import { Window } from '../runtime/window.ts';
+import { Window, WindowReader } from '../runtime/window.ts';
 import {
   type HandoverState,
   handoverStateOf,
@@ -281,7 +279,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     _fact: GuildFact,
     nowMs: number,
   ): readonly OutgoingDispatch[] {
-    const dispatch = signed(this.#ports, bare);
+    const dispatch = this.#ports.sign?.(bare) ?? bare;
     const { t } = dispatch;
     this.tap(t, dispatch.d);
     this.#lobbyUpdates.push(...linkUpdates(guild, dispatch));

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Principal } from '../../actors/session/ports.ts';
 import { networkOf } from '../../protocol/addresses.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -11,15 +12,13 @@ import { invalidForm } from '../rest/validate.ts';
 import { type BodyEnd, BodyStream } from './body.ts';
 import { BodyMemory, type BodyMemoryBounds } from './bodymemory.ts';
 import { type After, Exchange, REQUEST_TIMEOUT, TOO_LARGE } from './exchange.ts';
-import { readJson } from './json.ts';
-import { languagesOf } from './languages.ts';
 import { createFormReader } from './multipart.ts';
-import { readQuery } from './query.ts';
+import { languagesOf, readJson, readQuery } from './parts.ts';
 import { createRouter, type Match } from './router.ts';
 import type { Installer } from './server.ts';
 
 /** Scheme of the Authorization header; `none` is the bare token, as user clients send it. */
-export type Scheme = 'Bot' | 'Bearer' | 'none';
+type Scheme = 'Bot' | 'Bearer' | 'none';
 
 export interface ApiSettings {
   /** Bytes of any body; operations declare lower bounds. */
@@ -341,3 +340,15 @@ const RETRY_AFTER_SEC = 1;
 
 const unavailable = (retryAfterSec: number): Result =>
   resultOf(refusal('SERVICE_UNAVAILABLE'), { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterSec))) });
+
+/** Resolves tokens to callers. The scheme must match the kind of caller that the token belongs to. */
+export const callersBy =
+  (authenticate: (token: string) => Promise<Principal | null>) =>
+  async (scheme: Scheme, token: string): Promise<Caller | null> => {
+    const principal = await authenticate(token);
+    if (!principal || principal.bot !== (scheme === 'Bot')) return null;
+    // A token that an application was granted is a bearer token (RFC 6750) and valid only as such.
+    if (principal.authorization && scheme !== 'Bearer') return null;
+    const { bot, ...caller } = principal;
+    return { kind: bot ? 'bot' : 'user', ...caller };
+  };

@@ -6,16 +6,14 @@ import { oauthRefusal } from '../../protocol/oauth.ts';
 import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Scopes } from '../../protocol/scopes.ts';
 import type { Catalog, CatalogEntry } from './catalog.ts';
-import { plainText } from './coerce.ts';
 import { notSnowflake, REQUIRED } from './explain.ts';
-import type { Limits } from './limits.ts';
-import { waitHeaders } from './limits.ts';
+import { type Limits, waitHeaders } from './limits.ts';
 import type { Answer, AnyOperation, BasicCredentials, Caller } from './operation.ts';
 import { errorBody, type Result } from './result.ts';
 import type { Services } from './services.ts';
 import { signAttachments } from './signing.ts';
 import type { HookRefusal } from './typed.ts';
-import { invalidForm } from './validate.ts';
+import { invalidForm, plainText } from './validate.ts';
 
 /** The caller of an operation, and the request's context. */
 export interface CallContext {
