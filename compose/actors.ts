@@ -1,6 +1,6 @@
 import type { VoiceListener } from '../actors/call/ports.ts';
 import { createMembership } from '../actors/cluster/delivery/membership.ts';
-import type { Signing } from '../actors/runtime/signing.ts';
+import type { Signing } from '../actors/runtime/aggregate.ports.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
 import type { RequestHandlers } from '../actors/session/backend.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
@@ -90,10 +90,10 @@ export function createActors(
     ...{ users, applications, routing: owners.routing, commit: owners.commit, nextId, randomBytes },
     security: foundation.security,
     revoked: (userId, tokenId) => sessionActors.sessions.closeSessionsOf(userId, REVOKED, tokenId),
+    granted: (token) => features.oauth.authenticate(token),
     nowMs: () => clock.now(),
   });
-  const authenticate = async (token: string) =>
-    (await identity.authenticate(token)) ?? features.oauth.authenticate(token);
+  const { authenticate } = identity;
   const sessionActors = createSessions(foundation, {
     ...{ storage, cluster, owners, supervisor, membership, authenticate, gatewayUrl, stream },
     features: () => features,

@@ -1,8 +1,7 @@
 import type { VoiceListener } from '../actors/call/ports.ts';
 import type { PublishPresence } from '../actors/cluster/delivery/presences.ts';
 import type { Games } from '../actors/lobby/games.ts';
-import type { AggregatePorts } from '../actors/runtime/aggregate.ports.ts';
-import type { Signing } from '../actors/runtime/signing.ts';
+import type { AggregatePorts, Signing } from '../actors/runtime/aggregate.ports.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { CommitAndNotify } from '../actors/user/notifier.ts';

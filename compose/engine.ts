@@ -9,7 +9,7 @@ import { createMetrics } from '../transports/admin/metrics.ts';
 import { addressWatch } from '../transports/http/addresswatch.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
 import type { Services } from '../transports/rest/services.ts';
-import { signDispatch } from '../transports/rest/signing.ts';
+import { dispatchSigner } from '../transports/rest/signing.ts';
 import { createActors, NO_CALLS } from './actors.ts';
 import { createApi, createServices, watchAddresses } from './api.ts';
 import { directoryOf, type OpenCluster, openCluster } from './cluster.ts';
@@ -64,7 +64,7 @@ function engineOver(
     publicUrl: () => network.urls().origin,
     voiceListener: () => voice?.voiceListener ?? NO_CALLS,
     stream: (session, request) => voice?.ask(session, request),
-    sign: (t, d) => signDispatch(t, d, signUrl),
+    sign: dispatchSigner(signUrl),
   });
   const { sessions, hooks } = actors;
   const invalid = watchAddresses(foundation.security);

@@ -397,7 +397,7 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
     ...{ ...context, sender },
     receive: createAnswerReader({ ...context, fileBytesMax: config.upload_bytes_max }),
     secret: () => serverSecret(config, storage, randomBytes),
-    sign: (t, d) => sign?.(t, d) ?? d,
+    sign: (t, d) => sign?.({ t, d }).d ?? d,
     tap: context.hooks.tap,
     launchActivity: ({ ownerId, guildId, channelId, applicationId, userId }) =>
       context.features().runningActivities.launch({ ownerId, guildId, channelId, applicationId, userId }),

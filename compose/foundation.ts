@@ -57,7 +57,7 @@ export function foundationOf(options: EngineOptions): Foundation {
   const faults = new Map<string, number>();
   const metrics: Metric[] = [];
   const worker = { number: options.workerId ?? 0 };
-  const ids = snowflakeSource(clock, () => worker.number);
+  const ids = snowflakeSource(clock, worker);
   const given = options.nextId;
   return {
     config,

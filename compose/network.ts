@@ -16,9 +16,8 @@ import { type ActivityProxy, openActivityProxy } from '../transports/activities/
 import { asyncApi } from '../transports/description/asyncapi.ts';
 import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
-import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
+import { type ApiSettings, apiRoutes, callersBy } from '../transports/http/api.ts';
 import { bodyMemoryBounds } from '../transports/http/bodymemory.ts';
-import { callersBy } from '../transports/http/callers.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
 import { documentRoutes } from '../transports/http/documents.ts';
 import { type HttpServer, type Installer, startServer } from '../transports/http/server.ts';
@@ -32,8 +31,7 @@ import { openApi } from '../transports/rest/openapi.ts';
 import type { createApi } from './api.ts';
 import type { Features } from './context.ts';
 import { extraCaOf } from './features.ts';
-import type { Foundation } from './foundation.ts';
-import { CLOSE_GRACE_MS } from './foundation.ts';
+import { CLOSE_GRACE_MS, type Foundation } from './foundation.ts';
 import type { Voice } from './voice.ts';
 
 interface NetworkPorts extends Foundation {

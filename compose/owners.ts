@@ -20,9 +20,8 @@ import {
   type PrivateChannelPorts,
   PrivateChannelShell,
 } from '../actors/privatechannel/privatechannel.shell.ts';
-import type { AggregatePorts } from '../actors/runtime/aggregate.ports.ts';
+import type { AggregatePorts, Signing } from '../actors/runtime/aggregate.ports.ts';
 import { Registry } from '../actors/runtime/registry.ts';
-import type { Signing } from '../actors/runtime/signing.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { TimerWheel, Wheel } from '../actors/runtime/wheel.ts';
 import type { Notifier } from '../actors/user/notifier.ts';

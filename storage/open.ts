@@ -3,7 +3,7 @@ import { accountStore } from './account/accounts.ts';
 import { activityStore } from './activity/activities.ts';
 import { appCommandStore } from './application/appcommands.ts';
 import { applicationStore } from './application/applications.ts';
-import { announcingEvents, webhookEventStore } from './application/webhookevents.ts';
+import { webhookEventStore } from './application/webhookevents.ts';
 import { LostFiles } from './blob/files.ts';
 import { clusterStore } from './cluster/cluster.ts';
 import { counted } from './database/counted.ts';
@@ -124,19 +124,25 @@ function messageStore(sql: Sql): MessageStore {
 
 /** Facts that leave messages for the purge. */
 const LEAVES_MESSAGES: ReadonlySet<string> = new Set(['channelDeleted', 'guildDeleted', 'lobbyDeleted']);
+/** Facts that `following` acts on. */
+const FOLLOWED: ReadonlySet<string> = new Set([...LEAVES_MESSAGES, 'webhookEventQueued']);
 
-/** A writer that starts the purge after commits with such facts. */
-function purging(writer: Writer, purge: Purge): Writer {
-  const deletes = ({ facts }: Commit): boolean => facts.some(({ type }) => LEAVES_MESSAGES.has(type));
+/** A writer that starts the purge, and announces the applications of queued webhook events, after commits with such facts. */
+function following(writer: Writer, purge: Purge, announce: (ids: readonly ApplicationId[]) => void): Writer {
   return {
     get depth() {
       return writer.depth;
     },
     flush: () => writer.flush(),
     commit: (commit) => {
-      if (!deletes(commit)) return writer.commit(commit);
+      const { facts } = commit;
+      if (!facts.some(({ type }) => FOLLOWED.has(type))) return writer.commit(commit);
       const done: Commit['done'] = (fault) => {
-        purge.wake();
+        const queued = facts.flatMap((fact) =>
+          fact.type === 'webhookEventQueued' ? [fact.event.applicationId] : [],
+        );
+        if (facts.some(({ type }) => LEAVES_MESSAGES.has(type))) purge.wake();
+        if (fault === null && queued.length > 0) announce(queued);
         commit.done(fault);
       };
       writer.commit({ ...commit, done });
@@ -162,7 +168,7 @@ export function storageOver(
   };
   return {
     purge,
-    writer: announcingEvents(purging(writer, purge), announce),
+    writer: following(writer, purge, announce),
     guilds: guildStore(driver),
     messages: messageStore(driver),
     users: userStore(driver),

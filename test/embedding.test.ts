@@ -52,7 +52,7 @@ beforeAll(async () => {
   storage = await openStorage();
   clock = new VirtualClock(START_MS);
   const logger = pino({ level: 'error' }, { write: (line: string) => void logged.push(line) });
-  const ids = snowflakeSource(clock, 7);
+  const ids = snowflakeSource(clock, { number: 7 });
   const nextId = (): string => ids();
   const randomBytes = (size: number) => new Uint8Array(size).fill(7);
   // People of these tests need not know each other to write.

@@ -3,8 +3,7 @@ import { keepVote, knownVote } from '../../engine/channel/votes.ts';
 import { keepPins, type Messages } from '../../engine/channel/window.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
-import type { WindowRead } from '../runtime/reader.ts';
-import { Window } from '../runtime/window.ts';
+import { Window, type WindowRead } from '../runtime/window.ts';
 
 /** Bounds of the windows of one aggregate: channels whose pins are loaded, and reactions with votes. */
 const [PINS_MAX, REACTIONS_MAX] = [20, 10_000];

@@ -11,7 +11,7 @@ import type { ThreadStore } from '../../storage/thread/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { WebhookStore } from '../../storage/webhook/port.ts';
 import { messageReads } from '../channel/messagereads.ts';
-import { keep, type WindowRead } from '../runtime/reader.ts';
+import { keep, type WindowRead } from '../runtime/window.ts';
 
 export interface GuildReads {
   readonly guilds: Pick<GuildStore, 'members' | 'membersAfter' | 'bansOf' | 'invitesByCode'>;

@@ -20,15 +20,13 @@ import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
 import { numberMessageWindows, trimMessageWindows } from '../channel/messagereads.ts';
 import type { Subscribed } from '../placement/ports.ts';
-import type { AggregatePorts, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
+import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
-import { WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
-import { type Signing, signed } from '../runtime/signing.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import { Window } from '../runtime/window.ts';
+import { Window, WindowReader } from '../runtime/window.ts';
 import {
   type HandoverState,
   handoverStateOf,
@@ -281,7 +279,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     _fact: GuildFact,
     nowMs: number,
   ): readonly OutgoingDispatch[] {
-    const dispatch = signed(this.#ports, bare);
+    const dispatch = this.#ports.sign?.(bare) ?? bare;
     const { t } = dispatch;
     this.tap(t, dispatch.d);
     this.#lobbyUpdates.push(...linkUpdates(guild, dispatch));
@@ -370,7 +368,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     facts: readonly GuildFact[],
     nowMs: number,
   ): (() => void) | null {
-    const voiceMembers = this.#voiceMembers.after(guild, facts, nowMs);
+    const isQuiet = guild.voiceStates.size === 0 && this.#voiceMembers.members.size === 0;
+    const voiceMembers = isQuiet ? null : this.#voiceMembers.after(guild, facts, nowMs);
     if (this.#voice && facts.some(({ type }) => VOICE.has(type))) this.#voice.changed();
     if (this.#lobbyUpdates.length === 0) return voiceMembers;
     const news = this.#lobbyUpdates.splice(0);

@@ -33,7 +33,7 @@ interface GuildVoiceMembersPorts {
 export class GuildVoiceMembers {
   readonly #ports: GuildVoiceMembersPorts;
   /** The members after all applied facts, including facts that are not durable yet. */
-  readonly #members = new Map<UserId, VoiceMember>();
+  readonly members = new Map<UserId, VoiceMember>();
   /** The channel last reported to the listener, by user. */
   readonly #notified = new Map<UserId, ChannelId>();
   #timeout: { readonly endMs: number; readonly timer: Timer } | null = null;
@@ -46,8 +46,7 @@ export class GuildVoiceMembers {
   after(guild: Guild, facts: readonly GuildFact[], nowMs: number): (() => void) | null {
     const reached = membersReached(facts);
     if (reached !== 'everyone' && reached.size === 0) return null;
-    if (guild.voiceStates.size === 0 && this.#members.size === 0) return null;
-    const changes = voiceChanges(guild, this.#members, facts, nowMs);
+    const changes = voiceChanges(guild, this.members, facts, nowMs);
     const due = unsettled(guild, nowMs, reached === 'everyone' ? undefined : reached).length > 0;
     this.#awaitTimeout(guild, nowMs);
     return () => {

@@ -27,15 +27,13 @@ import type { UserStore } from '../../storage/user/port.ts';
 import type { VoiceListener } from '../call/ports.ts';
 import { messageReads, numberMessageWindows, trimMessageWindows } from '../channel/messagereads.ts';
 import { VoiceSnapshotWriter } from '../guild/guild.handover.ts';
-import type { AggregatePorts, OutgoingDispatch } from '../runtime/aggregate.ports.ts';
+import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
-import { keep, type WindowRead, WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
-import { type Signing, signed } from '../runtime/signing.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import { Window } from '../runtime/window.ts';
+import { keep, Window, type WindowRead, WindowReader } from '../runtime/window.ts';
 import { acquaintanceOf, type ReachPorts } from './acquaintance.ts';
 
 export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts {
@@ -245,7 +243,7 @@ export class PrivateChannelShell extends AggregateShell<
     fact: PrivateFact,
     nowMs: number,
   ): readonly OutgoingDispatch[] {
-    const { t, d, to } = signed(this.#ports, dispatch);
+    const { t, d, to } = this.#ports.sign?.(dispatch) ?? dispatch;
     const userIds = to.kind === 'users' ? to.userIds : state.channel.recipientIds;
     const sessions = userIds.flatMap((userId) => this.#ports.listeners(userId));
     this.tap(t, d);

@@ -19,6 +19,12 @@ export interface AggregatePorts {
   readonly ownership?: AggregateOwnership | null;
 }
 
+/** Puts fresh signatures on the attachment URLs of a dispatch. */
+export interface Signing {
+  /** Absent: URLs are not signed. A dispatch without attachments is returned unchanged. */
+  readonly sign?: <D extends { readonly t: string; readonly d: object }>(dispatch: D) => D;
+}
+
 export interface Tap {
   readonly listening: boolean;
   see(t: string, d: object, ownerId: string): void;

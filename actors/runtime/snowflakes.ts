@@ -16,12 +16,11 @@ export interface SnowflakeSource {
  * Generates snowflakes that ascend strictly for the life of the source, even when the clock is set back or more than
  * 4,096 are requested in a millisecond (the surplus is dated a little ahead).
  *
- * @param worker 0 to 1023: the ten bits of worker and process. Two sources of one cluster must never share it. A
- *   function when it may change.
+ * @param worker Its number is 0 to 1023: the ten bits of worker and process. Two sources of one cluster must never share
+ *   it. It may change.
  */
-export function snowflakeSource(clock: Clock, worker: number | (() => number)): SnowflakeSource {
-  const workerOf = typeof worker === 'number' ? () => worker : worker;
-  let current = workerOf();
+export function snowflakeSource(clock: Clock, worker: { readonly number: number }): SnowflakeSource {
+  let current = worker.number;
   let workerBits = BigInt(current & 1023) << 12n;
   let lastMs = 0;
   let sequence = 0;
@@ -36,8 +35,8 @@ export function snowflakeSource(clock: Clock, worker: number | (() => number)): 
     } else {
       sequence += 1;
     }
-    if (workerOf() !== current) {
-      current = workerOf();
+    if (worker.number !== current) {
+      current = worker.number;
       workerBits = BigInt(current & 1023) << 12n;
     }
     return snowflakeOf((BigInt(lastMs) << 22n) | workerBits | BigInt(sequence));

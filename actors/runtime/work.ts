@@ -22,3 +22,30 @@ export function rethrow(error: Error): Work<never> {
 }
 
 export const asError = (cause: unknown): Error => (cause instanceof Error ? cause : new Error(String(cause)));
+
+/** Work of one aggregate that waits for a read or for its commit. Each work is answered exactly once. */
+export class OpenWork<State> {
+  /** Created with the first work, because most residents are idle. */
+  #works: Set<Work<State>> | null = null;
+
+  get size(): number {
+    return this.#works?.size ?? 0;
+  }
+
+  add(work: Work<State>): void {
+    this.#works ??= new Set();
+    this.#works.add(work);
+  }
+
+  /** Removes work that has finished waiting. False when it was already answered because the actor ended. */
+  take(work: Work<State>): boolean {
+    return this.#works?.delete(work) ?? false;
+  }
+
+  /** Answers all open work with a fault. */
+  fault(error: Error): void {
+    const works = this.#works;
+    this.#works = null;
+    for (const work of works ?? []) work.fault(error);
+  }
+}

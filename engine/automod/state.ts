@@ -12,8 +12,14 @@ export class AutoModeration {
   #messages: WordRules | null = null;
   #profiles: WordRules | null = null;
 
+  /** Whether any enabled rule asks for what members send. */
+  readsMessages = false;
+  /** Whether any enabled rule asks how much members send. */
+  watchesPace = false;
+
   constructor(rules: readonly Rule[] = []) {
     this.#rules = new Map(rules.map((rule) => [rule.id, rule]));
+    this.#changed();
   }
 
   /** All rules, oldest first. */
@@ -27,31 +33,17 @@ export class AutoModeration {
 
   set(rule: Rule): void {
     this.#rules.set(rule.id, rule);
-    this.#forget();
+    this.#changed();
   }
 
   delete(id: string): void {
     this.#rules.delete(id);
-    this.#forget();
+    this.#changed();
   }
 
   /** The enabled rules of one trigger. */
   of(trigger: TriggerNumber): readonly Rule[] {
     return this.rules.filter((rule) => rule.enabled && rule.trigger_type === trigger);
-  }
-
-  /** Whether any enabled rule asks for what members send. */
-  get readsMessages(): boolean {
-    for (const { enabled, trigger_type: trigger } of this.#rules.values())
-      if (enabled && trigger !== TRIGGER.MEMBER_PROFILE) return true;
-    return false;
-  }
-
-  /** Whether any enabled rule asks how much members send. */
-  get watchesPace(): boolean {
-    for (const { enabled, trigger_type: trigger, trigger_metadata: metadata } of this.#rules.values())
-      if (enabled && (trigger === TRIGGER.SPAM || metadata.mention_raid_protection_enabled)) return true;
-    return false;
   }
 
   /** The enabled rules that look for words in messages. */
@@ -66,8 +58,14 @@ export class AutoModeration {
     return this.#profiles;
   }
 
-  #forget(): void {
+  #changed(): void {
     this.#messages = null;
     this.#profiles = null;
+    const enabled = this.rules.filter((rule) => rule.enabled);
+    this.readsMessages = enabled.some(({ trigger_type: trigger }) => trigger !== TRIGGER.MEMBER_PROFILE);
+    this.watchesPace = enabled.some(
+      ({ trigger_type: trigger, trigger_metadata: metadata }) =>
+        trigger === TRIGGER.SPAM || metadata.mention_raid_protection_enabled === true,
+    );
   }
 }

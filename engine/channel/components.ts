@@ -36,7 +36,6 @@ export function buildComponents(
   raw: readonly unknown[],
   { standalone, uses, skuIds, uploads }: Surroundings,
 ): Reply<BuiltComponents> {
-  if (raw.length === 0) return { ok: true, value: { components: [], shownIds: new Set() } };
   const root = standalone ? COMPONENT_ROOTS.standalone : COMPONENT_ROOTS.legacy;
   if (raw.length > root.max) {
     const message = `Must be ${root.max} or fewer in length.`;

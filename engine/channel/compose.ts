@@ -7,22 +7,28 @@ import {
   MessageType,
 } from 'discord-api-types/v10';
 import { FORWARDABLE } from '../../protocol/channeltypes.ts';
-import type { MessageId } from '../../protocol/ids.ts';
+import type { ChannelId, MessageId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
-import { buildContent, componentsOf, isEmpty, legacyFieldRefused, mentioned } from './content.ts';
+import {
+  buildContent,
+  componentsOf,
+  contradictionIn,
+  isEmpty,
+  legacyFieldRefused,
+  mentioned,
+} from './content.ts';
 import type { CreateInput, MessageDraft, Written } from './draft.ts';
 import { asEphemeral, owning, owningUnlisted } from './files.ts';
 import { forwardRefusal, snapshotOf } from './forward.ts';
-import { contradictionIn } from './mentions.ts';
 import { buildPoll } from './polls.ts';
 import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
-import { newMessage } from './system.ts';
-import { cleanText, textLength } from './text.ts';
+import { cleanText, isoTimestamp, textLength } from './text.ts';
 
 /** Flags a client may set on a new message; other flags are set by the server only and ignored here. */
 const SETTABLE =
@@ -236,4 +242,46 @@ function build(
     ...(unlisted ? owningUnlisted(unlisted) : owning([...attachments, ...(forward?.files ?? [])])),
   });
   return { ok: true, value: message };
+}
+
+/** A new message, without reactions and pins. */
+export function newMessage(
+  env: Env,
+  parts: Pick<StoredMessage, 'channel_id' | 'type' | 'author'> & Partial<StoredMessage>,
+): StoredMessage {
+  return {
+    content: '',
+    mentions: [],
+    mention_roles: [],
+    mention_everyone: false,
+    attachments: [],
+    embeds: [],
+    components: [],
+    flags: 0 as MessageFlags,
+    tts: false,
+    pinned: false,
+    edited_timestamp: null,
+    reactions: [],
+    pinned_ms: null,
+    ...parts,
+    id: parts.id ?? env.nextId(),
+    timestamp: isoTimestamp(env.nowMs),
+  };
+}
+
+/** The fact of a message that the server wrote for a user: a pin, a join. */
+export function systemMessage(
+  env: Env,
+  channelId: ChannelId,
+  type: MessageType,
+  author: APIUser,
+  reference?: APIMessageReference,
+): Extract<MessageFact, { type: 'messageCreated' }> {
+  const message = newMessage(env, {
+    channel_id: channelId,
+    type,
+    author,
+    ...(reference ? { message_reference: reference } : {}),
+  });
+  return { type: 'messageCreated', message, nonce: null, referenced: null, enforceNonce: false };
 }

@@ -8,17 +8,16 @@ import type { FreshId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
-import { invalidField, refusal } from '../../protocol/refusal.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Reply } from '../kernel/outcome.ts';
 import { shownBy } from './components.media.ts';
 import { type BuiltComponents, buildComponents } from './components.ts';
-import type { ComponentUse, ContentDraft } from './draft.ts';
+import type { AllowedMentions, ComponentUse, ContentDraft } from './draft.ts';
 import { buildEmbeds } from './embeds.ts';
 import { attachmentsOf } from './files.ts';
 import { tooLong } from './form.ts';
-import { type AllowedMentions, namedIn, wanted } from './mentions.ts';
 import { can, type Scope } from './scope.ts';
 import { cleanText, isBlank, textLength } from './text.ts';
 
@@ -64,7 +63,7 @@ export function buildContent(draft: ContentDraft, flags: number, writing: Writin
   const content = cleanText(draft.content ?? '').trim();
   const max = LIMITS.content_chars_max;
   if (textLength(content, max) > max) return { ok: false, refusal: tooLong(['content'], max) };
-  const embeds = buildEmbeds(draft.embeds ?? [], attachments);
+  const embeds = draft.embeds?.length ? buildEmbeds(draft.embeds, attachments) : NO_EMBEDS;
   if (!embeds.ok) return embeds;
   if (standalone && writing.uses === 'links') return { ok: false, refusal: reservedFlag() };
   const built = readComponents(draft, standalone, writing);
@@ -90,6 +89,8 @@ export function buildContent(draft: ContentDraft, flags: number, writing: Writin
   };
 }
 
+const NO_EMBEDS: ReturnType<typeof buildEmbeds> = { ok: true, value: { embeds: [], shownIds: new Set() } };
+
 /** Files of the message before the edit that the edit does not keep. */
 const ownedBefore = ({ before, attachments }: Writing): readonly APIAttachment[] =>
   before ? attachmentsOf(before).filter(({ id }) => !attachments.some((one) => one.id === id)) : [];
@@ -104,8 +105,9 @@ function readComponents(
     const components = before.components ?? [];
     return { ok: true, value: { components, shownIds: shownBy(components) } };
   }
+  if (!raw?.length) return { ok: true, value: { components: [], shownIds: new Set() } };
   const uploads = { named: attachments, owned: [...attachments, ...ownedBefore(writing)], nextId };
-  return buildComponents(raw ?? [], { standalone, uses, skuIds, uploads });
+  return buildComponents(raw, { standalone, uses, skuIds, uploads });
 }
 
 const reservedFlag = () =>
@@ -154,5 +156,62 @@ export function mentioned(
     mentions: users,
     mention_roles: roleIds.filter((id) => scope.mayNotifyRole(id)),
     mention_everyone: everyone && can(scope, P.MENTION_EVERYONE),
+  };
+}
+
+/** Mentions in a text, before any permission check. Ids are distinct, in order of appearance. */
+interface Named {
+  readonly userIds: readonly string[];
+  readonly roleIds: readonly string[];
+  readonly everyone: boolean;
+}
+
+const CODE = /```[\s\S]*?```|``[\s\S]*?``|`[^`\n]*`/g;
+const MENTION = /<@(!|&)?(\d{15,20})>/g;
+const EVERYONE = /@(?:everyone|here)/;
+
+/**
+ * Finds the mentions of a text, at most 100 users and 100 roles. Mentions in code spans do not count. O(length), except
+ * for unclosed code marks, which are quadratic in a text of at most 2000 characters.
+ *
+ * @source https://docs.discord.com/developers/reference#message-formatting
+ */
+export function namedIn(content: string): Named {
+  if (!content.includes('@')) return NOBODY;
+  const text = content.replace(CODE, ' ');
+  const users = new Set<string>();
+  const roles = new Set<string>();
+  for (const [, kind, id] of text.matchAll(MENTION)) {
+    const ids = kind === '&' ? roles : users;
+    if (ids.size < LIMITS.allowed_mention_ids_max) ids.add(id!);
+  }
+  return { userIds: [...users], roleIds: [...roles], everyone: EVERYONE.test(text) };
+}
+
+const NOBODY: Named = { userIds: [], roleIds: [], everyone: false };
+
+/** Refuses contradictions: a kind in `parse` together with a list of the same kind. */
+export function contradictionIn(allowed: AllowedMentions | null | undefined): Refusal | null {
+  for (const kind of ['users', 'roles'] as const) {
+    if (allowed?.parse?.includes(kind) && allowed[kind]?.length) {
+      const message = `parse:["${kind}"] and ${kind}: [ids...] are mutually exclusive.`;
+      return invalidField(['allowed_mentions'], 'MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE', message);
+    }
+  }
+  return null;
+}
+
+/** The part of `named` that the author allows; permissions are checked elsewhere. */
+function wanted(named: Named, allowed: AllowedMentions | null | undefined): Named {
+  if (!allowed) return named;
+  const pick = (kind: 'users' | 'roles', ids: readonly string[]): readonly string[] => {
+    if (allowed.parse?.includes(kind)) return ids;
+    const listed = new Set(allowed[kind] ?? []);
+    return ids.filter((id) => listed.has(id));
+  };
+  return {
+    userIds: pick('users', named.userIds),
+    roleIds: pick('roles', named.roleIds),
+    everyone: named.everyone && (allowed.parse?.includes('everyone') ?? false),
   };
 }

@@ -4,8 +4,15 @@ import type { GuildId } from '../../protocol/ids.ts';
 import type { StoredFile, StoredMessage } from '../guild/guild.ts';
 import type { EmbedDraft } from './embeds.ts';
 import type { CustomEmoji } from './emoji.ts';
-import type { AllowedMentions } from './mentions.ts';
 import type { PollDraft } from './polls.ts';
+
+/** `allowed_mentions` of a request. When absent, everything that the text mentions is notified. */
+export interface AllowedMentions {
+  readonly parse?: readonly (string | null)[] | null;
+  readonly users?: readonly (string | null)[] | null;
+  readonly roles?: readonly (string | null)[] | null;
+  readonly replied_user?: boolean | null;
+}
 
 /** Keys that a new message and an edit share, named as on the wire. In a new message null and absent mean the same. */
 export interface ContentDraft {

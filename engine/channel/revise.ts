@@ -12,14 +12,15 @@ import {
   buildContent,
   type Content,
   componentsOf,
+  contradictionIn,
   isEmpty,
   legacyFieldRefused,
   mentioned,
+  namedIn,
 } from './content.ts';
 import type { ContentDraft, EditInput, KeptAttachment, Written } from './draft.ts';
 import { asEphemeral, attachmentsOf, owningShown, owningUnlisted } from './files.ts';
 import { tooLong } from './form.ts';
-import { contradictionIn, namedIn } from './mentions.ts';
 import { buildPoll } from './polls.ts';
 import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
 import { cleanText, isoTimestamp, textLength } from './text.ts';

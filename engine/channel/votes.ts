@@ -6,9 +6,9 @@ import type { StoredMessage } from '../guild/guild.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
 import type { FactOf } from '../kernel/topic.ts';
+import { newMessage } from './compose.ts';
 import type { Written } from './draft.ts';
 import type { Scope } from './scope.ts';
-import { newMessage } from './system.ts';
 import { isoTimestamp } from './text.ts';
 
 type PollFact = FactOf<PollFacts>;

@@ -6,8 +6,13 @@ import { P, QUARANTINE_FLAGS } from '../../protocol/permissions.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Authorization } from '../oauth/authorization.ts';
-import { channelById, channelIn } from '../permissions/channelbyid.ts';
-import { channelPermissions, guildPermissions, timedOutUntilMs } from '../permissions/permissions.ts';
+import {
+  channelById,
+  channelIn,
+  channelPermissions,
+  guildPermissions,
+  timedOutUntilMs,
+} from '../permissions/permissions.ts';
 import type { AudienceList, Recipient } from './body.ts';
 import { blank, lacksContent, readersOf } from './content.ts';
 

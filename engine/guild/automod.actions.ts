@@ -6,7 +6,7 @@ import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { ACTION, type Rule, type RuleAction } from '../automod/rule.ts';
 import type { Hit } from '../automod/verdicts.ts';
-import { newMessage } from '../channel/system.ts';
+import { newMessage } from '../channel/compose.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { Env } from '../kernel/outcome.ts';
 import { standingPermissions, timedOutUntilMs } from '../permissions/permissions.ts';

@@ -3,8 +3,8 @@ import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Paced } from '../automod/pace.ts';
 import { type Rule, TRIGGER } from '../automod/rule.ts';
 import type { Hit } from '../automod/verdicts.ts';
+import { namedIn } from '../channel/content.ts';
 import type { Sender, Written } from '../channel/draft.ts';
-import { namedIn } from '../channel/mentions.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Env, Outcome } from '../kernel/outcome.ts';
 import { applies, consequences, isExempt, type Occasion } from './automod.actions.ts';
@@ -154,10 +154,10 @@ const blockedRefusal = (own: string): Refusal => {
   return { ...blocked, errors };
 };
 
-/** Remembers what a member wrote for rules of pace, where there are any; the server's own messages do not count. */
+/** Remembers what a member wrote, for rules of pace; the server's own messages do not count. */
 export function notePace(guild: Guild, message: StoredMessage): void {
   const { autoModeration } = guild;
-  if (!autoModeration.watchesPace || message.webhook_id || message.author.bot) return;
+  if (message.webhook_id || message.author.bot) return;
   if (!FORWARDABLE.has(message.type)) return;
   autoModeration.pace.note(pacedOf(message));
 }

@@ -2,6 +2,7 @@ import type { Env } from '../kernel/outcome.ts';
 import { applies, consequences, isExempt, QUARANTINED } from './automod.actions.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, Member } from './guild.ts';
+import type { GuildConsequence } from './topic.ts';
 
 /** How a member is called, each name on a line. */
 const namesOf = ({ nick, user }: Member): string =>
@@ -11,14 +12,15 @@ const namesOf = ({ nick, user }: Member): string =>
  * Judges the names of members who join or are called otherwise from now on. A name that a rule objects to quarantines its
  * member until the next name.
  */
-export function withProfiles(guild: Guild, facts: readonly GuildFact[], env: Env): readonly GuildFact[] {
-  if (!facts.some(({ type }) => type === 'memberAdded' || type === 'memberUpdated')) return facts;
-  return facts.flatMap((fact): readonly GuildFact[] => {
-    if (fact.type !== 'memberAdded' && fact.type !== 'memberUpdated') return [fact];
-    const judged = judgedProfile(guild, fact.member, env);
-    return judged ? [{ ...fact, member: judged.member }, ...judged.facts] : [fact];
-  });
-}
+export const judgedNames: GuildConsequence = {
+  causes: new Set(['memberAdded', 'memberUpdated']),
+  add: (guild, facts, _authority, env) =>
+    facts.flatMap((fact): readonly GuildFact[] => {
+      if (fact.type !== 'memberAdded' && fact.type !== 'memberUpdated') return [fact];
+      const judged = judgedProfile(guild, fact.member, env);
+      return judged ? [{ ...fact, member: judged.member }, ...judged.facts] : [fact];
+    }),
+};
 
 /** A member as the facts of a change will leave it, for the reply of the change. */
 export const asJudged = (guild: Guild, member: Member, env: Env): Member =>

@@ -9,7 +9,7 @@ import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, changesOf } from './auditing.ts';
-import { bitsOf } from './caller.ts';
+import { bitsOf } from './authorize.ts';
 import type { AutoModerationFacts, GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 import type { GuildTopic } from './topic.ts';

@@ -7,7 +7,7 @@ import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, changesOf } from './auditing.ts';
-import { bitsIn, bitsOf } from './caller.ts';
+import { bitsIn, bitsOf } from './authorize.ts';
 import { changedBits, overwriteEntries, overwritesOf, overwritesRefusal } from './channels.overwrites.ts';
 import { sectionOf } from './channels.shapes.ts';
 import type { GuildFact } from './facts.ts';

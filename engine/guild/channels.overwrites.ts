@@ -7,7 +7,7 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { type AuditDraft, type AuditFact, auditEntry, changesOf } from './auditing.ts';
-import { bitsIn, bitsOf } from './caller.ts';
+import { bitsIn, bitsOf } from './authorize.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 
 /** An overwrite as a request states it; absent bits mean none, and an absent type is derived from the id. */

@@ -11,7 +11,7 @@ import type { Dispatch } from '../kernel/dispatch.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { noting } from '../kernel/topic.ts';
 import { auditEntry, changesOf } from './auditing.ts';
-import { bitsIn, bitsOf } from './caller.ts';
+import { bitsIn, bitsOf } from './authorize.ts';
 import { type ChannelMove, moveChannels, nextPosition, parentRefusal } from './channels.moves.ts';
 import {
   changedBits,

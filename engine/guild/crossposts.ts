@@ -4,7 +4,7 @@ import { TEXT_LIKE } from '../../protocol/channeltypes.ts';
 import type { ChannelId, GuildId, MessageId, WebhookId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { newMessage } from '../channel/system.ts';
+import { newMessage } from '../channel/compose.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
@@ -13,7 +13,7 @@ import { cut } from '../webhook/report.ts';
 import { authorOf, WEBHOOK, type Webhook } from '../webhook/webhook.ts';
 import type { CrosspostFacts, GuildFact } from './facts.ts';
 import type { Guild, StoredMessage } from './guild.ts';
-import type { GuildTopic } from './topic.ts';
+import type { GuildConsequence, GuildTopic } from './topic.ts';
 import { fullRefusal, noted } from './webhooks.ts';
 
 /** What a channel follower follows. */
@@ -193,16 +193,13 @@ function write(
 const isPublished = (message: StoredMessage | null | undefined): boolean =>
   ((message?.flags ?? 0) & MessageFlags.Crossposted) !== 0;
 
-/** Facts that a follower may have to hear of; a new message is none of them. */
-const concernsFollowers = ({ type }: GuildFact): boolean =>
-  type === 'messageUpdated' || type === 'messageDeleted' || type === 'messagesBulkDeleted';
+/** Queues the updates of followers: a message is published, or a published message changes or is deleted. */
+export const crosspostNews: GuildConsequence = {
+  causes: new Set(['messageUpdated', 'messageDeleted', 'messagesBulkDeleted']),
+  add: (guild, facts, _authority, env) => withUpdates(guild, facts, env),
+};
 
-/**
- * Queues what followers must hear of: a message that these facts publish, or the change or end of one that was published.
- * Other facts are returned unchanged.
- */
-export function withCrossposts(guild: Guild, facts: readonly GuildFact[], env: Env): readonly GuildFact[] {
-  if (!facts.some(concernsFollowers)) return facts;
+function withUpdates(guild: Guild, facts: readonly GuildFact[], env: Env): readonly GuildFact[] {
   const queued: GuildFact[] = [];
   const queue = (channelId: ChannelId, messageId: MessageId, creates: boolean) =>
     queued.push({ type: 'crosspostQueued', id: env.nextId(), channelId, messageId, creates });

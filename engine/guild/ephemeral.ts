@@ -3,7 +3,7 @@ import { WITH_MESSAGES } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, refused } from '../kernel/outcome.ts';
-import { channelIn } from '../permissions/channelbyid.ts';
+import { channelIn } from '../permissions/permissions.ts';
 import type { Presence } from '../presence/merge.ts';
 import { sameValue } from './auditing.ts';
 import type { GuildFact } from './facts.ts';

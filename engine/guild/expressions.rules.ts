@@ -3,7 +3,7 @@ import { P, splitsAt } from '../../protocol/permissions.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Env } from '../kernel/outcome.ts';
 import { holds } from '../permissions/permissions.ts';
-import { bitsOf } from './caller.ts';
+import { bitsOf } from './authorize.ts';
 import type { Guild } from './guild.ts';
 
 /** The creator of an expression: a member, or the operator's user of a system command. */

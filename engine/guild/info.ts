@@ -11,7 +11,7 @@ import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts'
 import { noting } from '../kernel/topic.ts';
 import { standingPermissions } from '../permissions/permissions.ts';
 import { auditEntry, changesOf, sameValue } from './auditing.ts';
-import { bitsOf } from './caller.ts';
+import { bitsOf } from './authorize.ts';
 import type { GuildFact, InfoFacts } from './facts.ts';
 import type { Guild, GuildInfo } from './guild.ts';
 import { guildObject } from './payloads.ts';

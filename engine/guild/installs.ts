@@ -7,7 +7,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry } from './auditing.ts';
-import { bitsOf } from './caller.ts';
+import { bitsOf } from './authorize.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 import { admissionRefusal, joinFacts, leaveFacts, newMember } from './members.joining.ts';

@@ -7,7 +7,7 @@ import type { By } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry } from './auditing.ts';
-import { bitsOf } from './caller.ts';
+import { bitsOf } from './authorize.ts';
 import type { GuildFact, InviteTargetFacts } from './facts.ts';
 import type { Guild, Invite } from './guild.ts';
 import { liveInvite } from './invites.ts';

@@ -8,7 +8,7 @@ import { isoTimestamp } from '../channel/text.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry } from './auditing.ts';
-import { bitsIn, bitsOf } from './caller.ts';
+import { bitsIn, bitsOf } from './authorize.ts';
 import type { GuildFact, InviteFacts } from './facts.ts';
 import type { Guild, Invite, Member } from './guild.ts';
 import { incidentOf } from './incidents.ts';

@@ -3,7 +3,7 @@ import { MESSAGE } from '../../protocol/channeltypes.ts';
 import type { RoleId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { systemMessage } from '../channel/system.ts';
+import { systemMessage } from '../channel/compose.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { Env } from '../kernel/outcome.ts';
 import type { GuildFact } from './facts.ts';

@@ -13,9 +13,8 @@ import type { Scope } from '../channel/scope.ts';
 import { pinsIn, sentUnder } from '../channel/window.ts';
 import type { By } from '../kernel/authority.ts';
 import { type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
-import { channelIn } from '../permissions/channelbyid.ts';
-import { holds } from '../permissions/permissions.ts';
-import { bitsIn } from './caller.ts';
+import { channelIn, holds } from '../permissions/permissions.ts';
+import { bitsIn } from './authorize.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 

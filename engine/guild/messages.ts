@@ -1,9 +1,10 @@
 import { AuditLogEvent } from 'discord-api-types/v10';
 import { FORWARDABLE } from '../../protocol/channeltypes.ts';
-import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
+import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { composeMessage, repeated } from '../channel/compose.ts';
+import { namedIn } from '../channel/content.ts';
 import type { CreateInput, EditInput, Sender, Written } from '../channel/draft.ts';
 import {
   crosspostMessage,
@@ -16,16 +17,17 @@ import { reviseMessage } from '../channel/revise.ts';
 import type { MessageFact } from '../channel/scope.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import { applyMessage, needsToPin } from '../channel/window.ts';
+import { deletedPayload, pinsPayload, referencedOf, sharedMessage, withReferenced } from '../channel/wire.ts';
 import type { By } from '../kernel/authority.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import { channelIn } from '../permissions/channelbyid.ts';
+import { channelIn } from '../permissions/permissions.ts';
 import { auditEntry } from './auditing.ts';
+import { verificationRefusal } from './authorize.ts';
 import { moderated, notePace } from './automod.messages.ts';
 import type { GuildFact, MessageFacts } from './facts.ts';
-import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
-import { messageDispatches } from './messages.dispatches.ts';
-import { needsNamed } from './messages.needs.ts';
+import type { Guild, GuildChannel, Member, StoredMessage } from './guild.ts';
 import {
   type GuildScope,
   inAnyChannel,
@@ -37,7 +39,6 @@ import {
 import { writingRefusal } from './threads.rules.ts';
 import { amendThread } from './threads.state.ts';
 import type { GuildTopic } from './topic.ts';
-import { verificationRefusal } from './verification.ts';
 
 /** Names one message of a channel. */
 export interface MessageInput {
@@ -94,7 +95,10 @@ function createMessage(
     if (before) return accepted(before);
     const waitMs = slowmodeWaitMs(guild, scope, env);
     if (waitMs > 0) return refused({ ...refusal('SLOWMODE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 });
-    return moderated(scope, composeMessage(scope, input, by, env), { guild, by, env, from: input.from });
+    const outcome = composeMessage(scope, input, by, env);
+    return guild.autoModeration.readsMessages
+      ? moderated(scope, outcome, { guild, by, env, from: input.from })
+      : outcome;
   };
   return inAnyChannel(guild, input.channelId, by, env, compose, input.from);
 }
@@ -159,6 +163,97 @@ function noteWritten(guild: Guild, message: StoredMessage): void {
     guild.slowmode.delete(guild.slowmode.keys().next().value!);
   }
 }
+
+/** Users that a text mentions: as members if they are in the window, else as users. */
+export function needsNamed(content: string | null | undefined, guild: Guild): Needs {
+  const ids = namedIn((content ?? '').slice(0, CONTENT_UNITS_MAX)).userIds as readonly UserId[];
+  const strangers = ids.filter((id) => !guild.members.get(id));
+  return { members: ids, users: strangers };
+}
+
+/** A text of the largest length in code points has at most twice as many UTF-16 units. */
+const CONTENT_UNITS_MAX = LIMITS.content_chars_max * 2;
+
+type MessageDispatches = {
+  readonly [N in keyof MessageFacts]: (guild: Guild, fact: MessageFacts[N]) => readonly Dispatch[];
+};
+
+/** A member without its user, which the payload names beside it. */
+function partOf({ user: _user, ...member }: Member): Omit<Member, 'user'> {
+  return member;
+}
+
+/**
+ * A message as the gateway sends it: the wire's object, with the data that clients need to show it in the guild.
+ *
+ * @source https://docs.discord.com/developers/events/gateway-events#message-create-message-create-extra-fields
+ */
+function guildMessage(guild: Guild, message: StoredMessage, referenced: StoredMessage | null | undefined) {
+  const member = guild.members.get(message.author.id);
+  const mentions = message.mentions.map((user) => {
+    const mentioned = guild.members.get(user.id);
+    return mentioned ? { ...user, member: partOf(mentioned) } : user;
+  });
+  const channel = channelIn(guild, message.channel_id);
+  return {
+    ...sharedMessage(message),
+    ...withReferenced(message, referenced),
+    mentions,
+    guild_id: guild.id,
+    ...(member && !message.webhook_id ? { member: partOf(member) } : {}),
+    ...(channel ? { channel_type: channel.type } : {}),
+  };
+}
+
+function updated(guild: Guild, message: StoredMessage): Dispatch {
+  // An edit never speaks aloud. @source https://docs.discord.com/developers/events/gateway-events#message-update
+  const d = { ...guildMessage(guild, message, referencedOf(guild, message)), tts: false };
+  return { t: 'MESSAGE_UPDATE', d, to: { kind: 'channel', channelId: message.channel_id } };
+}
+
+function pinsUpdated(guild: Guild, channelId: ChannelId, lastPinMs: number | null): Dispatch {
+  const d = pinsPayload(channelId, lastPinMs, guild.id);
+  return { t: 'CHANNEL_PINS_UPDATE', d, to: { kind: 'channel', channelId } };
+}
+
+/** The current message, if the window holds it. */
+function restated(guild: Guild, messageId: StoredMessage['id']): readonly Dispatch[] {
+  const message = guild.messages.get(messageId);
+  return message ? [updated(guild, message)] : [];
+}
+
+const messageDispatches: MessageDispatches = {
+  messageCreated: (guild, { message, nonce, referenced }) => {
+    const d = {
+      ...guildMessage(guild, message, referenced),
+      ...(nonce === null ? {} : { nonce }),
+    };
+    return [{ t: 'MESSAGE_CREATE', d, to: { kind: 'channel', channelId: message.channel_id } }];
+  },
+  messageUpdated: (guild, { message }) => [updated(guild, message)],
+  messageDeleted: (guild, fact) => [
+    {
+      t: 'MESSAGE_DELETE',
+      d: deletedPayload(fact, guild.id),
+      to: { kind: 'channel', channelId: fact.channelId },
+    },
+  ],
+  messagesBulkDeleted: (guild, { channelId, messageIds }) => [
+    {
+      t: 'MESSAGE_DELETE_BULK',
+      d: { ids: messageIds, channel_id: channelId, guild_id: guild.id },
+      to: { kind: 'channel', channelId },
+    },
+  ],
+  messagePinned: (guild, { channelId, messageId, pinnedMs }) => [
+    pinsUpdated(guild, channelId, pinnedMs),
+    ...restated(guild, messageId),
+  ],
+  messageUnpinned: (guild, { channelId, messageId, lastPinMs }) => [
+    pinsUpdated(guild, channelId, lastPinMs),
+    ...restated(guild, messageId),
+  ],
+};
 
 /** Messages of the guild's channels: writing, editing, deleting, pinning, publishing. */
 export const messages: GuildTopic<MessageCommands, keyof MessageFacts> = {
@@ -239,7 +334,7 @@ export const messages: GuildTopic<MessageCommands, keyof MessageFacts> = {
       apply: (guild, fact) => {
         applyMessage(guild, fact);
         noteWritten(guild, fact.message);
-        notePace(guild, fact.message);
+        if (guild.autoModeration.watchesPace) notePace(guild, fact.message);
       },
       dispatches: messageDispatches.messageCreated,
     },

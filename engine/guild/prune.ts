@@ -6,7 +6,7 @@ import type { By } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry } from './auditing.ts';
-import { bitsOf } from './caller.ts';
+import { bitsOf } from './authorize.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, Member } from './guild.ts';
 import { leaveFacts } from './members.joining.ts';

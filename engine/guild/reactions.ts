@@ -14,11 +14,11 @@ import { reactionPayload } from '../channel/wire.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, refused } from '../kernel/outcome.ts';
+import { verificationRefusal } from './authorize.ts';
 import type { ReactionFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
 import { inAnyChannel, inChannel } from './messages.scope.ts';
 import type { GuildTopic } from './topic.ts';
-import { verificationRefusal } from './verification.ts';
 
 type EmojiInput = ReactionInput & { readonly channelId: ChannelId };
 

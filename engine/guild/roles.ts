@@ -11,7 +11,7 @@ import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts'
 import { noting } from '../kernel/topic.ts';
 import { compareRoles } from '../permissions/permissions.ts';
 import { auditEntry, changesOf } from './auditing.ts';
-import { bitsOf, mayEditRole } from './caller.ts';
+import { bitsOf, mayEditRole } from './authorize.ts';
 import type { GuildFact, RoleFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
 import type { GuildTopic } from './topic.ts';

@@ -5,11 +5,11 @@ import type { Needs } from '../kernel/needs.ts';
 import { activities } from './activities.ts';
 import { audit } from './audit.ts';
 import { forbidden } from './authorize.ts';
-import { withProfiles } from './automod.profiles.ts';
+import { judgedNames } from './automod.profiles.ts';
 import { autoModeration } from './automod.ts';
 import { bans } from './bans.ts';
 import { channels } from './channels.ts';
-import { crossposts, withCrossposts } from './crossposts.ts';
+import { crosspostNews, crossposts } from './crossposts.ts';
 import { emojis } from './emojis.ts';
 import { ephemeral } from './ephemeral.ts';
 import type { Guild } from './guild.ts';
@@ -28,7 +28,7 @@ import { polls } from './polls.ts';
 import { prune } from './prune.ts';
 import { reactions } from './reactions.ts';
 import { roles } from './roles.ts';
-import { withEventConsequences } from './scheduledevents.consequences.ts';
+import { eventConsequences } from './scheduledevents.consequences.ts';
 import { eventExceptions } from './scheduledevents.exceptions.ts';
 import { scheduledEvents } from './scheduledevents.ts';
 import { eventUsers } from './scheduledevents.users.ts';
@@ -38,14 +38,14 @@ import { stages } from './stage.ts';
 import { stickers } from './stickers.ts';
 import { templates } from './templates.ts';
 import { archivedThreads } from './threads.archived.ts';
-import { withThreads } from './threads.consequences.ts';
+import { threadConsequences } from './threads.consequences.ts';
 import { threadMembers } from './threads.members.ts';
 import { posts } from './threads.posts.ts';
 import { threads } from './threads.ts';
 import type { GuildShape } from './topic.ts';
 import { vanity } from './vanity.ts';
 import { voice } from './voice.ts';
-import { voiceChannels, withVoiceConsequences } from './voicechannels.ts';
+import { voiceChannels, voiceConsequences } from './voicechannels.ts';
 import { webhooks } from './webhooks.ts';
 import { welcomeScreen } from './welcomescreen.ts';
 import { widget } from './widget.ts';
@@ -57,11 +57,7 @@ export const guildRules = aggregate<GuildShape>()({
   needs: withCaller,
   authorize: (guild, { row, authority }, env) =>
     guild.gone ? refusal('UNKNOWN_GUILD') : forbidden(guild, authority, env, row.requiresInThread),
-  complete(guild, given, _authority, env) {
-    let facts = withThreads(guild, withProfiles(guild, given, env), env);
-    facts = withVoiceConsequences(guild, facts, env.nowMs);
-    return withCrossposts(guild, withEventConsequences(guild, facts, env), env);
-  },
+  consequences: [judgedNames, threadConsequences, voiceConsequences, eventConsequences, crosspostNews],
   topics: [
     info,
     channels,

@@ -7,30 +7,28 @@ import { isFinished, type ScheduledEvent } from '../scheduledevent/event.ts';
 import { begun, ended, finished, watched } from '../scheduledevent/schedule.ts';
 import type { GuildFact, StageFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
-
-const CAUSES: ReadonlySet<GuildFact['type']> = new Set<GuildFact['type']>([
-  'stageInstanceCreated',
-  'stageInstanceDeleted',
-  'channelDeleted',
-  'voiceStateChanged',
-  'scheduledEventUpdated',
-]);
+import type { GuildConsequence } from './topic.ts';
 
 /**
  * Adds what follows for events. One begins and ends with the stage instance that is opened for it, ends with its channel,
  * and waits for its end once nobody is in its channel. Each fact precedes its cause, so that users who saw the channel are
  * told. Events that have been over for long are forgotten.
  *
- * Cost: a check of each fact; O(events + voice states) when one is about them.
- *
- * @returns The same list when nothing follows.
+ * Cost: O(events + voice states).
  */
-export function withEventConsequences(
-  guild: Guild,
-  facts: readonly GuildFact[],
-  env: Env,
-): readonly GuildFact[] {
-  if (guild.scheduledEvents.byId.size === 0 || !facts.some(({ type }) => CAUSES.has(type))) return facts;
+export const eventConsequences: GuildConsequence = {
+  causes: new Set([
+    'stageInstanceCreated',
+    'stageInstanceDeleted',
+    'channelDeleted',
+    'voiceStateChanged',
+    'scheduledEventUpdated',
+  ]),
+  add: (guild, facts, _authority, env) =>
+    guild.scheduledEvents.byId.size === 0 ? facts : added(guild, facts, env),
+};
+
+function added(guild: Guild, facts: readonly GuildFact[], env: Env): readonly GuildFact[] {
   const gone = new Set(facts.flatMap((fact) => (fact.type === 'channelDeleted' ? [fact.channel.id] : [])));
   const decided = new Set(
     facts.flatMap((fact) =>

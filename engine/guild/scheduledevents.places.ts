@@ -8,7 +8,7 @@ import type { Audience } from '../kernel/dispatch.ts';
 import type { Env } from '../kernel/outcome.ts';
 import { channelPermissions, holds } from '../permissions/permissions.ts';
 import { type EventPayload, eventPayload, isFinished, type ScheduledEvent } from '../scheduledevent/event.ts';
-import { bitsIn, bitsOf } from './caller.ts';
+import { bitsIn, bitsOf } from './authorize.ts';
 import type { Guild } from './guild.ts';
 
 /** Where an event takes place. */

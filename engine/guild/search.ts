@@ -1,7 +1,7 @@
 import type { ChannelId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { accepted } from '../kernel/outcome.ts';
-import { bitsIn } from './caller.ts';
+import { bitsIn } from './authorize.ts';
 import type { GuildTopic } from './topic.ts';
 
 type SearchCommands = {

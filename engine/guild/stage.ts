@@ -7,7 +7,7 @@ import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, type Change, changesOf } from './auditing.ts';
-import { bitsIn } from './caller.ts';
+import { bitsIn } from './authorize.ts';
 import type { GuildFact, StageFacts } from './facts.ts';
 import type { Guild, StageInstance } from './guild.ts';
 import { stageEventRefusal } from './scheduledevents.places.ts';

@@ -3,7 +3,7 @@ import type { ChannelId, GuildId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, refused } from '../kernel/outcome.ts';
-import { bitsIn } from './caller.ts';
+import { bitsIn } from './authorize.ts';
 import type { GuildTopic } from './topic.ts';
 
 type ArchivedThreadCommands = {

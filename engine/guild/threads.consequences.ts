@@ -3,19 +3,23 @@ import { type ChannelId, type MessageId, snowflakeMs, type UserId } from '../../
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import type { Env } from '../kernel/outcome.ts';
-import { channelById } from '../permissions/channelbyid.ts';
-import { channelPermissions } from '../permissions/permissions.ts';
+import { channelById, channelPermissions } from '../permissions/permissions.ts';
 import { archivesAtMs, type Thread, type ThreadMember } from '../thread/thread.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, StoredMessage, ThreadRecord } from './guild.ts';
 import { memberOf, threadUpdate, withArchived } from './threads.rules.ts';
+import type { GuildConsequence } from './topic.ts';
 
 /**
  * Adds what follows for threads: a message brings its thread back from the archive, adds its author and those whom it
  * mentions, and is counted; who leaves the guild leaves its threads.
  */
-export function withThreads(guild: Guild, facts: readonly GuildFact[], env: Env): readonly GuildFact[] {
-  if (guild.threads.size === 0 || !facts.some(({ type }) => CAUSES.has(type))) return facts;
+export const threadConsequences: GuildConsequence = {
+  causes: new Set(['messageCreated', 'messageDeleted', 'messagesBulkDeleted', 'memberRemoved']),
+  add: (guild, facts, _authority, env) => (guild.threads.size === 0 ? facts : added(guild, facts, env)),
+};
+
+function added(guild: Guild, facts: readonly GuildFact[], env: Env): readonly GuildFact[] {
   const all = facts.flatMap((fact): readonly GuildFact[] => {
     switch (fact.type) {
       case 'messageCreated':
@@ -32,13 +36,6 @@ export function withThreads(guild: Guild, facts: readonly GuildFact[], env: Env)
   });
   return all.length === facts.length ? facts : all;
 }
-
-const CAUSES: ReadonlySet<GuildFact['type']> = new Set([
-  'messageCreated',
-  'messageDeleted',
-  'messagesBulkDeleted',
-  'memberRemoved',
-] as const);
 
 function sent(
   guild: Guild,

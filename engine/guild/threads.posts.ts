@@ -10,13 +10,13 @@ import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { threadMemberObject } from '../thread/thread.ts';
 import { auditEntry } from './auditing.ts';
+import { bitsIn, verificationRefusal } from './authorize.ts';
 import { moderated, moderatedTitle } from './automod.messages.ts';
-import { bitsIn } from './caller.ts';
 import type { GuildFact } from './facts.ts';
 import { channelFrom } from './founding.parts.ts';
 import type { Guild } from './guild.ts';
-import { needsNamed } from './messages.needs.ts';
 import { scopeOf } from './messages.scope.ts';
+import { needsNamed } from './messages.ts';
 import {
   activeRefusal,
   dueMsOf,
@@ -29,7 +29,6 @@ import { threadRecord } from './threads.state.ts';
 import { tagRefusal } from './threads.tags.ts';
 import type { ThreadView } from './threads.ts';
 import type { GuildTopic } from './topic.ts';
-import { verificationRefusal } from './verification.ts';
 
 export interface PostDraft extends ThreadDraft {
   readonly applied_tags?: readonly string[] | null;

@@ -8,10 +8,9 @@ import type { By } from '../kernel/authority.ts';
 import type { Env } from '../kernel/outcome.ts';
 import { archivesAtMs, type Thread, type ThreadMember } from '../thread/thread.ts';
 import { changesOf } from './auditing.ts';
-import { bitsIn } from './caller.ts';
+import { bitsIn, verificationRefusal } from './authorize.ts';
 import type { Guild, GuildChannel, ThreadRecord } from './guild.ts';
 import { activeThreads } from './threads.state.ts';
-import { verificationRefusal } from './verification.ts';
 
 /** A thread in a request; absent and null fields have their defaults. */
 export interface ThreadDraft {

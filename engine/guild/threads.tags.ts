@@ -3,7 +3,7 @@ import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Env } from '../kernel/outcome.ts';
-import { bitsIn } from './caller.ts';
+import { bitsIn } from './authorize.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 
 interface ForumTag {

@@ -3,7 +3,7 @@ import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL, MESSAGE, UNDELETABLE } from '../../protocol/channeltypes.ts';
 import { type ChannelId, compareIds, type MessageId, threadIdOf, type UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { systemMessage } from '../channel/system.ts';
+import { systemMessage } from '../channel/compose.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { noting } from '../kernel/topic.ts';

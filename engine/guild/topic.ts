@@ -1,7 +1,7 @@
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
 import type { Env } from '../kernel/outcome.ts';
-import type { Commands, Topic } from '../kernel/topic.ts';
+import type { Commands, Consequence, Topic } from '../kernel/topic.ts';
 import type { GuildFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
 
@@ -19,3 +19,5 @@ export interface GuildShape {
 
 /** One topic of the guild: the commands `C`, and the facts named `K`. */
 export type GuildTopic<C extends Commands, K extends keyof GuildFacts> = Topic<GuildShape, C, K>;
+
+export type GuildConsequence = Consequence<GuildShape>;

@@ -6,9 +6,9 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import { channelById } from '../permissions/channelbyid.ts';
+import { channelById } from '../permissions/permissions.ts';
 import { sameValue } from './auditing.ts';
-import { bitsIn } from './caller.ts';
+import { bitsIn } from './authorize.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 

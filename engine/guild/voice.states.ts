@@ -3,8 +3,7 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { channelById } from '../permissions/channelbyid.ts';
-import { channelPermissions } from '../permissions/permissions.ts';
+import { channelById, channelPermissions } from '../permissions/permissions.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, Member } from './guild.ts';
 

@@ -9,11 +9,11 @@ import type { Dispatch } from '../kernel/dispatch.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { visibleChannels } from '../permissions/permissions.ts';
 import { auditEntry } from './auditing.ts';
-import { bitsIn } from './caller.ts';
+import { bitsIn } from './authorize.ts';
 import type { PlayedSound } from './expressions.ts';
 import type { GuildFact, VoiceChannelFacts } from './facts.ts';
 import type { Guild, LiveVoiceChannel } from './guild.ts';
-import type { GuildTopic } from './topic.ts';
+import type { GuildConsequence, GuildTopic } from './topic.ts';
 
 /** Fields that Request Channel Info (op 43) may request. */
 type ChannelInfoField = 'status' | 'voice_start_time';
@@ -147,18 +147,15 @@ const effect = (channelId: ChannelId, userId: UserId, sound: PlayedSound) => ({
  * start time; the last leave clears it and removes the status; a deleted channel loses status and stage instance. Each
  * fact follows its cause, but precedes the channel's own deletion so that users who saw the channel receive it.
  *
- * Cost: a check of each fact; O(voice states of the guild) when one is about voice.
- *
- * @returns The same list when nothing follows.
+ * Cost: O(voice states of the guild).
  */
-export function withVoiceConsequences(
-  guild: Guild,
-  facts: readonly GuildFact[],
-  nowMs: number,
-): readonly GuildFact[] {
+export const voiceConsequences: GuildConsequence = {
+  causes: new Set(['voiceStateChanged', 'channelDeleted']),
+  add: (guild, facts, _authority, { nowMs }) => withTurnovers(guild, facts, nowMs),
+};
+
+function withTurnovers(guild: Guild, facts: readonly GuildFact[], nowMs: number): readonly GuildFact[] {
   const last = facts.findLastIndex(({ type }) => type === 'voiceStateChanged');
-  const gone = facts.some(({ type }) => type === 'channelDeleted');
-  if (last < 0 && !gone) return facts;
   const turned = last < 0 ? [] : turnovers(guild, facts, nowMs);
   const emptied = new Set(
     turned.flatMap((fact) => (fact.type === 'voiceStatusChanged' ? [fact.channelId] : [])),

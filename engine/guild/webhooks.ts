@@ -9,7 +9,7 @@ import type { Dispatch } from '../kernel/dispatch.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { nameRefusal, WEBHOOK, type Webhook } from '../webhook/webhook.ts';
 import { type AuditFact, auditEntry, changesOf } from './auditing.ts';
-import { bitsIn } from './caller.ts';
+import { bitsIn } from './authorize.ts';
 import type { GuildFact, WebhookFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
 import type { GuildTopic } from './topic.ts';

@@ -6,7 +6,7 @@ import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, type Change, sameValue } from './auditing.ts';
-import { bitsOf } from './caller.ts';
+import { bitsOf } from './authorize.ts';
 import { chosenEmoji, type EmojiDraft } from './expressions.emoji.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildInfo } from './guild.ts';

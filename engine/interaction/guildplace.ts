@@ -7,8 +7,7 @@ import { sharedMessage } from '../channel/wire.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { type Reply, refused } from '../kernel/outcome.ts';
-import { channelIn } from '../permissions/channelbyid.ts';
-import { channelPermissions, guildPermissions } from '../permissions/permissions.ts';
+import { channelIn, channelPermissions, guildPermissions } from '../permissions/permissions.ts';
 import type { Asked, Described } from './place.ts';
 import type { Resolved } from './resolved.ts';
 

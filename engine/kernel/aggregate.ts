@@ -1,7 +1,7 @@
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Authority } from './authority.ts';
 import { factsOf, type Outcome, refused } from './outcome.ts';
-import type { CommandRow, Commands, FactOf, FactRow, Shape } from './topic.ts';
+import type { CommandRow, Commands, Consequence, FactOf, FactRow, Shape } from './topic.ts';
 
 /** The rules of one aggregate: what its actor runs. Pure and synchronous. */
 export interface Aggregate<S extends Shape, C extends Commands> {
@@ -79,13 +79,8 @@ interface Given<S extends Shape, T extends readonly AnyTopic[]> {
   readonly needs?: (needs: S['needs'], state: S['state'], authority: Authority) => S['needs'];
   /** The permission check of every command; absent when each command has its own. */
   readonly authorize?: (state: S['state'], request: Request<S>, env: S['env']) => Refusal | null;
-  /** Adds facts that follow from a command's facts, for every command. */
-  readonly complete?: (
-    state: S['state'],
-    facts: readonly FactOf<S['facts']>[],
-    authority: Authority,
-    env: S['env'],
-  ) => readonly FactOf<S['facts']>[];
+  /** Run in this order; each also sees the facts that the ones before it added. */
+  readonly consequences?: readonly Consequence<S>[];
 }
 
 /** Combines topics into the rules of one aggregate: `aggregate<GuildShape>()({ name, missing, topics })`. */
@@ -100,7 +95,7 @@ export const aggregate =
     const commands = joined(topics.map((topic) => topic.commands)) as Aggregate<S, C>['commands'];
     const rows = joined(topics.map((topic) => topic.facts)) as Record<string, Row>;
     const rowOf = ({ type }: { readonly type: string }) => rows[type] as Row;
-    const { name, missing, authorize, complete } = given;
+    const { name, missing, authorize, consequences = [] } = given;
     return {
       ...{ name, missing, commands, facts: rows as object as Aggregate<S, C>['facts'] },
       needs(state, type, input, authority) {
@@ -112,10 +107,11 @@ export const aggregate =
         const no = authorize?.(state, { row, input, authority }, env);
         if (no) return refused(no);
         const outcome = row.decide(state, input, authority.by, env);
-        const facts = factsOf(outcome);
-        if (!complete || (!outcome.ok && facts.length === 0)) return outcome;
-        const all = complete(state, facts, authority, env);
-        return all === facts ? outcome : { ...outcome, facts: all };
+        const given = factsOf(outcome);
+        let facts = given;
+        for (const { causes, add } of consequences)
+          if (facts.some((fact) => causes.has(fact.type))) facts = add(state, facts, authority, env);
+        return facts === given ? outcome : { ...outcome, facts };
       },
       happen(state, fact) {
         const row = rowOf(fact);

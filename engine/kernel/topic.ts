@@ -1,4 +1,4 @@
-import type { By } from './authority.ts';
+import type { Authority, By } from './authority.ts';
 import type { Env, Outcome } from './outcome.ts';
 
 /** Types of an aggregate's commands: name to input and value. */
@@ -56,6 +56,19 @@ export const noting = <State, Fact, Dispatch, Before>(row: {
   readonly apply: (state: State, fact: Fact) => void;
   readonly dispatches: (state: State, fact: Fact, before: Before) => readonly Dispatch[];
 }): FactRow<State, Fact, Dispatch> => row;
+
+/** Adds the facts that follow from others, whichever command caused those. */
+export interface Consequence<S extends Shape> {
+  /** Types of the facts from which something may follow; commands without one of these skip it. */
+  readonly causes: ReadonlySet<keyof S['facts'] & string>;
+  /** @returns The same list when nothing follows. */
+  readonly add: (
+    state: S['state'],
+    facts: readonly FactOf<S['facts']>[],
+    authority: Authority,
+    env: S['env'],
+  ) => readonly FactOf<S['facts']>[];
+}
 
 /**
  * One topic of an aggregate (channels, roles, messages, …) with all its rules. Both tables are total: a command or a

@@ -1,7 +1,8 @@
+import type { Consequence } from '../kernel/topic.ts';
 import type { Listing, Lobby, LobbyState } from './lobby.ts';
 import type { Metadata } from './metadata.ts';
 import { capacityOf, settingsOf } from './settings.ts';
-import type { LobbyOutcomeFact } from './topic.ts';
+import type { LobbyOutcomeFact, LobbyShape } from './topic.ts';
 
 /** A decimal that compares as a number everywhere: exact as a double, and short. */
 const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?$/;
@@ -35,11 +36,13 @@ export function listingOf(lobby: Lobby, members: number): Listing {
   };
 }
 
-/** The facts, with additions that update the lobby's search entry. Unlisted lobbies need none. */
-export function withListing(
-  state: LobbyState,
-  facts: readonly LobbyOutcomeFact[],
-): readonly LobbyOutcomeFact[] {
+/** Updates the search entry of a listed lobby. */
+export const listingUpdates: Consequence<LobbyShape> = {
+  causes: new Set(['lobbyMemberAdded', 'lobbyMemberRemoved', 'lobbyUpdated']),
+  add: withListing,
+};
+
+function withListing(state: LobbyState, facts: readonly LobbyOutcomeFact[]): readonly LobbyOutcomeFact[] {
   let { lobby } = state;
   let { size } = state.members;
   for (const fact of facts) {

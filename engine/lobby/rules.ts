@@ -2,7 +2,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import { aggregate, type CommandsOf } from '../kernel/aggregate.ts';
 import { extensions } from './extensions.ts';
 import { linking } from './linking.ts';
-import { withListing } from './listing.ts';
+import { listingUpdates } from './listing.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { sessions } from './sessions.ts';
@@ -23,7 +23,7 @@ export const lobbyRules = aggregate<LobbyShape>()({
     if (state.gone) return refusal('UNKNOWN_LOBBY');
     return row.server ? systemOnly(by) : foreign(state, by);
   },
-  complete: withListing,
+  consequences: [listingUpdates],
   topics: [members, messages, linking, voice, sessions, extensions, events],
 });
 

@@ -1,5 +1,5 @@
 import { CHANNEL, THREADS, VOICE_LIKE } from '../../protocol/channeltypes.ts';
-import { compareIds, everyoneRoleOf, type RoleId, type UserId } from '../../protocol/ids.ts';
+import { type ChannelId, compareIds, everyoneRoleOf, type RoleId, type UserId } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
 import {
   ALL_PERMISSIONS,
@@ -11,7 +11,18 @@ import {
   TIMED_OUT_PERMISSIONS,
 } from '../../protocol/permissions.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
-import { channelById } from './channelbyid.ts';
+
+/** The channel of an optional id; undefined without an id, and for an unknown channel. */
+export const channelById = (
+  { channels }: Pick<Guild, 'channels'>,
+  id: ChannelId | null | undefined,
+): GuildChannel | undefined => (id === null || id === undefined ? undefined : channels.get(id));
+
+/** A channel, or a thread that is in memory. */
+export const channelIn = (
+  { channels, threads }: Pick<Guild, 'channels' | 'threads'>,
+  id: ChannelId,
+): GuildChannel | undefined => channels.get(id) ?? threads.get(id)?.channel;
 
 /**
  * A user's permissions in the guild as a whole.

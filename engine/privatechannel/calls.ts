@@ -4,7 +4,7 @@ import type { APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { VoiceMember } from '../call/voicemember.ts';
 import { ownVoiceState, sameVoiceState } from '../call/voicestate.ts';
-import { systemMessage } from '../channel/system.ts';
+import { systemMessage } from '../channel/compose.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { MessageFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';

@@ -429,7 +429,9 @@ export const privateRules = aggregate<PrivateShape>()({
     if (typeof no === 'string') throw new Error(`Rows were not loaded before the decision: ${no}.`);
     return no;
   },
-  complete: (state, facts, { by }) => withFirst(state, facts, by),
+  consequences: [
+    { causes: new Set(['messageCreated']), add: (state, facts, { by }) => withFirst(state, facts, by) },
+  ],
   topics: [conversation, groups, polls, calls, social],
 });
 

@@ -17,6 +17,8 @@ interface IdentityPorts extends TokenCachePorts {
    * Called when the earlier tokens of the user, or the named one, are revoked: their sessions must be closed with 4004.
    */
   revoked(userId: UserId, tokenId?: string): void;
+  /** The principal of a token that an application was granted; null for an invalid one. */
+  granted?(token: string): Promise<Principal | null>;
   nextId(): FreshId;
   /** Unix milliseconds. */
   nowMs(): number;
@@ -42,7 +44,7 @@ export interface Identity {
   /** Users whose tokens are in memory. */
   readonly cached: CacheUsage;
   /**
-   * The principal of a token; null for an invalid one. Costs one SHA-256, and one database read for each user that is not
+   * The principal of a token, of the user's own or one that an application was granted; null for an invalid one. Costs one SHA-256, and one database read for each user that is not
    * cached, also for invalid tokens.
    *
    * @throws Error when the database fails or too many look-ups are under way.
@@ -85,6 +87,12 @@ export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = 
     ports.revoked(userId, tokenId ?? undefined);
   });
 
+  async function ownerOf(userId: UserId, token: string): Promise<Principal | null> {
+    const { hashes, principals } = await cache.lookUp(userId);
+    const hash = Buffer.from(hashOf(token), 'hex');
+    return principals.find((_, index) => timingSafeEqual(hashes[index]!, hash)) ?? null;
+  }
+
   /** Revokes all stored tokens and adds the given facts in one commit. Runs in order, so that two rotations leave one token. */
   function replace(userId: UserId, added: readonly UserFact[]): Promise<void> {
     return mutex(userId, async () => {
@@ -108,10 +116,8 @@ export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = 
 
     async authenticate(token) {
       const userId = claimedUser(token);
-      if (userId === null) return null;
-      const { hashes, principals } = await cache.lookUp(userId);
-      const hash = Buffer.from(hashOf(token), 'hex');
-      return principals.find((_, index) => timingSafeEqual(hashes[index]!, hash)) ?? null;
+      const own = userId === null ? null : await ownerOf(userId, token);
+      return own ?? ports.granted?.(token) ?? null;
     },
 
     async issue(userId, kind) {

@@ -3,7 +3,6 @@ import type { ApplicationId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { Sql } from '../database/driver.ts';
 import { lastRows, type StatementTable, upsert } from '../database/statement.ts';
-import type { Commit, Writer } from '../ports.ts';
 import type { WebhookEventStore } from './port.ts';
 
 const WRITE = upsert(
@@ -62,24 +61,3 @@ export const webhookEventStore = (sql: Sql): WebhookEventStore => ({
     await sql.query('DELETE FROM webhook_events WHERE id < $1', [beforeId]);
   },
 });
-
-/** A writer that calls `listener` with the applications of events that have become durable. */
-export function announcingEvents(writer: Writer, listener: (ids: readonly ApplicationId[]) => void): Writer {
-  return {
-    get depth() {
-      return writer.depth;
-    },
-    flush: () => writer.flush(),
-    commit: (commit) => {
-      const ids = commit.facts.flatMap((fact) =>
-        fact.type === 'webhookEventQueued' ? [fact.event.applicationId] : [],
-      );
-      if (ids.length === 0) return writer.commit(commit);
-      const done: Commit['done'] = (fault) => {
-        if (fault === null) listener(ids);
-        commit.done(fault);
-      };
-      writer.commit({ ...commit, done });
-    },
-  };
-}

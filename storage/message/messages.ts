@@ -59,11 +59,11 @@ function written(sql: string, ownerId: string, message: StoredMessage): Statemen
 export const messageStatements: StatementTable<MessageFacts> = {
   messageCreated: (ownerId, { message }) => [
     written(CREATE, ownerId, message),
-    ...deadlineOf(ownerId, message),
+    ...(message.poll ? deadlineOf(ownerId, message) : []),
   ],
   messageUpdated: (ownerId, { message }) => [
     written(UPDATE, ownerId, message),
-    ...deadlineOf(ownerId, message),
+    ...(message.poll ? deadlineOf(ownerId, message) : []),
   ],
   messageDeleted: (ownerId, { channelId, messageId }) => [
     { sql: DELETE, row: { owner_id: ownerId, channel_id: channelId, id: messageId } },

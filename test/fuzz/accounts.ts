@@ -11,7 +11,7 @@ import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { createKeys } from '../../services/accounts/keys.ts';
 import { claimedUser } from '../../services/identity/tokens.ts';
-import { readQuery } from '../../transports/http/query.ts';
+import { readQuery } from '../../transports/http/parts.ts';
 import { readCookie } from '../../transports/pages/cookies.ts';
 import { formTarget, safeNext } from '../../transports/pages/origin.ts';
 import { over } from './parsers.ts';

@@ -27,13 +27,13 @@ export function joined(self: Omit<ShardInfo, 'worker' | 'draining'>, ports: Memb
   const links = new SimLinks(self, host, createCodec(extensions), network);
   const participants = new Map<string, HandoverParticipant>();
   const beforeRejoin = new Set<() => Promise<void>>();
-  let nextId = snowflakeSource(clock, 0);
+  let nextId = snowflakeSource(clock, { number: 0 });
   const ownership = createOwnership({
     ...{ self, directory, store: storage.cluster, handover: handoverOf(participants), clock, wheel },
     random: () => network.world.random.next(),
     handoverTimeoutMs: config.handover_timeout_ms,
     numbered: (worker) => {
-      nextId = snowflakeSource(clock, worker);
+      nextId = snowflakeSource(clock, { number: worker });
     },
     async beforeRejoin() {
       await Promise.all([...beforeRejoin].map((run) => run()));

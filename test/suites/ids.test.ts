@@ -24,7 +24,7 @@ const START_MS = 1_700_000_000_000;
 async function sourceOver(storage: Storage, worker: number, startMs: number) {
   let nowMs = startMs;
   const clock = Object.assign(new VirtualClock(), { now: () => nowMs });
-  const next = snowflakeSource(clock, worker);
+  const next = snowflakeSource(clock, { number: worker });
   await storage.followIds({ lastMs: next.lastMs, raise: next.raise, worker: () => worker });
   return {
     next,
@@ -176,7 +176,7 @@ describe.each(databases())('ids over $name', (kind) => {
       MIGRATIONS.findIndex(({ name }) => name === 'id marks'),
     );
     await migrate(driver, known);
-    const id = snowflakeSource(new VirtualClock(START_MS), 9)();
+    const id = snowflakeSource(new VirtualClock(START_MS), { number: 9 })();
     await driver.query('INSERT INTO messages VALUES (1, 2, $1, 4, NULL, $2)', [id, '{}']);
     await migrate(driver);
     const after = await sourceOver(storageOver(driver), 1, START_MS - HOUR_MS);

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
+import type { Principal } from '../../actors/session/ports.ts';
 import { networkOf } from '../../protocol/addresses.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { bodyBytesMaxOf } from '../rest/bodysize.ts';
+import { BODY_BYTES } from '../rest/bodysize.ts';
 import type { Catalog, CatalogEntry } from '../rest/catalog.ts';
 import type { AnyOperation, BasicCredentials, Caller, Upload } from '../rest/operation.ts';
 import { type CallContext, type Pipeline, resultOf } from '../rest/pipeline.ts';
@@ -11,15 +12,13 @@ import { invalidForm } from '../rest/validate.ts';
 import { type BodyEnd, BodyStream } from './body.ts';
 import { BodyMemory, type BodyMemoryBounds } from './bodymemory.ts';
 import { type After, Exchange, REQUEST_TIMEOUT, TOO_LARGE } from './exchange.ts';
-import { readJson } from './json.ts';
-import { languagesOf } from './languages.ts';
 import { createFormReader } from './multipart.ts';
-import { readQuery } from './query.ts';
+import { languagesOf, readJson, readQuery } from './parts.ts';
 import { createRouter, type Match } from './router.ts';
 import type { Installer } from './server.ts';
 
 /** Scheme of the Authorization header; `none` is the bare token, as user clients send it. */
-export type Scheme = 'Bot' | 'Bearer' | 'none';
+type Scheme = 'Bot' | 'Bearer' | 'none';
 
 export interface ApiSettings {
   /** Bytes of any body; operations declare lower bounds. */
@@ -128,8 +127,8 @@ function bodyOf(
   const isForm = kindOf(exchange) === 'multipart/form-data';
   // Which of the two applies is known only after authentication, which ends later than the body begins.
   const entries = 'status' in match ? [] : [match.entry, match.own?.entry ?? match.entry];
-  const bounds = entries.map(({ operation }) => bodyBytesMaxOf(operation, isForm));
-  const bytesMax = Math.min(settings.bodyBytesMax, Math.max(bodyBytesMaxOf(null, isForm), ...bounds));
+  const bounds = entries.map((entry) => (isForm ? entry.multipartBytesMax : entry.bodyBytesMax));
+  const bytesMax = Math.min(settings.bodyBytesMax, Math.max(BODY_BYTES.open, ...bounds));
   const account = memory.open(networkOf(exchange.address(settings.trustProxy)));
   return new BodyStream(exchange, { bytesMax, timeoutMs: settings.requestTimeoutMs }, account, clock);
 }
@@ -231,7 +230,7 @@ const NO_CONTENT: Content = { ok: true, body: undefined, files: [] };
 
 async function readContent(
   exchange: Exchange,
-  { operation }: CatalogEntry,
+  { operation, bodyBytesMax }: CatalogEntry,
   body: BodyStream | null,
   { settings }: ApiDeps,
 ): Promise<Content> {
@@ -244,7 +243,7 @@ async function readContent(
   if (kind === 'application/json' && !operation.oauth2) return readJsonBody(body);
   if (operation.multipart && kind === 'multipart/form-data') {
     const contentType = exchange.headers.get('content-type') ?? '';
-    const form = createFormReader(contentType, settings.fileBytesMax, bodyBytesMaxOf(operation, false));
+    const form = createFormReader(contentType, settings.fileBytesMax, bodyBytesMax);
     const end = await body.consume((chunk) => form.write(chunk));
     return end === 'complete' ? form.end() : { ok: false, refusal: refusalOf(end) };
   }
@@ -341,3 +340,15 @@ const RETRY_AFTER_SEC = 1;
 
 const unavailable = (retryAfterSec: number): Result =>
   resultOf(refusal('SERVICE_UNAVAILABLE'), { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterSec))) });
+
+/** Resolves tokens to callers. The scheme must match the kind of caller that the token belongs to. */
+export const callersBy =
+  (authenticate: (token: string) => Promise<Principal | null>) =>
+  async (scheme: Scheme, token: string): Promise<Caller | null> => {
+    const principal = await authenticate(token);
+    if (!principal || principal.bot !== (scheme === 'Bot')) return null;
+    // A token that an application was granted is a bearer token (RFC 6750) and valid only as such.
+    if (principal.authorization && scheme !== 'Bearer') return null;
+    const { bot, ...caller } = principal;
+    return { kind: bot ? 'bot' : 'user', ...caller };
+  };

@@ -44,7 +44,7 @@ export function startServer(options: ServerOptions): Promise<HttpServer> {
   const app = tls ? uWS.SSLApp({ key_file_name: tls.keyFile, cert_file_name: tls.certFile }) : uWS.App();
   const state: ServerState = {
     draining: false,
-    run: (answering) => lifetime?.run(answering) ?? answering,
+    run: lifetime?.run.bind(lifetime) ?? ((answering) => answering),
   };
   for (const install of options.installers) install(app, state);
   app.any('/*', (res, req) => notFound(res, req, state));

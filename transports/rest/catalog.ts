@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { BODY_BYTES, bodyBytesMaxOf } from './bodysize.ts';
 import type { AnyOperation } from './operation.ts';
 import { OPERATIONS } from './operations.generated.ts';
 import { compileValidator, type Validate } from './validate.ts';
@@ -11,8 +12,12 @@ export interface CatalogEntry {
   readonly path: string;
   /** Null for an operation of the platform that this server does not implement yet. */
   readonly operation: AnyOperation | null;
-  readonly readQuery: (value: unknown) => Validate;
-  readonly readBody: (value: unknown) => Validate;
+  /** Null for an operation that takes none. */
+  readonly readQuery: ((value: unknown) => Validate) | null;
+  readonly readBody: ((value: unknown) => Validate) | null;
+  /** The largest JSON body or fields of a form, and the largest form with files, in bytes. */
+  readonly bodyBytesMax: number;
+  readonly multipartBytesMax: number;
   /** Value of `X-RateLimit-Bucket`: opaque, and equal for all operations that share counters. */
   readonly bucketHash: string;
 }
@@ -20,7 +25,6 @@ export interface CatalogEntry {
 /** Every operation by operationId: those implemented, and the rest of the platform's, which are answered with 404. */
 export type Catalog = ReadonlyMap<string, CatalogEntry>;
 
-const ignore = (): Validate => ({ ok: true, value: {} });
 const hash = (group: string): string => createHash('sha256').update(group).digest('hex').slice(0, 32);
 
 /**
@@ -37,16 +41,21 @@ export function createCatalog(operations: Readonly<Record<string, AnyOperation>>
       method,
       path,
       operation,
-      readQuery: query ? compileValidator(query, true) : ignore,
-      readBody: body ? compileValidator(body) : ignore,
+      readQuery: query ? compileValidator(query, true) : null,
+      readBody: body ? compileValidator(body) : null,
+      bodyBytesMax: bodyBytesMaxOf(operation, false),
+      multipartBytesMax: bodyBytesMaxOf(operation, true),
       bucketHash: hash(bucket.group ?? operationId),
     });
   }
   for (const line of OPERATIONS) {
     const [operationId = '', method = '', path = ''] = line.split(' ');
     if (catalog.has(operationId)) continue;
-    const entry = { operationId, method, path, operation: null, readQuery: ignore, readBody: ignore };
-    catalog.set(operationId, { ...entry, bucketHash: hash('not built') });
+    catalog.set(operationId, {
+      ...{ operationId, method, path, operation: null, readQuery: null, readBody: null },
+      ...{ bodyBytesMax: BODY_BYTES.open, multipartBytesMax: BODY_BYTES.open },
+      bucketHash: hash('not built'),
+    });
   }
   return catalog;
 }

@@ -6,16 +6,14 @@ import { oauthRefusal } from '../../protocol/oauth.ts';
 import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Scopes } from '../../protocol/scopes.ts';
 import type { Catalog, CatalogEntry } from './catalog.ts';
-import { plainText } from './coerce.ts';
 import { notSnowflake, REQUIRED } from './explain.ts';
-import type { Limits } from './limits.ts';
-import { waitHeaders } from './limits.ts';
+import { type Limits, waitHeaders } from './limits.ts';
 import type { Answer, AnyOperation, BasicCredentials, Caller } from './operation.ts';
 import { errorBody, type Result } from './result.ts';
 import type { Services } from './services.ts';
 import { signAttachments } from './signing.ts';
 import type { HookRefusal } from './typed.ts';
-import { invalidForm } from './validate.ts';
+import { invalidForm, plainText } from './validate.ts';
 
 /** The caller of an operation, and the request's context. */
 export interface CallContext {
@@ -215,9 +213,9 @@ function readParts(
     else params[name.slice(1)] = plainText(value);
   }
   if (Object.keys(wrong).length > 0) return { ok: false, refusal: invalidForm(wrong) };
-  const query = entry.readQuery(call.query ?? {});
+  const query = entry.readQuery?.(call.query ?? {}) ?? NOTHING;
   if (!query.ok) return query;
-  const body = entry.readBody(call.body ?? {});
+  const body = entry.readBody?.(call.body ?? {}) ?? NOTHING;
   if (!body.ok) return body;
   const files = call.files ?? [];
   return {
@@ -226,6 +224,8 @@ function readParts(
   };
 }
 
+/** What an operation without a schema reads. */
+const NOTHING = { ok: true, value: {} } as const;
 const PARAMETER = /:\w+/g;
 
 /** Whether a path parameter is a snowflake: every `…_id` of the platform but `instance_id`, which names a session. */

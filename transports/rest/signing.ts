@@ -32,9 +32,14 @@ export function signAttachments(body: unknown, sign: (url: string) => string, de
 /** Dispatches that contain a message or files. */
 const WITH_MESSAGE: ReadonlySet<string> = new Set(['MESSAGE_CREATE', 'MESSAGE_UPDATE', 'INTERACTION_CREATE']);
 
-/** Signs the attachment URLs of a dispatch, once for all its recipients. Returns the same object if it has none. */
-export const signDispatch = (t: string, d: object, sign: (url: string) => string): object =>
-  WITH_MESSAGE.has(t) ? (signAttachments(d, sign) as object) : d;
+/** Signs the attachment URLs of dispatches, each once for all its recipients; one without any is returned unchanged. */
+export const dispatchSigner =
+  (sign: (url: string) => string) =>
+  <D extends { readonly t: string; readonly d: object }>(dispatch: D): D => {
+    if (!WITH_MESSAGE.has(dispatch.t)) return dispatch;
+    const d = signAttachments(dispatch.d, sign) as object;
+    return d === dispatch.d ? dispatch : { ...dispatch, d };
+  };
 
 /** Lists that the server fills. URLs elsewhere come from clients and are never signed. */
 const SIGNED: ReadonlyMap<string, (item: unknown, sign: (url: string) => string) => unknown> = new Map([

@@ -1,10 +1,10 @@
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { ErrorTree, Refusal } from '../../protocol/refusal.ts';
-import { refusal } from '../../protocol/refusal.ts';
-import { coerce } from './coerce.ts';
-import { explain } from './explain.ts';
-import { asSchemaNode, type SchemaNode } from './schemanode.ts';
+import { keepsDigits, withoutBigints } from '../../protocol/json.ts';
+import { readLink } from '../../protocol/links.ts';
+import { type ErrorTree, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { closest, explain } from './explain.ts';
+import { asSchemaNode, type Dictionary, isDictionary, type SchemaNode, valuesOf } from './schemanode.ts';
 
 /** A validated part of a request, with only the known keys, or the platform's error 50035. */
 export type Validate<Value = unknown> =
@@ -74,4 +74,109 @@ function checkSupported(node: SchemaNode, where: string): void {
   if (node.patternProperties) {
     for (const child of Object.values(node.patternProperties)) checkSupported(child, `${where}/*`);
   }
+}
+
+const INTEGER_TEXT = /^-?\d{1,16}$/;
+const NUMBER_TEXT = /^-?\d{1,16}(?:\.\d{1,16})?$/;
+const TRUE_TEXT = new Set(['True', 'true', '1']);
+const FALSE_TEXT = new Set(['False', 'false', '0']);
+
+/**
+ * Coerces a value towards its schema: drops keys the schema does not name, converts ids and permission sets given as
+ * numbers, and numbers given as text. A bigint is an integer beyond 2^53 (`protocol/json.ts`): an id or a permission set
+ * keeps its digits, an integer schema refuses it, and `Any` gets its decimal text. Values that do not fit are left
+ * unchanged for the checker to refuse.
+ *
+ * @param text True for query strings: booleans are words, and a list may be given as a single value.
+ */
+function coerce(node: SchemaNode, value: unknown, text: boolean): unknown {
+  if (node.anyOf) return coerceUnion(node.anyOf, value, text);
+  if (node.enum) return coerceChoice(node.enum, value);
+  if (text && Array.isArray(value) && node.type !== 'array') return coerce(node, value.at(-1), text);
+  switch (node.type) {
+    case 'object':
+      return isDictionary(value) ? coerceObject(node, value, text) : value;
+    case 'array':
+      return coerceList(node, text && typeof value === 'string' ? [value] : value, text);
+    case 'string':
+      return coerceString(node, value);
+    case 'integer':
+      return typeof value === 'string' && INTEGER_TEXT.test(value) ? Number(value) : value;
+    case 'number':
+      if (typeof value === 'bigint') return Number(value);
+      return typeof value === 'string' && NUMBER_TEXT.test(value) ? Number(value) : value;
+    case 'boolean':
+      return text ? coerceBoolean(value) : value;
+    default:
+      return node.type === undefined && !('const' in node) ? withoutBigints(value) : value;
+  }
+}
+
+/** Removes NUL, which the database cannot store, and replaces lone surrogates, which JSON text cannot carry. */
+export const plainText = (text: string): string =>
+  text.replaceAll('\u0000', '').replace(/\p{Surrogate}/gu, '\ufffd');
+
+function coerceString(node: SchemaNode, value: unknown): unknown {
+  // Not for images, which are megabytes and whose format excludes both, nor for names, which are refused if they contain either.
+  if (typeof value === 'string') {
+    if (node.form === 'url') return coerceUrl(value.trim(), node.maxLength ?? 0);
+    return node.form === 'image' || node.form === 'name' ? value : plainText(value);
+  }
+  if (typeof value !== 'number' && typeof value !== 'bigint') return value;
+  if (node.form === undefined || node.form === 'name')
+    return typeof value === 'bigint' || keepsDigits(value) ? String(value) : value;
+  const exact = typeof value === 'bigint' || (Number.isSafeInteger(value) && !Object.is(value, -0));
+  if (node.form === 'snowflake' || node.form === 'permissions')
+    return exact && value >= 0 ? String(value) : value;
+  return value;
+}
+
+function coerceUrl(text: string, max: number): string {
+  const read = readLink(text, max);
+  return read.ok ? read.url : text;
+}
+
+function coerceBoolean(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  if (TRUE_TEXT.has(value)) return true;
+  return FALSE_TEXT.has(value) ? false : value;
+}
+
+function coerceChoice(choices: readonly unknown[], value: unknown): unknown {
+  if (choices.includes(value)) return value;
+  if (typeof value === 'string' && INTEGER_TEXT.test(value) && choices.includes(Number(value)))
+    return Number(value);
+  return value;
+}
+
+function coerceObject(node: SchemaNode, value: Dictionary, text: boolean): Dictionary {
+  const shaped: Record<string, unknown> = {};
+  const values = valuesOf(node);
+  if (values) {
+    // A map above its bound is refused unchanged; coercing it first would only cost time.
+    if (Object.keys(value).length > (node.maxProperties ?? 0)) return value;
+    for (const [key, child] of Object.entries(value)) {
+      if (key !== '__proto__') shaped[key] = coerce(values, child, text);
+    }
+    return shaped;
+  }
+  for (const [key, child] of Object.entries(node.properties ?? {})) {
+    if (Object.hasOwn(value, key) && value[key] !== undefined) shaped[key] = coerce(child, value[key], text);
+  }
+  return shaped;
+}
+
+function coerceList(node: SchemaNode, value: unknown, text: boolean): unknown {
+  if (!Array.isArray(value) || value.length > (node.maxItems ?? Number.POSITIVE_INFINITY)) return value;
+  const { items } = node;
+  return items ? value.map((item) => coerce(items, item, text)) : value;
+}
+
+function coerceUnion(branches: readonly SchemaNode[], value: unknown, text: boolean): unknown {
+  const [only, ...others] = branches.filter(({ type }) => type !== 'null');
+  // Null stays null whatever the branches are, and a single other branch needs no comparison.
+  if (value === null) return value;
+  if (only && others.length === 0) return coerce(only, value, text);
+  const branch = closest(branches, value, (candidate) => coerce(candidate, value, text));
+  return branch ? coerce(branch, value, text) : value;
 }

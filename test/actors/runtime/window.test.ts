@@ -61,7 +61,7 @@ describe('snowflakeSource', () => {
   it('ascends strictly, through bursts and when the clock is set back', () => {
     let nowMs = 1_700_000_000_000;
     const clock = Object.assign(new VirtualClock(), { now: () => nowMs });
-    const next = snowflakeSource(clock, 5);
+    const next = snowflakeSource(clock, { number: 5 });
     let last = next();
     for (let count = 0; count < 20_000; count += 1) {
       if (count === 10_000) nowMs -= 60_000;

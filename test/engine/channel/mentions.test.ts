@@ -1,7 +1,10 @@
 /** Goal: a text mentions whom it names, and nobody that `allowed_mentions`, existence or permission rules out. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { contradictionIn, namedIn, wanted } from '../../../engine/channel/mentions.ts';
+import { contradictionIn, mentioned, namedIn } from '../../../engine/channel/content.ts';
+import type { Scope } from '../../../engine/channel/scope.ts';
+import type { APIUser } from '../../../protocol/objects.ts';
+import { ALL_PERMISSIONS } from '../../../protocol/permissions.ts';
 
 const USER = '100000000000000001';
 const ROLE = '200000000000000002';
@@ -53,8 +56,14 @@ describe('namedIn', () => {
   });
 });
 
-describe('wanted', () => {
-  const named = { userIds: [USER, '100000000000000003'], roleIds: [ROLE], everyone: true };
+describe('allowed_mentions', () => {
+  const OTHER = '100000000000000003';
+  const named = { userIds: [USER, OTHER], roleIds: [ROLE], everyone: true };
+  const mayMentionAll = {
+    permissions: ALL_PERMISSIONS,
+    userOf: (id) => ({ id }) as APIUser,
+    mayNotifyRole: () => true,
+  } satisfies Partial<Scope> as object as Scope;
 
   it.each([
     [undefined, named],
@@ -68,8 +77,11 @@ describe('wanted', () => {
       { userIds: [USER], roleIds: [ROLE], everyone: false },
     ],
     [{ roles: ['300000000000000003'] }, { userIds: [], roleIds: [], everyone: false }],
-  ])('narrows by %j', (allowed, expected) => {
-    expect(wanted(named, allowed)).toEqual(expected);
+  ])('narrows whom a text notifies by %j', (allowed, expected) => {
+    const text = `<@${USER}> <@${OTHER}> <@&${ROLE}> @everyone`;
+    const { mentions, mention_roles, mention_everyone } = mentioned(mayMentionAll, text, allowed, null);
+    const userIds = mentions.map(({ id }) => id);
+    expect({ userIds, roleIds: mention_roles, everyone: mention_everyone }).toEqual(expected);
   });
 });
 

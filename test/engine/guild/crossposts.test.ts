@@ -1,7 +1,8 @@
 /** Goal: a follower's copy is written once, follows the original, and survives neither its end nor its own. */
 import { describe, expect, it } from 'vitest';
 import { audit } from '../../../engine/guild/audit.ts';
-import { copyKey, crossposts, withCrossposts } from '../../../engine/guild/crossposts.ts';
+import { copyKey, crosspostNews, crossposts } from '../../../engine/guild/crossposts.ts';
+import type { GuildFact } from '../../../engine/guild/facts.ts';
 import type { Guild, StoredMessage } from '../../../engine/guild/guild.ts';
 import { messages } from '../../../engine/guild/messages.ts';
 import { webhooks } from '../../../engine/guild/webhooks.ts';
@@ -146,8 +147,8 @@ describe('what followers must hear of', () => {
     guild.messages.set(message.id, message);
     return { guild, message };
   };
-  const queued = (guild: Guild, fact: Parameters<typeof withCrossposts>[1][number]) =>
-    withCrossposts(guild, [fact], envAt()).slice(1);
+  const queued = (guild: Guild, fact: GuildFact) =>
+    crosspostNews.add(guild, [fact], SYSTEM, envAt()).slice(1);
 
   it('is a publication, once, and each change and end after it', () => {
     const { guild, message } = news(0);
@@ -167,6 +168,6 @@ describe('what followers must hear of', () => {
   it('is nothing of a message that was never published', () => {
     const { guild, message } = news(0);
     const facts = [{ type: 'messageUpdated', message } as const];
-    expect(withCrossposts(guild, facts, envAt())).toBe(facts);
+    expect(crosspostNews.add(guild, facts, SYSTEM, envAt())).toBe(facts);
   });
 });

@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { extensionDueMs } from '../../../engine/lobby/extensions.ts';
 import { electedHost } from '../../../engine/lobby/host.ts';
-import { numberOf, withListing } from '../../../engine/lobby/listing.ts';
+import { listingUpdates, numberOf } from '../../../engine/lobby/listing.ts';
 import type { LobbyState } from '../../../engine/lobby/lobby.ts';
 import { NO_SETTINGS, type SettingsChange } from '../../../engine/lobby/settings.ts';
 import type { LobbyOutcomeFact } from '../../../engine/lobby/topic.ts';
 import type { UserId } from '../../../protocol/ids.ts';
-import { NOW_MS } from '../../support/people.ts';
+import { envAt, NOW_MS } from '../../support/people.ts';
 import { as, BOT, lobbyWith, member, person, run, STRANGER, SYSTEM, session } from './arrange.ts';
 
 const withSettings = (settings: SettingsChange, ids: readonly string[], online = ids): LobbyState =>
@@ -206,7 +206,8 @@ describe('a ready check', () => {
 
 describe('a listing', () => {
   const told = (state: LobbyState, ...facts: LobbyOutcomeFact[]) =>
-    withListing(state, facts)
+    listingUpdates
+      .add(state, facts, { by: SYSTEM, requires: 0n }, envAt())
       .map(({ type }) => type)
       .slice(facts.length);
 

@@ -7,9 +7,9 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { showsNothing, visibleName, withoutDirectionControls } from '../../../protocol/names.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import type { Blobs } from '../../../storage/blob/blobs.ts';
-import { plainText } from '../coerce.ts';
 import { attachmentKey, sniffImage } from '../image.ts';
 import type { Upload } from '../operation.ts';
+import { plainText } from '../validate.ts';
 import { imageSize } from './messages.imagesize.ts';
 
 /** An element of `attachments` in a request; it describes a new file of the request or one the message already has. */

@@ -1,4 +1,5 @@
 import type { ForwardSource, MessageDraft, Written } from '../../../engine/channel/draft.ts';
+import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
@@ -66,6 +67,33 @@ async function forwarded(
   ]);
   if (!message) return { ok: false, refusal: refusal('UNKNOWN_MESSAGE') };
   return { ok: true, value: { message, guildId: guildId as ForwardSource['guildId'] } };
+}
+
+const NO_FILES: Reply<Paired> = { ok: true, value: { files: [], rest: [] } };
+
+/** The uploads of a request with their notes. Most messages have neither. */
+const filesOf = ({ files }: ChannelCall, notes: Parameters<typeof pairFiles>[1]): Reply<Paired> =>
+  files.length > 0 || notes?.length ? pairFiles(files, notes) : NO_FILES;
+
+/** What the author's application sells, for premium buttons. */
+const skusOf = (
+  components: MessageDraft['components'],
+  { by }: Authority,
+  { premium }: Services,
+): Promise<readonly string[]> | readonly string[] =>
+  components?.length ? premium.forButtons(by.applicationId, components) : [];
+
+/** What a draft names by its id: only what it names is looked up. */
+async function namedOf(
+  { sticker_ids, poll, components }: MessageDraft,
+  authority: Authority,
+  services: Services,
+) {
+  return {
+    stickers: sticker_ids?.length ? await stickersNamed(sticker_ids, authority, services) : [],
+    emojis: poll ? await emojisNamed(poll, authority, services) : [],
+    skuIds: await skusOf(components, authority, services),
+  };
 }
 
 /** Stores the files of a command, copies those of a forwarded message, and deletes files that no message uses. */
@@ -152,23 +180,21 @@ export const messages = resource({
     status: 200,
     handle: async (call, services) => {
       const { attachments: _notes, ...draft } = call.body;
-      const pairs = pairFiles(call.files, call.body.attachments);
+      const pairs = filesOf(call, call.body.attachments);
       if (!pairs.ok) return pairs;
       if (pairs.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
       const unlet = await linkRefusal(call, services);
       if (unlet) return { ok: false, refusal: unlet };
       const forward = await forwarded(call, draft, services);
       if (!forward.ok) return forward;
-      const stickers = await stickersNamed(draft.sticker_ids, call.authority, services);
-      const emojis = await emojisNamed(draft.poll, call.authority, services);
-      const skuIds = await services.premium.forButtons(call.authority.by.applicationId, draft.components);
+      const named = await namedOf(draft, call.authority, services);
       const channelId = call.params.channel_id;
       const reply = await withFiles(
         call,
         services,
         { paired: pairs.value, forward: forward.value },
         (attachments, forward) => {
-          const input = { draft, stickers, emojis, skuIds, attachments, forward };
+          const input = { draft, ...named, attachments, forward };
           return services.channels.call(channelId, 'createMessage', input, call.authority);
         },
       );
@@ -188,10 +214,10 @@ export const messages = resource({
     status: 200,
     handle: async (call, services) => {
       const { attachments: _notes, ...edit } = call.body;
-      const pairs = pairFiles(call.files, call.body.attachments);
+      const pairs = filesOf(call, call.body.attachments);
       if (!pairs.ok) return pairs;
       const keep = keptBy(call.body, pairs.value);
-      const skuIds = await services.premium.forButtons(call.authority.by.applicationId, edit.components);
+      const skuIds = await skusOf(edit.components, call.authority, services);
       const { channel_id, message_id } = call.params;
       const reply = await withFiles(call, services, { paired: pairs.value, forward: null }, (attachments) => {
         const input = { messageId: message_id, edit, skuIds, keep, attachments };
