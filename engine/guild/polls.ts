@@ -18,6 +18,7 @@ import type { PollFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
 import { type GuildScope, inChannel } from './messages.scope.ts';
 import type { GuildTopic } from './topic.ts';
+import { verificationRefusal } from './verification.ts';
 
 export type PollCommands = {
   /** Checks the poll and the answer of a path, and returns the owner of its votes in the store. */
@@ -51,7 +52,10 @@ export const polls: GuildTopic<PollCommands, keyof PollFacts> = {
     votePoll: {
       needs: (input, guild, by) => needsVotes(guild, input, by.userId),
       decide: (guild, { channelId, messageId, answerIds }, by, env) =>
-        inChannel(guild, channelId, by, env, (scope) => vote(guild, scope, messageId, answerIds, env)),
+        inChannel(guild, channelId, by, env, (scope) => {
+          const no = verificationRefusal(guild, by, env);
+          return no ? refused(no) : vote(guild, scope, messageId, answerIds, env);
+        }),
     },
     endPoll: {
       needs: needsPoll,
