@@ -30,6 +30,7 @@ export interface DispatchRow {
 const OF_PRIVATE_CHANNELS = { scope: 'dm_channels.read', oauth2Intent: I.PRIVATE_CHANNELS } as const;
 const OF_CALLS = { scope: 'voice', oauth2Intent: I.CALLS } as const;
 const MANAGERS = { at: 'guild', anyOf: P.MANAGE_GUILD } as const;
+const KICKERS = { at: 'guild', anyOf: P.KICK_MEMBERS } as const;
 const BANS = { at: 'guild', anyOf: P.BAN_MEMBERS | P.VIEW_AUDIT_LOG } as const;
 
 /**
@@ -89,6 +90,10 @@ export const DISPATCH = {
   GUILD_EMOJIS_UPDATE: { intent: I.GUILD_EXPRESSIONS },
   GUILD_STICKERS_UPDATE: { intent: I.GUILD_EXPRESSIONS },
   GUILD_INTEGRATIONS_UPDATE: { intent: I.GUILD_INTEGRATIONS },
+  // Documented for people only; bots that hear of members receive them too.
+  GUILD_JOIN_REQUEST_CREATE: { intent: I.GUILD_MEMBERS, permission: KICKERS },
+  GUILD_JOIN_REQUEST_UPDATE: { intent: I.GUILD_MEMBERS, permission: KICKERS },
+  GUILD_JOIN_REQUEST_DELETE: { intent: I.GUILD_MEMBERS, permission: KICKERS },
   GUILD_MEMBER_ADD: { intent: I.GUILD_MEMBERS },
   GUILD_MEMBER_REMOVE: { intent: I.GUILD_MEMBERS },
   GUILD_MEMBER_UPDATE: { intent: I.GUILD_MEMBERS, ownWithoutIntent: true },

@@ -104,6 +104,22 @@ export const TIMED_OUT_PERMISSIONS: bigint = P.VIEW_CHANNEL | P.READ_MESSAGE_HIS
 export const QUARANTINED_PERMISSIONS: bigint = TIMED_OUT_PERMISSIONS | P.CHANGE_NICKNAME;
 /** Member flags that quarantine: AUTOMOD_QUARANTINED_USERNAME_OR_GUILD_NICKNAME and AUTOMOD_QUARANTINED_GUILD_TAG. */
 export const QUARANTINE_FLAGS = (1 << 7) | (1 << 10);
+/**
+ * Bits that a guild with `mfa_level` 1 grants only to users with a second factor, and to bots whose owner has one.
+ *
+ * @source https://docs.discord.com/developers/topics/permissions, the rows with an asterisk
+ */
+export const TWO_FACTOR_PERMISSIONS: bigint =
+  P.KICK_MEMBERS |
+  P.BAN_MEMBERS |
+  P.ADMINISTRATOR |
+  P.MANAGE_CHANNELS |
+  P.MANAGE_GUILD |
+  P.MANAGE_MESSAGES |
+  P.MANAGE_ROLES |
+  P.MANAGE_WEBHOOKS |
+  P.MANAGE_GUILD_EXPRESSIONS |
+  P.MANAGE_THREADS;
 /** Bits without effect for a member who may not send messages. */
 export const SENDING_PERMISSIONS: bigint =
   P.MENTION_EVERYONE | P.SEND_TTS_MESSAGES | P.ATTACH_FILES | P.EMBED_LINKS;

@@ -18,6 +18,7 @@ import { expressionStore } from './guild/expressions.ts';
 import { loadGuild } from './guild/guilds.ts';
 import { inactiveMembers } from './guild/inactive.ts';
 import { invites, invitesByCode } from './guild/invites.ts';
+import { joinRequests, joinRequestsOf, joinRequestUser, pendingMembers } from './guild/joinrequests.ts';
 import { members, membersAfter, membersByPrefix } from './guild/members.ts';
 import type { GuildStore } from './guild/port.ts';
 import { roleMemberCounts } from './guild/roles.ts';
@@ -98,6 +99,10 @@ function guildStore(sql: Sql): GuildStore {
     roleMemberCounts: read(roleMemberCounts),
     bans: read(bans),
     bansOf: read(bansOf),
+    joinRequests: read(joinRequests),
+    joinRequestsOf: read(joinRequestsOf),
+    joinRequestUser: read(joinRequestUser),
+    pendingMembers: read(pendingMembers),
     invites: read(invites),
     invitesByCode: read(invitesByCode),
     auditLog: read(auditLog),

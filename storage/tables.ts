@@ -32,6 +32,7 @@ import { channelStatements } from './guild/channels.ts';
 import { expressionStatements } from './guild/expressions.ts';
 import { infoStatements } from './guild/guilds.ts';
 import { inviteStatements } from './guild/invites.ts';
+import { joinRequestStatements } from './guild/joinrequests.ts';
 import { memberStatements } from './guild/members.ts';
 import { pageStatements } from './guild/pages.ts';
 import { roleStatements } from './guild/roles.ts';
@@ -94,6 +95,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...roleStatements,
   ...memberStatements,
   ...banStatements,
+  ...joinRequestStatements,
   ...inviteStatements,
   ...webhookStatements,
   ...messageStatements,

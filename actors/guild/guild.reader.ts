@@ -14,7 +14,10 @@ import { messageReads } from '../channel/messagereads.ts';
 import { keep, type WindowRead } from '../runtime/window.ts';
 
 export interface GuildReads {
-  readonly guilds: Pick<GuildStore, 'members' | 'membersAfter' | 'bansOf' | 'invitesByCode'>;
+  readonly guilds: Pick<
+    GuildStore,
+    'members' | 'membersAfter' | 'bansOf' | 'joinRequestsOf' | 'invitesByCode'
+  >;
   readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf' | 'votesOf'>;
   readonly threads: Pick<ThreadStore, 'get'>;
   readonly users: Pick<UserStore, 'get'>;
@@ -46,6 +49,11 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
   if (wanted.bans.length > 0)
     yield read('ban', wanted.bans, async (keys) =>
       keep(bans, keys, await stores.guilds.bansOf(id, keys), ({ user }) => user.id),
+    );
+  const requests = needs.joinRequests?.filter((key) => !guild.joinRequests.has(key)) ?? [];
+  if (requests.length > 0)
+    yield read('join request', requests, async (keys) =>
+      keep(guild.joinRequests, keys, await stores.guilds.joinRequestsOf(id, keys), ({ user }) => user.id),
     );
   if (wanted.users.length > 0)
     yield read('user', wanted.users, async (keys) =>

@@ -311,9 +311,9 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
   }
 
   protected number(guild: Guild, commit: number): void {
-    const { members, messages, bans, invites, copies, users, threads } = guild;
+    const { members, messages, bans, joinRequests, invites, copies, users, threads } = guild;
     for (const window of [
-      ...[members, messages, bans, invites, copies, users, threads],
+      ...[members, messages, bans, joinRequests, invites, copies, users, threads],
       guild.scheduledEvents.rsvps,
     ])
       if (window instanceof Window) window.nextCommit = commit;
@@ -339,7 +339,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
         isActive(threads.get(key) ?? null),
       );
     if (messages instanceof Window) messages.trim(messagesMax, settled, 0, () => false);
-    for (const window of [bans, invites, copies, users, guild.scheduledEvents.rsvps])
+    for (const window of [bans, guild.joinRequests, invites, copies, users, guild.scheduledEvents.rsvps])
       if (window instanceof Window) window.trim(membersMax, settled, 0, () => false);
     trimMessageWindows(guild, settled);
   }
@@ -427,6 +427,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     memberCount: snapshot.memberCount,
     messages: new Window(),
     bans: new Window(),
+    joinRequests: new Window(),
     invites: new Window(),
     webhooks: null,
     copies: new Window(),

@@ -89,6 +89,7 @@ export function buildGuild(): Guild {
     memberCount: 0,
     messages: new Map(),
     bans: new Map(),
+    joinRequests: new Map(),
     invites: new Map(),
     webhooks: null,
     copies: new Map(),

@@ -74,7 +74,7 @@ async function fill(): Promise<void> {
 }
 
 const EVERYTHING: MessageSearch = {
-  ...{ readable: CHANNELS, managed: [], readerId: authorOf(0), within: null, words: '' },
+  ...{ readable: CHANNELS, managed: [], readerId: authorOf(0), within: null, words: '', slop: 2 },
   ...{ authorIds: [], authorTypes: [], mentions: [], mentionedRoles: [], repliedUsers: [] },
   ...{ repliedMessages: [], mentionsEveryone: null, has: [], hosts: [], providers: [], embedTypes: [] },
   ...{ extensions: [], filenames: [], pinned: null, minId: null, maxId: null, sortBy: 'timestamp' },

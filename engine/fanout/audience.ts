@@ -224,6 +224,7 @@ class Gate {
     if (timedOut && this.row.permission) this.untilMs = Math.min(this.untilMs, untilMs);
     return (
       timedOut ||
+      member.pending === true ||
       (member.flags & QUARANTINE_FLAGS) !== 0 ||
       member.user.id === this.guild.info.owner_id ||
       this.named.has(member.user.id)

@@ -1,7 +1,8 @@
+import { GuildMemberFlags } from 'discord-api-types/v10';
 import { THREADS } from '../../protocol/channeltypes.ts';
 import { snowflakeMs } from '../../protocol/ids.ts';
 import type { APIRole } from '../../protocol/objects.ts';
-import { ALL_PERMISSIONS, P, splitsAt } from '../../protocol/permissions.ts';
+import { ALL_PERMISSIONS, P, splitsAt, TWO_FACTOR_PERMISSIONS } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Authority, By } from '../kernel/authority.ts';
 import type { Env } from '../kernel/outcome.ts';
@@ -13,6 +14,8 @@ import {
   outranksRole,
 } from '../permissions/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
+import { asksForFactor, withholds } from './mfa.ts';
+import type { GuildShape } from './topic.ts';
 
 /**
  * Checks membership, then the channel's existence and visibility, then the bits. The refusals reveal nothing to
@@ -22,17 +25,20 @@ export function forbidden(
   guild: Guild,
   authority: Authority,
   { nowMs, rulesMs }: Env,
-  inThread?: bigint,
+  { requiresInThread: inThread, anyFactor }: GuildShape['row'] = {},
 ): Refusal | null {
   const splits = splitsAt(rulesMs);
   const { by, channelId, requires } = authority;
   if (by.system) return null;
   const member = guild.members.get(by.userId);
+  if (member && !anyFactor && asksForFactor(guild, by)) return refusal('TWO_FACTOR_REQUIRED');
   if (channelId === undefined) {
     if (!member) return refusal('UNKNOWN_GUILD');
     if (requires === 0n) return null;
     const held = guildPermissions(guild, by.userId, nowMs);
-    return holds(held, requires, splits) ? null : refusal('MISSING_PERMISSIONS');
+    return holds(held, requires, splits)
+      ? factorMissing(guild, by, requires)
+      : refusal('MISSING_PERMISSIONS');
   }
   const channel = channelIn(guild, channelId);
   if (!channel) return refusal('UNKNOWN_CHANNEL');
@@ -40,16 +46,24 @@ export function forbidden(
   const permissions = channelPermissions(guild, by.userId, channel, nowMs);
   if ((permissions & P.VIEW_CHANNEL) === 0n) return refusal('MISSING_ACCESS');
   const needed = THREADS.has(channel.type) ? (inThread ?? requires) : requires;
-  return holds(permissions, needed, splits) ? null : refusal('MISSING_PERMISSIONS');
+  return holds(permissions, needed, splits)
+    ? factorMissing(guild, by, needed)
+    : refusal('MISSING_PERMISSIONS');
 }
 
-/** The bits a caller holds in the guild; the server itself holds all. */
-export const bitsOf = (guild: Guild, by: By, nowMs: number): bigint =>
-  by.system ? ALL_PERMISSIONS : guildPermissions(guild, by.userId, nowMs);
+const factorMissing = (guild: Guild, by: By, requires: bigint): Refusal | null =>
+  (requires & TWO_FACTOR_PERMISSIONS) !== 0n && withholds(guild, by) ? refusal('TWO_FACTOR_REQUIRED') : null;
 
-/** The bits a caller holds in a channel; the server itself holds all. */
+/** The bits a caller holds in the guild and may use; the server itself holds all. */
+export const bitsOf = (guild: Guild, by: By, nowMs: number): bigint =>
+  by.system ? ALL_PERMISSIONS : usable(guild, by, guildPermissions(guild, by.userId, nowMs));
+
+/** The bits a caller holds in a channel and may use; the server itself holds all. */
 export const bitsIn = (guild: Guild, by: By, channel: GuildChannel, nowMs: number): bigint =>
-  by.system ? ALL_PERMISSIONS : channelPermissions(guild, by.userId, channel, nowMs);
+  by.system ? ALL_PERMISSIONS : usable(guild, by, channelPermissions(guild, by.userId, channel, nowMs));
+
+const usable = (guild: Guild, by: By, held: bigint): bigint =>
+  withholds(guild, by) ? held & ~TWO_FACTOR_PERMISSIONS : held;
 
 /** Whether a role is below the caller's highest. */
 export const mayEditRole = (guild: Guild, by: By, role: APIRole): boolean =>
@@ -63,17 +77,20 @@ const ACCOUNT_AGE_MS = 5 * 60_000;
 const MEMBERSHIP_AGE_MS = 10 * 60_000;
 
 /**
- * Why a member may not speak in the guild yet: 50009 by its verification level. Members with a role, bots and the owner
- * always may. LOW asks for a confirmed address and VERY_HIGH for a phone number: accounts of this server count as
+ * Why a member may not speak in the guild yet: 50009 by its verification level. Members with a role or the flag
+ * BYPASSES_VERIFICATION, bots and the owner always may. LOW asks for a confirmed address and VERY_HIGH for a phone number: accounts of this server count as
  * confirmed, and have no phone numbers, so that VERY_HIGH asks for a role.
  *
  * @source https://docs.discord.com/developers/resources/guild#guild-object-verification-level
  */
 export function verificationRefusal({ info, members }: Guild, by: By, env: Env): Refusal | null {
   const level = info.verification_level ?? 0;
-  if (level < LEVEL.MEDIUM || by.bot || by.system || by.userId === info.owner_id) return null;
   const member = members.get(by.userId);
+  // What needs no permission, such as a vote, is not for those who have not passed the screening.
+  if (member?.pending && by.userId !== info.owner_id) return refusal('MISSING_PERMISSIONS');
+  if (level < LEVEL.MEDIUM || by.bot || by.system || by.userId === info.owner_id) return null;
   if (!member || member.user.bot || member.roles.length > 0) return null;
+  if (member.flags & GuildMemberFlags.BypassesVerification) return null;
   const isOld = env.nowMs - snowflakeMs(by.userId) >= ACCOUNT_AGE_MS;
   const isLong = level < LEVEL.HIGH || env.nowMs - joinedMs(member.joined_at) >= MEMBERSHIP_AGE_MS;
   return isOld && isLong && level < LEVEL.VERY_HIGH ? null : refusal('VERIFICATION_LEVEL_TOO_HIGH');

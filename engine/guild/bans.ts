@@ -11,6 +11,7 @@ import type { BanFacts, GuildFact } from './facts.ts';
 import type { Ban, Guild } from './guild.ts';
 import { leaveFacts } from './members.joining.ts';
 import { isAbove } from './members.update.ts';
+import { withRequests } from './screening.ts';
 import type { GuildTopic } from './topic.ts';
 
 type BanCommands = {
@@ -38,9 +39,9 @@ type BanCommands = {
   };
 };
 
-const target = ({ userId }: { readonly userId: UserId }): Needs => aboutUsers([userId]);
-const aboutUsers = (userIds: readonly UserId[]): Needs => ({
-  members: userIds,
+const target = ({ userId }: { readonly userId: UserId }, guild: Guild): Needs => aboutUsers(guild, [userId]);
+const aboutUsers = (guild: Guild, userIds: readonly UserId[]): Needs => ({
+  ...withRequests(guild, userIds),
   bans: userIds,
   users: userIds,
 });
@@ -63,7 +64,7 @@ export const bans: GuildTopic<BanCommands, keyof BanFacts> = {
         return no ? refused(no) : accepted(null, banFacts(guild, userId, by, env));
       },
     },
-    banUsers: { needs: ({ userIds }) => aboutUsers(userIds), decide: banUsers },
+    banUsers: { needs: ({ userIds }, guild) => aboutUsers(guild, userIds), decide: banUsers },
     unbanUser: {
       needs: ({ userId }) => ({ bans: [userId] }),
       decide: (guild, { userId }, by, env) => {

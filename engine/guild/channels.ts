@@ -31,6 +31,7 @@ import { linkable } from './linkable.ts';
 import { shownThread } from './threads.state.ts';
 import { deleteThread, type ThreadChange, updateThread } from './threads.update.ts';
 import type { GuildTopic } from './topic.ts';
+import { leadsTo, needsVanity, withVanity } from './vanity.ts';
 import { dispatchesOf, type Sight, sightOf, visibilityChanges } from './visibility.ts';
 import { voiceEnds } from './voice.states.ts';
 
@@ -244,10 +245,15 @@ function deleteChannel(
     return refused(refusal('CANNOT_DELETE_COMMUNITY_CHANNEL'));
   }
   const dangling = POINTERS.filter((key) => info[key] === channelId);
-  const cleared = Object.fromEntries(dangling.map((key) => [key, null]));
+  const cleared = {
+    ...Object.fromEntries(dangling.map((key) => [key, null])),
+    ...(leadsTo(guild, channelId) ? withVanity(info, null) : {}),
+  };
   const orphans = [...guild.channels.values()].filter((child) => parentOf(child) === channelId);
   return accepted(channel, [
-    ...(dangling.length > 0 ? [{ type: 'guildUpdated' as const, info: { ...info, ...cleared } }] : []),
+    ...(Object.keys(cleared).length > 0
+      ? [{ type: 'guildUpdated' as const, info: { ...info, ...cleared } }]
+      : []),
     ...orphans.map((child) => ({ type: 'channelUpdated' as const, channel: { ...child, parent_id: null } })),
     ...voiceEnds(guild, channelId),
     { type: 'channelDeleted', channel },
@@ -386,7 +392,7 @@ export const channels: GuildTopic<ChannelCommands, keyof ChannelFacts> = {
     },
     createChannel: { decide: createChannel },
     updateChannel: { requiresInThread: P.VIEW_CHANNEL, decide: updateChannel },
-    deleteChannel: { requiresInThread: P.MANAGE_THREADS, decide: deleteChannel },
+    deleteChannel: { requiresInThread: P.MANAGE_THREADS, needs: needsVanity, decide: deleteChannel },
     moveChannels: { decide: moveChannels },
     setOverwrite: {
       // An id that is no role may be a member's, which needs one lookup.

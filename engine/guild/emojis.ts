@@ -149,6 +149,7 @@ export const emojis: GuildTopic<EmojiCommands, keyof EmojiFacts> = {
       },
     },
     useEmoji: {
+      anyFactor: true,
       decide: (guild, { emojiId }, by) => {
         const emoji = guild.expressions.emojis.get(emojiId);
         if (!emoji) return refused(refusal('UNKNOWN_EMOJI'));

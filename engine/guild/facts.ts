@@ -18,6 +18,7 @@ import type {
   StageInstance,
   StoredMessage,
 } from './guild.ts';
+import type { JoinRequest } from './joinrequests.types.ts';
 import type { PageChange } from './pages.types.ts';
 
 /**
@@ -81,6 +82,12 @@ export type MemberFacts = {
 export type BanFacts = {
   banAdded: { readonly ban: Ban };
   banRemoved: { readonly user: APIUser };
+};
+
+export type JoinRequestFacts = {
+  joinRequestWritten: { readonly request: JoinRequest };
+  /** Its user has gone before anything was decided. */
+  joinRequestDeleted: { readonly request: JoinRequest };
 };
 
 export type InviteFacts = {
@@ -303,6 +310,7 @@ export type GuildFacts = InfoFacts &
   RoleFacts &
   MemberFacts &
   BanFacts &
+  JoinRequestFacts &
   InviteFacts &
   InviteTargetFacts &
   WebhookFacts &

@@ -15,6 +15,7 @@ import type { ScheduledEvents } from '../scheduledevent/event.ts';
 import type { Thread, ThreadMember } from '../thread/thread.ts';
 import type { Webhook } from '../webhook/webhook.ts';
 import type { Expressions } from './expressions.ts';
+import type { JoinRequest } from './joinrequests.types.ts';
 import type { GuildPages } from './pages.types.ts';
 
 /**
@@ -41,6 +42,8 @@ export interface Guild {
   readonly messages: Map<MessageId, StoredMessage | null>;
   /** Window on bans. `null`: known not to be banned. */
   readonly bans: Map<UserId, Ban | null>;
+  /** Window on requests of users to become full members. `null`: known to have none. */
+  readonly joinRequests: Map<UserId, JoinRequest | null>;
   /** Window on invites, by code. `null`: known not to exist. */
   readonly invites: Map<string, Invite | null>;
   /** All webhooks of the guild, once a command has needed them; null before. At most `webhooks_per_guild_max`. */

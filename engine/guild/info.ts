@@ -281,7 +281,7 @@ function applyGuildUpdated(guild: Guild, fact: InfoFacts['guildUpdated']): void 
 export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
   commands: {
     getGuild: { repeatable: true, decide: getGuild },
-    myGuild: { repeatable: true, decide: myGuild },
+    myGuild: { repeatable: true, anyFactor: true, decide: myGuild },
     previewGuild: { decide: previewGuild },
     updateGuild: { decide: updateGuild },
     deleteGuild: {

@@ -12,6 +12,7 @@ import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 import { admissionRefusal, joinFacts, leaveFacts, newMember } from './members.joining.ts';
 import { blankRole, createRole, ownRole, roleFacts } from './roles.ts';
+import { unscreened } from './screening.ts';
 import type { GuildTopic } from './topic.ts';
 
 type InstallCommands = {
@@ -75,7 +76,7 @@ function joinWithRole(
   const role = made.value;
   const roles = [...((already?.roles ?? []) as RoleId[]), role.id];
   const joined: readonly GuildFact[] = already
-    ? [{ type: 'memberUpdated', member: { ...already, roles } }]
+    ? [{ type: 'memberUpdated', member: unscreened({ ...already, roles }) }]
     : joinFacts(guild, newMember({ user, roles }, env.nowMs), env);
   const given = auditEntry(env, owner, {
     actionType: AUDIT.MEMBER_ROLE_UPDATE,

@@ -15,6 +15,7 @@ import { incidentOf } from './incidents.ts';
 import { type InviteObject, invitedEvent, inviteObject } from './invites.objects.ts';
 import { admissionRefusal, joinFacts, newMember } from './members.joining.ts';
 import { roleRefusal } from './members.update.ts';
+import { screened } from './screening.ts';
 import type { GuildTopic } from './topic.ts';
 
 export interface CreateInvite {
@@ -85,7 +86,7 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
     presentInvites: {
       decide: (guild, input, by, env) =>
         accepted(
-          input.invites.map((invite) => {
+          listed(guild, input.invites).map((invite) => {
             const metadata = manages(guild, invite, by, env);
             return inviteObject(guild, invite, { metadata, counts: false });
           }),
@@ -108,7 +109,9 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
       decide: (guild, { code }, by, env) => {
         const invite = liveInvite(guild, code, env);
         if (!invite) return refused(refusal('UNKNOWN_INVITE'));
-        if (!manages(guild, invite, by, env)) return refused(refusal('MISSING_PERMISSIONS'));
+        // A guild's own code is given up by its own operation.
+        if (!manages(guild, invite, by, env) || code === guild.info.vanity_url_code)
+          return refused(refusal('MISSING_PERMISSIONS'));
         const changes = auditedFields(invite).map(([key, value]) => ({ key, old_value: value }));
         return accepted(inviteObject(guild, invite, { metadata: true, counts: false }), [
           { type: 'inviteDeleted', code, channelId: invite.channel_id },
@@ -168,6 +171,10 @@ export function liveInvite(guild: Guild, code: string, env: Env): Invite | null 
   if (!invite || !guild.channels.has(invite.channel_id)) return null;
   return invite.expires_at !== null && Date.parse(invite.expires_at) <= env.nowMs ? null : invite;
 }
+
+/** Without the guild's own code, which has an operation of its own. */
+const listed = ({ info }: Guild, invites: readonly Invite[]): readonly Invite[] =>
+  invites.filter(({ code }) => code !== info.vanity_url_code);
 
 /** Whether the caller may revoke the invite, and so see its metadata. */
 function manages(guild: Guild, invite: Invite, by: By, env: Env): boolean {
@@ -258,7 +265,7 @@ function acceptInvite(
   if (no) return refused(no);
   // A role that was deleted or became managed since is skipped; that is no reason to refuse.
   const roles = (invite.role_ids ?? []).filter((id) => guild.roles.get(id)?.managed === false);
-  const member = newMember({ user, roles }, env.nowMs);
+  const member = screened(guild, newMember({ user, roles }, env.nowMs));
   const uses = invite.uses + 1;
   const used: GuildFact[] = [{ type: 'inviteUsed', invite: { ...invite, uses } }];
   if (invite.max_uses > 0 && uses >= invite.max_uses) {

@@ -9,6 +9,7 @@ import type { Env } from '../kernel/outcome.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, Member } from './guild.ts';
 import { ownRole, roleEnd } from './roles.ts';
+import { newRequest, withdrawal } from './screening.ts';
 import { leftVoice } from './voice.states.ts';
 
 /** Initial values that a join may set; all other fields have fixed ones. */
@@ -44,9 +45,10 @@ export function admissionRefusal(guild: Guild, userId: UserId): Refusal | null {
   return guild.memberCount >= guild.info.max_members ? refusal('MAXIMUM_MEMBERS') : null;
 }
 
-/** The facts of a join: the member, and the join message where the guild has one. */
+/** The facts of a join: the member, the request of a pending one, and the join message where the guild has one. */
 export function joinFacts(guild: Guild, member: Member, env: Env, temporary = false): GuildFact[] {
   const facts: GuildFact[] = [{ type: 'memberAdded', member, ...(temporary ? { temporary } : {}) }];
+  if (member.pending) facts.push({ type: 'joinRequestWritten', request: newRequest(member, env) });
   const channelId = guild.info.system_channel_id;
   const silent = guild.info.system_channel_flags & GuildSystemChannelFlags.SuppressJoinNotifications;
   if (channelId === null || silent || !guild.channels.has(channelId)) return facts;
@@ -60,7 +62,7 @@ export function joinFacts(guild: Guild, member: Member, env: Env, temporary = fa
 export function leaveFacts(guild: Guild, member: Member): GuildFact[] {
   const userId = member.user.id;
   const voice = guild.voiceStates.get(userId);
-  const facts: GuildFact[] = [];
+  const facts: GuildFact[] = [...withdrawal(guild, member)];
   if (voice) facts.push({ type: 'voiceStateChanged', userId, voiceState: leftVoice(voice, member) });
   facts.push({ type: 'memberRemoved', user: member.user });
   const own = member.user.bot ? ownRole(guild, userId) : null;

@@ -25,6 +25,7 @@ import {
   roleRefusal,
   updateMember,
 } from './members.update.ts';
+import { admissionFacts, screened, unscreened, withRequests } from './screening.ts';
 import type { GuildTopic } from './topic.ts';
 import { sightOf, visibilityDiff } from './visibility.ts';
 
@@ -77,7 +78,8 @@ export interface MyMemberChange {
   readonly banner?: string | null;
 }
 
-const targets = (input: { readonly userId: UserId }): Needs => ({ members: [input.userId] });
+const targets = ({ userId }: { readonly userId: UserId }, guild: Guild): Needs =>
+  withRequests(guild, [userId]);
 
 export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
   commands: {
@@ -144,6 +146,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
       },
     },
     leaveGuild: {
+      needs: (_input, guild, by) => withRequests(guild, [by.userId]),
       decide: (guild, _input, by) => {
         const member = guild.members.get(by.userId);
         if (!member) return refused(refusal('UNKNOWN_GUILD'));
@@ -228,6 +231,7 @@ function seesAlike(guild: Guild, after: Member): boolean {
     before != null &&
     before.communication_disabled_until === after.communication_disabled_until &&
     before.flags === after.flags &&
+    before.pending === after.pending &&
     sameValue(before.roles, after.roles)
   );
 }
@@ -244,15 +248,18 @@ function addMember(
   if (!user) return refused(refusal('UNKNOWN_USER'));
   const no = admissionRefusal(guild, input.userId) ?? extrasRefusal(guild, input, by, env);
   if (no) return refused(no);
-  const member = newMember(
-    {
-      user,
-      nick: keptNick(input.nick ?? null),
-      roles: [...new Set(input.roles ?? [])],
-      mute: input.mute ?? false,
-      deaf: input.deaf ?? false,
-    },
-    env.nowMs,
+  const member = screened(
+    guild,
+    newMember(
+      {
+        user,
+        nick: keptNick(input.nick ?? null),
+        roles: [...new Set(input.roles ?? [])],
+        mute: input.mute ?? false,
+        deaf: input.deaf ?? false,
+      },
+      env.nowMs,
+    ),
   );
   const facts = joinFacts(guild, member, env);
   // The operator is no user, so the audit log has no user to name.
@@ -293,8 +300,10 @@ function switchRole(
   if (member.roles.includes(roleId) === on) return accepted(null);
   const roles = on ? [...member.roles, roleId] : member.roles.filter((id) => id !== roleId);
   const audit = on ? roleAudit(guild, userId, [roleId], []) : roleAudit(guild, userId, [], [roleId]);
+  const after = unscreened({ ...member, roles });
   return accepted(null, [
-    { type: 'memberUpdated', member: { ...member, roles } },
+    { type: 'memberUpdated', member: after },
+    ...admissionFacts(guild, member, after, by, env),
     auditEntry(env, by, audit),
   ]);
 }

@@ -15,6 +15,7 @@ import { bitsIn, bitsOf, mayEditRole } from './authorize.ts';
 import { asJudged } from './automod.profiles.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, Member } from './guild.ts';
+import { admissionFacts, unscreened } from './screening.ts';
 import { inVoice, leftVoice, voiceRefusal, wishOf } from './voice.states.ts';
 
 const FLAGS_EDITABLE: number = GuildMemberFlags.BypassesVerification;
@@ -65,12 +66,14 @@ export function updateMember(
     const no = step(draft, input);
     if (no) return refused(no);
   }
+  draft.member = unscreened(draft.member);
   const changes = changesOf(member, draft.member, AUDITED);
   if (changes.length > 0) {
     draft.audits.push({ actionType: AUDIT.MEMBER_UPDATE, targetId: input.userId, changes });
   }
   const facts: GuildFact[] = [];
   if (draft.member !== member) facts.push({ type: 'memberUpdated', member: draft.member });
+  facts.push(...admissionFacts(guild, member, draft.member, by, env));
   if (draft.voice && draft.voice !== voice) {
     const voiceState = { ...draft.voice, member: draft.member };
     facts.push({ type: 'voiceStateChanged', userId: input.userId, voiceState });

@@ -6,8 +6,9 @@ import {
   type RoleId,
   type UserId,
 } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
 import { P, splitsAt } from '../../protocol/permissions.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Sender } from '../channel/draft.ts';
 import type { Scope } from '../channel/scope.ts';
 import { pinsIn, sentUnder } from '../channel/window.ts';
@@ -124,8 +125,42 @@ export function slowmodeWaitMs(guild: Guild, { channel, user, permissions }: Gui
   const seconds = slowmodeSec(channel);
   if (seconds === 0 || user.bot) return 0;
   if (holds(permissions, P.BYPASS_SLOWMODE, splitsAt(env.rulesMs))) return 0;
-  const lastMs = guild.slowmode.get(`${channel.id}:${user.id}`);
-  return lastMs === undefined ? 0 : Math.max(0, lastMs + seconds * 1_000 - env.nowMs);
+  return leftMs(guild, channel, `${channel.id}:${user.id}`, env);
+}
+
+function leftMs(guild: Guild, channel: GuildChannel, key: string, env: Env): number {
+  const lastMs = guild.slowmode.get(key);
+  return lastMs === undefined ? 0 : Math.max(0, lastMs + slowmodeSec(channel) * 1_000 - env.nowMs);
+}
+
+/** The slow mode of a channel counts threads apart from messages. */
+const threadKey = (channel: GuildChannel, userId: string): string => `${channel.id}:${userId}:thread`;
+
+/**
+ * Why the caller may not make another thread in the channel yet.
+ *
+ * @source https://docs.discord.com/developers/resources/channel#channel-object, footnote on `rate_limit_per_user`
+ */
+export function threadWaitRefusal(guild: Guild, channel: GuildChannel, by: By, env: Env): Refusal | null {
+  if (slowmodeSec(channel) === 0 || by.system || guild.members.get(by.userId)?.user.bot) return null;
+  const waitMs = leftMs(guild, channel, threadKey(channel, by.userId), env);
+  if (waitMs === 0 || holds(bitsIn(guild, by, channel, env.nowMs), P.BYPASS_SLOWMODE, splitsAt(env.rulesMs)))
+    return null;
+  return { ...refusal('SLOWMODE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 };
+}
+
+/** Remembers when a user wrote in a channel last, while it has a slow mode. */
+export function noteSlowmode(guild: Guild, key: string, atMs: number): void {
+  guild.slowmode.delete(key);
+  guild.slowmode.set(key, atMs);
+  if (guild.slowmode.size > LIMITS.slowmode_entries_max)
+    guild.slowmode.delete(guild.slowmode.keys().next().value!);
+}
+
+/** Remembers when a user made a thread last. */
+export function noteThreadMade(guild: Guild, parentId: ChannelId, ownerId: string, atMs: number): void {
+  const parent = guild.channels.get(parentId);
+  if (parent && slowmodeSec(parent) > 0) noteSlowmode(guild, threadKey(parent, ownerId), atMs);
 }
 
 /** Whether a slow mode still delays any user; removes entries that no longer do. Cost: O(`slowmode_entries_max`). */

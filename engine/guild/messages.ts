@@ -32,6 +32,7 @@ import {
   type GuildScope,
   inAnyChannel,
   inChannel,
+  noteSlowmode,
   readsHistory,
   slowmodeSec,
   slowmodeWaitMs,
@@ -157,11 +158,7 @@ function noteWritten(guild: Guild, message: StoredMessage): void {
   if (!channel || slowmodeSec(channel) === 0) return;
   if (message.author.bot || !FORWARDABLE.has(message.type)) return;
   const key = `${channel.id}:${message.author.id}`;
-  guild.slowmode.delete(key);
-  guild.slowmode.set(key, Date.parse(message.timestamp));
-  if (guild.slowmode.size > LIMITS.slowmode_entries_max) {
-    guild.slowmode.delete(guild.slowmode.keys().next().value!);
-  }
+  noteSlowmode(guild, key, Date.parse(message.timestamp));
 }
 
 /** Users that a text mentions: as members if they are in the window, else as users. */

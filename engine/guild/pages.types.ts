@@ -1,5 +1,6 @@
 import type { ChannelId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
+import type { MemberVerification } from './joinrequests.types.ts';
 
 /** What greets a new member: some channels with a word about each. */
 export interface WelcomeScreen {
@@ -116,6 +117,7 @@ export interface GuildPages {
   readonly incidents?: Incidents;
   readonly onboarding?: Onboarding;
   readonly template?: GuildTemplate;
+  readonly member_verification?: MemberVerification;
 }
 
 /** A page with its new content; null removes it. */

@@ -14,6 +14,7 @@ import {
 } from '../channel/votes.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { accepted, refused } from '../kernel/outcome.ts';
+import { verificationRefusal } from './authorize.ts';
 import type { PollFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
 import { type GuildScope, inChannel } from './messages.scope.ts';
@@ -51,7 +52,10 @@ export const polls: GuildTopic<PollCommands, keyof PollFacts> = {
     votePoll: {
       needs: (input, guild, by) => needsVotes(guild, input, by.userId),
       decide: (guild, { channelId, messageId, answerIds }, by, env) =>
-        inChannel(guild, channelId, by, env, (scope) => vote(guild, scope, messageId, answerIds, env)),
+        inChannel(guild, channelId, by, env, (scope) => {
+          const no = verificationRefusal(guild, by, env);
+          return no ? refused(no) : vote(guild, scope, messageId, answerIds, env);
+        }),
     },
     endPoll: {
       needs: needsPoll,

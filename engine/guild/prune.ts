@@ -11,6 +11,7 @@ import type { GuildFact } from './facts.ts';
 import type { Guild, Member } from './guild.ts';
 import { leaveFacts } from './members.joining.ts';
 import { isAbove } from './members.update.ts';
+import { withRequests } from './screening.ts';
 import type { GuildTopic } from './topic.ts';
 
 export interface Candidates {
@@ -32,7 +33,7 @@ type PruneCommands = {
   };
 };
 
-const candidates = ({ userIds }: Candidates): Needs => ({ members: userIds });
+const candidates = ({ userIds }: Candidates, guild: Guild): Needs => withRequests(guild, userIds);
 
 /** Removal of inactive members. Who is inactive is read from the store; the guild decides again for each of them. */
 export const prune: GuildTopic<PruneCommands, never> = {

@@ -19,9 +19,12 @@ import { installs } from './installs.ts';
 import { interactions } from './interactions.ts';
 import { inviteTargets } from './invites.targets.ts';
 import { invites } from './invites.ts';
+import { joinRequests } from './joinrequests.ts';
 import { lobbyLinks } from './lobbylinks.ts';
 import { members } from './members.ts';
+import { memberVerification } from './memberverification.ts';
 import { messages } from './messages.ts';
+import { mfa } from './mfa.ts';
 import { onboarding } from './onboarding.ts';
 import { pages } from './pages.ts';
 import { polls } from './polls.ts';
@@ -56,10 +59,11 @@ export const guildRules = aggregate<GuildShape>()({
   missing: refusal('UNKNOWN_GUILD'),
   needs: withCaller,
   authorize: (guild, { row, authority }, env) =>
-    guild.gone ? refusal('UNKNOWN_GUILD') : forbidden(guild, authority, env, row.requiresInThread),
+    guild.gone ? refusal('UNKNOWN_GUILD') : forbidden(guild, authority, env, row),
   consequences: [judgedNames, threadConsequences, voiceConsequences, eventConsequences, crosspostNews],
   topics: [
     info,
+    mfa,
     channels,
     threads,
     posts,
@@ -71,6 +75,8 @@ export const guildRules = aggregate<GuildShape>()({
     sounds,
     members,
     bans,
+    memberVerification,
+    joinRequests,
     autoModeration,
     prune,
     pages,

@@ -139,6 +139,7 @@ export const stickers: GuildTopic<StickerCommands, keyof StickerFacts> = {
         accepted([...guild.expressions.stickers.values()].map(shownTo(guild, by, env))),
     },
     getSticker: {
+      anyFactor: true,
       decide: (guild, { stickerId }, by, env) => {
         const sticker = guild.expressions.stickers.get(stickerId);
         return sticker ? accepted(shownTo(guild, by, env)(sticker)) : refused(refusal('UNKNOWN_STICKER'));

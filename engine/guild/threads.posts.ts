@@ -14,8 +14,8 @@ import { bitsIn, verificationRefusal } from './authorize.ts';
 import { moderated, moderatedTitle } from './automod.messages.ts';
 import type { GuildFact } from './facts.ts';
 import { channelFrom } from './founding.parts.ts';
-import type { Guild } from './guild.ts';
-import { scopeOf } from './messages.scope.ts';
+import type { Guild, GuildChannel } from './guild.ts';
+import { scopeOf, threadWaitRefusal } from './messages.scope.ts';
 import { needsNamed } from './messages.ts';
 import {
   activeRefusal,
@@ -61,7 +61,7 @@ function createPost(
   const tags = [...new Set(draft.applied_tags ?? [])];
   const writes = (bitsIn(guild, by, forum, env.nowMs) & P.SEND_MESSAGES) !== 0n;
   const no = writes
-    ? (postingRefusal(guild, first, by, env) ?? tagRefusal(guild, forum, tags, [], by, env))
+    ? (postingRefusal(guild, forum, first, by, env) ?? tagRefusal(guild, forum, tags, [], by, env))
     : refusal('MISSING_PERMISSIONS');
   if (no) return refused(no);
   const ownerId = first.from?.fields.author.id ?? by.userId;
@@ -88,8 +88,9 @@ function createPost(
 }
 
 /** Why there cannot be one more post now, or not of this caller. A webhook is no member. */
-const postingRefusal = (guild: Guild, { from }: CreateInput, by: By, env: Env) =>
-  (from ? null : verificationRefusal(guild, by, env)) ?? activeRefusal(guild, CHANNEL.PUBLIC_THREAD);
+const postingRefusal = (guild: Guild, forum: GuildChannel, { from }: CreateInput, by: By, env: Env) =>
+  (from ? null : (verificationRefusal(guild, by, env) ?? threadWaitRefusal(guild, forum, by, env))) ??
+  activeRefusal(guild, CHANNEL.PUBLIC_THREAD);
 
 /** The first message of a post has the post's id. */
 function withId(outcome: Outcome<Written, GuildFact>, threadId: ChannelId): Outcome<Written, GuildFact> {

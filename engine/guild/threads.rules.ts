@@ -10,6 +10,7 @@ import { archivesAtMs, type Thread, type ThreadMember } from '../thread/thread.t
 import { changesOf } from './auditing.ts';
 import { bitsIn, verificationRefusal } from './authorize.ts';
 import type { Guild, GuildChannel, ThreadRecord } from './guild.ts';
+import { threadWaitRefusal } from './messages.scope.ts';
 import { activeThreads } from './threads.state.ts';
 
 /** A thread in a request; absent and null fields have their defaults. */
@@ -48,7 +49,11 @@ export function creationRefusal(
 ): Refusal | null {
   const needed = type === CHANNEL.PRIVATE_THREAD ? P.CREATE_PRIVATE_THREADS : P.CREATE_PUBLIC_THREADS;
   if ((bitsIn(guild, by, parent, env.nowMs) & needed) === 0n) return refusal('MISSING_PERMISSIONS');
-  return verificationRefusal(guild, by, env) ?? activeRefusal(guild, type);
+  return (
+    verificationRefusal(guild, by, env) ??
+    threadWaitRefusal(guild, parent, by, env) ??
+    activeRefusal(guild, type)
+  );
 }
 
 /** Why there cannot be one more active thread of this type. */

@@ -13,6 +13,7 @@ import { auditEntry } from './auditing.ts';
 import { moderatedTitle } from './automod.messages.ts';
 import type { GuildFact, ThreadFacts } from './facts.ts';
 import type { Guild, GuildChannel } from './guild.ts';
+import { noteThreadMade } from './messages.scope.ts';
 import { membersChanged, threadCreated, threadDeleted, threadUpdated } from './threads.dispatches.ts';
 import {
   creationRefusal,
@@ -180,6 +181,8 @@ export const threads: GuildTopic<ThreadCommands, keyof ThreadFacts> = {
     threadCreated: {
       apply: (guild, { thread, members }) => {
         guild.threads.set(thread.id, threadRecord(thread, members));
+        const madeMs = Date.parse(thread.thread_metadata.create_timestamp);
+        noteThreadMade(guild, thread.parent_id, thread.owner_id, madeMs);
       },
       dispatches: (guild, { thread, members }) => threadCreated(guild, thread, members),
     },

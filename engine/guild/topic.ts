@@ -14,6 +14,8 @@ export interface GuildShape {
   readonly row: {
     /** Bits that the caller needs where the channel is a thread, in place of those of the operation. */
     readonly requiresInThread?: bigint;
+    /** No permission of moderation changes the decision, so that a second factor does not matter. */
+    readonly anyFactor?: true;
   };
 }
 

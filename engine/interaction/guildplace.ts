@@ -7,7 +7,7 @@ import { sharedMessage } from '../channel/wire.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { type Reply, refused } from '../kernel/outcome.ts';
-import { channelIn, channelPermissions, guildPermissions } from '../permissions/permissions.ts';
+import { channelById, channelIn, channelPermissions, guildPermissions } from '../permissions/permissions.ts';
 import type { Asked, Described } from './place.ts';
 import type { Resolved } from './resolved.ts';
 
@@ -43,14 +43,16 @@ export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Repl
   if (asked.message && (!message || !mayUse(message.channel_id, asked, held)))
     return refused(refusal('UNKNOWN_MESSAGE'));
   const { preferred_locale: locale, features } = guild.info;
+  // A thread is as its channel.
+  const bearer = THREADS.has(channel.type) ? (channelById(guild, channel.parent_id) ?? channel) : channel;
   return {
     ok: true,
     value: {
       guild: { id: guild.id, locale, features },
       channel: { ...channel, permissions: String(held) },
       type: channel.type,
-      bearerId: (THREADS.has(channel.type) ? channel.parent_id : null) ?? channel.id,
-      isNsfw: 'nsfw' in channel && channel.nsfw === true,
+      bearerId: bearer.id,
+      isNsfw: 'nsfw' in bearer && bearer.nsfw === true,
       user: member.user,
       member: { ...member, permissions: String(held) },
       partialMember: withoutUser(member),

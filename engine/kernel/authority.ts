@@ -10,6 +10,11 @@ export interface By {
   readonly applicationFlags: number;
   /** `X-Audit-Log-Reason`, decoded. */
   readonly reason: string | null;
+  /**
+   * Whether the user, or the owner of the bot, has a second factor; `unknown` until a guild asks. Absent for commands that
+   * use no permission of moderation.
+   */
+  readonly secondFactor?: 'unknown' | 'none' | 'set';
   /** The server itself (its operator, an internal step): not a member, and exempt from permission checks. */
   readonly system?: true;
 }

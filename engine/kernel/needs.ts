@@ -24,6 +24,7 @@ export interface Needs {
   /** Threads with their members; channels among them are skipped. */
   readonly threads?: readonly ChannelId[];
   readonly bans?: readonly UserId[];
+  readonly joinRequests?: readonly UserId[];
   readonly users?: readonly UserId[];
   readonly invites?: readonly string[];
   /** Copies that followers in the guild have of published messages. */

@@ -146,9 +146,9 @@ function implied(held: bigint, channelType: number): bigint {
   return (held & P.SEND_MESSAGES) === 0n ? held & ~SENDING_PERMISSIONS : held;
 }
 
-/** The bits that a time-out or quarantine leaves to a member who is neither owner nor administrator. */
+/** The bits that a time-out, screening or quarantine leaves to a member who is neither owner nor administrator. */
 function restraint(member: Member, nowMs: number): bigint {
-  if (timedOutUntilMs(member) > nowMs) return TIMED_OUT_PERMISSIONS;
+  if (member.pending || timedOutUntilMs(member) > nowMs) return TIMED_OUT_PERMISSIONS;
   return (member.flags & QUARANTINE_FLAGS) !== 0 ? QUARANTINED_PERMISSIONS : ALL_PERMISSIONS;
 }
 

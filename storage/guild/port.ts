@@ -9,6 +9,7 @@ import type {
   Member,
   StageInstance,
 } from '../../engine/guild/guild.ts';
+import type { JoinRequest } from '../../engine/guild/joinrequests.types.ts';
 import type { GuildPages } from '../../engine/guild/pages.types.ts';
 import type { StoredThread } from '../../engine/guild/threads.state.ts';
 import type { CountedEvent } from '../../engine/scheduledevent/event.ts';
@@ -41,6 +42,13 @@ export interface ExpressionStore {
   ofApplication(applicationId: ApplicationId): Promise<Emoji[]>;
 }
 
+export interface JoinRequestFilter {
+  readonly statuses: readonly JoinRequest['status'][];
+  readonly before?: string;
+  readonly after?: string;
+  readonly limit: number;
+}
+
 export interface GuildStore {
   load(guildId: GuildId): Promise<GuildSnapshot | null>;
   /** The members among `userIds`; users who are not members are omitted. */
@@ -59,6 +67,16 @@ export interface GuildStore {
   roleMemberCounts(guildId: GuildId): Promise<ReadonlyMap<RoleId, number>>;
   bans(guildId: GuildId, page: { before?: UserId; after?: UserId; limit: number }): Promise<Ban[]>;
   bansOf(guildId: GuildId, userIds: readonly UserId[]): Promise<Ban[]>;
+  /** Join requests with one of the statuses, newest first, and how many there are. */
+  joinRequests(
+    guildId: GuildId,
+    filter: JoinRequestFilter,
+  ): Promise<{ total: number; requests: JoinRequest[] }>;
+  joinRequestsOf(guildId: GuildId, userIds: readonly UserId[]): Promise<JoinRequest[]>;
+  /** Whose a join request is; null for an unknown id. */
+  joinRequestUser(guildId: GuildId, requestId: string): Promise<UserId | null>;
+  /** Members who have not passed the screening, ascending by id, with ids above `after`. */
+  pendingMembers(guildId: GuildId, after: UserId | null, limit: number): Promise<UserId[]>;
   /** Invites not expired at `nowMs`, of one channel or of the guild, oldest first. */
   invites(guildId: GuildId, channelId: ChannelId | null, nowMs: number): Promise<Invite[]>;
   invitesByCode(guildId: GuildId, codes: readonly string[]): Promise<Invite[]>;

@@ -86,6 +86,8 @@ export interface MessageSearch {
   readonly within: readonly string[] | null;
   /** All of them are in the text, whole. */
   readonly words: string;
+  /** Most other words between two of them, in the order of the search. */
+  readonly slop: number;
   readonly authorIds: readonly string[];
   /** `user`, `bot`, `webhook`; with `-` in front, all others. */
   readonly authorTypes: readonly string[];

@@ -26,6 +26,28 @@ function signed(kind: TermKind, options: readonly string[]): string[] {
   return [...anyOf(kind, required), ...without.map((value) => `!${quoted(termOf(kind, value))}`)];
 }
 
+/** Neighbours beyond these only have to be in the text: it bounds the query. */
+const NEIGHBOURS_MAX = 16;
+const PHRASE = "SELECT phraseto_tsquery('simple', $1)::text AS phrase";
+
+/**
+ * The words of a search, in their order, with at most `slop` other words between two neighbours. The database decides
+ * what a word is, so that text and search agree.
+ */
+async function wordQuery(sql: Sql, words: string, slop: number): Promise<string[]> {
+  if (words === '') return [];
+  const [found] = await sql.query<{ readonly phrase: string }>(PHRASE, [words]);
+  const lexemes = found?.phrase.match(/'(?:[^'\\]|''|\\.)*'/g) ?? [];
+  const [first] = lexemes;
+  if (first === undefined) return [];
+  const pairs = lexemes.slice(1).map((lexeme, at) => {
+    if (at >= NEIGHBOURS_MAX) return lexeme;
+    const distances = Array.from({ length: slop + 1 }, (_, skipped) => skipped + 1);
+    return `(${distances.map((distance) => `${lexemes[at]} <${distance}> ${lexeme}`).join(' | ')})`;
+  });
+  return pairs.length > 0 ? pairs : [first];
+}
+
 /** Everything but words, channels and pins, as one query of the index. */
 function termQuery(guildId: GuildId, wanted: MessageSearch): string {
   const has = wanted.has.filter((one) => HAS.some((kind) => one === kind || one === `-${kind}`));
@@ -63,28 +85,29 @@ const REPLIED = `EXISTS (SELECT 1 FROM messages q WHERE q.owner_id = m.owner_id 
   AND q.id = (m.data->'message_reference'->>'message_id')::bigint AND q.author_id = ANY ($9::bigint[]))`;
 
 const MATCH = `FROM messages m,
-    (SELECT $6::tsquery && CASE WHEN $7 = '' THEN $6::tsquery ELSE plainto_tsquery('simple', $7) END AS query) s
+    (SELECT $6::tsquery AS query, $7::tsquery AS words) s
   WHERE m.owner_id = $1 AND m.search @@ s.query AND ${CHANNELS}
     AND ($5::bigint[] IS NULL OR m.channel_id = ANY ($5) OR m.channel_id IN (SELECT id FROM threads WHERE guild_id = $1 AND parent_id = ANY ($5)))
     AND ($8::boolean IS NULL OR (m.pinned_ms IS NOT NULL) = $8) AND (cardinality($9::bigint[]) = 0 OR ${REPLIED})
     AND m.id > $10 AND m.id < $11`;
 
 const HIGHEST = '9223372036854775807';
+/** The direction does not apply to relevance. @source https://docs.discord.com/developers/resources/message#search-guild-messages, footnote 1 */
+const RELEVANCE = 'ts_rank(m.search, s.words) DESC, m.id DESC';
 const ORDERS = {
   timestamp: { desc: 'm.id DESC', asc: 'm.id' },
-  relevance: {
-    desc: 'ts_rank(m.search, s.query) DESC, m.id DESC',
-    asc: 'ts_rank(m.search, s.query), m.id',
-  },
+  relevance: { desc: RELEVANCE, asc: RELEVANCE },
 } as const;
 
 async function find(sql: Sql, guildId: GuildId, wanted: MessageSearch): Promise<Found> {
-  const { readable, managed, readerId, within, words, pinned, repliedUsers, minId, maxId } = wanted;
+  const { readable, managed, readerId, within, pinned, repliedUsers, minId, maxId } = wanted;
+  const words = await wordQuery(sql, wanted.words, wanted.slop);
+  const query = [termQuery(guildId, wanted), ...words].join(' & ');
   const found = await sql.query<{ id: MessageId; channel_id: ChannelId; total: string }>(
     `SELECT m.id, m.channel_id, count(*) OVER () AS total ${MATCH}
      ORDER BY ${ORDERS[wanted.sortBy][wanted.ascends ? 'asc' : 'desc']} LIMIT $12 OFFSET $13`,
     [
-      ...[guildId, readable, managed, readerId, within, termQuery(guildId, wanted), words, pinned],
+      ...[guildId, readable, managed, readerId, within, query, words.join(' & '), pinned],
       ...[repliedUsers, minId ?? '-1', maxId ?? HIGHEST, wanted.limit, wanted.offset],
     ],
   );

@@ -187,6 +187,21 @@ describe('an invite for some users', () => {
   });
 });
 
-test('a guild without a vanity URL says so', async () => {
+test('a vanity URL is set, used, kept from other guilds and given up', async () => {
   expect(await guild.fetchVanityData()).toEqual({ code: null, uses: 0 });
+  const set = (code: string | null) => bot(`PATCH ${path}/vanity-url`, { code });
+  expect(await set('Our-Hall')).toEqual({ code: 'our-hall', uses: 0 });
+  const { token } = await server.admin<{ token: string }>('/users', { username: 'visitor' });
+  const visitor = callerOf(server, token);
+  expect(await visitor('POST /invites/our-hall', {})).toMatchObject({ new_member: true });
+  expect(await guild.fetchVanityData()).toEqual({ code: 'our-hall', uses: 1 });
+  const own = await visitor<{ id: string }>('POST /guilds', { name: 'Another' });
+  const theirs = `PATCH /guilds/${own.id}/vanity-url`;
+  await expect(visitor(theirs, { code: 'OUR-HALL' })).rejects.toThrow('50020');
+  await expect(set('no way')).rejects.toThrow('50020');
+  await expect(visitor(`PATCH ${path}/vanity-url`, { code: 'mine' })).rejects.toThrow('50013');
+  expect((await guild.invites.fetch()).has('our-hall')).toBe(false);
+  expect(await set(null)).toEqual({ code: null, uses: 0 });
+  await expect(visitor('GET /invites/our-hall')).rejects.toThrow('10006');
+  expect(await visitor(theirs, { code: 'our-hall' })).toMatchObject({ code: 'our-hall' });
 });

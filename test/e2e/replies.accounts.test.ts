@@ -76,4 +76,22 @@ test('people sign in with a second step', async () => {
   // The code that switched it on has been used.
   const second = await anybody<Session>('POST /auth/mfa/totp', { ticket: first.ticket, code: recovery });
   expect(second.user_id).toBe(first.user_id);
+
+  const bob = callerOf(server, second.token);
+  const { id } = await bob<{ id: string }>('POST /guilds', { name: 'Guarded' });
+  expect(await bob(`POST /guilds/${id}/mfa`, { level: 1 })).toEqual({ level: 1 });
+  // Whoever asks and has no second step moderates no more; whoever has it goes on.
+  const role = await bob<{ id: string }>(`POST /guilds/${id}/roles`, { permissions: '8' });
+  const [channel] = await bob<{ id: string }[]>(`GET /guilds/${id}/channels`);
+  const { code: door } = await bob<{ code: string }>(`POST /channels/${channel?.id}/invites`, {});
+  const { token, user_id } = await anybody<Session>('POST /auth/register', {
+    ...{ username: 'cleo.replies', password: PASSWORD },
+  });
+  const cleo = callerOf(server, token);
+  await cleo(`POST /invites/${door}`, {});
+  await bob(`PUT /guilds/${id}/members/${user_id}/roles/${role.id}`);
+  await expect(cleo(`POST /guilds/${id}/channels`, { name: 'mine' })).rejects.toThrow('60003');
+  await expect(cleo(`POST /guilds/${id}/mfa`, { level: 0 })).rejects.toThrow('50013');
+  expect(await cleo(`GET /guilds/${id}`)).toMatchObject({ mfa_level: 1 });
+  expect(await cleo<object[]>('GET /users/@me/guilds')).toHaveLength(1);
 });

@@ -65,6 +65,12 @@ describe('a search', () => {
   test.each<[object, string[]]>([
     [{ content: 'quick' }, ['link', 'other', 'plain']],
     [{ content: 'QUICK fox' }, ['plain']],
+    [{ content: 'fox quick' }, []],
+    [{ content: 'The fox' }, ['plain']],
+    [{ content: 'The fox', slop: 1 }, []],
+    [{ content: 'quick fox', slop: 0 }, []],
+    [{ content: 'brown fox', slop: 0 }, ['plain']],
+    [{ content: 'quick', sort_by: 'relevance', sort_order: 'asc', limit: 1 }, ['link']],
     [{ content: 'quic' }, []],
     [{ content: 'quick', sort_order: 'asc', limit: 2 }, ['plain', 'other']],
     [{ content: 'quick', limit: 1, offset: 1 }, ['other']],

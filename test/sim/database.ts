@@ -244,6 +244,7 @@ function emptyGuild(id: string): Guild {
     threads: new Map(),
     ...{
       bans: new Map(),
+      joinRequests: new Map(),
       invites: new Map(),
       webhooks: null,
       copies: new Map(),

@@ -256,7 +256,11 @@ const scheduledEventStore = (line: DatabaseLine) =>
 
 const threadStore = (line: DatabaseLine) =>
   storeOf<Storage['threads']>(line, 'threads', {
-    get: never,
+    get: (guildId, ids) =>
+      ids.flatMap((id) => {
+        const record = line.database.guilds.get(guildId)?.threads.get(id);
+        return record ? [{ thread: record.thread, members: [...record.members.values()] }] : [];
+      }),
     archived: never,
     search: () => ({ found: [], total: 0 }),
     due: never,

@@ -1,5 +1,6 @@
 // Goal: a guild's pages and its inactive members are read back as they were written, on every database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JoinRequest } from '../../engine/guild/joinrequests.types.ts';
 import type { GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import { commit, GUILD, id, member, seed, user } from './builders.ts';
 import { databases, openFresh } from './databases.ts';
@@ -55,6 +56,42 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     expect(await inactive({}, id<UserId>('10'), 1)).toEqual(['11']);
   });
 
+  test('join requests are listed by status, newest first, and found by id and by user', async () => {
+    const request = (userId: string, requestId: string, status: JoinRequest['status'] = 'SUBMITTED') =>
+      ({
+        type: 'joinRequestWritten',
+        request: {
+          ...{ id: requestId, user: user(userId), status, created_at: '2026-01-01T00:00:00.000000+00:00' },
+          ...{ reviewed_at: null, rejection_reason: null, form_responses: null, actioned_by_user: null },
+        },
+      }) as const;
+    await write(request('11', '901'), request('12', '902', 'STARTED'), request('13', '903'));
+    await write(request('14', '904'), request('15', '905', 'REJECTED'), request('11', '906'));
+    const listed = async (more: object = {}) => {
+      const filter = { statuses: ['SUBMITTED', 'REJECTED'] as const, limit: 2, ...more };
+      const { total, requests } = await store().joinRequests(guildId, filter);
+      return [total, requests.map((each) => each.id)];
+    };
+    expect(await listed()).toEqual([4, ['906', '905']]);
+    expect(await listed({ before: '905' })).toEqual([4, ['904', '903']]);
+    expect(await listed({ after: '903' })).toEqual([4, ['905', '904']]);
+    expect(await listed({ statuses: ['STARTED'] })).toEqual([1, ['902']]);
+    expect(await store().joinRequestUser(guildId, '906')).toBe('11');
+    expect(await store().joinRequestUser(guildId, '901')).toBeNull();
+    const found = await store().joinRequestsOf(guildId, [id<UserId>('12'), id<UserId>('99')]);
+    expect(found).toEqual([request('12', '902', 'STARTED').request]);
+    await write({ type: 'joinRequestDeleted', request: found[0]! });
+    expect(await store().joinRequestUser(guildId, '902')).toBeNull();
+  });
+
+  test('members are found who have not passed the screening', async () => {
+    const changed = (userId: string, pending: boolean) =>
+      ({ type: 'memberUpdated', member: member(user(userId), { pending }) }) as const;
+    await write(changed('11', true), changed('12', true), changed('13', false), changed('14', true));
+    expect(await store().pendingMembers(guildId, null, 2)).toEqual(['11', '12']);
+    expect(await store().pendingMembers(guildId, id<UserId>('12'), 2)).toEqual(['14']);
+  });
+
   test('go with the guild, and so does the code of its template', async () => {
     const codes = () => fresh.driver.query('SELECT * FROM template_directory');
     await write(
@@ -67,5 +104,6 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     await write({ type: 'guildDeleted', memberIds: [] });
     expect(await codes()).toEqual([]);
     expect(await fresh.driver.query('SELECT * FROM guild_pages')).toEqual([]);
+    expect(await fresh.driver.query('SELECT * FROM join_requests')).toEqual([]);
   });
 });

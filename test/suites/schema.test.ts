@@ -18,6 +18,7 @@ const OWNER: Record<string, string> = {
   members: 'guild_id',
   user_guilds: 'user_id',
   bans: 'guild_id',
+  join_requests: 'guild_id',
   invites: 'guild_id',
   invite_directory: 'code',
   webhooks: 'guild_id',

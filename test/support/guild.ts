@@ -71,6 +71,7 @@ export function buildGuild(parts: {
     memberCount: members.length,
     messages: new Map(),
     bans: new Map(),
+    joinRequests: new Map(),
     invites: new Map(),
     webhooks: new Map(),
     copies: new Map(),

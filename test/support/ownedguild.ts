@@ -200,6 +200,7 @@ class Owner {
           ids.flatMap((userId) => rows.members.get(userId) ?? []),
         membersAfter: async () => [...rows.members.values()],
         bansOf: async () => [],
+        joinRequestsOf: async () => [],
         invitesByCode: async () => [],
       },
       messages: {

@@ -132,6 +132,17 @@ const sku: Schema = {
   required: ['id', 'application_id', 'type', 'name', 'slug', 'flags'],
 };
 
+/** @source https://docs.discord.food/resources/guild#member-verification-object */
+const form = object({
+  version: time,
+  description: nullable(text),
+  form_fields: list({
+    type: 'object',
+    properties: { field_type: is('TERMS', 'TEXT_INPUT', 'PARAGRAPH', 'MULTIPLE_CHOICE'), label: text },
+    required: ['field_type', 'label', 'required'],
+  }),
+});
+
 const settings = object({ direct_messages_from: nullable(text) });
 
 /** An answer without a body. */
@@ -162,6 +173,12 @@ const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null
   create_guild: { 201: ref('GuildResponse') },
   create_guild_from_template: { 201: ref('GuildResponse') },
   delete_guild: done,
+  get_guild_member_verification: { 200: form },
+  update_guild_member_verification: { 200: form },
+  get_my_guild_join_request: { 200: ref('GuildJoinRequestResponse') },
+  submit_guild_join_request: { 200: ref('GuildJoinRequestResponse') },
+  set_guild_vanity_url: { 200: object({ code: nullable(text), uses: count }) },
+  set_guild_mfa_level: { 200: object({ level: is(0, 1) }) },
   accept_invite: { 200: extended('GuildInviteResponse', { new_member: flag }) },
   subscribe_guild_scheduled_event: { 200: ref('ScheduledEventUserResponse') },
   unsubscribe_guild_scheduled_event: done,

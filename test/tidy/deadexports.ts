@@ -87,7 +87,6 @@ const TESTED = [
   'sdk/http.ts refusalOf',
   'sdk/pkce.ts base64Url',
   'sdk/voice/sdp.ts midsOf',
-  'storage/open.ts storageOver',
   'transports/admin/host.ts namedHost',
   'transports/cluster/packets.ts payloadOf',
   'transports/http/cdn.ts targetOf',

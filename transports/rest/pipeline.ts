@@ -169,18 +169,7 @@ async function perform(
     if (!read.ok) return refusedBy(operation, read.refusal, headers);
   }
   const { parts } = read;
-  const answer = await operation.handle(
-    {
-      ...parts,
-      caller: call.caller,
-      authority: authorityOf(operation, call),
-      publicUrl: call.publicUrl,
-      address: call.address,
-      basic: call.basic ?? null,
-      locales: call.locales ?? [],
-    },
-    services,
-  );
+  const answer = await handled(operation, parts, call, services);
   let result = answerOf(operation, answer, headers);
   if (signUrl && holdsMessages(entry)) result = { ...result, body: signAttachments(result.body, signUrl) };
   for (const hook of hooks.after(entry.operationId)) {
@@ -188,6 +177,33 @@ async function perform(
     if (change) result = { ...result, status: change.status, body: change.body };
   }
   return result;
+}
+
+/** Runs the handler. A guild that asks for a second factor is asked again with that of the caller, who may have one. */
+async function handled(
+  operation: AnyOperation,
+  parts: RequestParts,
+  call: Invocation,
+  services: Services,
+): Promise<Answer> {
+  const authority = authorityOf(operation, call);
+  const { caller, publicUrl, address, basic = null, locales = [] } = call;
+  const asked = { ...parts, caller, publicUrl, address, basic, locales };
+  const answer = await operation.handle({ ...asked, authority }, services);
+  if (answer.ok || answer.refusal.code !== TWO_FACTOR_CODE || !caller || !authority) return answer;
+  const secondFactor = (await hasSecondFactor(caller, services)) ? 'set' : 'none';
+  const by = { ...authority.by, secondFactor } as const;
+  return operation.handle({ ...asked, authority: { ...authority, by } }, services);
+}
+
+const TWO_FACTOR_CODE = refusal('TWO_FACTOR_REQUIRED').code;
+
+/** Whether the account of a user, or of a bot's owner, has a second factor. */
+async function hasSecondFactor({ kind, userId, applicationId }: Caller, { accounts, read }: Services) {
+  const application =
+    kind === 'bot' && applicationId !== null ? await read.applications.get(applicationId) : null;
+  const ownerId = kind === 'bot' ? application?.owner_id : userId;
+  return ownerId !== undefined && ((await accounts.profile(ownerId))?.hasFactor ?? false);
 }
 
 const holdsMessages = ({ path }: CatalogEntry): boolean =>
@@ -265,6 +281,7 @@ function authorityOf(operation: AnyOperation, { caller, reason }: CallContext): 
       applicationId,
       applicationFlags,
       reason: reason ? plainText(reason) : null,
+      secondFactor: 'unknown',
     },
     requires: operation.permission ?? 0n,
   };

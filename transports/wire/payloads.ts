@@ -1,4 +1,5 @@
 import type * as wire from 'discord-api-types/v10';
+import type { JoinRequestObject } from '../../engine/guild/joinrequests.ts';
 import type { LobbyVoiceState } from '../../engine/lobby/lobby.ts';
 import type { ReadyCheckObject } from '../../engine/lobby/ready.ts';
 import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
@@ -15,6 +16,13 @@ import type {
   User,
   VoiceState,
 } from './replies.ts';
+
+/** @source https://docs.discord.food/topics/gateway-events#guild-join-request-update */
+interface JoinRequestNews {
+  readonly guild_id: GuildId;
+  readonly status: JoinRequestObject['application_status'];
+  readonly request: JoinRequestObject;
+}
 
 type GatewayMessage = WithOwnId<wire.GatewayMessageCreateDispatchData, MessageId> & { readonly author: User };
 
@@ -119,6 +127,13 @@ export interface DispatchPayloads {
   readonly GUILD_UPDATE: Guild;
   readonly GUILD_DELETE: WithOwnId<wire.GatewayGuildDeleteDispatchData, GuildId>;
   readonly GUILD_AUDIT_LOG_ENTRY_CREATE: WithIds<wire.GatewayGuildAuditLogEntryCreateDispatchData>;
+  readonly GUILD_JOIN_REQUEST_CREATE: JoinRequestNews;
+  readonly GUILD_JOIN_REQUEST_UPDATE: JoinRequestNews;
+  readonly GUILD_JOIN_REQUEST_DELETE: {
+    readonly guild_id: GuildId;
+    readonly id: string;
+    readonly user_id: UserId;
+  };
   readonly GUILD_BAN_ADD: WithIds<wire.GatewayGuildBanAddDispatchData>;
   readonly GUILD_BAN_REMOVE: WithIds<wire.GatewayGuildBanRemoveDispatchData>;
   readonly GUILD_EMOJIS_UPDATE: WithIds<wire.GatewayGuildEmojisUpdateDispatchData>;

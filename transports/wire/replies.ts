@@ -1,4 +1,6 @@
 import type * as wire from 'discord-api-types/v10';
+import type { JoinRequestObject } from '../../engine/guild/joinrequests.ts';
+import type { MemberVerification } from '../../engine/guild/joinrequests.types.ts';
 import type { LobbyMemberObject, LobbyObject } from '../../engine/lobby/objects.ts';
 import type { ReadyCheckObject } from '../../engine/lobby/ready.ts';
 import type {
@@ -223,6 +225,8 @@ export interface Replies {
   readonly update_guild: Guild;
   readonly get_guild_preview: WithOwnId<wire.RESTGetAPIGuildPreviewResult, GuildId>;
   readonly get_guild_vanity_url: wire.RESTGetAPIGuildVanityUrlResult;
+  readonly set_guild_mfa_level: { readonly level: number };
+  readonly set_guild_vanity_url: wire.RESTGetAPIGuildVanityUrlResult;
   readonly list_guild_voice_regions: wire.RESTGetAPIGuildVoiceRegionsResult;
   readonly get_guild_widget: wire.RESTGetAPIGuildWidgetJSONResult;
   readonly get_guild_widget_png: Uint8Array;
@@ -282,6 +286,15 @@ export interface Replies {
   readonly delete_channel: Channel;
   readonly unlink_channel_from_lobby: Channel;
   readonly follow_channel: WithIds<wire.RESTPostAPIChannelFollowersResult>;
+  readonly get_guild_join_requests: {
+    readonly total: number;
+    readonly guild_join_requests: readonly JoinRequestObject[];
+  };
+  readonly action_guild_join_request: JoinRequestObject;
+  readonly get_guild_member_verification: MemberVerification;
+  readonly update_guild_member_verification: MemberVerification;
+  readonly get_my_guild_join_request: JoinRequestObject;
+  readonly submit_guild_join_request: JoinRequestObject;
   // Invites.
   readonly create_channel_invite: Invite;
   readonly list_channel_invites: Invite[];

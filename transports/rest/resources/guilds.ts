@@ -17,6 +17,7 @@ import {
   Choice,
   Flags,
   ImageData,
+  Int,
   NameText,
   Nullable,
   Obj,
@@ -188,6 +189,17 @@ const MEMBERS_PER_READ = 1_000;
 
 /** Operations on guilds that user clients use and the platform's OpenAPI does not list. */
 export const guildsUnlisted = resource({
+  set_guild_mfa_level: op({
+    method: 'POST',
+    path: '/guilds/:guild_id/mfa',
+    auth: 'user',
+    bucket: { per: 'guild_id', limit: 5, windowMs: 60_000 },
+    body: Obj({ level: Int(0, 255) }),
+    status: 200,
+    handle: async ({ params, body: { level }, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'setMfaLevel', { level }, authority)),
+  }),
+
   create_guild: op({
     method: 'POST',
     path: '/guilds',

@@ -22,6 +22,7 @@ import { integrations } from './integrations.ts';
 import { interactions, interactionsUnlisted } from './interactions.ts';
 import { invites, invitesUnlisted } from './invites.ts';
 import { inviteTargets } from './invitetargets.ts';
+import { joinRequests, screeningUnlisted } from './joinrequests.ts';
 import { lobbies, lobbiesBeyond } from './lobbies.ts';
 import { beyondLobbies } from './lobbyextensions.ts';
 import { members } from './members.ts';
@@ -45,7 +46,7 @@ import { templates, templatesUnlisted } from './templates.ts';
 import { threads } from './threads.ts';
 import { users } from './users.ts';
 import { userSettings } from './usersettings.ts';
-import { vanity } from './vanity.ts';
+import { vanity, vanityUnlisted } from './vanity.ts';
 import { voice } from './voice.ts';
 import { voiceChannels } from './voicechannels.ts';
 import { webhooks } from './webhooks.ts';
@@ -69,6 +70,7 @@ export const operations = {
   ...stickers,
   ...members,
   ...bans,
+  ...joinRequests,
   ...prune,
   ...welcomeScreen,
   ...widget,
@@ -107,6 +109,8 @@ export const unlisted = {
   ...guildsUnlisted,
   ...templatesUnlisted,
   ...invitesUnlisted,
+  ...screeningUnlisted,
+  ...vanityUnlisted,
   ...scheduledEventsUnlisted,
   ...calls,
   ...auth,

@@ -1,6 +1,10 @@
 import { P } from '../../../protocol/permissions.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import { vanityCode } from '../../../protocol/vanity.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
+import { Nullable, Obj, Optional, Str } from '../schema.ts';
+import { CODE_CHARS_MAX } from './invites.ts';
 
 export const vanity = resource({
   get_guild_vanity_url: op({
@@ -13,5 +17,31 @@ export const vanity = resource({
     status: 200,
     handle: async ({ params, authority }, { guilds }) =>
       answer(await guilds.call(params.guild_id, 'getVanity', {}, authority)),
+  }),
+});
+
+/** Setting the code, which the platform's OpenAPI does not list. */
+export const vanityUnlisted = resource({
+  set_guild_vanity_url: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/vanity-url',
+    auth: 'any',
+    permission: P.MANAGE_GUILD,
+    // A code that is taken is told from one that is free: slow, so that nobody looks through them.
+    bucket: { per: 'guild_id', limit: 5, windowMs: 60_000 },
+    body: Obj({ code: Optional(Nullable(Str(0, CODE_CHARS_MAX))) }),
+    status: 200,
+    handle: async ({ params, body, authority }, { guilds, read }) => {
+      const guildId = params.guild_id;
+      const code = body.code ? vanityCode(body.code) : null;
+      const taken = { ok: false, refusal: refusal('INVITE_CODE_INVALID_OR_TAKEN') } as const;
+      if (body.code && code === null) return taken;
+      // Who may not set a code learns nothing of others.
+      const may = await guilds.call(guildId, 'getVanity', {}, authority);
+      if (!may.ok) return may;
+      const holder = code === null ? null : await read.directory.inviteGuild(code);
+      if (holder !== null && holder !== guildId) return taken;
+      return answer(await guilds.call(guildId, 'setVanity', { code }, authority));
+    },
   }),
 });

@@ -1,0 +1,45 @@
+import { AUDIT } from '../../protocol/audit.ts';
+import { TWO_FACTOR_PERMISSIONS } from '../../protocol/permissions.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { By } from '../kernel/authority.ts';
+import { accepted, refused } from '../kernel/outcome.ts';
+import { standingPermissions } from '../permissions/permissions.ts';
+import { auditEntry } from './auditing.ts';
+import type { Guild } from './guild.ts';
+import type { GuildTopic } from './topic.ts';
+
+type MfaCommands = {
+  /** 1: moderating takes a second factor. For the owner, who has one. */
+  setMfaLevel: { input: { readonly level: number }; value: { readonly level: number } };
+};
+
+/** Whether the guild withholds the bits of moderation from a caller, who has no second factor. */
+export const withholds = ({ info }: Guild, { secondFactor }: By): boolean =>
+  info.mfa_level === 1 && secondFactor === 'none';
+
+/** Whether a decision depends on the caller's second factor, which is not known: the server looks, and asks again. */
+export const asksForFactor = (guild: Guild, { userId, secondFactor }: By): boolean =>
+  secondFactor === 'unknown' &&
+  guild.info.mfa_level === 1 &&
+  (standingPermissions(guild, userId) & TWO_FACTOR_PERMISSIONS) !== 0n;
+
+/** Two-step sign-in of moderators. */
+export const mfa: GuildTopic<MfaCommands, never> = {
+  commands: {
+    setMfaLevel: {
+      decide: (guild, { level }, by, env) => {
+        const { info } = guild;
+        if (level !== 0 && level !== 1) return refused(refusal('INVALID_MFA_LEVEL'));
+        if (by.userId !== info.owner_id) return refused(refusal('MISSING_PERMISSIONS'));
+        if (by.secondFactor !== 'set') return refused(refusal('TWO_FACTOR_REQUIRED'));
+        if (info.mfa_level === level) return accepted({ level });
+        const changes = [{ key: 'mfa_level', new_value: level, old_value: info.mfa_level }];
+        return accepted({ level }, [
+          { type: 'guildUpdated', info: { ...info, mfa_level: level } },
+          auditEntry(env, by, { actionType: AUDIT.GUILD_UPDATE, targetId: guild.id, changes }),
+        ]);
+      },
+    },
+  },
+  facts: {},
+};

@@ -1,0 +1,70 @@
+// Goal: a channel's slow mode holds for making threads and posts too, and counts them apart from messages.
+import { beforeEach, expect, test } from 'vitest';
+import type { Guild } from '../../../engine/guild/guild.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { buildGuild, channel, role, user } from '../../support/guild.ts';
+import { creation } from '../../support/messages.ts';
+import { fullMember, NOW_MS } from '../../support/people.ts';
+import { ruled } from '../../support/ruled.ts';
+
+const [PLAIN, EXEMPT, ROBOT] = ['11', '12', '13'] as const;
+let guild: Guild;
+let ids = 700_000;
+beforeEach(() => {
+  const sends = P.SEND_MESSAGES | P.SEND_MESSAGES_IN_THREADS;
+  guild = buildGuild({
+    everyone: P.VIEW_CHANNEL | sends | P.CREATE_PUBLIC_THREADS | P.CREATE_PRIVATE_THREADS,
+    roles: [role('60', P.BYPASS_SLOWMODE, 1)],
+    members: [
+      fullMember(PLAIN),
+      fullMember(EXEMPT, ['60']),
+      fullMember(ROBOT, [], { user: user(ROBOT, true) }),
+    ],
+    channels: [
+      channel('50', [], { rate_limit_per_user: 60 }),
+      channel('51', [], { type: 15, rate_limit_per_user: 60 }),
+      channel('52'),
+    ],
+  });
+});
+
+const thread = (by: string, atMs = 0, channelId = '50', type = 11) =>
+  ruled(guild, 'createThread', { channelId, draft: { name: 'Talk', type } }, by, NOW_MS + atMs).code;
+const post = (by: string, atMs = 0) => {
+  ids += 1;
+  const input = {
+    channelId: '51',
+    id: String(ids),
+    draft: { name: 'Talk' },
+    first: creation({ content: 'hi' }),
+  };
+  return ruled(guild, 'createPost', input, by, NOW_MS + atMs).code;
+};
+const say = (by: string) =>
+  ruled(guild, 'createMessage', { ...creation({ content: 'hi' }), channelId: '50' }, by).code;
+
+test('a second thread waits, whatever its kind, until the interval is over', () => {
+  expect([thread(PLAIN), thread(PLAIN, 59_999), thread(PLAIN, 59_999, '50', 12)]).toEqual([
+    undefined,
+    20_016,
+    20_016,
+  ]);
+  expect(thread(PLAIN, 60_000)).toBeUndefined();
+});
+
+test('a second post waits', () => {
+  expect([post(PLAIN), post(PLAIN, 1_000), post(PLAIN, 60_000)]).toEqual([undefined, 20_016, undefined]);
+});
+
+test('messages and other channels count apart', () => {
+  expect([thread(PLAIN), say(PLAIN), thread(PLAIN, 0, '52'), thread(PLAIN, 0, '52')]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
+test('bots and those who bypass the slow mode do not wait', () => {
+  for (const by of [EXEMPT, ROBOT]) expect([thread(by), thread(by)]).toEqual([undefined, undefined]);
+});

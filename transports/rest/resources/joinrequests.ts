@@ -1,0 +1,180 @@
+import type { Authority } from '../../../engine/kernel/authority.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { GuildId, UserId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { invalidField, refusal } from '../../../protocol/refusal.ts';
+import { answer } from '../answer.ts';
+import { op, resource } from '../operation.ts';
+import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
+import type { Services } from '../services.ts';
+
+// The platform publishes no limits for these routes; the values are this server's own.
+const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
+const WRITES = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
+const PAGE_MAX = 100;
+/** Pending members whom one command lets in or removes. */
+const SETTLED_PAGE = 200;
+
+const Status = () => Choice('STARTED', 'SUBMITTED', 'REJECTED', 'APPROVED');
+const Decision = () => Optional(Choice('APPROVED', 'REJECTED'));
+const Kind = () => Choice('TERMS', 'TEXT_INPUT', 'PARAGRAPH', 'MULTIPLE_CHOICE');
+const Texts = (chars: number, max: number) => Optional(Nullable(Arr(Str(1, chars), max)));
+/** Other statuses are shown only when they are asked for; a request that is not submitted never is. */
+const SHOWN = ['SUBMITTED', 'REJECTED', 'APPROVED'] as const;
+
+const FormField = Obj({
+  field_type: Kind(),
+  label: Str(1, LIMITS.form_label_chars_max),
+  required: Optional(Nullable(Bool())),
+  description: Optional(Nullable(Str(0, LIMITS.form_label_chars_max))),
+  placeholder: Optional(Nullable(Str(0, LIMITS.form_label_chars_max))),
+  values: Texts(LIMITS.form_term_chars_max, LIMITS.form_terms_max),
+  choices: Texts(LIMITS.form_choice_chars_max, LIMITS.form_choices_max),
+});
+
+const Answer = Obj({
+  field_type: Optional(Nullable(Kind())),
+  response: Optional(
+    Nullable(OneOf(Bool(), Int(0, LIMITS.form_choices_max), Str(0, LIMITS.form_paragraph_chars_max))),
+  ),
+});
+
+export const joinRequests = resource({
+  get_guild_join_requests: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/requests',
+    auth: 'any',
+    permission: P.KICK_MEMBERS,
+    bucket: READS,
+    query: Obj({
+      status: Optional(Status()),
+      limit: Optional(Int(1, PAGE_MAX)),
+      before: Optional(Snowflake()),
+      after: Optional(Snowflake()),
+    }),
+    status: 200,
+    handle: async ({ params, query, authority }, { guilds, read }) => {
+      const guildId = params.guild_id;
+      const may = await guilds.call(guildId, 'authorizeJoinRequestRead', {}, authority);
+      if (!may.ok) return may;
+      const { status, limit = PAGE_MAX, before, after } = query;
+      const found = await read.guilds.joinRequests(guildId, {
+        statuses: SHOWN.filter((each) => status === undefined || each === status),
+        limit,
+        ...(before === undefined ? {} : { before }),
+        ...(after === undefined ? {} : { after }),
+      });
+      const input = { requests: found.requests };
+      const shown = await guilds.call(guildId, 'presentJoinRequests', input, authority);
+      if (!shown.ok) return shown;
+      return { ok: true, body: { total: found.total, guild_join_requests: shown.value } };
+    },
+  }),
+
+  action_guild_join_request: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/requests/:request_id',
+    auth: 'any',
+    permission: P.KICK_MEMBERS,
+    bucket: WRITES,
+    body: Obj({
+      action: Optional(Status()),
+      rejection_reason: Optional(Nullable(Str(0, LIMITS.rejection_reason_chars_max))),
+    }),
+    status: 200,
+    handle: async ({ params, body, authority }, { guilds, read }) => {
+      const { action, rejection_reason: reason } = body;
+      if (action !== 'APPROVED' && action !== 'REJECTED')
+        return { ok: false, refusal: invalidField(['action'], 'BASE_TYPE_CHOICES', 'Approve or reject it.') };
+      const userId = await read.guilds.joinRequestUser(params.guild_id, params.request_id);
+      // Those who may not decide are refused for that, and learn nothing of the request.
+      const may = await guilds.call(params.guild_id, 'authorizeJoinRequestRead', {}, authority);
+      if (!may.ok) return may;
+      if (userId === null) return { ok: false, refusal: refusal('NOT_FOUND') };
+      const approve = action === 'APPROVED';
+      const input = { userId, requestId: params.request_id, approve, reason: reason || null };
+      return answer(await guilds.call(params.guild_id, 'actOnJoinRequest', input, authority));
+    },
+  }),
+});
+
+/** Operations of screening that the platform's OpenAPI does not list. */
+export const screeningUnlisted = resource({
+  get_guild_member_verification: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/member-verification',
+    auth: 'any',
+    bucket: READS,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'getMemberVerification', {}, authority)),
+  }),
+
+  update_guild_member_verification: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/member-verification',
+    auth: 'any',
+    permission: P.MANAGE_GUILD,
+    bucket: WRITES,
+    body: Obj({
+      enabled: Optional(Bool()),
+      form_fields: Optional(Arr(FormField, LIMITS.form_fields_max)),
+      description: Optional(Nullable(Str(0, LIMITS.form_description_chars_max))),
+      bulk_action: Decision(),
+    }),
+    status: 200,
+    handle: async ({ params, body: { bulk_action: action, ...draft }, authority }, services) => {
+      const guildId = params.guild_id;
+      const reply = await services.guilds.call(guildId, 'updateMemberVerification', { draft }, authority);
+      if (!reply.ok || draft.enabled !== false) return answer(reply);
+      const settled = await settle(guildId, action !== 'REJECTED', authority, services);
+      return settled.ok ? answer(reply) : settled;
+    },
+  }),
+
+  get_my_guild_join_request: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/requests/@me',
+    auth: 'user',
+    bucket: READS,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'getMyJoinRequest', {}, authority)),
+  }),
+
+  submit_guild_join_request: op({
+    method: 'PUT',
+    path: '/guilds/:guild_id/requests/@me',
+    auth: 'user',
+    bucket: WRITES,
+    body: Obj({
+      form_fields: Arr(Answer, LIMITS.form_fields_max),
+      version: Optional(Nullable(Str(0, LIMITS.form_label_chars_max))),
+    }),
+    status: 200,
+    handle: async ({ params, body: { form_fields, version }, authority }, { guilds }) => {
+      const input = { form_fields, version: version ?? null };
+      return answer(await guilds.call(params.guild_id, 'submitJoinRequest', input, authority));
+    },
+  }),
+});
+
+/**
+ * Lets all pending members in, or removes them, page by page, after screening was switched off. If the server crashes
+ * between two pages, repeating the request settles the rest.
+ */
+async function settle(
+  guildId: GuildId,
+  approve: boolean,
+  authority: Authority,
+  { guilds, read }: Services,
+): Promise<Reply<null>> {
+  for (let after: UserId | null = null; ; ) {
+    const userIds: UserId[] = await read.guilds.pendingMembers(guildId, after, SETTLED_PAGE);
+    if (userIds.length === 0) return { ok: true, value: null };
+    const reply = await guilds.call(guildId, 'settleJoinRequests', { userIds, approve }, authority);
+    if (!reply.ok) return reply;
+    after = userIds.at(-1) ?? null;
+  }
+}
