@@ -25,6 +25,7 @@ import { messages } from './messages.ts';
 import { onboarding } from './onboarding.ts';
 import { pages } from './pages.ts';
 import { polls } from './polls.ts';
+import { premiumTier } from './premiumtier.ts';
 import { prune } from './prune.ts';
 import { reactions } from './reactions.ts';
 import { roles } from './roles.ts';
@@ -64,6 +65,7 @@ export const guildRules = aggregate<GuildShape>()({
   },
   topics: [
     info,
+    premiumTier,
     channels,
     threads,
     posts,
