@@ -22,6 +22,7 @@ import { invites } from './invites.ts';
 import { lobbyLinks } from './lobbylinks.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
+import { newMembers } from './newmembers.ts';
 import { onboarding } from './onboarding.ts';
 import { pages } from './pages.ts';
 import { polls } from './polls.ts';
@@ -85,6 +86,7 @@ export const guildRules = aggregate<GuildShape>()({
     incidents,
     templates,
     onboarding,
+    newMembers,
     installs,
     invites,
     inviteTargets,
