@@ -199,6 +199,11 @@ export interface Admin {
   banUser(userId: UserId, untilMs: number | null): Promise<void>;
   unbanUser(userId: UserId): Promise<void>;
   createGuild(input: { name: string; ownerId: UserId }): Promise<APIGuild>;
+  /**
+   * Sets the premium tier of a guild, which decides how many emoji, stickers and sounds it may have, and its bitrates. Nothing is
+   * sold here: the operator chooses. Lowering it deletes nothing.
+   */
+  setPremiumTier(input: { guildId: GuildId; tier: 0 | 1 | 2 | 3 }): Promise<void>;
   /** Adds a user, or a bot's user, to a guild, with a role of `permissions` if given. */
   addMember(input: { guildId: GuildId; userId: UserId; permissions?: bigint }): Promise<void>;
   /**

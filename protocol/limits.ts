@@ -187,6 +187,13 @@ export const LIMITS = {
   welcome_channel_description_chars_max: 50,
   /** Of a Unicode emoji or a name. The published bound, 152,133, is that of no emoji; this is ours. */
   emoji_text_chars_max: 100,
+  /** The guide for new members: no limits are published; these are this server's own. */
+  guide_actions_max: 5,
+  guide_channels_max: 7,
+  guide_title_chars_max: 60,
+  guide_description_chars_max: 200,
+  guide_message_chars_max: 300,
+  guide_authors_max: 5,
   onboarding_prompts_max: 15,
   onboarding_options_max: 50,
   onboarding_prompt_title_chars_max: 100,

@@ -191,6 +191,11 @@ export interface Invite {
   readonly target_user_ids?: readonly UserId[];
   /** When a list of these users was uploaded last; absent when none was. */
   readonly target_users_at?: string;
+  /** 1: somebody's stream in the channel; 2: an activity. Absent: the guild. */
+  readonly target_type?: 1 | 2;
+  readonly target_user?: APIUser;
+  /** As anyone sees the application. */
+  readonly target_application?: object;
 }
 
 /**

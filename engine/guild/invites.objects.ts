@@ -26,6 +26,7 @@ export function inviteObject(
     guild_id: guild.id,
     channel: { id: invite.channel_id, type: channel?.type ?? 0, name: channel?.name ?? null },
     ...(roles.length > 0 ? { roles: roles.map(roleOf) } : {}),
+    ...targetOf(invite),
     ...(shows.metadata ? metadataOf(invite) : {}),
     ...(shows.counts
       ? { approximate_member_count: guild.memberCount, approximate_presence_count: guild.presences.size }
@@ -52,6 +53,12 @@ export function invitedEvent(
     },
   };
 }
+
+const targetOf = ({ target_type, target_user, target_application }: Invite) => ({
+  ...(target_type && { target_type }),
+  ...(target_user && { target_user }),
+  ...(target_application && { target_application }),
+});
 
 const metadataOf = (invite: Invite) => ({
   uses: invite.uses,

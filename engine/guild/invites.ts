@@ -3,10 +3,12 @@ import { INVITABLE } from '../../protocol/channeltypes.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import { invalidField, refusal } from '../../protocol/refusal.ts';
+import { isEmbedded } from '../application/mappings.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import type { Application } from '../user/facts.ts';
 import { auditEntry } from './auditing.ts';
 import { bitsIn, bitsOf } from './authorize.ts';
 import type { GuildFact, InviteFacts } from './facts.ts';
@@ -32,6 +34,11 @@ export interface CreateInvite {
   readonly targetUserIds?: readonly UserId[];
   /** They come from an uploaded list. */
   readonly targetsUploaded?: true;
+  /** What the invite leads to besides the channel: somebody's stream there, or an application's activity. */
+  readonly leadsTo?:
+    | { readonly userId: UserId }
+    /** As anyone sees it, and its activity. */
+    | { readonly application: object; readonly activity?: NonNullable<Application['activity']> };
   /** Code of an invite that may be returned instead, when the caller does not insist on a new one. */
   readonly reuse: string | null;
   /** Number of the guild's invites, from the store; concurrent creations may exceed the bound slightly. */
@@ -201,6 +208,8 @@ function createInvite(guild: Guild, input: CreateInvite, by: By, env: Env): Outc
       if (no) return refused(no);
     }
   }
+  const target = targetOf(guild, input);
+  if (!target.ok) return target;
   const invite: Invite = {
     code: input.code,
     channel_id: input.channelId,
@@ -215,6 +224,7 @@ function createInvite(guild: Guild, input: CreateInvite, by: By, env: Env): Outc
     ...(input.roleIds.length > 0 ? { role_ids: [...new Set(input.roleIds)] } : {}),
     ...(input.targetUserIds ? { target_user_ids: input.targetUserIds } : {}),
     ...(input.targetsUploaded ? { target_users_at: isoTimestamp(env.nowMs) } : {}),
+    ...target.value,
   };
   const changes = auditedFields(invite).map(([key, value]) => ({ key, new_value: value }));
   return accepted(inviteObject(guild, invite, shows), [
@@ -222,6 +232,25 @@ function createInvite(guild: Guild, input: CreateInvite, by: By, env: Env): Outc
     { type: 'inviteCreated', invite },
     auditEntry(env, by, { actionType: AUDIT.INVITE_CREATE, targetId: null, changes }),
   ]);
+}
+
+/** The fields of an invite that say what it leads to: a stream that is live in the channel, or an activity. */
+function targetOf(
+  guild: Guild,
+  { leadsTo, channelId }: CreateInvite,
+): Outcome<Pick<Invite, 'target_type' | 'target_user' | 'target_application'>, never> {
+  if (!leadsTo) return accepted({});
+  if ('application' in leadsTo) {
+    if (isEmbedded(leadsTo)) return accepted({ target_type: 2, target_application: leadsTo.application });
+    const message = 'The application has no activity.';
+    return refused(invalidField(['target_application_id'], 'BASE_TYPE_CHOICES', message));
+  }
+  const voice = guild.voiceStates.get(leadsTo.userId);
+  const user = guild.members.get(leadsTo.userId)?.user;
+  if (voice?.channel_id === channelId && voice.self_stream && user)
+    return accepted({ target_type: 1, target_user: user });
+  const message = 'The user does not stream in this channel.';
+  return refused(invalidField(['target_user_id'], 'BASE_TYPE_CHOICES', message));
 }
 
 /** The deletions of those codes whose invites have really expired. */
@@ -242,6 +271,8 @@ const alike = (invite: Invite, input: CreateInvite, by: By): boolean =>
   invite.temporary === input.temporary &&
   invite.role_ids === undefined &&
   invite.target_user_ids === undefined &&
+  invite.target_type === undefined &&
+  input.leadsTo === undefined &&
   input.targetUserIds === undefined &&
   input.roleIds.length === 0;
 

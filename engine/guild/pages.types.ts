@@ -105,6 +105,27 @@ export interface TemplateChannel {
   }[];
 }
 
+/** A channel in the guide of a guild. */
+export interface GuideChannel {
+  readonly channel_id: ChannelId;
+  readonly title: string;
+  readonly description: string;
+  readonly emoji?: { readonly id: string | null; readonly name: string | null; readonly animated: boolean };
+}
+
+/** What a new member should do. 0: look at the channel; 1: write in it. */
+export interface NewMemberAction extends GuideChannel {
+  readonly action_type: 0 | 1;
+}
+
+/** The guide of a guild for its new members. */
+export interface NewMemberWelcome {
+  readonly enabled: boolean;
+  readonly welcome_message?: { readonly author_ids: readonly UserId[]; readonly message: string };
+  readonly new_member_actions: readonly NewMemberAction[];
+  readonly resource_channels: readonly GuideChannel[];
+}
+
 /** The invite that the guild's widget shows. */
 interface WidgetPage {
   readonly invite_code: string;
@@ -118,6 +139,7 @@ export interface GuildPages {
   readonly onboarding?: Onboarding;
   readonly template?: GuildTemplate;
   readonly member_verification?: MemberVerification;
+  readonly new_member_welcome?: NewMemberWelcome;
 }
 
 /** A page with its new content; null removes it. */

@@ -25,9 +25,11 @@ import { members } from './members.ts';
 import { memberVerification } from './memberverification.ts';
 import { messages } from './messages.ts';
 import { mfa } from './mfa.ts';
+import { newMembers } from './newmembers.ts';
 import { onboarding } from './onboarding.ts';
 import { pages } from './pages.ts';
 import { polls } from './polls.ts';
+import { premiumTier } from './premiumtier.ts';
 import { prune } from './prune.ts';
 import { reactions } from './reactions.ts';
 import { roles } from './roles.ts';
@@ -64,6 +66,7 @@ export const guildRules = aggregate<GuildShape>()({
   topics: [
     info,
     mfa,
+    premiumTier,
     channels,
     threads,
     posts,
@@ -85,6 +88,7 @@ export const guildRules = aggregate<GuildShape>()({
     incidents,
     templates,
     onboarding,
+    newMembers,
     installs,
     invites,
     inviteTargets,

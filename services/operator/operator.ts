@@ -108,6 +108,10 @@ export function createOperator(ports: OperatorPorts): Admin {
       return granted(await ports.founding.create(nextId(), name, ownerUser));
     },
 
+    async setPremiumTier({ guildId, tier }) {
+      granted(await guilds.call(guildId, 'setPremiumTier', { tier }, SYSTEM));
+    },
+
     async addMember({ guildId, userId, permissions }) {
       await joining.join(guildId, await account(userId), permissions);
     },

@@ -17,7 +17,6 @@ import {
 } from 'discord.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayClient } from '../support/gateway-client.ts';
-import { SPEC_ABSENT } from '../support/openapi.ts';
 import { type NewBot, startServer, type TestServer } from '../support/server.ts';
 
 const INTENTS = Object.values(GatewayIntentBits).filter(
@@ -76,7 +75,6 @@ afterAll(async () => {
   await bot?.destroy();
   await plain?.destroy();
   expect(server.relay?.checked).toBeGreaterThan(60);
-  if (SPEC_ABSENT) console.info(SPEC_ABSENT);
   await server.finish();
 });
 

@@ -157,6 +157,19 @@ describe('an onboarding', () => {
     const log = await guild.fetchAuditLogs({ type: AuditLogEvent.OnboardingCreate });
     expect(log.entries.size).toBe(1);
     expect(await bot(`GET ${path}/new-member-welcome`)).toBeFalsy();
+    const channel_id = server.info.guild.text_channel_id;
+    const guide = {
+      enabled: true,
+      welcome_message: { author_ids: [server.info.bot.id], message: 'Welcome aboard' },
+      new_member_actions: [{ channel_id, action_type: 1, title: 'Say hello', emoji: { name: '👋' } }],
+      resource_channels: [{ channel_id, title: 'Rules', description: 'Read them' }],
+    };
+    const written = await bot(`PUT ${path}/new-member-welcome`, guide);
+    expect(written).toMatchObject({
+      guild_id: server.info.guild.id,
+      resource_channels: guide.resource_channels,
+    });
+    expect(await bot(`GET ${path}/new-member-welcome`)).toEqual(written);
     await guild.editOnboarding({ enabled: false });
     for (const room of rooms) await room.delete();
   });

@@ -1,15 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import { SCOPES } from '../../protocol/scopes.ts';
-import { ROOT } from './root.ts';
-
-/** The platform's published interface; beside the repository, not in it. */
-const FILE = join(ROOT, '../shared/spec/openapi.json');
-
-/** Why what needs the file is skipped; null when the file is there. */
-export const SPEC_ABSENT = existsSync(FILE) ? null : 'skipped: ../shared/spec/openapi.json is not there';
+import { publishedDocument, publishedTable } from './published.ts';
 
 interface SpecOperation {
   readonly operationId: string;
@@ -87,10 +79,8 @@ let document: {
 
 function load() {
   if (document) return document;
-  const spec = JSON.parse(readFileSync(FILE, 'utf8')) as {
-    paths: Record<string, Record<string, { operationId?: string; responses?: Record<string, object> }>>;
-    components: { schemas: Record<string, Json> };
-  };
+  const table = publishedTable();
+  const spec = publishedDocument(table);
   for (const { schema, change } of LOOSENED) {
     const before = spec.components.schemas[schema];
     if (!before) throw new Error(`The file has no schema "${schema}" to loosen.`);
@@ -99,17 +89,13 @@ function load() {
   const ajv = new Ajv2020({ strict: false, allErrors: true, formats: FORMATS });
   ajv.addSchema(spec, 'spec');
   const operations = new Map<string, SpecOperation>();
-  for (const [path, methods] of Object.entries(spec.paths)) {
-    for (const [method, { operationId, responses }] of Object.entries(methods)) {
-      if (operationId === undefined || responses === undefined) continue;
-      operations.set(operationId, {
-        operationId,
-        method: method.toUpperCase(),
-        path: path.replace(/\{(\w+)\}/g, ':$1'),
-        statuses: Object.keys(responses),
-        responses: responses as Record<string, object>,
-      });
-    }
+  for (const [operationId, { at }] of Object.entries(table.operations)) {
+    const [method = '', path = ''] = at.split(' ');
+    const { responses } = spec.paths[path]![method.toLowerCase()] as { responses: Record<string, object> };
+    operations.set(operationId, {
+      ...{ operationId, method, path: path.replace(/\{(\w+)\}/g, ':$1') },
+      ...{ statuses: Object.keys(responses), responses },
+    });
   }
   document = { spec, ajv, operations };
   return document;
@@ -125,7 +111,7 @@ const checkers = new Map<string, ValidateFunction | null>();
 
 /** The checker of one answer; null when the file names the status without a body. Undefined: status not named. */
 function checkerOf(operationId: string, status: number): ValidateFunction | null | undefined {
-  const { ajv, spec, operations } = load();
+  const { ajv, operations } = load();
   const operation = operations.get(operationId);
   if (!operation) throw new Error(`The file has no operation "${operationId}".`);
   const key = [String(status), `${Math.floor(status / 100)}XX`].find((each) => each in operation.responses);
@@ -133,17 +119,15 @@ function checkerOf(operationId: string, status: number): ValidateFunction | null
   const name = `${operationId} ${key}`;
   const known = checkers.get(name);
   if (known !== undefined) return known;
-  const schema = contentOf(spec, operation.responses[key] ?? {});
+  const schema = contentOf(operation.responses[key] ?? {});
   const checker = schema === null ? null : ajv.compile(rooted(schema) as object);
   checkers.set(name, checker);
   return checker;
 }
 
-/** The JSON schema of a response object, through its `$ref`. */
-function contentOf(spec: Json, response: object): unknown {
-  const named = '$ref' in response ? String(response.$ref).slice(2).split('/') : null;
-  const found = named ? named.reduce<unknown>((at, key) => (at as Json)[key], spec) : response;
-  const { content } = found as { content?: Record<string, { schema?: unknown }> };
+/** The JSON schema of a response object. */
+function contentOf(response: object): unknown {
+  const { content } = response as { content?: Record<string, { schema?: unknown }> };
   // A file has one type, and its bytes are a string to the schema.
   return (content?.['application/json'] ?? Object.values(content ?? {})[0])?.schema ?? null;
 }
@@ -161,12 +145,11 @@ function rooted(schema: unknown): unknown {
 }
 
 /**
- * Checks an answer against the file. Empty when it fits, or when the file is not there.
+ * Checks an answer against the file. Empty when it fits.
  *
  * @param body What was answered; undefined for no body.
  */
 export function validateResponse(operationId: string, status: number, body: unknown): string[] {
-  if (SPEC_ABSENT) return [];
   const checker = checkerOf(operationId, status);
   if (checker === undefined) return [`${operationId}: the file names no status ${status}`];
   if (checker === null)
@@ -179,11 +162,9 @@ export function validateResponse(operationId: string, status: number, body: unkn
 }
 
 /**
- * Checks a value against a schema that names schemas of the file (`spec#/components/schemas/…`). Empty when it fits, or
- * when the file is not there.
+ * Checks a value against a schema that names schemas of the file (`spec#/components/schemas/…`). Empty when it fits.
  */
 export function validateWith(schema: object, value: unknown, where: string): string[] {
-  if (SPEC_ABSENT) return [];
   const { ajv } = load();
   // Ajv keeps what it has compiled by the schema object.
   const checker = ajv.compile(schema);
@@ -194,9 +175,8 @@ export function validateWith(schema: object, value: unknown, where: string): str
   );
 }
 
-/** Checks a value against a schema of the file by its name. Empty when it fits, or when the file is not there. */
+/** Checks a value against a schema of the file by its name. Empty when it fits. */
 export function validateAs(schema: string, value: unknown, where: string): string[] {
-  if (SPEC_ABSENT) return [];
   const { ajv, spec } = load();
   const schemas = (spec.components as { schemas: Json }).schemas;
   if (!(schema in schemas)) throw new Error(`The file has no schema "${schema}".`);

@@ -1,14 +1,13 @@
 // Goal: the relay of end-to-end tests records exactly the operations of which it compared a successful reply, so that
 // `npm test` can name those of which no test did.
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { recordComparedReply } from './comparedreplies.ts';
-import { SPEC_ABSENT } from './openapi.ts';
+import { recordAnswer } from './comparedreplies.ts';
 import { openRelay, type Relay } from './relay.ts';
 import { ROOT } from './root.ts';
 
@@ -55,7 +54,7 @@ const counted = async (...ids: readonly string[]): Promise<Counted> => {
 const missing = async (...ids: readonly string[]) => (await counted(...ids)).lines.slice(0, -1);
 const sentenceOf = (id: string) => `no end-to-end test compares a successful reply of ${id}`;
 
-describe.skipIf(SPEC_ABSENT !== null)(`the relay ${SPEC_ABSENT ?? ''}`, () => {
+describe('the relay', () => {
   test('records a successful reply that fits its schema, listed by the platform or not', async () => {
     answer = { status: 200, body: '{"url":"ws://127.0.0.1/"}' };
     await ask('/gateway');
@@ -93,15 +92,28 @@ describe.skipIf(SPEC_ABSENT !== null)(`the relay ${SPEC_ABSENT ?? ''}`, () => {
 describe('records of compared replies', () => {
   test('are read from the files of all processes, and name what is missing in order', async () => {
     expect(await missing('b', 'a')).toEqual([sentenceOf('a'), sentenceOf('b')]);
-    recordComparedReply('b', folder);
-    recordComparedReply('b', folder);
-    recordComparedReply('c', folder);
+    recordAnswer('b', 200, '', folder);
+    recordAnswer('b', 200, '', folder);
+    recordAnswer('c', 204, '', folder);
     expect(await readdir(folder)).toEqual([`${process.pid}.txt`]);
     expect(await missing('a', 'b', 'c')).toEqual([sentenceOf('a')]);
   });
 
+  test('name an operation, what it answered and the test file, and pass over rate limits and faults', async () => {
+    recordAnswer('a', 201, '', folder);
+    recordAnswer('a', 403, '{"message": "Missing Access", "code": 50001}', folder);
+    recordAnswer('a', 401, '{"message":"401: Unauthorized","code":0}', folder);
+    recordAnswer('a', 400, '{"error":"invalid_request"}', folder);
+    for (const status of [429, 500]) recordAnswer('a', status, '{"code":20028}', folder);
+    const text = await readFile(join(folder, `${process.pid}.txt`), 'utf8');
+    const file = 'test/support/relay.test.ts';
+    expect(text.trim().split('\n')).toEqual(
+      ['201', '50001', '401', '400'].map((answer) => `a\t${answer}\t${file}`),
+    );
+  });
+
   test('fail a run once for each operation without one', async () => {
-    recordComparedReply('a', folder);
+    recordAnswer('a', 200, '', folder);
     expect(await counted('a', 'b', 'c')).toMatchObject({
       ...{ passed: 0, failed: 2 },
       lines: [sentenceOf('b'), sentenceOf('c'), expect.stringContaining('1 of 3 operations')],
@@ -111,7 +123,8 @@ describe('records of compared replies', () => {
 
   test('are not written when no run asks for them', async () => {
     vi.stubEnv('COMPARED_REPLIES_FOLDER', undefined);
-    recordComparedReply('a');
+    recordAnswer('a', 200, '');
+    recordAnswer('a', 404, '');
     expect(await readdir(folder)).toEqual([]);
   });
 });

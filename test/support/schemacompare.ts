@@ -33,6 +33,8 @@ function merged(document: Json, schema: Json): Json {
   if (parts.length === 1) return own;
   return {
     ...Object.assign({}, ...parts),
+    // A schema beside `allOf` names fewer values than the one it is made of.
+    ...(own.enum !== undefined && { enum: own.enum }),
     properties: Object.assign({}, ...parts.map(({ properties }) => properties)),
     required: parts.flatMap(({ required }) => (required as string[]) ?? []),
   };

@@ -184,6 +184,7 @@ const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null
   unsubscribe_guild_scheduled_event: done,
   subscribe_guild_scheduled_event_exception: { 200: ref('ScheduledEventUserResponse') },
   unsubscribe_guild_scheduled_event_exception: done,
+  update_guild_new_member_welcome: { 200: ref('GuildHomeSettingsResponse') },
   vote_poll: done,
   unvote_poll: done,
   ring_call: done,

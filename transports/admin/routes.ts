@@ -8,6 +8,7 @@ import { AdminError, type AdminRoute, type Operated, post, Snowflake } from './r
 
 const Name = Type.String({ minLength: 1, maxLength: 100 });
 const Permissions = Type.String({ pattern: '^[0-9]{1,20}$' });
+const PremiumTier = Type.Union([Type.Literal(0), Type.Literal(1), Type.Literal(2), Type.Literal(3)]);
 const closed = { additionalProperties: false } as const;
 
 function get(path: string, run: (engine: Operated, query: URLSearchParams) => Promise<unknown>): AdminRoute {
@@ -148,6 +149,14 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     const { after, limit } = pageOf(query);
     return { guilds: await admin.listGuilds(after as GuildId | null, limit) };
   }),
+  post(
+    '/guilds/:id/premium-tier',
+    Type.Object({ premium_tier: PremiumTier }, closed),
+    async (admin, { premium_tier: tier }, id) => {
+      await admin.setPremiumTier({ guildId: id, tier });
+      return { status: 204 };
+    },
+  ),
   post(
     '/guilds/:id/members',
     Type.Object({ user_id: Snowflake<UserId>(), permissions: Type.Optional(Permissions) }, closed),

@@ -1,6 +1,7 @@
 import type * as wire from 'discord-api-types/v10';
 import type { JoinRequestObject } from '../../engine/guild/joinrequests.ts';
 import type { MemberVerification } from '../../engine/guild/joinrequests.types.ts';
+import type { NewMemberWelcome } from '../../engine/guild/pages.types.ts';
 import type { LobbyMemberObject, LobbyObject } from '../../engine/lobby/objects.ts';
 import type { ReadyCheckObject } from '../../engine/lobby/ready.ts';
 import type {
@@ -42,6 +43,8 @@ export type AutoModerationRule = WithIds<wire.APIAutoModerationRule>;
 export type StageInstance = WithIds<wire.APIStageInstance>;
 export type ScheduledEvent = WithIds<wire.APIGuildScheduledEvent>;
 export type VoiceState = WithIds<wire.APIVoiceState>;
+
+type NewMemberGuide = NewMemberWelcome & { readonly guild_id: string };
 
 export type Lobby = LobbyObject;
 export type LobbyMember = LobbyMemberObject;
@@ -235,6 +238,8 @@ export interface Replies {
   readonly get_guild_welcome_screen: wire.RESTGetAPIGuildWelcomeScreenResult;
   readonly update_guild_welcome_screen: wire.RESTPatchAPIGuildWelcomeScreenResult;
   readonly get_guilds_onboarding: WithIds<wire.RESTGetAPIGuildOnboardingResult>;
+  readonly get_guild_new_member_welcome: NewMemberGuide | undefined;
+  readonly update_guild_new_member_welcome: NewMemberGuide;
   readonly put_guilds_onboarding: WithIds<wire.RESTPutAPIGuildOnboardingResult>;
   readonly update_guild_incident_actions: wire.RESTPutAPIGuildIncidentActionsResult;
   readonly preview_prune_guild: wire.RESTGetAPIGuildPruneCountResult;

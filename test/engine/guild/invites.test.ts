@@ -290,3 +290,29 @@ describe('a temporary invite', () => {
     expect(endOf(arrange(), 'never').types).toEqual([]);
   });
 });
+
+describe('what an invite leads to', () => {
+  const application = { id: '500', name: 'Chess' };
+  const activity = { urlMappings: [{ prefix: '/', target: 'chess.example' }] };
+
+  it('is an activity of an application that has one, shown in the invite and its dispatch, and never reused', () => {
+    const guild = arrange();
+    const made = create(guild, { leadsTo: { application, activity } });
+    expect(made.outcome).toMatchObject({ value: { target_type: 2, target_application: application } });
+    expect(made.dispatches[0]).toMatchObject({ d: { target_type: 2, target_application: application } });
+    const other = create(guild, { code: 'ijklmnop', reuse: 'abcdefgh' });
+    expect(other.outcome).toMatchObject({ value: { code: 'ijklmnop' } });
+    expect(create(guild, { code: 'q', leadsTo: { application } }).code).toBe(50035);
+  });
+
+  it('is a stream that is live in the channel', () => {
+    const guild = arrange();
+    const stream = (more: object = {}) => create(guild, { leadsTo: { userId: '11' }, ...more });
+    expect(stream().code).toBe(50035);
+    const state = { user_id: '11', channel_id: '50', session_id: 's', self_stream: true };
+    guild.voiceStates.set(uid('11'), state as never);
+    expect(stream().outcome).toMatchObject({ value: { target_type: 1, target_user: { id: '11' } } });
+    guild.voiceStates.set(uid('11'), { ...state, channel_id: '52' } as never);
+    expect(stream({ code: 'ijklmnop' }).code).toBe(50035);
+  });
+});

@@ -54,6 +54,7 @@ async function arrange(
     setPassword: record('setPassword', { loginName: 'juniper', password: 'made' }),
     createGuild: async () => Promise.reject(refusing),
     addMember: record('addMember', undefined),
+    setPremiumTier: record('setPremiumTier', undefined),
     rotateToken: record('rotateToken', { token: 'new-token' }),
     revokeTokens: record('revokeTokens', undefined),
     listApplications: async () => Promise.reject(new Error('the database is on fire')),
@@ -196,6 +197,8 @@ describe('the admin API', () => {
       password: 'made',
     });
     expect((await ask('POST', '/guilds/77/members', { user_id: '3', permissions: '8' })).status).toBe(204);
+    expect((await ask('POST', '/guilds/77/premium-tier', { premium_tier: 2 })).status).toBe(204);
+    expect((await ask('POST', '/guilds/77/premium-tier', { premium_tier: 4 })).status).toBe(400);
     expect((await ask('POST', '/tokens/rotate', { user_id: '3' })).body).toEqual({
       user_id: '3',
       token: 'new-token',
@@ -212,6 +215,7 @@ describe('the admin API', () => {
       ['createUser', { username: 'juniper', globalName: 'Juniper' }],
       ['setPassword', { userId: '3' }],
       ['addMember', { guildId: '77', userId: '3', permissions: 8n }],
+      ['setPremiumTier', { guildId: '77', tier: 2 }],
       ['rotateToken', '3'],
       ['revokeTokens', '3'],
       ['listGuilds', '3', 2],

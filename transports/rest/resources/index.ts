@@ -28,7 +28,7 @@ import { beyondLobbies } from './lobbyextensions.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { oauth2, oauth2Unlisted } from './oauth2.ts';
-import { onboarding } from './onboarding.ts';
+import { onboarding, onboardingUnlisted } from './onboarding.ts';
 import { polls, pollsUnlisted } from './polls.ts';
 import { provisional, provisionalUnlisted } from './provisional.ts';
 import { prune } from './prune.ts';
@@ -111,6 +111,7 @@ export const unlisted = {
   ...invitesUnlisted,
   ...screeningUnlisted,
   ...vanityUnlisted,
+  ...onboardingUnlisted,
   ...scheduledEventsUnlisted,
   ...calls,
   ...auth,

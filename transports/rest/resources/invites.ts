@@ -1,12 +1,16 @@
 import type { Invite } from '../../../engine/guild/guild.ts';
-import type { RoleId } from '../../../protocol/ids.ts';
+import type { CreateInvite as NewInvite } from '../../../engine/guild/invites.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
+import type { ApplicationId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { publicApplicationBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { op, resource } from '../operation.ts';
-import { Arr, Bool, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
+import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
 import { SERVER } from '../server.ts';
+import type { Services } from '../services.ts';
 import { targetUsersOf } from '../targetusers.ts';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
@@ -26,6 +30,9 @@ const CreateInvite = Obj({
   max_uses: Optional(Nullable(Int(0, LIMITS.invite_uses_max))),
   temporary: Optional(Nullable(Bool())),
   unique: Optional(Nullable(Bool())),
+  target_type: Optional(Nullable(Choice(1, 2))),
+  target_user_id: Optional(Nullable(Snowflake<UserId>())),
+  target_application_id: Optional(Nullable(Snowflake<ApplicationId>())),
   // A list, or comma-separated text as in a form field.
   role_ids: Optional(
     Nullable(OneOf(Arr(Snowflake(), LIMITS.roles_per_guild_max), Str(0, ROLE_LIST_CHARS_MAX))),
@@ -54,6 +61,8 @@ export const invites = resource({
       if (!may.ok) return may;
       const targets = await targetUsersOf(files, read.users);
       if (!targets.ok) return targets;
+      const leadsTo = await leadsToOf(body, read);
+      if (!leadsTo.ok) return leadsTo;
       const { live: known, expired } = parted(await read.guilds.invites(may.value.guildId, null, 0), nowMs());
       const wanted = {
         maxAgeSec: body.max_age ?? LIMITS.invite_age_sec_default,
@@ -70,6 +79,7 @@ export const invites = resource({
       );
       const input = {
         ...wanted,
+        ...(leadsTo.value && { leadsTo: leadsTo.value }),
         code: inviteCode(randomBytes),
         roleIds: roleIdsOf(body.role_ids),
         reuse: body.unique ? null : (same?.code ?? null),
@@ -194,6 +204,29 @@ export function inviteCode(random: (size: number) => Uint8Array): string {
     }
   }
   return code;
+}
+
+interface TargetDraft {
+  readonly target_type?: 1 | 2 | null;
+  readonly target_user_id?: UserId | null;
+  readonly target_application_id?: ApplicationId | null;
+}
+
+/** What a request says that its invite leads to: a user's stream, or the activity of an application. */
+async function leadsToOf(
+  { target_type: type, target_user_id: userId, target_application_id: applicationId }: TargetDraft,
+  { applications }: Pick<Services['read'], 'applications'>,
+): Promise<Reply<NewInvite['leadsTo'] | null>> {
+  if (type == null) return { ok: true, value: null };
+  if (type === 1 && userId) return { ok: true, value: { userId } };
+  const application = type === 2 && applicationId ? await applications.get(applicationId) : null;
+  if (application) {
+    const { activity } = application;
+    const shown = publicApplicationBody(application, null);
+    return { ok: true, value: { application: shown, ...(activity && { activity }) } };
+  }
+  const field = type === 1 ? 'target_user_id' : 'target_application_id';
+  return { ok: false, refusal: invalidField([field], 'BASE_TYPE_REQUIRED', 'This field is required') };
 }
 
 function roleIdsOf(given: readonly string[] | string | null | undefined): RoleId[] {

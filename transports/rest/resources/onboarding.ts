@@ -1,4 +1,4 @@
-import type { ChannelId, RoleId } from '../../../protocol/ids.ts';
+import type { ChannelId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { answer } from '../answer.ts';
@@ -60,16 +60,58 @@ export const onboarding = resource({
       answer(await guilds.call(params.guild_id, 'putOnboarding', { draft }, authority)),
   }),
 
-  /** The page of a guild for its new members has no published way to be made: no guild has one. */
   get_guild_new_member_welcome: op({
     method: 'GET',
     path: '/guilds/:guild_id/new-member-welcome',
     auth: 'any',
     bucket: READS,
-    status: 204,
+    status: 200,
     handle: async ({ params, authority }, { guilds }) => {
-      const may = await guilds.call(params.guild_id, 'getOnboarding', {}, authority);
-      return may.ok ? { ok: true } : may;
+      const reply = await guilds.call(params.guild_id, 'getNewMemberWelcome', {}, authority);
+      return reply.ok && reply.value === null ? { ok: true, status: 204 } : answer(reply);
     },
+  }),
+});
+
+const GuideChannel = {
+  channel_id: Snowflake<ChannelId>(),
+  title: Str(1, LIMITS.guide_title_chars_max),
+  description: Optional(Nullable(Str(0, LIMITS.guide_description_chars_max))),
+  emoji: Optional(
+    Nullable(
+      Obj({
+        id: Optional(Nullable(Snowflake())),
+        name: Optional(Nullable(Str(0, LIMITS.emoji_text_chars_max))),
+      }),
+    ),
+  ),
+};
+
+/** How people's own clients write the guide. @source https://docs.discord.food/resources/guild#modify-guild-new-member-welcome */
+export const onboardingUnlisted = resource({
+  update_guild_new_member_welcome: op({
+    method: 'PUT',
+    path: '/guilds/:guild_id/new-member-welcome',
+    auth: 'any',
+    permission: P.MANAGE_GUILD,
+    bucket: WRITES,
+    body: Obj({
+      enabled: Optional(Nullable(Bool())),
+      welcome_message: Optional(
+        Nullable(
+          Obj({
+            author_ids: Arr(Snowflake<UserId>(), LIMITS.guide_authors_max),
+            message: Str(1, LIMITS.guide_message_chars_max),
+          }),
+        ),
+      ),
+      new_member_actions: Optional(
+        Nullable(Arr(Obj({ ...GuideChannel, action_type: Choice(0, 1) }), LIMITS.guide_actions_max)),
+      ),
+      resource_channels: Optional(Nullable(Arr(Obj(GuideChannel), LIMITS.guide_channels_max))),
+    }),
+    status: 200,
+    handle: async ({ params, body: draft, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'putNewMemberWelcome', { draft }, authority)),
   }),
 });

@@ -3,7 +3,7 @@ import { inflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { P } from '../../../../protocol/permissions.ts';
 import { incidents } from '../../../../transports/rest/resources/incidents.ts';
-import { onboarding } from '../../../../transports/rest/resources/onboarding.ts';
+import { onboarding, onboardingUnlisted } from '../../../../transports/rest/resources/onboarding.ts';
 import { templates } from '../../../../transports/rest/resources/templates.ts';
 import { welcomeScreen } from '../../../../transports/rest/resources/welcomescreen.ts';
 import { widget } from '../../../../transports/rest/resources/widget.ts';
@@ -19,7 +19,14 @@ function arrange() {
   guild.info = { ...guild.info, features: [], widget_enabled: false, widget_channel_id: null };
   return {
     guild,
-    ...restGuild(guild, { ...welcomeScreen, ...widget, ...incidents, ...templates, ...onboarding }),
+    ...restGuild(guild, {
+      ...welcomeScreen,
+      ...widget,
+      ...incidents,
+      ...templates,
+      ...onboarding,
+      ...onboardingUnlisted,
+    }),
   };
 }
 const welcome = (at: number, description = 'd', more: object = {}) => ({
@@ -193,5 +200,50 @@ describe('an onboarding', () => {
     expect(codeOf(await invoke('put_guilds_onboarding', { as: '12', body: {} }))).toBe(50013);
     expect((await invoke('get_guilds_onboarding', { as: '12' })).status).toBe(200);
     expect((await invoke('get_guild_new_member_welcome', { as: '12' })).status).toBe(204);
+  });
+});
+
+describe('the guide for new members', () => {
+  const put = (body: object, as?: string) =>
+    arrange().invoke('update_guild_new_member_welcome', { body, ...(as && { as }) });
+  const entry = (more: object = {}) => ({ channel_id: '30', title: 'Read me', ...more });
+  const action = (more: object = {}) => entry({ action_type: 0, ...more });
+
+  it('is kept whole, with an entry in the audit log when it changes', async () => {
+    const { invoke, facts } = arrange();
+    const body = {
+      enabled: true,
+      resource_channels: [entry({ emoji: { name: '📖' } })],
+      new_member_actions: [action()],
+    };
+    const made = await invoke('update_guild_new_member_welcome', { body });
+    expect(made.body).toMatchObject({
+      enabled: true,
+      new_member_actions: [{ channel_id: '30', action_type: 0, title: 'Read me', description: '' }],
+      resource_channels: [{ emoji: { id: null, name: '📖', animated: false } }],
+    });
+    expect((await invoke('get_guild_new_member_welcome', { as: '12' })).body).toEqual(made.body);
+    const factsBefore = facts.length;
+    await invoke('update_guild_new_member_welcome', { body });
+    expect(facts.length).toBe(factsBefore);
+  });
+
+  it.each([
+    ['six actions', { new_member_actions: Array.from({ length: 6 }, () => action()) }, 'new_member_actions'],
+    ['eight channels', { resource_channels: Array.from({ length: 8 }, () => entry()) }, 'resource_channels'],
+    ['an unknown channel', { resource_channels: [entry({ channel_id: '1' })] }, 'resource_channels'],
+    [
+      'a title of 61 characters',
+      { resource_channels: [entry({ title: 'x'.repeat(61) })] },
+      'resource_channels',
+    ],
+    ['an action of no kind', { new_member_actions: [entry({ action_type: 2 })] }, 'new_member_actions'],
+  ])('refuses %s', async (_name, body, path) => {
+    expect(await put(body)).toMatchObject({ status: 400, body: { code: 50035, errors: { [path]: {} } } });
+  });
+
+  it('refuses an emoji that the guild does not have, and members without Manage Server', async () => {
+    expect(codeOf(await put({ resource_channels: [entry({ emoji: { id: '99' } })] }))).toBe(10014);
+    expect(codeOf(await put({}, '12'))).toBe(50013);
   });
 });
