@@ -164,6 +164,8 @@ export interface Admin {
     redirectUris?: readonly string[];
     publicClient?: boolean;
     approvedScopes?: readonly string[];
+    /** Origins of the application's pages that may reach the RPC server of its users. */
+    rpcOrigins?: readonly string[];
   }): Promise<Application>;
   /**
    * Sets where the origin of an application's activity leads, and gives an application with an activity a command that

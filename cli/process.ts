@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
@@ -34,6 +35,24 @@ function startShard(entry: string): ShardProcess {
   };
 }
 
+let questions: Promise<unknown> = Promise.resolve();
+
+/** Asks one question at a time, with control characters of strangers removed. */
+function confirm(question: string): Promise<boolean> {
+  const ask = async (): Promise<boolean> => {
+    const lines = createInterface({ input: process.stdin, output: process.stderr });
+    try {
+      const answer = await lines.question(`${question.replaceAll(/\p{C}/gu, ' ')} [y/N] `);
+      return /^y(es)?$/i.test(answer.trim());
+    } finally {
+      lines.close();
+    }
+  };
+  const answer = questions.then(ask, ask);
+  questions = answer.catch(() => undefined);
+  return answer;
+}
+
 function worldOf(entry: string): World {
   const isShard = process.argv[2] === 'shard';
   return {
@@ -43,6 +62,7 @@ function worldOf(entry: string): World {
     out: (line) => void process.stdout.write(`${line}\n`),
     err: (line) => void process.stderr.write(`${line}\n`),
     terminal: process.stdout.isTTY ? () => process.stdout : null,
+    confirm: process.stdin.isTTY ? confirm : null,
     randomBytes,
     pause: (durationMs) => pause(durationMs),
     refusedPorts,

@@ -6,8 +6,10 @@ import { addConnectCommand } from './connecting.ts';
 import { addDescribeCommands } from './describing.ts';
 import { environmentFailure } from './failures.ts';
 import { addInteractCommand } from './interact.ts';
+import { addLoginCommands } from './login.ts';
 import { addPremiumCommands } from './premium.ts';
 import { addRecordCommands } from './records.ts';
+import { addRpcCommand } from './rpc.ts';
 import { addRunCommands } from './run.ts';
 import { addShardCommand } from './shard.ts';
 import type { World } from './world.ts';
@@ -52,6 +54,8 @@ export async function runCli(
   addCallsCommand(program, world);
   addInteractCommand(program, world);
   addConnectCommand(program, world);
+  addLoginCommands(program, world);
+  addRpcCommand(program, world);
   for (const mount of mounts) await mount(program);
   inherit(program);
   try {

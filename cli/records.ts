@@ -37,7 +37,11 @@ export function addRecordCommands(program: Command, world: World): void {
     .option('--redirect <uri...>', 'where its requests may be answered to; those it had are replaced')
     .option('--public', 'it runs with its users and keeps no secret')
     .option('--confidential', 'it keeps its secret')
-    .option('--approve <scope...>', 'the partner scopes it may ask for; those it had are replaced');
+    .option('--approve <scope...>', 'the partner scopes it may ask for; those it had are replaced')
+    .option(
+      '--rpc-origin <origin...>',
+      'origins of its pages that may reach `guildhall rpc`; those it had are replaced',
+    );
   addApplicationActivityCommand(app, world);
   addApplicationPlayerCommands(app, world);
   remote(app, 'list', world, 'all applications', listApplications);
@@ -116,6 +120,7 @@ async function configureClient(ask: Remote, [id]: readonly string[], flags: Flag
     ...(flags.redirect && { redirect_uris: flags.redirect }),
     ...((flags.public || flags.confidential) && { public_client: flags.public === true }),
     ...(flags.approve && { approved_scopes: flags.approve }),
+    ...(flags.rpcOrigin && { rpc_origins: flags.rpcOrigin }),
   });
   const { name, redirect_uris: redirects, oauth2 } = fieldsOf(value.application);
   const settings = oauth2 as { readonly publicClient: boolean; readonly approvedScopes: readonly string[] };

@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { type Config, DEFAULTS, publicSettings } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
 import { CONTRACT_DATES } from '../protocol/dates.ts';
+import { present } from '../protocol/present.ts';
 import { adminTokenFile, keptAdminToken, newAdminToken } from './admintoken.ts';
 import {
   type DevReport,
@@ -15,10 +16,11 @@ import {
   voiceJson,
   voiceLines,
 } from './banner.ts';
-import { keptDemo, seedDemo } from './demo.ts';
+import { type Demo, keptDemo, seedDemo } from './demo.ts';
 import { collect, wholeFrom } from './flags.ts';
 import { publicProblems, publicWarnings } from './opening.ts';
 import { type MovedPort, withFreePorts } from './ports.ts';
+import { type RpcServer, serveRpc } from './rpc.ts';
 import { serve } from './serve.ts';
 import { CONFIG_FILE, DATA_DIR, type FlagSetting, namedSettings, readSettings } from './settings.ts';
 import { shardConfigs } from './shards.ts';
@@ -47,6 +49,7 @@ interface DevFlags extends CommonFlags {
   readonly date?: string;
   readonly voiceAddress?: string;
   readonly bots: number;
+  readonly rpc?: true;
   readonly rateLimits: boolean;
 }
 
@@ -70,6 +73,7 @@ export function addRunCommands(program: Command, world: World, done: (code: numb
     '--date <date>',
     'the day whose rules of the protocol apply, such as 2026-02-22 (default: today)',
   );
+  dev.option('--rpc', 'also what `guildhall rpc` does, for the first demo user');
   dev.option('--port <n>', 'port of API and gateway; 0 picks free ports');
   dev.addHelpText('after', `\nWhat --date changes:\n${datedRules().join('\n')}`);
   commonFlags(dev, 'folder to keep everything in (default: memory)');
@@ -138,11 +142,19 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
     ]);
   };
   if (flags.shards === undefined) {
-    return serve(world, config, async ({ engine, addresses, adminUrl }) => {
+    const rpc: RpcServer[] = [];
+    const code = await serve(world, config, async ({ engine, addresses, adminUrl }) => {
       const demo = kept === null ? await seedDemo(engine, { bots }) : await keptDemo(engine, kept, bots);
+      if (flags.rpc) rpc.push(await demoRpc(world, addresses.api, demo));
       show({ addresses, demo }, adminUrl, flags.data ?? null);
+      for (const { path, username } of rpc)
+        world.err(`  Games of this machine show what ${username} does: ${path}`);
     });
+    for (const { close } of rpc) await close();
+    return code;
   }
+  if (flags.rpc)
+    throw new CommandError('--rpc is for a server without --shards.', 'Run `guildhall rpc` beside it.');
   const folder = kept ?? (await mkdtemp(join(tmpdir(), 'guildhall-dev-')));
   try {
     const shared = { ...config, data_dir: folder };
@@ -153,6 +165,13 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
   } finally {
     if (kept === null) await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** The RPC server of the first demo user, whose consent the demo's applications have. */
+function demoRpc(world: World, api: string, { users, bots }: Demo): Promise<RpcServer> {
+  const { token } = present(users[0]);
+  const approve = bots.map(({ application_id: id }) => id);
+  return serveRpc(world, { api, token }, { approve, web: true });
 }
 
 /**

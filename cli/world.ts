@@ -43,6 +43,8 @@ export interface World {
   err(line: string): void;
   /** The size of the terminal of standard output, read when called; null when it is not a terminal. */
   readonly terminal: (() => { readonly rows: number }) | null;
+  /** Asks a question at the terminal that is answered with yes or no; null without a terminal. */
+  readonly confirm: ((question: string) => Promise<boolean>) | null;
   randomBytes(size: number): Uint8Array;
   /** Resolves after a delay. */
   pause(durationMs: number): Promise<void>;

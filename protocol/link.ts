@@ -254,6 +254,7 @@ export const LINK = {
   'oauth.revoked': tellsAll([userId, applicationId]),
   'devices.finish': once('device', [text, object], flag),
   'devices.poll': once('device', [text, applicationId, nullable(object)], reply(object)),
+  'devices.signedIn': once('device', [text], reply(text)),
   'devices.approve': once('user', [userId, object], flag),
   'devices.exchange': once('user', [userId, object, nullable(object)], reply(object)),
 

@@ -113,6 +113,8 @@ export const browserHost = (): Host => ({
   fetch: (input, init) => fetch(input, init),
   origin: page().location?.origin ?? null,
   ...signInWindow(),
+  openLocal: null,
+  registerLaunch: null,
   openLog: null,
   createAudio: () => createBrowserAudio(),
 });

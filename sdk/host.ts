@@ -8,6 +8,13 @@ export interface RedirectPlace {
   readonly close: () => void;
 }
 
+/** A connection to the RPC server of the person's machine. */
+export interface LocalClient {
+  /** Sets the activity of the application; null takes it away. @throws Error when there is no server, or it refuses. */
+  setActivity(activity: object | null): Promise<void>;
+  close(): void;
+}
+
 /** What differs between environments. */
 export interface Host {
   /** Connection properties for IDENTIFY. */
@@ -33,6 +40,10 @@ export interface Host {
   ) => Promise<RedirectPlace>;
   /** Audio of calls; nothing is opened before the first call. */
   readonly createAudio: () => CallAudio;
+  /** Opens a connection of an application to the RPC server of this machine; null where there are no local sockets. */
+  readonly openLocal: ((applicationId: string) => LocalClient) | null;
+  /** Registers the command that starts a game when its link is opened; null where that is not possible. */
+  readonly registerLaunch: ((applicationId: string, command: string) => boolean) | null;
   /** Opens a log in a folder; null in environments without files. @throws when it cannot be written. */
   readonly openLog: ((folder: string, name: string) => LogCallback & { readonly close: () => void }) | null;
 }

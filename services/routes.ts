@@ -68,7 +68,7 @@ export const oauthRoutes = (applications: Pick<ApplicationStore, 'get'>): Routes
     describe: { method: 'oauth.describeConsent', key: (userId) => userId },
     decide: { method: 'oauth.decideConsent', key: (userId) => userId },
   },
-  devices: { begin: 'local', look: 'local', finish: 'local' },
+  devices: { begin: 'local', beginSignIn: 'local', signedIn: 'local', look: 'local', finish: 'local' },
 });
 
 /** Players are routed by their publisher's application once their identity is verified. */

@@ -69,7 +69,8 @@ export interface DeviceRequest {
   readonly id: string;
   /** SHA-256 of the user code. */
   readonly userCodeHash: string;
-  readonly applicationId: ApplicationId;
+  /** The application that is to act for the user; null to sign the device in as the user. */
+  readonly applicationId: ApplicationId | null;
   /** As requested. */
   readonly scopes: readonly Scope[];
   readonly expiresMs: number;

@@ -76,6 +76,8 @@ interface ClientSettings {
   readonly publicClient: boolean;
   /** Scopes for partners that it may request. */
   readonly approvedScopes: readonly Scope[];
+  /** Origins of pages that may reach the person's RPC server. Absent for none. */
+  readonly rpcOrigins?: readonly string[];
 }
 
 /** The signing key and the client secret's hash are stored beside the object and never leave storage's owner. */

@@ -1,5 +1,7 @@
-import { type ActivityPage, type CallApi, createRunner, rpcUser } from './commands.ts';
-import { ActivityLink, type Args } from './link.ts';
+import { RPC_SCOPE } from '../../protocol/rpc.ts';
+import { type CallApi, rpcUser } from '../rpc/commands.ts';
+import { type Accepted, type Args, isObject, RpcClosed, RpcLink } from '../rpc/link.ts';
+import { type ActivityPage, createRunner } from './commands.ts';
 import { browserPage, type FrameElement, frameWindow } from './page.ts';
 
 export interface ActivityHostOptions {
@@ -32,8 +34,6 @@ const SANDBOX =
   'allow-scripts allow-same-origin allow-forms allow-pointer-lock allow-orientation-lock allow-modals allow-downloads';
 const ALLOW = 'autoplay; fullscreen; gamepad; clipboard-write';
 
-const isObject = (value: unknown): value is Args =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const idsOf = (activity: unknown): string[] =>
   isObject(activity) && Array.isArray(activity.participants)
     ? activity.participants.flatMap((one) =>
@@ -50,7 +50,7 @@ export class ActivityHost {
   /** Names the frame, to the activity and to the server. */
   readonly #frameId = crypto.randomUUID();
   readonly #users = new Map<string, Promise<object | null>>();
-  #link: ActivityLink | null = null;
+  #link: RpcLink | null = null;
   #stop: (() => void) | null = null;
   #heartbeat: ReturnType<typeof setTimeout> | null = null;
   #selfId: string | null = null;
@@ -163,9 +163,22 @@ export class ActivityHost {
       received: (message) => this.#link?.receive(message),
     });
     this.#stop = frame.remove;
-    this.#link = new ActivityLink({
-      clientId: applicationId,
-      frameId: this.#frameId,
+    this.#link = new RpcLink({
+      scopes: [RPC_SCOPE.EMBEDDED],
+      accept: ({ client_id: clientId, frame_id: frameId }) => {
+        if (clientId !== applicationId || frameId !== this.#frameId)
+          throw new RpcClosed('INVALID_CLIENTID', 'This frame belongs to another application.');
+        return this.#accepted();
+      },
+      nowMs: () => performance.now(),
+      send: frame.send,
+      ended: (_, message) => this.close(message),
+    });
+  }
+
+  #accepted(): Accepted {
+    const { applicationId, guildId, channelId } = this.#options;
+    return {
       ready: {
         v: 1,
         config: { api_endpoint: this.#options.api.replace(/^https?:/, ''), environment: 'production' },
@@ -179,10 +192,7 @@ export class ActivityHost {
         participants: () => this.#participants(),
         shareUrl: (custom) => this.#shareUrl(custom),
       }),
-      nowMs: () => performance.now(),
-      send: frame.send,
-      ended: (_, message) => this.close(message),
-    });
+    };
   }
 
   #shareUrl(customId: string | null): string {

@@ -1,3 +1,4 @@
 /** Shows activities in a page: `import { ActivityHost } from 'guildhall/activities'`. */
-export type { ActivityPage, ConsentRequest } from './commands.ts';
+export type { ConsentRequest } from '../rpc/commands.ts';
+export type { ActivityPage } from './commands.ts';
 export { ACTIVITY_LAYOUT, ActivityHost, type ActivityHostOptions } from './host.ts';

@@ -1,7 +1,7 @@
 import { type ConnectionError, LoggingSeverity, type Status } from '../enums.ts';
 import type { Log, LogCallback } from '../log.ts';
 import type { Disposer } from '../signal.ts';
-import type { Core } from './core.ts';
+import { type Core, checkId } from './core.ts';
 
 /** Connection, timeouts and logging. */
 export class Connection {
@@ -63,6 +63,15 @@ export class Connection {
   /** Opens the page on which the person manages connected games. */
   openConnectedGamesSettingsInPlatform(): void {
     this.#core.host.openUrl(`${this.#core.webBase}/settings`);
+  }
+
+  /**
+   * Registers the command that starts the game when its link is opened, as by an accepted invite.
+   *
+   * @returns false where that is not possible: in browsers, and on desktops other than those of freedesktop.org.
+   */
+  registerLaunchCommand(applicationId: string, command: string): boolean {
+    return this.#core.host.registerLaunch?.(checkId('applicationId', applicationId), command) ?? false;
   }
 
   /** Closes the client for good: connection, calls, logs. Later calls are rejected. */

@@ -1,8 +1,11 @@
 import { OP } from '../../protocol/opcodes.ts';
+import { messageOf } from '../../protocol/thrown.ts';
 import { type Activity, activityToWire, checkActivity } from '../activity.ts';
-import { ActivityActionTypes, Status, StatusType } from '../enums.ts';
+import { ActivityActionTypes, ErrorType, Status, StatusType } from '../enums.ts';
+import type { LocalClient } from '../host.ts';
 import { path } from '../http.ts';
-import { invalid, notReady } from '../result.ts';
+import { PRESENCE_PACE, pacedSender } from '../paced.ts';
+import { ClientError, invalid, notReady } from '../result.ts';
 import type { Disposer } from '../signal.ts';
 import { adoptMessage } from '../store/messages.ts';
 import { gameActivityOf } from '../store/people.ts';
@@ -13,8 +16,6 @@ import { type Core, checkId, unexpected } from './core.ts';
 
 export type ActivityInvite = InviteRecord;
 
-/** The gateway's presence rate limit; later updates wait, and only the latest is sent. */
-const UPDATES = { max: 5, windowMs: 20_000 } as const;
 const INVITE_MS = 6 * 3_600_000;
 const INVITE_CHARS_MAX = 1_024;
 const WORDS: Readonly<Partial<Record<StatusType, string>>> = {
@@ -36,6 +37,8 @@ export class Presence {
   readonly #core: Core;
   readonly #sender: ReturnType<typeof createPresenceSender>;
   #presence: PresenceState = NO_PRESENCE;
+  /** Shows the activity while there is no gateway session. */
+  #local: LocalClient | null = null;
 
   constructor(core: Core) {
     this.#core = core;
@@ -45,7 +48,10 @@ export class Presence {
       if (this.#presence !== NO_PRESENCE) this.#sender.send();
     });
     core.signals.statusChanged.add((status) => {
-      if (status !== Status.Disconnected) return;
+      if (status !== Status.Disconnected) {
+        this.#endLocal();
+        return;
+      }
       this.#presence = NO_PRESENCE;
       this.#sender.stop();
     });
@@ -60,17 +66,22 @@ export class Presence {
 
   /**
    * Sets the rich presence. It is sent again to every new session, at most five times in twenty seconds; of
-   * waiting updates only the latest is sent.
+   * waiting updates only the latest is sent. A client that is not connected shows it by the RPC server of the person's
+   * machine, where there is one, until `connect`.
    *
-   * @throws ClientError: ValidationError names the field; ClientNotReady before `connect`.
+   * @throws ClientError: ValidationError names the field; ClientNotReady before `connect` where there are no local
+   * sockets, RPCError where no RPC server shows it.
    */
   async updateRichPresence(activity: Activity): Promise<void> {
     checkActivity(activity);
     this.#core.log.keepSecret(activity.secrets?.join);
-    this.#update({ activity: structuredClone(activity) });
+    const local = this.#openLocal();
+    if (local === null) this.#update({ activity: structuredClone(activity) });
+    else await this.#showLocally(local, activity);
   }
 
   clearRichPresence(): void {
+    this.#endLocal();
     if (this.#presence.activity !== null) this.#update({ activity: null });
   }
 
@@ -133,6 +144,30 @@ export class Presence {
     return this.#core.signals.activityJoinWithApplication.set(callback);
   }
 
+  #openLocal(): LocalClient | null {
+    const { host, session, applicationIdOr } = this.#core;
+    if (host.openLocal === null || session.status !== Status.Disconnected) return null;
+    this.#local ??= host.openLocal(applicationIdOr());
+    return this.#local;
+  }
+
+  async #showLocally(local: LocalClient, activity: Activity): Promise<void> {
+    const given = { applicationId: this.#core.applicationIdOr(), name: 'Game' };
+    const { metadata: _urls, buttons: _labels, ...wire } = activityToWire(activity, given);
+    const buttons = activity.buttons ?? [];
+    const sent = activity.name === undefined ? { ...wire, name: undefined } : wire;
+    try {
+      await local.setActivity({ ...sent, ...(buttons.length > 0 && { buttons }) });
+    } catch (error) {
+      throw new ClientError(ErrorType.RPCError, messageOf(error));
+    }
+  }
+
+  #endLocal(): void {
+    this.#local?.close();
+    this.#local = null;
+  }
+
   /** @throws ClientError of type ClientNotReady when there is no session and none is being connected. */
   #update(change: Partial<PresenceState>): void {
     const { status } = this.#core.session;
@@ -170,33 +205,18 @@ function presenceOf(core: Core, { activity, status }: PresenceState): Json {
 
 /** Sends presence updates at the gateway's rate limit. */
 function createPresenceSender({ session, log }: Core, body: () => Json) {
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  let sentMs: number[] = [];
-  const stop = () => {
-    if (timer !== null) clearTimeout(timer);
-    timer = null;
-  };
-  const send = () => {
-    if (timer !== null || session.status !== Status.Ready) return;
-    const nowMs = Date.now();
-    sentMs = sentMs.filter((ms) => nowMs - ms < UPDATES.windowMs);
-    const [first] = sentMs;
-    if (first !== undefined && sentMs.length >= UPDATES.max) {
-      timer = setTimeout(
-        () => {
-          timer = null;
-          send();
-        },
-        first + UPDATES.windowMs - nowMs,
-      );
-      return;
-    }
-    sentMs.push(nowMs);
+  const paced = pacedSender(PRESENCE_PACE, () => {
+    if (session.status !== Status.Ready) return;
     try {
       session.send(OP.PRESENCE_UPDATE, body());
     } catch (error) {
       log.warn(`The presence was not sent: ${String(error)}`);
     }
+  });
+  return {
+    send: () => {
+      if (session.status === Status.Ready) paced.request();
+    },
+    stop: paced.stop,
   };
-  return { send, stop };
 }

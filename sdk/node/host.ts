@@ -5,7 +5,9 @@ import { createNodeAudio } from '../call/node.ts';
 import { ErrorType } from '../enums.ts';
 import type { Host } from '../host.ts';
 import { ClientError } from '../result.ts';
+import { openLocalClient } from '../rpc/ipcclient.ts';
 import type { OpenSocket } from '../voice/wire.ts';
+import { registerLaunchCommand } from './launch.ts';
 import { openLog } from './logfile.ts';
 import { awaitRedirect } from './redirect.ts';
 
@@ -58,6 +60,8 @@ export const nodeHost = (): Host => ({
   origin: null,
   openUrl,
   awaitRedirect,
+  openLocal: (applicationId) => openLocalClient(applicationId),
+  registerLaunch: (applicationId, command) => registerLaunchCommand(applicationId, command),
   openLog,
   createAudio: () => createNodeAudio(),
 });

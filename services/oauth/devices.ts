@@ -7,6 +7,7 @@ import { readScopes } from '../../engine/oauth/scopes.ts';
 import type { ExternalProof } from '../../engine/provisional/identity.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { oauthRefusal } from '../../protocol/oauth.ts';
+import type { Scope } from '../../protocol/scopes.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
 import type { OAuthStore } from '../../storage/oauth/port.ts';
 import type { StoredFact } from '../../storage/ports.ts';
@@ -33,6 +34,7 @@ export interface DevicePorts extends Pick<InstallPorts, 'users' | 'guildObject'>
 /** A device that a user has granted access. */
 interface GrantedDevice extends DeviceRequest {
   readonly userId: UserId;
+  readonly applicationId: ApplicationId;
 }
 
 /** Device authorization, with the polling of the token endpoint. */
@@ -80,6 +82,9 @@ function makeUserCode(randomBytes: DevicePorts['randomBytes']): string {
   return text.slice(0, USER_CODE_LENGTH);
 }
 
+/** The request of a sign-in belongs to no application. */
+const ownerOf = ({ applicationId, id }: DeviceRequest): string => applicationId ?? id;
+
 /** Normalises a typed user code; null for malformed text. */
 function typedCode(text: string): string | null {
   if (text.length > 32) return null;
@@ -118,6 +123,13 @@ async function pendingRequest(
 async function approve(ports: DevicePorts, request: DeviceRequest, userId: UserId): Promise<boolean> {
   const { grants } = ports;
   const { applicationId, scopes } = request;
+  if (applicationId === null) {
+    const written = { ...request, state: 'granted' as const, userId };
+    await ports.commit(ownerOf(request), [
+      { type: 'deviceRequestWritten', request: written, nowMs: grants.envNow().nowMs },
+    ]);
+    return true;
+  }
   const application = await ports.applications.get(applicationId);
   if (!application) return false;
   const authorized = { application, userId, scopes, integrationType: null, guildId: null };
@@ -142,21 +154,30 @@ async function beginRequest(
   if (!client) return failure('invalid_client', 'The client is unknown or its secret is wrong.');
   const asked = readScopes(scope, client.application, 'device');
   if (!asked.ok) return asked;
+  return { ok: true, value: await writeRequest(ports, client.application.id, asked.scopes) };
+}
+
+/** Creates the codes of a request and commits their hashes. */
+async function writeRequest(
+  ports: DevicePorts,
+  applicationId: ApplicationId | null,
+  scopes: readonly Scope[],
+): Promise<DeviceCodes> {
   const { nowMs } = ports.grants.envNow();
   const deviceCode = Buffer.from(ports.randomBytes(32)).toString('base64url');
   const userCode = makeUserCode((size) => ports.randomBytes(size));
   const request: DeviceRequest = {
     id: hashOf(deviceCode),
     userCodeHash: hashOf(userCode),
-    applicationId: client.application.id,
-    scopes: asked.scopes,
+    applicationId,
+    scopes,
     expiresMs: nowMs + DEVICE_LIFE_SEC * 1000,
     state: 'pending',
     userId: null,
   };
-  await ports.commit(request.applicationId, [{ type: 'deviceRequestWritten', request, nowMs }]);
+  await ports.commit(ownerOf(request), [{ type: 'deviceRequestWritten', request, nowMs }]);
   const times = { expiresInSec: DEVICE_LIFE_SEC, intervalSec: POLL_INTERVAL_SEC };
-  return { ok: true, value: { deviceCode: new Secret(deviceCode), userCode, ...times } };
+  return { deviceCode: new Secret(deviceCode), userCode, ...times };
 }
 
 /** Device authorization grants. @source RFC 8628 */
@@ -164,11 +185,18 @@ export function createDevices(ports: DevicePorts): DeviceFlow {
   const owners = atOwners(ports);
   return {
     begin: (clientId, clientSecret, scope) => beginRequest(ports, clientId, clientSecret, scope),
+    beginSignIn: () => writeRequest(ports, null, []),
+
+    signedIn: async (deviceCode) =>
+      DEVICE_CODE.test(deviceCode) ? owners.signedIn(hashOf(deviceCode)) : EXPIRED,
 
     async look(userCode) {
       const request = await pendingRequest(ports, userCode);
-      const application = request && (await ports.applications.get(request.applicationId));
-      return request && application ? { application, scopes: request.scopes, state: request.state } : null;
+      if (!request) return null;
+      const { applicationId, scopes, state } = request;
+      if (applicationId === null) return { application: null, scopes, state };
+      const application = await ports.applications.get(applicationId);
+      return application ? { application, scopes, state } : null;
     },
 
     async finish(userId, userCode, granted) {
@@ -192,6 +220,15 @@ function atOwners(ports: DevicePorts) {
   const { store, grants, routing } = ports;
   const mutex = keyedMutex<string>();
   const polls = createPollLimiter();
+  const waiting = ({ id, state }: DeviceRequest, nowMs: number) => {
+    if (state === 'denied') return failure('access_denied', 'The user has denied the request.');
+    if (polls.hurried(id, nowMs))
+      return failure(
+        'slow_down',
+        'Polled before the interval ended; the interval is now five seconds longer.',
+      );
+    return failure('authorization_pending', 'The user has not answered yet.');
+  };
   const approveAtUser = routing.ask('devices.approve', (userId: UserId, request: DeviceRequest) =>
     approve(ports, request, userId),
   );
@@ -210,9 +247,7 @@ function atOwners(ports: DevicePorts) {
           if (granted) return approveAtUser(userId, request);
           const answer: DeviceRequest = { ...request, state: 'denied', userId };
           const { nowMs } = grants.envNow();
-          await ports.commit(answer.applicationId, [
-            { type: 'deviceRequestWritten', request: answer, nowMs },
-          ]);
+          await ports.commit(ownerOf(answer), [{ type: 'deviceRequestWritten', request: answer, nowMs }]);
           return true;
         }),
     ),
@@ -230,14 +265,22 @@ function atOwners(ports: DevicePorts) {
           if (request?.applicationId !== applicationId || request.expiresMs <= nowMs) return EXPIRED;
           const { state, userId } = request;
           if (state === 'granted' && userId !== null)
-            return exchange(userId, { ...request, userId }, external);
-          if (state === 'denied') return failure('access_denied', 'The user has denied the request.');
-          if (polls.hurried(id, nowMs))
-            return failure(
-              'slow_down',
-              'Polled before the interval ended; the interval is now five seconds longer.',
-            );
-          return failure('authorization_pending', 'The user has not answered yet.');
+            return exchange(userId, { ...request, userId, applicationId }, external);
+          return waiting(request, nowMs);
+        }),
+    ),
+
+    signedIn: routing.ask(
+      'devices.signedIn',
+      (id: string): Promise<Reply<UserId>> =>
+        mutex(id, async () => {
+          const request = await store.deviceRequest(id);
+          const { nowMs } = grants.envNow();
+          if (request?.applicationId !== null || request.expiresMs <= nowMs) return EXPIRED;
+          const { state, userId } = request;
+          if (state !== 'granted' || userId === null) return waiting(request, nowMs);
+          await ports.commit(ownerOf(request), [{ type: 'deviceRequestEnded', id }]);
+          return { ok: true, value: userId };
         }),
     ),
   };

@@ -130,7 +130,8 @@ export interface DeviceCodes {
 
 /** A device request that waits for the user. */
 export interface WaitingDevice {
-  readonly application: Application;
+  /** Null for a device that is to be signed in as the user. */
+  readonly application: Application | null;
   /** As requested. */
   readonly scopes: readonly Scope[];
   readonly state: 'pending' | 'granted' | 'denied';
@@ -139,6 +140,10 @@ export interface WaitingDevice {
 /** Device authorization grants, for devices without a browser. @source RFC 8628 */
 export interface Devices {
   begin(clientId: string, clientSecret: string | null, scope: string): Promise<Reply<DeviceCodes>>;
+  /** Begins the sign-in of a device as a user, for programs of the user's own such as the command line. */
+  beginSignIn(): Promise<DeviceCodes>;
+  /** The user who has signed the device in, once; until then refuses with the RFC's error. */
+  signedIn(deviceCode: string): Promise<Reply<UserId>>;
   /** Finds a request by the typed user code, in any case, with or without a hyphen. Null for an unknown or expired code. */
   look(userCode: string): Promise<WaitingDevice | null>;
   /** False when the request is unknown, expired or already decided. */

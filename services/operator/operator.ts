@@ -8,6 +8,7 @@ import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { mayRegister } from '../../engine/oauth/redirects.ts';
 import { newApplication } from '../../engine/user/application.ts';
+import type { Application } from '../../engine/user/facts.ts';
 import { nameObjection, newUser } from '../../engine/user/user.ts';
 import { USERNAME_TAKEN, usernameObjection, usernameOf } from '../../engine/user/usernames.ts';
 import { ApiError } from '../../protocol/apierror.ts';
@@ -164,21 +165,26 @@ async function alignFamily(
     throw new ApiError(invalidField(['public_client'], 'PARENT_APPLICATION_INVALID', wrong));
   }
   for (const childId of await identities.childrenOf(applicationId)) {
-    const { approvedScopes = [] } = (await applications.get(childId))?.oauth2 ?? {};
-    granted(await updateApplication(childId, { oauth2: { publicClient, approvedScopes } }));
+    const { approvedScopes = [], ...others } = (await applications.get(childId))?.oauth2 ?? {};
+    granted(await updateApplication(childId, { oauth2: { ...others, publicClient, approvedScopes } }));
   }
 }
 
 /** Configures applications as OAuth2 clients. */
 const clients = (ports: OperatorPorts): Pick<Admin, 'configureClient'> => ({
-  async configureClient({ applicationId, redirectUris, publicClient, approvedScopes }) {
-    const wrong = clientRefusal(redirectUris ?? [], approvedScopes ?? []);
+  async configureClient({ applicationId, redirectUris, publicClient, approvedScopes, rpcOrigins }) {
+    const wrong = clientRefusal(redirectUris ?? [], approvedScopes ?? [], rpcOrigins ?? []);
     if (wrong) throw new ApiError(wrong);
     const application = await ports.storage.applications.get(applicationId);
-    const before = application?.oauth2 ?? { publicClient: false, approvedScopes: [] };
+    const before: NonNullable<Application['oauth2']> = application?.oauth2 ?? {
+      publicClient: false,
+      approvedScopes: [],
+    };
     const oauth2 = {
+      ...before,
       publicClient: publicClient ?? before.publicClient,
       approvedScopes: (approvedScopes as readonly Scope[] | undefined) ?? before.approvedScopes,
+      ...(rpcOrigins && { rpcOrigins: [...new Set(rpcOrigins)] }),
     };
     if (oauth2.publicClient !== before.publicClient)
       await alignFamily(applicationId, oauth2.publicClient, ports);
@@ -216,7 +222,11 @@ const LAUNCH = {
 const REDIRECTS_MAX = 50;
 
 /** Why a client cannot be configured so; null when it can. */
-function clientRefusal(redirectUris: readonly string[], scopes: readonly string[]): Refusal | null {
+function clientRefusal(
+  redirectUris: readonly string[],
+  scopes: readonly string[],
+  origins: readonly string[],
+): Refusal | null {
   const max = `Must be ${REDIRECTS_MAX} or fewer in length.`;
   if (redirectUris.length > REDIRECTS_MAX)
     return invalidField(['redirect_uris'], 'BASE_TYPE_MAX_LENGTH', max);
@@ -230,8 +240,18 @@ function clientRefusal(redirectUris: readonly string[], scopes: readonly string[
   const badScope = scopes.findIndex((name) => !isScope(name));
   if (badScope >= 0)
     return invalidField(['approved_scopes', badScope], 'SCOPE_UNKNOWN', 'There is no such scope.');
+  const badOrigin = origins.findIndex((origin) => !isWebOrigin(origin));
+  if (badOrigin >= 0)
+    return invalidField(
+      ['rpc_origins', badOrigin],
+      'ORIGIN_INVALID',
+      'Not an origin such as https://example.org.',
+    );
   return null;
 }
+
+const isWebOrigin = (text: string): boolean =>
+  /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 
 /** Creates a user who can sign in, with a token, in one commit. */
 async function createPerson(

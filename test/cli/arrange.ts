@@ -155,6 +155,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
       ready();
     },
     err: (line) => void err.push(line),
+    confirm: null,
     terminal: options.rows === undefined ? null : () => ({ rows: options.rows! }),
     // The moment of a redraw is the test's.
     pause: async () => void (await options.whilePausing?.(out)),

@@ -54,6 +54,21 @@ describe('READY of a person who signs in', () => {
   });
 });
 
+describe('the origins of pages that may reach the RPC server', () => {
+  it('are kept with the other settings of the client, and refused unless each is an origin', async () => {
+    const { application } = await house.operator.createApplication({ name: 'Page' });
+    const applicationId = application.id as ApplicationId;
+    const rpcOrigins = ['https://game.example.org', 'http://localhost:8080'];
+    await house.operator.configureClient({ applicationId, approvedScopes: ['rpc'] });
+    const { oauth2 } = await house.operator.configureClient({ applicationId, rpcOrigins });
+    expect(oauth2).toEqual({ publicClient: false, approvedScopes: ['rpc'], rpcOrigins });
+    for (const wrong of ['https://game.example.org/', 'game.example.org', '*', 'file://x'])
+      await expect(
+        house.operator.configureClient({ applicationId, rpcOrigins: [wrong] }),
+      ).rejects.toMatchObject({ refusal: { code: 50035, errors: { rpc_origins: {} } } });
+  });
+});
+
 describe('whether an application keeps a secret', () => {
   const applicationOf = async (name: string) =>
     (await house.operator.createApplication({ name })).application.id as ApplicationId;

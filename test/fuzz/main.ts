@@ -11,6 +11,7 @@ import { fuzzGateway } from './gateway.ts';
 import { fuzzLinks } from './links.ts';
 import { fuzzMedia, fuzzStun } from './media.ts';
 import { fuzzPeer, fuzzRtcp, fuzzRtp, fuzzSdp } from './parsers.ts';
+import { fuzzRpc } from './rpc.ts';
 import { fuzzFraming, fuzzVoice } from './voice.ts';
 import { SLOW_MS, SLOW_ONCE_MS, type Target } from './watch.ts';
 
@@ -31,6 +32,7 @@ const TARGETS: Readonly<Record<string, Target>> = {
   idtoken: fuzzIdToken,
   presence: fuzzPresence,
   links: fuzzLinks,
+  rpc: fuzzRpc,
 };
 const { values: OPTIONS, positionals: NAMED } = parseArgs({
   allowPositionals: true,

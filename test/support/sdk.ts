@@ -76,6 +76,7 @@ export class ScriptedServer {
     code: number | null;
   }[] = [];
   readonly opened: string[] = [];
+  openLocal: Host['openLocal'] = null;
   /** By `METHOD /path` without its query; the last one without a match answers 404. */
   readonly #answers = new Map<string, (asked: Asked) => Answer | Promise<Answer>>();
   #seq = 0;
@@ -142,6 +143,8 @@ export class ScriptedServer {
           },
         };
       },
+      openLocal: this.openLocal,
+      registerLaunch: null,
       openLog: null,
       createAudio: () => SILENCE,
     };

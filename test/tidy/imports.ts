@@ -89,6 +89,8 @@ const MAY_IMPORT: Record<string, Record<string, Kind>> = {
     actors: 'value',
     services: 'value',
     transports: 'value',
+    // `guildhall rpc` is a client of a server.
+    sdk: 'value',
     engine: 'type',
     embedding: 'type',
   },

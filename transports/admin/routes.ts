@@ -71,6 +71,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
         redirect_uris: Type.Optional(Type.Array(Type.String({ maxLength: 2048 }), { maxItems: 50 })),
         public_client: Type.Optional(Type.Boolean()),
         approved_scopes: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })),
+        rpc_origins: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 32 })),
       },
       closed,
     ),
@@ -80,6 +81,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
         ...(given.redirect_uris && { redirectUris: given.redirect_uris }),
         ...(given.public_client !== undefined && { publicClient: given.public_client }),
         ...(given.approved_scopes && { approvedScopes: given.approved_scopes }),
+        ...(given.rpc_origins && { rpcOrigins: given.rpc_origins }),
       });
       return { status: 200, body: { application } };
     },

@@ -162,7 +162,19 @@ ${form('/activate', call.frame, [field(code, messages), html`<div class="buttons
   return page('Connect a device', body, status);
 }
 
+/** For a device that is to be the user's own, as after a sign-in with the password. */
+function signInPage(call: SignedInCall, userCode: string): Page {
+  const body = html`<p>A program on the device that shows <strong>${userCode}</strong>
+wants to be signed in as you, <strong>${call.frame.who}</strong>.</p>
+<p>Go on only if you have begun this yourself and the device is yours. Nobody has a reason to send you a code.</p>
+<h2>It will be able to</h2>
+<ul><li>do everything that you can do here, until you sign it out</li></ul>
+${form('/activate', call.frame, [hidden('user_code', userCode), DECIDE])}`;
+  return page('Sign a device in', body);
+}
+
 function devicePage(call: SignedInCall, { application, scopes }: WaitingDevice, userCode: string): Page {
+  if (application === null) return signInPage(call, userCode);
   const body = html`<p><strong>${application.name}</strong> on the device that shows <strong>${userCode}</strong>
 wants to act for you, <strong>${call.frame.who}</strong>.</p>
 <p>Go on only if you have begun this yourself and the device is yours. Nobody has a reason to send you a code.</p>

@@ -60,6 +60,7 @@ export function publicApplicationBody(application: Application, bot: APIUser | n
     ...{ bot_public, bot_require_code_grant },
     type: null,
     flags_new: String(flags),
+    rpc_origins: application.oauth2?.rpcOrigins ?? [],
     ...(cover_image === null ? {} : { cover_image }),
     ...(bot === null ? {} : { bot: userBody(bot) }),
   };
@@ -85,6 +86,7 @@ export function applicationBody(
   return {
     ...rest,
     type: null,
+    rpc_origins: application.oauth2?.rpcOrigins ?? [],
     flags_new: String(application.flags),
     ...(cover_image === null ? {} : { cover_image }),
     ...(custom_install_url === null ? {} : { custom_install_url }),

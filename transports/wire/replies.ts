@@ -405,6 +405,9 @@ export interface Replies {
   readonly register: Session;
   readonly login: Session | SecondFactor;
   readonly login_with_totp: Session;
+  readonly begin_device_sign_in: DeviceCodes;
+  readonly finish_device_sign_in: Session;
+  readonly get_rpc_application: Json;
   readonly reset_password: Session | { readonly user_id: UserId; readonly mfa: true };
   readonly verify_email: { readonly user_id: UserId };
   readonly oauth2_describe: { readonly location: string } | Json;

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { LoggingSeverity } from '../../../sdk/enums.ts';
 import { nodeHost } from '../../../sdk/node/host.ts';
+import { registerLaunchCommand } from '../../../sdk/node/launch.ts';
 import { openLog } from '../../../sdk/node/logfile.ts';
 import { awaitRedirect } from '../../../sdk/node/redirect.ts';
 import { Client } from '../../../sdk/node.ts';
@@ -113,5 +114,29 @@ describe('a log', () => {
     const client = new Client();
     expect(client.setLogDir('/dev/null/nowhere', LoggingSeverity.Warning)).toBe(false);
     expect(client.setLogDir('', LoggingSeverity.None)).toBe(true);
+  });
+});
+
+describe('a launch command', () => {
+  const entry = (folder: string) => readFileSync(join(folder, 'applications/discord-5001.desktop'), 'utf8');
+  const place = (folder: string) => ({ env: { XDG_DATA_HOME: folder }, platform: 'linux' });
+
+  test('is registered for the link of its application, with field codes escaped', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'launch-'));
+    expect(registerLaunchCommand('5001', '/opt/game --at 5%', place(folder))).toBe(true);
+    expect(entry(folder)).toContain('Exec=/opt/game --at 5%% %u\n');
+    expect(entry(folder)).toContain('MimeType=x-scheme-handler/discord-5001;\n');
+    expect(registerLaunchCommand('5001', 'steam://run/7', place(folder))).toBe(true);
+    expect(entry(folder)).toContain('Exec=xdg-open "steam://run/7"\n');
+    rmSync(folder, { recursive: true });
+  });
+
+  test.each([
+    ['', '5001', 'linux'],
+    ['game\nExec=evil', '5001', 'linux'],
+    ['game', '../5001', 'linux'],
+    ['game', '5001', 'win32'],
+  ])('is refused for %j of %s on %s', (command, id, platform) => {
+    expect(registerLaunchCommand(id, command, { env: { XDG_DATA_HOME: '/nowhere' }, platform })).toBe(false);
   });
 });

@@ -143,3 +143,47 @@ describe('a user', () => {
     expect(await oauth.authenticate(tokens.accessToken.reveal())).toMatchObject({ userId: ANNA });
   });
 });
+
+describe('a device that a person signs in', () => {
+  test('learns the person once after the person agreed, and has no grant', async () => {
+    const { oauth, rows, clock } = arrange();
+    const { deviceCode, userCode } = await oauth.devices.beginSignIn();
+    const code = deviceCode.reveal();
+    expect(await oauth.devices.look(userCode)).toEqual({ application: null, scopes: [], state: 'pending' });
+    expect(await oauth.devices.signedIn(code)).toMatchObject({
+      refusal: { oauthError: 'authorization_pending' },
+    });
+    clock.nowMs += POLL_INTERVAL_SEC * 1000;
+    expect(await oauth.devices.finish(ANNA, userCode, true)).toBe(true);
+    const answers = await Promise.all([oauth.devices.signedIn(code), oauth.devices.signedIn(code)]);
+    expect(answers.filter((answer) => answer.ok)).toEqual([{ ok: true, value: ANNA }]);
+    expect([rows.grants.size, rows.chains.size, rows.devices.size]).toEqual([0, 0, 0]);
+  });
+
+  test('is refused after the person denied, and after its code expired', async () => {
+    const { oauth, clock } = arrange();
+    const denied = await oauth.devices.beginSignIn();
+    await oauth.devices.finish(ANNA, denied.userCode, false);
+    expect(await oauth.devices.signedIn(denied.deviceCode.reveal())).toMatchObject({
+      refusal: { oauthError: 'access_denied' },
+    });
+    const late = await oauth.devices.beginSignIn();
+    await oauth.devices.finish(ANNA, late.userCode, true);
+    clock.nowMs += DEVICE_LIFE_SEC * 1000;
+    expect(await oauth.devices.signedIn(late.deviceCode.reveal())).toMatchObject({
+      refusal: { oauthError: 'expired_token' },
+    });
+    expect(await oauth.devices.signedIn('short')).toMatchObject({ refusal: { oauthError: 'expired_token' } });
+  });
+
+  test('does not take the code of a device of an application, nor the other way round', async () => {
+    const { oauth, begun, userCode, poll } = await waiting();
+    await oauth.devices.finish(ANNA, userCode, true);
+    expect(await oauth.devices.signedIn(begun.deviceCode.reveal())).toMatchObject({
+      refusal: { oauthError: 'expired_token' },
+    });
+    const own = await oauth.devices.beginSignIn();
+    await oauth.devices.finish(ANNA, own.userCode, true);
+    expect(await poll({ deviceCode: own.deviceCode.reveal() })).toBe('expired_token');
+  });
+});

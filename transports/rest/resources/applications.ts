@@ -3,7 +3,7 @@ import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { type FreshId, isAnyId, type UserId } from '../../../protocol/ids.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
-import { applicationBody } from '../accounts.ts';
+import { applicationBody, publicApplicationBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
@@ -267,3 +267,20 @@ function integrated(
   });
   return Object.fromEntries(entries);
 }
+
+/** What the published file does not list. */
+export const applicationsUnlisted = resource({
+  /** For the RPC server of a person, which shows the application to them. @source https://docs.discord.food/resources/application */
+  get_rpc_application: op({
+    method: 'GET',
+    path: '/applications/:application_id/rpc',
+    auth: 'user',
+    bucket: BUCKET,
+    status: 200,
+    async handle({ params }, { read }) {
+      const application = await read.applications.get(params.application_id);
+      if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
+      return { ok: true, body: publicApplicationBody(application, null) };
+    },
+  }),
+});

@@ -4,6 +4,7 @@ import type { ClientInfo } from '../../../services/accounts/ports.ts';
 import { type Answer, op, resource } from '../operation.ts';
 import { NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
+import { deviceBody } from './oauth2.ts';
 
 /** Password guesses are also limited by login and address; this bucket bounds the hashing that one address causes. */
 const SLOW = { per: null, limit: 20, windowMs: 60_000, group: 'auth' } as const;
@@ -20,6 +21,8 @@ const Login = Obj({ login: Str(1, 320), password: password() });
 const Totp = Obj({ code: Str(1, 64), ticket: Str(1, 128) });
 const Forgot = Obj({ login: Str(1, 320) });
 const Verify = Obj({ token: Str(1, 128) });
+const DeviceToken = Obj({ device_code: Str(1, 512) });
+const DEVICES = { ...SLOW, limit: 100, group: 'device sign-ins' } as const;
 const Reset = Obj({ token: Str(1, 128), password: password() });
 
 const placeOf = (address: string | null): ClientInfo => ({ address, agent: 'API' });
@@ -77,6 +80,30 @@ export const auth = resource({
     status: 200,
     async handle({ body, address }, services) {
       const reply = await services.accounts.secondFactor(body.ticket, body.code, placeOf(address));
+      return reply.ok ? signedIn(services, reply.value) : reply;
+    },
+  }),
+
+  begin_device_sign_in: op({
+    method: 'POST',
+    path: '/auth/device',
+    auth: 'none',
+    bucket: DEVICES,
+    status: 200,
+    async handle({ publicUrl }, { oauth }) {
+      return { ok: true, body: deviceBody(await oauth.devices.beginSignIn(), publicUrl) };
+    },
+  }),
+
+  finish_device_sign_in: op({
+    method: 'POST',
+    path: '/auth/device/token',
+    auth: 'none',
+    bucket: DEVICES,
+    body: DeviceToken,
+    status: 200,
+    async handle({ body }, services) {
+      const reply = await services.oauth.devices.signedIn(body.device_code);
       return reply.ok ? signedIn(services, reply.value) : reply;
     },
   }),

@@ -1,7 +1,7 @@
 import { activityInstances, runningActivities } from './activityinstances.ts';
 import { appCommands } from './appcommands.ts';
 import { applicationEmojis } from './applicationemojis.ts';
-import { applications } from './applications.ts';
+import { applications, applicationsUnlisted } from './applications.ts';
 import { audit } from './audit.ts';
 import { auth } from './auth.ts';
 import { authorizeRequests } from './authorizerequests.ts';
@@ -105,6 +105,7 @@ export const operations = {
 
 /** Implemented operations that the platform's OpenAPI does not list. */
 export const unlisted = {
+  ...applicationsUnlisted,
   ...entitlementsUnlisted,
   ...guildsUnlisted,
   ...templatesUnlisted,

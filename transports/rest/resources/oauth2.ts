@@ -96,7 +96,7 @@ const tokenBody = ({ accessToken, refreshToken, idToken, guild, ...tokens }: Tok
 });
 
 /** @source RFC 8628, section 3.2 */
-const deviceBody = (codes: DeviceCodes, publicUrl: string): object => ({
+export const deviceBody = (codes: DeviceCodes, publicUrl: string): object => ({
   device_code: codes.deviceCode.reveal(),
   user_code: codes.userCode,
   verification_uri: `${publicUrl}/activate`,
@@ -272,7 +272,8 @@ export const oauth2Unlisted = resource({
     status: 200,
     async handle({ body }, services): Promise<Answer> {
       const device = await services.oauth.devices.look(body.user_code);
-      if (!device) return unknownCode();
+      // A device is signed in on the page, or by its code; there is no application to describe.
+      if (!device?.application) return unknownCode();
       const { application, scopes, state } = device;
       const shown = await shownApplication(application, services);
       const rest = { application: shown, scopes, two_way_link_code: null, type: state };

@@ -2,18 +2,21 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import {
-  EMBEDDED_COMMANDS,
-  EMBEDDED_EVENTS,
-  type EmbeddedEvent,
+  hasNeeded,
   RPC_CLOSE,
+  RPC_COMMANDS,
   RPC_ERROR,
-} from '../../../protocol/embedded.ts';
+  RPC_EVENTS,
+  RPC_SCOPE,
+  type RpcEvent,
+} from '../../../protocol/rpc.ts';
 import {
-  ActivityLink,
   type Authenticated,
   type CommandRunner,
+  RpcClosed,
   RpcError,
-} from '../../../sdk/activities/link.ts';
+  RpcLink,
+} from '../../../sdk/rpc/link.ts';
 
 const FRAME = 1;
 const HANDSHAKE = [0, { v: 1, encoding: 'json', client_id: '5', frame_id: 'f' }];
@@ -26,7 +29,7 @@ interface Sent {
   readonly code?: number;
 }
 
-let link: ActivityLink;
+let link: RpcLink;
 let sent: (readonly [number, Sent])[];
 let ran: string[];
 let endings: number[];
@@ -46,14 +49,20 @@ beforeEach(() => {
       ran.push(command);
       return { ran: command };
     },
-    subscribed: () => undefined,
+    subscribed: (_, { channel_id: channelId }) => (typeof channelId === 'string' ? channelId : null),
   };
-  link = new ActivityLink({
-    ...{ clientId: '5', frameId: 'f', ready: { v: 1 }, nowMs: () => nowMs },
-    runner: {
-      authenticate: (args) => runner.authenticate(args),
-      run: (...all) => runner.run(...all),
-      subscribed: (...all) => runner.subscribed(...all),
+  link = new RpcLink({
+    ...{ scopes: [EMBEDDED], nowMs: () => nowMs },
+    accept({ client_id: clientId, frame_id: frameId }) {
+      if (clientId !== '5' || frameId !== 'f') throw new RpcClosed('INVALID_CLIENTID', 'Another frame.');
+      return {
+        ready: { v: 1 },
+        runner: {
+          authenticate: (args) => runner.authenticate(args),
+          run: (...all) => runner.run(...all),
+          subscribed: (...all) => runner.subscribed(...all),
+        },
+      };
     },
     send: (message) => sent.push(message as never),
     ended: (code) => endings.push(code),
@@ -73,7 +82,11 @@ const signIn = async (...granted: readonly string[]) => {
   await ask('AUTHENTICATE', { access_token: 't' });
 };
 const denied = { evt: 'ERROR', data: { code: RPC_ERROR.INVALID_PERMISSIONS } };
-const GATED = Object.entries(EMBEDDED_COMMANDS).filter(([, needs]) => needs !== 'nothing');
+const { EMBEDDED, AUTHENTICATED, LOCAL } = RPC_SCOPE;
+const GATED = Object.entries(RPC_COMMANDS).filter(([, needs]) => !hasNeeded(needs, new Set([EMBEDDED])));
+/** Lists of scopes that a token may have. */
+const granted = (needs: 'nothing' | readonly (readonly string[])[]) =>
+  (needs === 'nothing' ? [] : needs).filter((all) => !all.includes(LOCAL) && !all.includes(AUTHENTICATED));
 
 describe('a handshake', () => {
   test('is answered with READY', () => {
@@ -112,11 +125,10 @@ describe('a command', () => {
     async (command, needs) => {
       expect(await ask(command)).toMatchObject(denied);
       await signIn('email');
-      const isOpen = needs === 'authenticated';
+      const isOpen = hasNeeded(needs, new Set([EMBEDDED, AUTHENTICATED, 'email']));
       expect(await ask(command)).toMatchObject(isOpen ? { evt: null } : denied);
       expect(ran).toEqual(isOpen ? [command] : []);
-      if (typeof needs === 'string') return;
-      for (const all of needs) {
+      for (const all of granted(needs)) {
         await signIn(...all);
         expect(await ask(command)).toMatchObject({ cmd: command, evt: null, data: { ran: command } });
       }
@@ -136,6 +148,11 @@ describe('a command', () => {
     expect(await ask(name)).toMatchObject({ evt: 'ERROR', data: { code: RPC_ERROR.INVALID_COMMAND } });
   });
 
+  test('without a nonce is refused with 4000', () => {
+    link.receive([FRAME, { cmd: 'GET_USER', args: {} }]);
+    expect(sent.at(-1)).toMatchObject([FRAME, { cmd: 'GET_USER', nonce: null, data: { code: 4000 } }]);
+  });
+
   test('is one of at most 32 that are under way', async () => {
     runner = { ...runner, run: () => new Promise(() => undefined) };
     for (let n = 0; n < 32; n++) expect(await ask('GET_USER')).toEqual({});
@@ -145,22 +162,37 @@ describe('a command', () => {
 
 describe('an event', () => {
   beforeEach(() => link.receive(HANDSHAKE));
-  const events = Object.keys(EMBEDDED_EVENTS) as EmbeddedEvent[];
+  const events = Object.keys(RPC_EVENTS) as RpcEvent[];
 
   test.each(events)('%s is heard with its scopes after a subscription, and until its end', async (event) => {
     const heard = () => sent.filter(([, one]) => one.cmd === 'DISPATCH' && one.evt === event).length;
     link.emit(event, {});
     expect(heard()).toBe(0);
-    const needs = EMBEDDED_EVENTS[event];
+    const needs = RPC_EVENTS[event];
     if (needs !== 'nothing') {
       expect(await ask('SUBSCRIBE', {}, event)).toMatchObject(denied);
-      await signIn(...(typeof needs === 'string' ? ['email'] : needs[0]));
+      const [all = ['rpc']] = granted(needs);
+      await signIn(...all);
     }
     expect(await ask('SUBSCRIBE', {}, event)).toMatchObject({ evt: null, data: { evt: event } });
     link.emit(event, {});
     expect(heard()).toBe(1);
     await ask('UNSUBSCRIBE', {}, event);
     link.emit(event, {});
+    expect(heard()).toBe(1);
+  });
+
+  test('reaches only subscriptions to its channel or to any', async () => {
+    await signIn('rpc');
+    await ask('SUBSCRIBE', { channel_id: '7' }, 'MESSAGE_CREATE');
+    const heard = () =>
+      sent.filter(([, one]) => one.evt === 'MESSAGE_CREATE' && one.cmd === 'DISPATCH').length;
+    link.emit('MESSAGE_CREATE', {}, '8');
+    expect(heard()).toBe(0);
+    link.emit('MESSAGE_CREATE', {}, '7');
+    expect(heard()).toBe(1);
+    await ask('UNSUBSCRIBE', { channel_id: '7' }, 'MESSAGE_CREATE');
+    link.emit('MESSAGE_CREATE', {}, '7');
     expect(heard()).toBe(1);
   });
 

@@ -1,0 +1,241 @@
+import { RPC_CLOSE, RPC_LIMITS, RPC_OP, RPC_SCOPE, type RpcEvent } from '../../protocol/rpc.ts';
+import type { OpenSocket } from '../voice/wire.ts';
+import { type CallApi, type Prompts, rpcUser } from './commands.ts';
+import { createGameRunner, type RpcApplication } from './games.ts';
+import { type Accepted, type Args, isObject, RpcClosed, RpcLink } from './link.ts';
+import { Person } from './person.ts';
+import { rpcEvents } from './rpcevents.ts';
+import { VoiceControl } from './voicecontrol.ts';
+
+interface RpcHostOptions {
+  /** Base URL of the API, which ends in `/api`. */
+  readonly api: string;
+  readonly gatewayUrl: string;
+  /** The person's own token. */
+  readonly token: string;
+  readonly os: string;
+  readonly open: OpenSocket;
+  readonly fetch: typeof fetch;
+  readonly page: Prompts;
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+  /** The server has ended the person's session. */
+  ended(reason: string): void;
+}
+
+/** How an application is connected. */
+export interface RpcTransport {
+  readonly kind: 'ipc' | 'websocket' | 'http';
+  /** Of the page that connects; null for programs. */
+  readonly origin: string | null;
+  /** Sends an opcode and its payload. */
+  send(op: number, data: unknown): void;
+  /** The connection is over; its CLOSE has been sent. */
+  closed(code: number, message: string): void;
+}
+
+/** The application's side of a connection. */
+export interface RpcConnection {
+  receive(op: number, data: unknown): void;
+  /** The transport is gone. */
+  lost(): void;
+  close(code?: number, message?: string): void;
+}
+
+interface Connected {
+  readonly link: RpcLink;
+  application: RpcApplication | null;
+  activity: Args | null;
+}
+
+const CONNECTIONS_MAX = 64;
+const WINDOW_MS = 60_000;
+const CLIENTS_KEPT_MAX = 1_000;
+const CALL_MS = 15_000;
+const ID = /^\d{1,20}$/;
+
+/** Serves the applications of one person on the person's own machine, as a client of the server that the person uses. */
+export class RpcHost {
+  readonly #options: RpcHostOptions;
+  readonly #person: Person;
+  readonly #voice: VoiceControl;
+  readonly #connections = new Set<Connected>();
+  /** When each client id has connected within the last minute. */
+  readonly #admitted = new Map<string, number[]>();
+  readonly #cdn: string;
+
+  constructor(options: RpcHostOptions) {
+    this.#options = options;
+    this.#cdn = options.api.replace(/\/api$/, '');
+    this.#person = new Person({
+      ...{ gatewayUrl: options.gatewayUrl, token: options.token, open: options.open, os: options.os },
+      dispatched: (t, d, before) => {
+        const seen = {
+          person: this.#person,
+          before,
+          cdn: this.#cdn,
+          local: (id: string) => this.#voice.of(id),
+        };
+        for (const event of rpcEvents(t, d, seen))
+          this.#emit(event.name, event.data, event.of ?? null, event.applicationId ?? null);
+      },
+      ended: (reason) => {
+        for (const { link } of this.#connections) link.close(RPC_CLOSE.TOKEN_REVOKED, reason);
+        this.#connections.clear();
+        options.ended(reason);
+      },
+    });
+    this.#voice = new VoiceControl((settings) => {
+      const own = this.#person.voices.get(this.#selfId() ?? '');
+      if (own) this.#person.joinVoice(own.guildId, own.channelId, settings.mute, settings.deaf);
+      this.#emit('VOICE_SETTINGS_UPDATE', settings);
+    });
+  }
+
+  /** Resolves with the person once the session has begun. */
+  started(): Promise<Args> {
+    return this.#person.started();
+  }
+
+  connect(transport: RpcTransport): RpcConnection {
+    const connected: Connected = {
+      application: null,
+      activity: null,
+      link: new RpcLink({
+        scopes: transport.kind === 'ipc' ? [RPC_SCOPE.LOCAL] : [],
+        accept: (handshake) => this.#accept(handshake, transport, connected),
+        nowMs: this.#options.nowMs,
+        send: ([op, data]) => transport.send(op, data),
+        ended: (code, message) => {
+          this.#drop(connected);
+          transport.closed(code, message);
+        },
+      }),
+    };
+    this.#connections.add(connected);
+    const close = (code: number = RPC_CLOSE.NORMAL, message?: string): void => {
+      connected.link.close(code, message);
+      this.#drop(connected);
+    };
+    if (this.#connections.size > CONNECTIONS_MAX) {
+      close(RPC_CLOSE.RATELIMITED, 'There are too many connections.');
+      transport.closed(RPC_CLOSE.RATELIMITED, 'There are too many connections.');
+    }
+    return {
+      receive: (op, data) => {
+        if (op === RPC_OP.PING) transport.send(RPC_OP.PONG, data);
+        else connected.link.receive([op, data]);
+      },
+      lost: () => this.#drop(connected),
+      close,
+    };
+  }
+
+  close(): void {
+    for (const { link } of this.#connections) link.close();
+    this.#connections.clear();
+    this.#person.close();
+  }
+
+  async #accept(handshake: Args, { kind, origin }: RpcTransport, connected: Connected): Promise<Accepted> {
+    const { client_id: clientId } = handshake;
+    if (connected.application !== null)
+      throw new RpcClosed('INVALID_CLIENTID', 'A connection has one handshake.');
+    if (typeof clientId !== 'string' || !ID.test(clientId))
+      throw new RpcClosed('INVALID_CLIENTID', 'client_id must be the id of an application.');
+    // A request over HTTP is no connection that lasts.
+    if (kind !== 'http') this.#admit(clientId);
+    const [application, user] = await Promise.all([this.#application(clientId), this.#person.started()]);
+    if (kind !== 'ipc' && (origin === null || !application.origins.includes(origin)))
+      throw new RpcClosed('INVALID_ORIGIN', 'The origin is not among the rpc_origins of the application.');
+    connected.application = application;
+    const config = { cdn_host: this.#cdn.replace(/^https?:\/\//, ''), environment: 'production' };
+    return {
+      ready: {
+        v: 1,
+        config: { ...config, api_endpoint: this.#options.api.replace(/^https?:/, '') },
+        // A page learns who the person is by AUTHENTICATE alone.
+        ...(kind === 'ipc' && { user: rpcUser(user) }),
+      },
+      runner: createGameRunner({
+        ...{ application, applicationId: application.id, connection: connected, cdn: this.#cdn },
+        ...{ person: this.#person, voice: this.#voice, page: this.#options.page, call: this.#call },
+        selfId: () => this.#selfId(),
+        show: (activity) => {
+          // After the connection has ended, nothing would take the activity away.
+          if (!this.#connections.has(connected)) return;
+          connected.activity = activity;
+          this.#showAll(connected);
+        },
+        shown: () => connected.activity,
+        joined: (applicationId, secret) => this.#emit('ACTIVITY_JOIN', { secret }, null, applicationId),
+      }),
+    };
+  }
+
+  /** @throws RpcClosed RATELIMITED when this client id connects too often. */
+  #admit(clientId: string): void {
+    const nowMs = this.#options.nowMs();
+    const recent = (this.#admitted.get(clientId) ?? []).filter((ms) => nowMs - ms < WINDOW_MS);
+    if (recent.length >= RPC_LIMITS.connections_per_minute)
+      throw new RpcClosed('RATELIMITED', 'An application may connect twice a minute.');
+    this.#admitted.delete(clientId);
+    this.#admitted.set(clientId, [...recent, nowMs]);
+    const [oldest] = this.#admitted.keys();
+    if (this.#admitted.size > CLIENTS_KEPT_MAX && oldest !== undefined) this.#admitted.delete(oldest);
+  }
+
+  async #application(clientId: string): Promise<RpcApplication> {
+    const { status, body } = await this.#call('GET', `/applications/${clientId}/rpc`);
+    if (status === 401) throw new RpcClosed('TOKEN_REVOKED', 'The person is not signed in any more.');
+    if (status === 404 || status === 400)
+      throw new RpcClosed('INVALID_CLIENTID', 'There is no such application.');
+    if (status !== 200 || !isObject(body)) throw new RpcClosed('ABNORMAL', 'The server does not answer.');
+    const { rpc_origins: origins } = body;
+    return {
+      ...{ id: clientId, name: String(body.name), description: String(body.description ?? '') },
+      icon: typeof body.icon === 'string' ? body.icon : null,
+      origins: Array.isArray(origins) ? origins.map(String) : [],
+    };
+  }
+
+  /** Shows the activities of all connections, the latest change first. */
+  #showAll(latest: Connected | null): void {
+    const others = [...this.#connections].filter((one) => one !== latest).reverse();
+    const all = latest === null ? others : [latest, ...others];
+    this.#person.show(all.flatMap(({ activity }) => (activity === null ? [] : [activity])));
+  }
+
+  #drop(connected: Connected): void {
+    if (!this.#connections.delete(connected)) return;
+    this.#voice.release(connected);
+    if (connected.activity !== null) this.#showAll(null);
+  }
+
+  #emit(event: RpcEvent, data: object, of: string | null = null, applicationId: string | null = null): void {
+    for (const { link, application } of this.#connections)
+      if (applicationId === null || application?.id === applicationId) link.emit(event, data, of);
+  }
+
+  #selfId(): string | null {
+    const { user } = this.#person;
+    return user === null ? null : String(user.id);
+  }
+
+  readonly #call: CallApi = async (method, path, { body, token, form } = {}) => {
+    const { api, token: own, fetch } = this.#options;
+    const sent = form ?? (body === undefined ? undefined : JSON.stringify(body));
+    const response = await fetch(`${api}/v10${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token ?? own}`,
+        ...(sent !== undefined && !form && { 'content-type': 'application/json' }),
+      },
+      ...(sent !== undefined && { body: sent }),
+      signal: AbortSignal.timeout(CALL_MS),
+    });
+    const answer = await response.text();
+    const parsed: unknown = answer === '' ? null : JSON.parse(answer);
+    return { status: response.status, body: parsed };
+  };
+}

@@ -1,0 +1,99 @@
+import { createConnection, type Socket } from 'node:net';
+import { RPC_OP, RPC_SOCKETS } from '../../protocol/rpc.ts';
+import type { LocalClient } from '../host.ts';
+import { encodeFrame, FrameReader } from './frame.ts';
+import { isObject } from './link.ts';
+import { type SocketPlace, socketPath } from './socketpath.ts';
+
+const ANSWER_MS = 10_000;
+
+interface Pending {
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Connects to the first RPC server of this machine that answers. @throws Error when there is none */
+async function openSocket(place: SocketPlace): Promise<Socket> {
+  for (let index = 0; index < RPC_SOCKETS.count; index += 1) {
+    const socket = await new Promise<Socket | null>((resolve) => {
+      const opened = createConnection(socketPath(place, index));
+      opened.once('connect', () => resolve(opened));
+      opened.once('error', () => resolve(null));
+    });
+    if (socket !== null) return socket;
+  }
+  throw new Error('No RPC server runs on this machine.');
+}
+
+/** A game's connection to the RPC server of the person: it sets the activity of the application. */
+export function openLocalClient(
+  applicationId: string,
+  place: SocketPlace = { env: process.env, platform: process.platform },
+): LocalClient {
+  const pending = new Map<string, Pending>();
+  let nonces = 0;
+  let socket: Promise<Socket> | null = null;
+
+  const connect = async (): Promise<Socket> => {
+    const opened = await openSocket(place);
+    opened.unref();
+    const reader = new FrameReader();
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error): void => {
+        clearTimeout(timer);
+        socket = null;
+        reject(error);
+        for (const one of pending.values()) one.reject(error);
+        pending.clear();
+        opened.destroy();
+      };
+      opened.on('error', fail);
+      opened.on('close', () => fail(new Error('The RPC server has closed the connection.')));
+      const timer = setTimeout(() => fail(new Error('The RPC server does not answer.')), ANSWER_MS);
+      opened.on('data', (bytes: Buffer) => {
+        for (const { op, data } of reader.push(bytes)) {
+          if (!isObject(data)) continue;
+          if (op === RPC_OP.CLOSE) fail(new Error(String(data.message)));
+          else if (data.evt === 'READY') {
+            clearTimeout(timer);
+            resolve(opened);
+          } else answered(data);
+        }
+        if (reader.problem !== null) fail(new Error(`The RPC server is not understood: ${reader.problem}.`));
+      });
+      opened.write(encodeFrame(RPC_OP.HANDSHAKE, { v: 1, client_id: applicationId }));
+    });
+  };
+
+  function answered({ nonce, evt, data }: Readonly<Record<string, unknown>>): void {
+    const waiting = typeof nonce === 'string' ? pending.get(nonce) : undefined;
+    if (!waiting) return;
+    pending.delete(String(nonce));
+    if (evt === 'ERROR') waiting.reject(new Error(isObject(data) ? String(data.message) : 'Refused.'));
+    else waiting.resolve();
+  }
+
+  return {
+    async setActivity(activity) {
+      socket ??= connect();
+      const opened = await socket.catch((error: unknown) => {
+        socket = null;
+        throw error;
+      });
+      nonces += 1;
+      const nonce = String(nonces);
+      await new Promise<void>((resolve, reject) => {
+        pending.set(nonce, { resolve, reject });
+        const args = { pid: process.pid, activity };
+        opened.write(encodeFrame(RPC_OP.FRAME, { cmd: 'SET_ACTIVITY', args, nonce }));
+      });
+    },
+    close() {
+      socket?.then(
+        (opened) => opened.destroy(),
+        () => undefined,
+      );
+      socket = null;
+    },
+  };
+}

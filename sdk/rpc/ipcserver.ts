@@ -1,0 +1,113 @@
+import { chmod, lstat, unlink } from 'node:fs/promises';
+import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import { isMainThread } from 'node:worker_threads';
+import { RPC_CLOSE, RPC_OP, RPC_SOCKETS } from '../../protocol/rpc.ts';
+import { encodeFrame, FrameReader } from './frame.ts';
+import type { RpcConnection, RpcTransport } from './host.ts';
+import { type SocketPlace, socketPath } from './socketpath.ts';
+
+/** A reader that is this far behind is cut off. */
+const UNSENT_BYTES_MAX = 1 << 20;
+/** Time for the first frame. */
+const HANDSHAKE_MS = 10_000;
+/** Only the person's own programs may connect. */
+const SOCKET_MODE = 0o600;
+const SOCKET_UMASK = 0o177;
+
+/** Whether a server answers at the path, or why a connection fails. */
+const probe = (path: string): Promise<string | null> =>
+  new Promise((resolve) => {
+    const socket = createConnection(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(null);
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'UNKNOWN'));
+  });
+
+/** Removes a socket of this user that no process listens on any more. */
+async function removeStale(path: string): Promise<void> {
+  const entry = await lstat(path).catch(() => null);
+  if (entry?.isSocket() && entry.uid === process.getuid?.()) await unlink(path).catch(() => undefined);
+}
+
+/** Listens with a mode that is set before others can connect. @returns false when another server has the path */
+function listenAt(server: Server, path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const failed = (error: NodeJS.ErrnoException): void => {
+      server.off('listening', listening);
+      if (error.code === 'EADDRINUSE' || error.code === 'EACCES') resolve(false);
+      else reject(error);
+    };
+    const listening = (): void => {
+      server.off('error', failed);
+      resolve(true);
+    };
+    server.once('error', failed);
+    server.once('listening', listening);
+    // The socket is bound within this call, so nothing else is made with this mask. Workers cannot set one.
+    const before = isMainThread ? process.umask(SOCKET_UMASK) : null;
+    try {
+      server.listen(path);
+    } finally {
+      if (before !== null) process.umask(before);
+    }
+  });
+}
+
+/** Serves the local socket on the first free number. @throws Error when all are taken. */
+export async function serveIpc(
+  place: SocketPlace,
+  connect: (transport: RpcTransport) => RpcConnection,
+): Promise<{ readonly path: string; close(): Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    serveSocket(socket, connect);
+  });
+  for (let index = 0; index < RPC_SOCKETS.count; index += 1) {
+    const path = socketPath(place, index);
+    const problem = await probe(path);
+    if (problem === null) continue;
+    if (problem === 'ECONNREFUSED') await removeStale(path);
+    if (!(await listenAt(server, path))) continue;
+    if (place.platform !== 'win32') await chmod(path, SOCKET_MODE);
+    return {
+      path,
+      close: () =>
+        new Promise((resolve) => {
+          server.close(() => resolve());
+          // What was written before is sent first.
+          for (const socket of sockets) socket.end(() => socket.destroy());
+        }),
+    };
+  }
+  throw new Error(`All ${RPC_SOCKETS.count} sockets from ${socketPath(place, 0)} on are in use.`);
+}
+
+function serveSocket(socket: Socket, connect: (transport: RpcTransport) => RpcConnection): void {
+  const reader = new FrameReader();
+  const send = (op: number, data: unknown): void => {
+    if (socket.destroyed || !socket.writable) return;
+    socket.write(encodeFrame(op, data));
+    if (socket.writableLength > UNSENT_BYTES_MAX) socket.destroy();
+  };
+  const connection = connect({ kind: 'ipc', origin: null, send, closed: () => socket.end() });
+  const timer = setTimeout(() => socket.destroy(), HANDSHAKE_MS);
+  socket.on('data', (bytes: Buffer) => {
+    for (const { op, data } of reader.push(bytes)) {
+      clearTimeout(timer);
+      connection.receive(op, data);
+    }
+    if (reader.problem === null || socket.writableEnded) return;
+    connection.lost();
+    send(RPC_OP.CLOSE, { code: RPC_CLOSE.UNSUPPORTED, message: `The stream has ended: ${reader.problem}.` });
+    socket.end();
+  });
+  socket.on('error', () => socket.destroy());
+  socket.once('close', () => {
+    clearTimeout(timer);
+    connection.lost();
+  });
+}

@@ -1,0 +1,68 @@
+// Goal: a game without a gateway session shows its activity by the RPC server of the machine, and by its own session once it connects.
+import { beforeEach, describe, expect, test } from 'vitest';
+import { AuthorizationTokenType, ErrorType } from '../../sdk/enums.ts';
+import {
+  ACCESS_TOKEN,
+  APPLICATION,
+  refusal,
+  ScriptedServer,
+  scriptedClient,
+  settle,
+} from '../support/sdk.ts';
+
+let server: ScriptedServer;
+let shown: unknown[];
+let problem: Error | null;
+
+beforeEach(() => {
+  [shown, problem] = [[], null];
+  server = new ScriptedServer();
+  server.openLocal = (applicationId) => ({
+    async setActivity(activity) {
+      if (problem !== null) throw problem;
+      shown.push([applicationId, activity]);
+    },
+    close: () => void shown.push('closed'),
+  });
+});
+
+describe('a rich presence without a connection', () => {
+  test('is shown by the RPC server with buttons and secrets, and ends there when the client connects', async () => {
+    const { client } = scriptedClient({ applicationId: APPLICATION }, server);
+    const buttons = [{ label: 'Go', url: 'https://a.example' }];
+    await client.updateRichPresence({ state: 'Alone', buttons });
+    expect(shown).toMatchObject([[APPLICATION, { state: 'Alone', buttons }]]);
+    expect(shown).not.toMatchObject([[APPLICATION, { name: 'Game' }]]);
+    await client.updateToken(AuthorizationTokenType.Bearer, ACCESS_TOKEN);
+    const connecting = client.connect();
+    await settle();
+    expect(shown.at(-1)).toBe('closed');
+    server.welcome();
+    await connecting;
+    await client.updateRichPresence({ state: 'Online' });
+    expect(server.sent(3)).toMatchObject([{ activities: [{ state: 'Online' }] }]);
+    client.destroy();
+  });
+
+  test('ends when it is cleared', async () => {
+    const { client } = scriptedClient({ applicationId: APPLICATION }, server);
+    await client.updateRichPresence({ state: 'Alone' });
+    client.clearRichPresence();
+    expect(shown.at(-1)).toBe('closed');
+  });
+
+  test('is refused with RPCError when no RPC server shows it', async () => {
+    problem = new Error('No RPC server runs on this machine.');
+    const { client } = scriptedClient({ applicationId: APPLICATION }, server);
+    const { type, message } = await refusal(client.updateRichPresence({ state: 'Alone' }));
+    expect([type, message]).toEqual([ErrorType.RPCError, problem.message]);
+  });
+
+  test('needs a connection where there are no local sockets', async () => {
+    server.openLocal = null;
+    const { client } = scriptedClient({ applicationId: APPLICATION }, server);
+    expect((await refusal(client.updateRichPresence({ state: 'Alone' }))).type).toBe(
+      ErrorType.ClientNotReady,
+    );
+  });
+});

@@ -1,0 +1,140 @@
+// Goal: the local socket belongs to its user, survives crashed servers and hostile streams, and carries the presence of a game that has no gateway connection.
+import { once } from 'node:events';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { createConnection, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { RPC_OP } from '../../../protocol/rpc.ts';
+import { encodeFrame, FrameReader, type RpcFrame } from '../../../sdk/rpc/frame.ts';
+import { RpcHost } from '../../../sdk/rpc/host.ts';
+import { openLocalClient } from '../../../sdk/rpc/ipcclient.ts';
+import { serveIpc } from '../../../sdk/rpc/ipcserver.ts';
+import { socketPath } from '../../../sdk/rpc/socketpath.ts';
+import { APPLICATION, ScriptedServer } from '../../support/sdk.ts';
+
+let folder: string;
+let server: ScriptedServer;
+let host: RpcHost;
+let closing: (() => Promise<void> | void)[];
+const place = () => ({ env: { XDG_RUNTIME_DIR: folder }, platform: process.platform });
+const serve = async () => {
+  const served = await serveIpc(place(), (transport) => host.connect(transport));
+  closing.push(served.close);
+  return served;
+};
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'rpc-'));
+  server = new ScriptedServer();
+  server.answer(`GET /applications/${APPLICATION}/rpc`, () => ({ body: { id: APPLICATION, name: 'Game' } }));
+  const { os, openSocket, fetch } = server.host();
+  host = new RpcHost({
+    ...{ api: 'http://server.test/api', gatewayUrl: 'ws://server.test', token: 'own', os, fetch },
+    ...{ open: openSocket, nowMs: () => 0, ended: () => undefined },
+    page: { locale: 'en', confirm: async () => false, openExternal: () => false, consent: async () => false },
+  });
+  server.welcome({ guilds: [] });
+  await host.started();
+  closing = [() => host.close()];
+});
+afterEach(async () => {
+  for (const close of closing.reverse()) await close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Sends bytes and collects the answers until the server ends the connection. */
+async function talk(path: string, ...parts: readonly Uint8Array[]): Promise<RpcFrame[]> {
+  const socket = createConnection(path);
+  const reader = new FrameReader();
+  const frames: RpcFrame[] = [];
+  socket.on('data', (bytes: Buffer) => frames.push(...reader.push(bytes)));
+  for (const part of parts) socket.write(part);
+  await once(socket, 'close');
+  return frames;
+}
+
+describe('the local socket', () => {
+  test.each([
+    [{ XDG_RUNTIME_DIR: '/run/user/1', TMPDIR: '/t' }, 'linux', '/run/user/1/discord-ipc-3'],
+    [{ TMPDIR: '/t/', TMP: '/u' }, 'darwin', '/t/discord-ipc-3'],
+    [{ TMP: '/u' }, 'linux', '/u/discord-ipc-3'],
+    [{ TEMP: '/v' }, 'linux', '/v/discord-ipc-3'],
+    [{}, 'linux', '/tmp/discord-ipc-3'],
+    [{ TEMP: 'C:\\' }, 'win32', '\\\\?\\pipe\\discord-ipc-3'],
+  ])('is found by %j on %s at %s', (env, platform, path) => {
+    expect(socketPath({ env, platform }, 3)).toBe(path);
+  });
+
+  test('is of its user alone, and gone after an orderly end', async () => {
+    const { path, close } = await serve();
+    const mask = process.umask();
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(process.umask()).toBe(mask);
+    await close();
+    await expect(stat(path)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  test('has the next number beside a living server, and beside a file that is no socket', async () => {
+    expect((await serve()).path).toMatch(/-0$/);
+    await writeFile(join(folder, 'discord-ipc-1'), 'mine');
+    expect((await serve()).path).toMatch(/-2$/);
+    expect((await stat(join(folder, 'discord-ipc-1'))).size).toBe(4);
+  });
+
+  test('is refused when all ten are taken', async () => {
+    for (let n = 0; n < 10; n += 1) {
+      const other = createServer();
+      other.listen(join(folder, `discord-ipc-${n}`));
+      await once(other, 'listening');
+      closing.push(() => void other.close());
+    }
+    await expect(serve()).rejects.toThrow('All 10 sockets');
+  });
+
+  test.each([
+    ['an unknown opcode', Buffer.alloc(8, 9)],
+    ['a giant length', Buffer.from([1, 0, 0, 0, 255, 255, 255, 255])],
+    ['broken JSON', Buffer.from([1, 0, 0, 0, 1, 0, 0, 0, 0x7b])],
+  ])('closes a stream with %s by code 1003', async (_, bytes) => {
+    const { path } = await serve();
+    expect(await talk(path, bytes)).toMatchObject([{ op: RPC_OP.CLOSE, data: { code: 1003 } }]);
+  });
+
+  test('closes a handshake of another version by code 4004', async () => {
+    const { path } = await serve();
+    const shake = encodeFrame(RPC_OP.HANDSHAKE, { v: 2, client_id: APPLICATION });
+    expect(await talk(path, shake.subarray(0, 5), shake.subarray(5))).toMatchObject([
+      { op: RPC_OP.CLOSE, data: { code: 4004 } },
+    ]);
+  });
+});
+
+describe('a game without a gateway connection', () => {
+  const states = () =>
+    server
+      .sent(3)
+      .map((d) => (d as { activities: { state: string }[] }).activities.map(({ state }) => state));
+
+  test('shows its activity by the socket until it closes', async () => {
+    await serve();
+    const game = openLocalClient(APPLICATION, place());
+    await game.setActivity({ state: 'Alone' });
+    await game.setActivity({ state: 'Together' });
+    expect(states()).toEqual([['Alone'], ['Together']]);
+    await expect(game.setActivity({ state: 'x' })).rejects.toThrow('state must have 2 to 128 characters.');
+    game.close();
+    await expect.poll(states).toEqual([['Alone'], ['Together'], []]);
+  });
+
+  test('is told that no server runs', async () => {
+    const game = openLocalClient(APPLICATION, place());
+    await expect(game.setActivity({})).rejects.toThrow('No RPC server runs on this machine.');
+  });
+
+  test('is told why the server closes', async () => {
+    await serve();
+    const game = openLocalClient('404', place());
+    await expect(game.setActivity({})).rejects.toThrow('There is no such application.');
+  });
+});
