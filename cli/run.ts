@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { movableClock } from '../actors/runtime/movableclock.ts';
 import { type Config, DEFAULTS, publicSettings } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
 import { CONTRACT_DATES } from '../protocol/dates.ts';
@@ -19,7 +20,7 @@ import { keptDemo, seedDemo } from './demo.ts';
 import { collect, wholeFrom } from './flags.ts';
 import { publicProblems, publicWarnings } from './opening.ts';
 import { type MovedPort, withFreePorts } from './ports.ts';
-import { serve } from './serve.ts';
+import { type Serving, serve } from './serve.ts';
 import { CONFIG_FILE, DATA_DIR, type FlagSetting, namedSettings, readSettings } from './settings.ts';
 import { shardConfigs } from './shards.ts';
 import { supervise } from './supervise.ts';
@@ -138,10 +139,11 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
     ]);
   };
   if (flags.shards === undefined) {
-    return serve(world, config, async ({ engine, addresses, adminUrl }) => {
+    const ready = async ({ engine, addresses, adminUrl }: Serving) => {
       const demo = kept === null ? await seedDemo(engine, { bots }) : await keptDemo(engine, kept, bots);
       show({ addresses, demo }, adminUrl, flags.data ?? null);
-    });
+    };
+    return serve(world, config, ready, null, movableClock());
   }
   const folder = kept ?? (await mkdtemp(join(tmpdir(), 'guildhall-dev-')));
   try {

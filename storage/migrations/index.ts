@@ -29,6 +29,7 @@ import { search } from './0030_search.ts';
 import { premium } from './0033_premium.ts';
 import { activities } from './0034_activities.ts';
 import { groups } from './0035_groups.ts';
+import { orders } from './0036_orders.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -71,4 +72,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 33, name: 'premium apps', sql: premium },
   { version: 34, name: 'activities', sql: activities },
   { version: 35, name: 'group channels', sql: groups },
+  { version: 36, name: 'orders', sql: orders },
 ];
