@@ -116,6 +116,21 @@ function over(subscription: Subscription, entitlement: Entitlement, billing: Bil
   return [told(last, 'UPDATE'), ended(entitlement, endsMs)];
 }
 
+/** Nobody can be asked, as after the operator has left the provider: what was paid lasts to its end, and no longer. */
+export function lapse(subscription: Subscription, entitlement: Entitlement, { nowMs }: Env): Decision {
+  const untilMs = entitlement.untilMs ?? subscription.periodEndMs;
+  if (subscription.status === STATUS.INACTIVE) return accepted(null);
+  if (nowMs >= untilMs) {
+    const last = { ...subscription, status: STATUS.INACTIVE, renewalSkuId: null };
+    return accepted(null, [
+      told({ ...last, canceledMs: subscription.canceledMs ?? untilMs }, 'UPDATE'),
+      ended(entitlement, untilMs),
+    ]);
+  }
+  if ((subscription.checkMs ?? 0) > nowMs) return accepted(null);
+  return accepted(null, [told({ ...subscription, checkMs: untilMs }, null)]);
+}
+
 const ended = (entitlement: Entitlement, atMs: number): PremiumFact => ({
   type: 'entitlementWritten',
   entitlement: { ...entitlement, endsMs: atMs, untilMs: atMs },

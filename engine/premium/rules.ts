@@ -11,7 +11,7 @@ import {
 } from '../../protocol/premium.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, refused } from '../kernel/outcome.ts';
-import { follow } from './billing.ts';
+import { follow, lapse } from './billing.ts';
 import { orderOf, paid, refunded } from './orders.ts';
 import type { PremiumFact } from './premium.ts';
 import { type Decision, obtainable, type Shelf } from './shelf.ts';
@@ -98,7 +98,9 @@ export function decidePremium(shelf: Shelf, command: PremiumCommand, env: Env): 
         return sku ? change(subscription, sku) : refused(refusal('UNKNOWN_SKU'));
       });
     case 'settle':
-      return ofSubscription(shelf, (subscription, last) => settle(subscription, last, env));
+      return ofSubscription(shelf, (subscription, last) =>
+        (subscription.orderId === undefined ? settle : lapse)(subscription, last, env),
+      );
   }
 }
 

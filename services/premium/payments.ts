@@ -66,7 +66,7 @@ export interface Payments {
   notice(notice: Notice): Promise<Reply<PremiumChange>>;
 }
 
-/** Without a provider: the operator's own hand. Periods are renewed until the operator cancels. */
+/** Without a provider: the operator's own hand. What the operator gave is renewed until the operator cancels. */
 export const byHand = (premium: Premium): Payments => ({
   takesMoney: false,
   buy: async () => ({ ok: false, refusal: refusal('INVALID_SKU') }),
@@ -289,7 +289,14 @@ async function settle(
     // Written first, so that a provider that does not answer is not asked at every look of the clock.
     await premium.run(applicationId, { kind: 'postpone', subscriptionId, checkMs: nowMs() + AGAIN_MS });
     const order = await storage.premium.order(applicationId, orderId);
-    return order ? follow(ports, applicationId, order) : NOTHING;
+    if (!order) return NOTHING;
+    try {
+      return await follow(ports, applicationId, order);
+    } catch (error) {
+      // Access has ended by itself; its application is told without the provider.
+      await premium.run(applicationId, { kind: 'settle', subscriptionId });
+      throw error;
+    }
   });
 }
 

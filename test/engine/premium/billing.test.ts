@@ -52,7 +52,8 @@ class Kept {
         : command.kind === 'order'
           ? open
           : null;
-    const subscription = this.subscriptions.get(order?.subscriptionId ?? '') ?? null;
+    const subscriptionId = 'subscriptionId' in command ? command.subscriptionId : order?.subscriptionId;
+    const subscription = this.subscriptions.get(subscriptionId ?? '') ?? null;
     const lastId = subscription?.entitlementIds.at(-1) ?? order?.entitlementId ?? '';
     const skuId = 'skuId' in command ? command.skuId : order?.skuId;
     const nextId = () => {
@@ -218,6 +219,19 @@ describe('a subscription that was bought', () => {
     follow({ ...firstPeriod, ...next, paidUntilMs: next.periodEndMs }, lateMs);
     expect([state().status, kept.access(lateMs)]).toEqual([STATUS.ACTIVE, ['1']]);
     expect(state().entitlementIds).toHaveLength(2);
+  });
+
+  test('lasts as long as it is paid where nobody can be asked, however often it is settled', () => {
+    const { kept, state } = begin();
+    const subscriptionId = state().id;
+    const endMs = START_MS + PERIOD_MS + GRACE_MS;
+    for (const atMs of [START_MS + PERIOD_MS, endMs - 1]) {
+      kept.run({ kind: 'settle', subscriptionId }, atMs);
+      expect([state().status, state().checkMs, kept.access(atMs)]).toEqual([STATUS.ACTIVE, endMs, ['1']]);
+    }
+    kept.run({ kind: 'settle', subscriptionId }, endMs);
+    expect([state().status, kept.access(endMs)]).toEqual([STATUS.INACTIVE, []]);
+    expect(kept.news.slice(-2)).toEqual(['subscriptionWritten UPDATE', 'entitlementWritten UPDATE']);
   });
 
   test('may be resumed before its end', () => {
