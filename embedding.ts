@@ -79,6 +79,7 @@ export type { Clock, Directory, Email as Letter, Mailer, Timer };
 export interface EngineOptions {
   /** Settings that differ from the defaults of `config/config.ts`. */
   readonly config?: Partial<Config>;
+  /** The time. One of `movableClock` can be moved forward by `admin.moveClock`. */
   readonly clock?: Clock;
   /** Cryptographically secure random bytes. */
   readonly randomBytes?: (size: number) => Uint8Array;
@@ -225,6 +226,8 @@ export interface Admin {
     readonly entitlements: readonly Entitlement[];
     readonly subscriptions: readonly Subscription[];
   }>;
+  /** Moves the time of day forward, as when a month of a subscription is tried. Rejects where the clock cannot be moved. */
+  moveClock(byMs: number): Promise<{ readonly nowMs: number }>;
   listApplications(): Promise<Application[]>;
   listUsers(after: UserId | null, limit: number): Promise<APIUser[]>;
   listGuilds(

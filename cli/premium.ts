@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { isRecord } from '../protocol/present.ts';
 import { type CommandOutput, type Flags, type Remote, remote } from './remote.ts';
-import type { World } from './world.ts';
+import { CommandError, type World } from './world.ts';
 
 type Fields = Record<string, unknown>;
 const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isRecord) : []);
@@ -23,6 +23,13 @@ export function addPremiumCommands(program: Command, world: World): void {
     'let nobody get it any more; who has it keeps it',
     (ask, names) => setAvailable(ask, names, false),
   );
+  remote(
+    sku,
+    'price <application> <sku> <amount> <currency>',
+    world,
+    'let people buy it in the store, where payments are configured',
+    setPrice,
+  ).option('--days <n>', 'length of each period of a subscription', '30');
   remote(program, 'grant <application> <sku> <user>', world, 'give a person what an application sells', grant)
     .option('--guild <guild id>', 'the guild that the person gets it for')
     .option('--gift-of <user id>', 'who gives it')
@@ -65,6 +72,38 @@ async function setAvailable(
       `Next: guildhall sku ${available ? 'withdraw' : 'offer'} ${id} ${skuId} turns that round.`,
     ],
   };
+}
+
+/** @param amount Such as 4.99. It is sent in the smallest unit of the currency. */
+async function setPrice(
+  ask: Remote,
+  [id, skuId, amount = '', currency = '']: readonly string[],
+  flags: Flags,
+): Promise<CommandOutput> {
+  const price = { amount: smallestUnit(amount, currency), currency: currency.toLowerCase() };
+  const value = await ask('POST', `/applications/${id}/skus/price`, {
+    ...{ sku_id: skuId, price: { ...price, days: Number(flags.days) } },
+  });
+  return {
+    value,
+    lines: [
+      `SKU ${skuId} costs ${amount} ${currency.toUpperCase()}.`,
+      `Next: open /store/${id} on the server, where people buy it once stripe_key and stripe_webhook_secret are set.`,
+    ],
+  };
+}
+
+/** @throws CommandError for what is no amount of this currency. */
+function smallestUnit(amount: string, currency: string): number {
+  const isAmount = /^\d{1,8}(\.\d{1,3})?$/.test(amount);
+  if (!isAmount || !/^[A-Za-z]{3}$/.test(currency))
+    throw new CommandError('The price is not an amount and a currency.', 'Write it as in: 4.99 EUR');
+  const format = new Intl.NumberFormat('en', { style: 'currency', currency });
+  const digits = format.resolvedOptions().maximumFractionDigits ?? 2;
+  const units = Number(amount) * 10 ** digits;
+  if (Math.abs(units - Math.round(units)) > 1e-6)
+    throw new CommandError(`${currency} has ${digits} digits after the point.`, 'Write it as in: 4.99 EUR');
+  return Math.round(units);
 }
 
 async function grant(

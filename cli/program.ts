@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { addCallsCommand } from './calls.ts';
+import { addClockCommand } from './clock.ts';
 import { addClusterCommands } from './cluster.ts';
 import { addConfigCommands } from './configuring.ts';
 import { addConnectCommand } from './connecting.ts';
@@ -51,6 +52,7 @@ export async function runCli(
   addDescribeCommands(program, world);
   addRecordCommands(program, world);
   addPremiumCommands(program, world);
+  addClockCommand(program, world);
   addCallsCommand(program, world);
   addInteractCommand(program, world);
   addConnectCommand(program, world);

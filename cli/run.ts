@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { movableClock } from '../actors/runtime/movableclock.ts';
 import { type Config, DEFAULTS, publicSettings } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
 import { CONTRACT_DATES } from '../protocol/dates.ts';
@@ -21,7 +22,7 @@ import { collect, wholeFrom } from './flags.ts';
 import { publicProblems, publicWarnings } from './opening.ts';
 import { type MovedPort, withFreePorts } from './ports.ts';
 import { type RpcServer, serveRpc } from './rpc.ts';
-import { serve } from './serve.ts';
+import { type Serving, serve } from './serve.ts';
 import { CONFIG_FILE, DATA_DIR, type FlagSetting, namedSettings, readSettings } from './settings.ts';
 import { shardConfigs } from './shards.ts';
 import { supervise } from './supervise.ts';
@@ -143,13 +144,14 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
   };
   if (flags.shards === undefined) {
     const rpc: RpcServer[] = [];
-    const code = await serve(world, config, async ({ engine, addresses, adminUrl }) => {
+    const ready = async ({ engine, addresses, adminUrl }: Serving) => {
       const demo = kept === null ? await seedDemo(engine, { bots }) : await keptDemo(engine, kept, bots);
       if (flags.rpc) rpc.push(await demoRpc(world, addresses.api, demo));
       show({ addresses, demo }, adminUrl, flags.data ?? null);
       for (const { path, username } of rpc)
         world.err(`  Games of this machine show what ${username} does: ${path}`);
-    });
+    };
+    const code = await serve(world, config, ready, null, movableClock());
     for (const { close } of rpc) await close();
     return code;
   }

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { type Logger, pino } from 'pino';
+import type { Clock } from '../actors/runtime/clock.ts';
 import { adminTokens, type Config } from '../config/config.ts';
 import type { Addresses, Engine, EngineOptions } from '../embedding.ts';
 import { REDACTION } from '../services/identity/secret.ts';
@@ -54,6 +55,7 @@ export async function serve(
   config: Config,
   ready: (serving: Serving) => Promise<void> | void,
   supervised: Supervised | null = null,
+  clock: Clock | null = null,
 ): Promise<number> {
   const { told = NEVER, ...options } = supervised ?? {};
   const halt = haltBy(world.untilToldToStop(), told);
@@ -62,9 +64,11 @@ export async function serve(
   // A shard's supervisor has checked its ports, and holds one of them.
   if (supervised === null) await checkPorts(world, config, [config]);
   if (halt.isTold) return 0;
-  const engine = await createEngine({ ...options, config, logger }).catch((error: unknown) => {
-    throw startFailure(error);
-  });
+  const engine = await createEngine({ ...options, ...(clock && { clock }), config, logger }).catch(
+    (error: unknown) => {
+      throw startFailure(error);
+    },
+  );
   let drain = (): void => undefined;
   const drained = new Promise<void>((resolve) => {
     drain = resolve;

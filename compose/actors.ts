@@ -9,7 +9,6 @@ import { createFounding } from '../services/guilds/founding.ts';
 import { createIntegrations } from '../services/guilds/integrations.ts';
 import { createIdentity, type Identity } from '../services/identity/identity.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
-import { startPremium } from '../services/premium/start.ts';
 import { openMemoryBlobs } from '../storage/blob/blobs.memory.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
@@ -31,6 +30,7 @@ import {
 } from './features.ts';
 import type { Foundation } from './foundation.ts';
 import { createOwners } from './owners.ts';
+import { createPremium } from './premium.ts';
 import { createSessions } from './sessions.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
@@ -168,7 +168,7 @@ function createFeatures(context: ServiceContext): Features {
     runningActivities: createRunningActivities(context),
     interactions: createInteractions(context, endpoints),
     integrations: createIntegrations(context),
-    premium: startPremium(context),
+    ...createPremium(context),
   };
 }
 

@@ -19,6 +19,7 @@ import type { OAuth } from '../services/oauth/ports.ts';
 import type { Provisional } from '../services/players/ports.ts';
 import type { PollDeadlines } from '../services/polls/deadlines.ts';
 import type { ServedPremium } from '../services/premium/start.ts';
+import type { Store } from '../services/premium/store.ts';
 import type { Social } from '../services/social/ports.ts';
 import type { Crossposts } from '../services/webhooks/crossposts.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
@@ -47,6 +48,7 @@ export interface Features {
   readonly interactions: ServedInteractions;
   readonly integrations: Integrations;
   readonly premium: ServedPremium;
+  readonly store: Store;
 }
 
 /**

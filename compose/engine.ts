@@ -103,6 +103,7 @@ function engineOver(
     ...interactions({ call: api.call, listen: hooks.on }),
     admin: createOperator({
       ...common,
+      clock: options.clock ?? null,
       updateApplication: services.applications.update,
       appCommands: services.appCommands,
     }),

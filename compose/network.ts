@@ -27,6 +27,7 @@ import { wellKnownRoutes } from '../transports/http/wellknown.ts';
 import { originsOf } from '../transports/outgoing/connection.ts';
 import { PAGES } from '../transports/pages/index.ts';
 import { type PagesDeps, pageRoutes } from '../transports/pages/routes.ts';
+import { stripeWebhook } from '../transports/payments/webhook.ts';
 import { openApi } from '../transports/rest/openapi.ts';
 import type { createApi } from './api.ts';
 import type { Features } from './context.ts';
@@ -37,7 +38,7 @@ import type { Voice } from './voice.ts';
 interface NetworkPorts extends Foundation {
   readonly api: ReturnType<typeof createApi>;
   readonly sessions: GatewaySessions;
-  readonly features: Pick<Features, 'accounts' | 'oauth'>;
+  readonly features: Pick<Features, 'accounts' | 'oauth' | 'premium' | 'store'>;
   readonly storage: Pick<Storage, 'applications'>;
   readonly blobs: Blobs;
   readonly signer: UrlSigner;
@@ -172,12 +173,27 @@ const installersOf = (
       logger,
     }),
     pageRoutes(pagesOver(ports, origin), PAGES),
+    ...paymentRoutes(ports),
     ...(ports.voice
       ? [ports.voice.routes.onMainPort, webRoutes(builtWebFolder(), ports.activityOrigins)]
       : []),
     install,
   ];
 };
+
+/** The endpoint of the payment provider's messages, where one is configured. */
+function paymentRoutes({ config, features, clock, onFault }: NetworkPorts): Installer[] {
+  const { stripe_key: key, stripe_webhook_secret: secret, trust_proxy: trustProxy } = config;
+  if (key === null || secret === null) return [];
+  return [
+    stripeWebhook({
+      ...{ notice: features.premium.payments.notice, secret, trustProxy, clock },
+      nowMs: () => systemClock.now(),
+      requestTimeoutMs: config.request_timeout_ms,
+      onFault: (error) => onFault(error, 'payments'),
+    }),
+  ];
+}
 
 function gatewayDeps({
   config,
@@ -229,6 +245,7 @@ function pagesOver(ports: NetworkPorts, publicUrl: () => string): PagesDeps {
     accounts: features.accounts,
     oauth: features.oauth,
     applications: storage.applications,
+    store: features.store,
     publicUrl,
     fixedUrl: config.public_url,
     requestTimeoutMs: config.request_timeout_ms,

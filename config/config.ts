@@ -158,6 +158,26 @@ const ACCOUNTS = {
   mail_from: string('Guildhall <guildhall@localhost>', 'Sender of e-mails.'),
 };
 
+const PAYMENTS = {
+  stripe_key: optional(
+    'a secret key such as sk_live_…',
+    '^[\\x21-\\x7e]{8,}$',
+    'Secret key of the account at Stripe that takes the money for what applications sell. With stripe_webhook_secret people can buy in the stores of applications; when either is null, the operator gives by hand what was sold.',
+    true,
+  ),
+  stripe_webhook_secret: optional(
+    'a signing secret such as whsec_…',
+    '^[\\x21-\\x7e]{8,}$',
+    'Signing secret of the webhook endpoint that Stripe calls: this server at /payments/stripe.',
+    true,
+  ),
+  stripe_url: optional(
+    'a URL such as https://api.stripe.com without a trailing slash',
+    '^(https://[^\\s/?#]+|http://(localhost|127\\.0\\.0\\.1)(:\\d{1,5})?)$',
+    'URL of something that speaks as Stripe does, for tests; without TLS only on this machine. When null it is Stripe.',
+  ),
+};
+
 const GATEWAY = {
   heartbeat_interval_ms: integer(41_250, 'ms', [1000, 10 * MINUTE_MS], 'Heartbeat interval sent to clients.'),
   heartbeat_grace_ms: integer(
@@ -307,6 +327,7 @@ export const SECTIONS = {
   Storage: STORAGE,
   'Identity and permissions': IDENTITY,
   'Accounts of people': ACCOUNTS,
+  Payments: PAYMENTS,
   Gateway: GATEWAY,
   Voice: VOICE,
   'HTTP API': HTTP,
@@ -321,6 +342,7 @@ export const SETTINGS = {
   ...STORAGE,
   ...IDENTITY,
   ...ACCOUNTS,
+  ...PAYMENTS,
   ...GATEWAY,
   ...VOICE,
   ...HTTP,

@@ -227,6 +227,8 @@ export const LINK = {
   'applicationEmojis.rename': repeatable('application', [applicationId, text, optional(text)], reply(object)),
   'applicationEmojis.delete': once('application', [applicationId, text], reply(nothing)),
   'premium.run': once('application', [applicationId, object], reply(object)),
+  // Money: the owner of the application asks the payment provider.
+  'payments.run': once('application', [applicationId, object], reply(object)),
   'appCommands.indexChanged': tellsAll([list(guildId)]),
   // Running activities: the owner of the guild or private channel decides.
   'runningActivities.join': repeatable('name', [id('owner'), object], reply(object)),

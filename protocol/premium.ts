@@ -9,6 +9,16 @@ export const SUBSCRIPTION_STATUS = { ACTIVE: 0, INACTIVE: 1, ENDING: 2 } as cons
 /** The only type of the published schema that something bought has. */
 const APPLICATION_SUBSCRIPTION = 8;
 
+/** What a SKU costs where payments are taken. */
+export interface Price {
+  /** In the smallest unit of the currency, as cents. */
+  readonly amount: number;
+  /** ISO 4217, lower case. */
+  readonly currency: string;
+  /** Length of a period of a subscription. */
+  readonly days: number;
+}
+
 /** Something that an application offers. */
 export interface Sku {
   readonly id: string;
@@ -17,6 +27,49 @@ export interface Sku {
   readonly name: string;
   readonly slug: string;
   readonly flags: number;
+  /** Absent: nobody can buy it; the operator gives it by hand. */
+  readonly price?: Price | null;
+}
+
+/** Who gets something: a person, or a guild for which a person gets it. */
+export interface Receiver {
+  readonly userId: UserId;
+  readonly guildId: GuildId | null;
+}
+
+/** Somebody's wish to buy a SKU, and what became of it. It is stored before the payment provider hears of it. */
+export interface Order {
+  readonly id: string;
+  readonly applicationId: ApplicationId;
+  readonly skuId: string;
+  readonly payerId: UserId;
+  readonly to: Receiver;
+  readonly price: Price;
+  readonly createdMs: number;
+  /** `surplus`: paid, but the receiver has it already. Both it and `refunded` give nothing. */
+  readonly state: 'open' | 'paid' | 'refunded' | 'surplus';
+  /** The provider's id of the payment; null until it is paid, and for subscriptions. */
+  readonly paymentId: string | null;
+  /** The provider's id of the subscription. */
+  readonly billingId: string | null;
+  /** What it gave: the entitlement of a purchase. */
+  readonly entitlementId: string | null;
+  readonly subscriptionId: string | null;
+}
+
+/** What a payment provider says of one of its subscriptions. Times are Unix milliseconds. */
+export interface Billing {
+  /** The provider's id. */
+  readonly id: string;
+  readonly state: 'running' | 'ending' | 'over';
+  /** The SKU that is paid for from the next period on. */
+  readonly skuId: string;
+  readonly periodStartMs: number;
+  readonly periodEndMs: number;
+  /** The end of what has been paid for. */
+  readonly paidUntilMs: number;
+  /** When it was over; null while it is not. */
+  readonly endedMs: number | null;
 }
 
 /** What a person or a guild has of a SKU. Times are Unix milliseconds. */
@@ -38,6 +91,8 @@ export interface Entitlement {
   readonly deleted: boolean;
   readonly consumed: boolean;
   readonly subscriptionId: string | null;
+  /** The order that it was bought with; absent for what was given by hand. */
+  readonly orderId?: string;
 }
 
 /** Times are Unix milliseconds. */
@@ -56,13 +111,17 @@ export interface Subscription {
   readonly periodMs: number;
   readonly status: (typeof SUBSCRIPTION_STATUS)[keyof typeof SUBSCRIPTION_STATUS];
   readonly canceledMs: number | null;
+  /** The order that it was bought with: a payment provider renews it. Absent for what was given by hand. */
+  readonly orderId?: string;
+  /** When to ask the provider next. */
+  readonly checkMs?: number;
 }
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms));
 
 /** @source https://docs.discord.com/developers/resources/sku#sku-object */
-export const skuObject = (sku: Sku) => ({
+export const skuObject = ({ price: _, ...sku }: Sku) => ({
   ...sku,
   ...{ dependent_sku_id: null, manifest_labels: null, access_type: 1, features: [], release_date: null },
   ...{ premium: false, show_age_gate: false },

@@ -1,21 +1,24 @@
-import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
-import { type Entitlement, SKU_FLAG, SKU_TYPE, type Sku, type Subscription } from '../../protocol/premium.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import {
+  type Billing,
+  type Entitlement,
+  type Price,
+  type Receiver,
+  SKU_FLAG,
+  SKU_TYPE,
+  type Sku,
+  type Subscription,
+} from '../../protocol/premium.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import { givesAccess, type PremiumFact } from './premium.ts';
+import { accepted, type Env, refused } from '../kernel/outcome.ts';
+import { follow, lapse } from './billing.ts';
+import { orderOf, paid, refunded } from './orders.ts';
+import type { PremiumFact } from './premium.ts';
+import { type Decision, obtainable, type Shelf } from './shelf.ts';
 import { begin, cancel, change, settle } from './subscriptions.ts';
 
 /** Most SKUs of one application, with the groups of its subscriptions. */
 const SKUS_MAX = 100;
-/** Most unused entitlements of one owner to one consumable. */
-const UNUSED_MAX = 100;
-
-/** Who gets something: a person, or a guild for which a person gets it. */
-interface Receiver {
-  readonly userId: UserId;
-  readonly guildId: GuildId | null;
-}
-
 /** What may be asked about the things that an application sells. */
 export type PremiumCommand =
   | {
@@ -26,6 +29,7 @@ export type PremiumCommand =
       readonly owner: 'user' | 'guild';
     }
   | { readonly kind: 'setAvailable'; readonly skuId: string; readonly available: boolean }
+  | { readonly kind: 'setPrice'; readonly skuId: string; readonly price: Price | null }
   | { readonly kind: 'test'; readonly skuId: string; readonly to: Receiver }
   | {
       readonly kind: 'grant';
@@ -40,21 +44,20 @@ export type PremiumCommand =
   | { readonly kind: 'consume'; readonly entitlementId: string }
   | { readonly kind: 'cancel'; readonly subscriptionId: string; readonly atOnce: boolean }
   | { readonly kind: 'change'; readonly subscriptionId: string; readonly skuId: string }
-  | { readonly kind: 'settle'; readonly subscriptionId: string };
+  | { readonly kind: 'settle'; readonly subscriptionId: string }
+  | { readonly kind: 'order'; readonly skuId: string; readonly to: Receiver; readonly payerId: UserId }
+  /** The provider says that an order was paid; `billing` of a subscription. */
+  | {
+      readonly kind: 'paid';
+      readonly orderId: string;
+      readonly paymentId: string | null;
+      readonly billing: Billing | null;
+    }
+  | { readonly kind: 'refunded'; readonly orderId: string }
+  | { readonly kind: 'follow'; readonly orderId: string; readonly billing: Billing }
+  /** The provider could not be asked: it is asked again at this time, Unix milliseconds. */
+  | { readonly kind: 'postpone'; readonly subscriptionId: string; readonly checkMs: number };
 
-/** What a command needs to know of its application. */
-export interface Shelf {
-  readonly applicationId: ApplicationId;
-  readonly skus: readonly Sku[];
-  /** The entitlement that the command names, or the latest of its subscription. */
-  readonly entitlement: Entitlement | null;
-  /** The subscription that the command names, or that of its entitlement. */
-  readonly subscription: Subscription | null;
-  /** What the receiver has of the SKU. */
-  readonly held: readonly Entitlement[];
-}
-
-type Decision = Outcome<null, PremiumFact>;
 type Of<Kind extends PremiumCommand['kind']> = Extract<PremiumCommand, { kind: Kind }>;
 
 /** Decides a command about the things that an application sells. */
@@ -64,6 +67,21 @@ export function decidePremium(shelf: Shelf, command: PremiumCommand, env: Env): 
       return createSku(shelf, command, env);
     case 'setAvailable':
       return setAvailable(shelf, command);
+    case 'setPrice':
+      return setPrice(shelf, command);
+    case 'order':
+      return orderOf(shelf, command, env);
+    case 'paid':
+      return paid(shelf, command, env);
+    case 'refunded':
+      return refunded(shelf, takeBack(shelf, { kind: 'refund', entitlementId: '' }, env));
+    case 'follow':
+      return follow(shelf, command.billing, env);
+    case 'postpone':
+      return ofSubscription(shelf, (subscription) => {
+        const later = { ...subscription, checkMs: command.checkMs };
+        return accepted(null, [{ type: 'subscriptionWritten', subscription: later, news: null }]);
+      });
     case 'test':
     case 'grant':
       return grant(shelf, command, env);
@@ -80,7 +98,9 @@ export function decidePremium(shelf: Shelf, command: PremiumCommand, env: Env): 
         return sku ? change(subscription, sku) : refused(refusal('UNKNOWN_SKU'));
       });
     case 'settle':
-      return ofSubscription(shelf, (subscription, last) => settle(subscription, last, env));
+      return ofSubscription(shelf, (subscription, last) =>
+        (subscription.orderId === undefined ? settle : lapse)(subscription, last, env),
+      );
   }
 }
 
@@ -122,23 +142,17 @@ function setAvailable({ skus }: Shelf, { skuId, available }: Of<'setAvailable'>)
   return accepted(null, [{ type: 'skuWritten', sku: { ...before, flags } }]);
 }
 
-/** Whether this receiver may get this SKU: subscriptions are for people or for guilds, and everything else is for people. */
-const isFor = ({ type, flags }: Sku, { guildId }: Receiver, isTest: boolean): boolean => {
-  if (type === SKU_TYPE.GROUP) return false;
-  if (type === SKU_TYPE.SUBSCRIPTION)
-    return (flags & (guildId === null ? SKU_FLAG.USER : SKU_FLAG.GUILD)) !== 0;
-  return guildId === null || isTest;
-};
+function setPrice({ skus }: Shelf, { skuId, price }: Of<'setPrice'>): Decision {
+  const before = skus.find(({ id }) => id === skuId);
+  if (!before || before.type === SKU_TYPE.GROUP) return refused(refusal('UNKNOWN_SKU'));
+  return accepted(null, [{ type: 'skuWritten', sku: { ...before, price } }]);
+}
 
 function grant(shelf: Shelf, command: Of<'test' | 'grant'>, env: Env): Decision {
-  const sku = shelf.skus.find(({ id }) => id === command.skuId);
-  if (!sku) return refused(refusal('UNKNOWN_SKU'));
   const isTest = command.kind === 'test';
-  if (!isFor(sku, command.to, isTest)) return refused(refusal('INVALID_SKU'));
-  if (!isTest && (sku.flags & SKU_FLAG.AVAILABLE) === 0) return refused(refusal('INVALID_SKU'));
-  const live = shelf.held.filter((held) => givesAccess(held, env.nowMs)).length;
-  if (live >= (sku.type === SKU_TYPE.CONSUMABLE ? UNUSED_MAX : 1))
-    return refused(refusal('ENTITLEMENT_ALREADY_GRANTED'));
+  const found = obtainable(shelf, { ...command, isTest }, env);
+  if (!found.ok) return refused(found.refusal);
+  const { sku } = found;
   const entitlement: Entitlement = {
     ...{ id: env.nextId(), applicationId: shelf.applicationId, skuId: sku.id, ...command.to },
     gifterId: command.kind === 'grant' ? command.gifterId : null,

@@ -97,7 +97,9 @@ interface Settled {
 }
 
 function settled(subscription: Subscription, entitlement: Entitlement, env: Env): Settled {
-  const { status, periodEndMs, periodMs } = subscription;
+  const { status, periodEndMs, periodMs, orderId } = subscription;
+  // What was bought is renewed by its payment alone.
+  if (orderId !== undefined) return { subscription, entitlement, facts: [] };
   if (status === STATUS.INACTIVE || env.nowMs < periodEndMs) return { subscription, entitlement, facts: [] };
   if (status === STATUS.ENDING) {
     const over = { ...subscription, status: STATUS.INACTIVE };

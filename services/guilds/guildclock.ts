@@ -58,6 +58,12 @@ export class GuildClock {
     this.#timer = wheel.add(() => void this.#look(), atMs - nowMs());
   }
 
+  /** Looks at once: the time was moved. */
+  look(): void {
+    this.#nextMs = Number.POSITIVE_INFINITY;
+    this.schedule(this.#ports.nowMs());
+  }
+
   stop(): void {
     this.#over = true;
     this.#timer?.cancel();

@@ -27,7 +27,8 @@ import { makeApplicationKeys } from '../identity/applicationkeys.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { Secret } from '../identity/secret.ts';
 import type { Provisional } from '../players/ports.ts';
-import type { Premium } from '../premium/premium.ts';
+import type { Payments } from '../premium/payments.ts';
+import { type ClockPorts, moveClock } from './clock.ts';
 import { type Joining, joiningOf } from './joining.ts';
 import { playersOf } from './players.ts';
 
@@ -53,10 +54,11 @@ function seen(name: string | null | undefined, field: string): void {
 interface OperatorPorts {
   readonly storage: Storage;
   readonly identity: Identity;
-  readonly features: {
+  readonly clock: ClockPorts['clock'];
+  readonly features: ClockPorts['features'] & {
     readonly accounts: Accounts;
     readonly provisional: Provisional;
-    readonly premium: Premium;
+    readonly premium: { readonly payments: Pick<Payments, 'run'> };
   };
   readonly guilds: Guilds;
   readonly users: Users;
@@ -141,7 +143,8 @@ export function createOperator(ports: OperatorPorts): Admin {
       await owners.revokeTokens(userId);
     },
     premium: async (applicationId, command) =>
-      granted(await ports.features.premium.run(applicationId, command)),
+      granted(await ports.features.premium.payments.run(applicationId, command)),
+    moveClock: (byMs) => moveClock(ports, byMs),
     listApplications: () => storage.applications.list(),
     listUsers: (after, limit) => storage.users.list(after, limit),
     listGuilds: (after, limit) => storage.directory.guilds(after, limit),

@@ -2,11 +2,11 @@ import type { Routing } from '../../actors/placement/routing.ts';
 import type { Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { PremiumStore } from '../../storage/premium/port.ts';
-import type { Premium } from './premium.ts';
+import type { Payments } from './payments.ts';
 
 interface SubscriptionClockPorts {
   readonly store: Pick<PremiumStore, 'due' | 'nextDueMs'>;
-  readonly run: Premium['run'];
+  readonly settle: Payments['settle'];
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
   readonly wheel: Wheel;
   /** Unix milliseconds. */
@@ -44,6 +44,12 @@ export class SubscriptionClock {
     this.#schedule(nowMs());
   }
 
+  /** Looks at once: the time was moved. */
+  look(): void {
+    this.#nextMs = Number.POSITIVE_INFINITY;
+    this.#schedule(this.#ports.nowMs());
+  }
+
   stop(): void {
     this.#over = true;
     this.#timer?.cancel();
@@ -77,12 +83,12 @@ export class SubscriptionClock {
 
   /** One page of those due; a fuller table has its turn at the next look, after the shortest time. */
   async #settleAll(): Promise<void> {
-    const { store, routing, nowMs, run, onFault } = this.#ports;
+    const { store, routing, nowMs, settle, onFault } = this.#ports;
     for (const { applicationId, id } of await store.due(nowMs(), PAGE)) {
       if (this.#over) return;
       if (!routing.owns(applicationId)) continue;
       try {
-        await run(applicationId, { kind: 'settle', subscriptionId: id });
+        await settle(applicationId, id);
       } catch (error) {
         if (!this.#over) onFault(error);
       }

@@ -8,12 +8,14 @@ import { ALL_SESSIONS } from '../../engine/fanout/direct.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Env, Reply } from '../../engine/kernel/outcome.ts';
 import type { PremiumFact } from '../../engine/premium/premium.ts';
-import { decidePremium, type PremiumCommand, type Shelf } from '../../engine/premium/rules.ts';
+import { decidePremium, type PremiumCommand } from '../../engine/premium/rules.ts';
+import type { Shelf } from '../../engine/premium/shelf.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, FreshId } from '../../protocol/ids.ts';
 import {
   type Entitlement,
   entitlementObject,
+  type Order,
   type Sku,
   type Subscription,
   subscriptionObject,
@@ -33,10 +35,11 @@ export interface PremiumPorts {
 }
 
 /** What a command wrote, each in its new state. */
-interface PremiumChange {
+export interface PremiumChange {
   readonly skus: readonly Sku[];
   readonly entitlements: readonly Entitlement[];
   readonly subscriptions: readonly Subscription[];
+  readonly orders: readonly Order[];
 }
 
 /** Changes what an application sells, and who has it. */
@@ -82,7 +85,7 @@ async function receiverRefusal(
   { storage, guilds }: Pick<PremiumPorts, 'storage' | 'guilds'>,
   command: PremiumCommand,
 ): Promise<Refusal | null> {
-  if (command.kind !== 'test' && command.kind !== 'grant') return null;
+  if (!('to' in command)) return null;
   const { userId, guildId } = command.to;
   const [user] = await storage.users.get([userId]);
   if (!user || user.bot) return refusal('UNKNOWN_USER');
@@ -100,15 +103,11 @@ async function shelfOf(
   command: PremiumCommand,
 ): Promise<Shelf> {
   const skus = await store.skus(applicationId);
-  const base: Shelf = { applicationId, skus, entitlement: null, subscription: null, held: [] };
+  const base: Shelf = { applicationId, skus, entitlement: null, subscription: null, held: [], order: null };
+  if ('orderId' in command) return ofOrder(store, base, command.orderId);
   if ('to' in command) {
-    const { guildId, userId } = command.to;
-    const held = await store.entitlements({
-      ...{ applicationId, guildId, userId: guildId === null ? userId : null, skuIds: [command.skuId] },
-      ...{ before: null, after: null, limit: HELD_MAX, endedByMs: null, activeAtMs: null },
-      ...{ withDeleted: false, withConsumed: false },
-    });
-    return { ...base, held: held.filter((each) => each.guildId === guildId && each.untilMs === null) };
+    const order = command.kind === 'order' ? await store.openOrder(applicationId, command) : null;
+    return { ...base, held: await heldBy(store, applicationId, command), order };
   }
   if ('entitlementId' in command) {
     const entitlement = await store.entitlement(applicationId, command.entitlementId);
@@ -121,6 +120,35 @@ async function shelfOf(
   const lastId = subscription?.entitlementIds.at(-1);
   const entitlement = lastId === undefined ? null : await store.entitlement(applicationId, lastId);
   return { ...base, subscription, entitlement };
+}
+
+/** What a receiver has of a SKU. What was cancelled by hand does not count: it may be had again. */
+async function heldBy(
+  store: PremiumPorts['storage']['premium'],
+  applicationId: ApplicationId,
+  { skuId, to: { guildId, userId } }: { readonly skuId: string; readonly to: Order['to'] },
+): Promise<readonly Entitlement[]> {
+  const held = await store.entitlements({
+    ...{ applicationId, guildId, userId: guildId === null ? userId : null, skuIds: [skuId] },
+    ...{ before: null, after: null, limit: HELD_MAX, endedByMs: null, activeAtMs: null },
+    ...{ withDeleted: false, withConsumed: false },
+  });
+  return held.filter(
+    ({ guildId: of, untilMs, orderId }) => of === guildId && (untilMs === null || orderId !== undefined),
+  );
+}
+
+/** An order with what it gave. */
+async function ofOrder(store: PremiumPorts['storage']['premium'], base: Shelf, id: string): Promise<Shelf> {
+  const { applicationId } = base;
+  const order = await store.order(applicationId, id);
+  if (!order) return base;
+  const { subscriptionId } = order;
+  const subscription =
+    subscriptionId === null ? null : await store.subscription(applicationId, subscriptionId);
+  const lastId = subscription?.entitlementIds.at(-1) ?? order.entitlementId;
+  const entitlement = lastId === null ? null : await store.entitlement(applicationId, lastId);
+  return { ...base, order, subscription, entitlement, held: await heldBy(store, applicationId, order) };
 }
 
 /** @source https://docs.discord.com/developers/events/webhook-events#entitlement-create */
@@ -140,7 +168,7 @@ function tell(
   for (const fact of facts) {
     if (fact.type === 'entitlementWritten' && fact.news !== null)
       notify(botId, `ENTITLEMENT_${fact.news}`, entitlementObject(fact.entitlement), ALL_SESSIONS);
-    if (fact.type === 'subscriptionWritten')
+    if (fact.type === 'subscriptionWritten' && fact.news !== null)
       notify(botId, `SUBSCRIPTION_${fact.news}`, subscriptionObject(fact.subscription), ALL_SESSIONS);
   }
 }
@@ -149,4 +177,5 @@ const changeOf = (facts: readonly PremiumFact[]): PremiumChange => ({
   skus: facts.flatMap((fact) => (fact.type === 'skuWritten' ? [fact.sku] : [])),
   entitlements: facts.flatMap((fact) => (fact.type === 'entitlementWritten' ? [fact.entitlement] : [])),
   subscriptions: facts.flatMap((fact) => (fact.type === 'subscriptionWritten' ? [fact.subscription] : [])),
+  orders: facts.flatMap((fact) => (fact.type === 'orderWritten' ? [fact.order] : [])),
 });

@@ -30,6 +30,7 @@ import { premium } from './0033_premium.ts';
 import { activities } from './0034_activities.ts';
 import { groups } from './0035_groups.ts';
 import { joinRequests } from './0036_joinrequests.ts';
+import { orders } from './0037_orders.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -73,4 +74,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 34, name: 'activities', sql: activities },
   { version: 35, name: 'group channels', sql: groups },
   { version: 36, name: 'join requests', sql: joinRequests },
+  { version: 37, name: 'orders', sql: orders },
 ];

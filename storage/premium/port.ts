@@ -1,5 +1,5 @@
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
-import type { Entitlement, Sku, Subscription } from '../../protocol/premium.ts';
+import type { Entitlement, Order, Receiver, Sku, Subscription } from '../../protocol/premium.ts';
 
 /** Which entitlements of an application to read; null: any. */
 interface EntitlementQuery {
@@ -37,6 +37,12 @@ export interface PremiumStore {
   subscription(applicationId: ApplicationId, id: string): Promise<Subscription | null>;
   /** By ascending id; with `before` alone those closest to it. */
   subscriptions(query: SubscriptionQuery): Promise<Subscription[]>;
+  order(applicationId: ApplicationId, id: string): Promise<Order | null>;
+  /** The latest open order of this payer for this thing. */
+  openOrder(
+    applicationId: ApplicationId,
+    wish: { readonly skuId: string; readonly payerId: UserId; readonly to: Receiver },
+  ): Promise<Order | null>;
   /** Subscriptions whose period has ended, by ascending end. */
   due(
     nowMs: number,

@@ -2,6 +2,7 @@ import type { PremiumFacts } from '../../engine/premium/premium.ts';
 import type { ApplicationId } from '../../protocol/ids.ts';
 import {
   type Entitlement,
+  type Order,
   type Sku,
   SUBSCRIPTION_STATUS,
   type Subscription,
@@ -27,6 +28,20 @@ const SUBSCRIPTION = upsert(
   NAMES,
 );
 
+const ORDER = upsert(
+  'orders',
+  {
+    ...KEY,
+    sku_id: 'bigint',
+    payer_id: 'bigint',
+    user_id: 'bigint',
+    guild_id: 'bigint',
+    state: 'text',
+    data: 'jsonb',
+  },
+  NAMES,
+);
+
 export const premiumStatements: StatementTable<PremiumFacts> = {
   skuWritten: (_, { sku }) => [
     { sql: SKU, row: { application_id: sku.application_id, id: sku.id, data: sku } },
@@ -38,10 +53,16 @@ export const premiumStatements: StatementTable<PremiumFacts> = {
     return [{ sql: ENTITLEMENT, row: { ...ids, ...state, data: entitlement } }];
   },
   subscriptionWritten: (_, { subscription }) => {
-    const { applicationId, id, userId, skuId, status, periodEndMs } = subscription;
-    const dueMs = status === SUBSCRIPTION_STATUS.INACTIVE ? null : periodEndMs;
+    const { applicationId, id, userId, skuId, status, periodEndMs, checkMs = periodEndMs } = subscription;
+    const dueMs = status === SUBSCRIPTION_STATUS.INACTIVE ? null : checkMs;
     const ids = { application_id: applicationId, id, user_id: userId, sku_id: skuId };
     return [{ sql: SUBSCRIPTION, row: { ...ids, due_ms: dueMs, data: subscription } }];
+  },
+  orderWritten: (_, { order }) => {
+    const { applicationId, id, skuId, payerId, to, state } = order;
+    const ids = { application_id: applicationId, id, sku_id: skuId, payer_id: payerId };
+    const row = { ...ids, user_id: to.userId, guild_id: to.guildId, state, data: order };
+    return [{ sql: ORDER, row }];
   },
 };
 
@@ -99,6 +120,13 @@ export function premiumStore(sql: Sql): PremiumStore {
     entitlements: entitlementsOf(sql),
     subscription: (applicationId, id) => one<Subscription>('subscriptions', applicationId, id),
     subscriptions: subscriptionsOf(sql),
+    order: (applicationId, id) => one<Order>('orders', applicationId, id),
+    openOrder: async (applicationId, { skuId, payerId, to }) => {
+      const text = `SELECT data FROM orders WHERE application_id = $1 AND payer_id = $2 AND sku_id = $3
+        AND user_id = $4 AND guild_id IS NOT DISTINCT FROM $5 AND state = 'open' ORDER BY id DESC LIMIT 1`;
+      const values = [applicationId, payerId, skuId, to.userId, to.guildId];
+      return (await sql.query<{ data: Order }>(text, values))[0]?.data ?? null;
+    },
     due: async (nowMs, limit) => {
       const text = `SELECT application_id AS "applicationId", id, due_ms::float8 AS "dueMs" FROM subscriptions
         WHERE due_ms <= $1 ORDER BY due_ms LIMIT $2`;

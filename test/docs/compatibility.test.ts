@@ -1,7 +1,7 @@
 // Goal: the table of docs/compatibility.md names exactly the clients that its script tries, in the script's order, and the
 // script lets no client reach anything but the server.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -43,6 +43,13 @@ const FOUND = {
 
 test('the page has a row for every client of the script, and for no other', () => {
   expect(namesIn(page)).toEqual(CLIENTS.map(({ name }) => name));
+});
+
+test('the table of systems has all nine, and names tests that exist', () => {
+  const rows = page.slice(page.indexOf('## What is served')).match(/^\| (?!system|---).*$/gm) ?? [];
+  expect(rows).toHaveLength(9);
+  const named = rows.flatMap((row) => row.match(/test\/[\w./]+\.test\.ts/g) ?? []);
+  expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
 test('every client has a bot, and every package a version', () => {

@@ -41,6 +41,28 @@ export const premiumRoutes: readonly AdminRoute[] = [
     (admin, { sku_id: skuId, available }, id) => run(admin, id, { kind: 'setAvailable', skuId, available }),
   ),
   post(
+    '/applications/:id/skus/price',
+    Type.Object(
+      {
+        sku_id: Snowflake(),
+        price: Type.Union([
+          Type.Null(),
+          Type.Object(
+            {
+              amount: Type.Integer({ minimum: 1, maximum: 99_999_999 }),
+              currency: Type.String({ pattern: '^[a-z]{3}$' }),
+              days: Type.Optional(Type.Integer({ minimum: 1, maximum: DAYS_MAX })),
+            },
+            closed,
+          ),
+        ]),
+      },
+      closed,
+    ),
+    (admin, { sku_id: skuId, price }, id) =>
+      run(admin, id, { kind: 'setPrice', skuId, price: price && { days: DAYS_DEFAULT, ...price } }),
+  ),
+  post(
     '/applications/:id/grants',
     Type.Object(
       {

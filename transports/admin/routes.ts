@@ -19,6 +19,8 @@ function get(path: string, run: (engine: Operated, query: URLSearchParams) => Pr
   };
 }
 
+/** Ten years. */
+const FORWARD_MS_MAX = 3_660 * 86_400_000;
 const PAGE_DEFAULT = 100;
 const PAGE_MAX = 1000;
 
@@ -189,6 +191,14 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ),
   ...playerRoutes,
   ...premiumRoutes,
+  post(
+    '/clock',
+    Type.Object({ forward_ms: Type.Integer({ minimum: 1, maximum: FORWARD_MS_MAX }) }, closed),
+    async (admin, { forward_ms }) => {
+      const { nowMs } = await admin.moveClock(forward_ms);
+      return { status: 200, body: { now: new Date(nowMs).toISOString() } };
+    },
+  ),
   get('/cluster', async ({ cluster }) => cluster.status()),
   get('/calls', async (engine, query) => {
     const { after, limit } = pageOf(query);

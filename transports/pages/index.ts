@@ -3,6 +3,13 @@ import { mailPages } from './mail.page.ts';
 import type { PageRoutes } from './routes.ts';
 import { settingsPages } from './settings.page.ts';
 import { signingPages } from './signing.page.ts';
+import { storePages } from './store.page.ts';
 
 /** All pages by path. */
-export const PAGES: PageRoutes = { ...signingPages, ...mailPages, ...settingsPages, ...consentPages };
+export const PAGES: PageRoutes = {
+  ...signingPages,
+  ...mailPages,
+  ...settingsPages,
+  ...consentPages,
+  ...storePages,
+};

@@ -2,6 +2,8 @@ import type { Exchange } from '../http/exchange.ts';
 
 /** Paths that a user may be sent to after signing in. */
 const DESTINATIONS = new Set(['/settings', '/activate', '/oauth2/authorize', '/voice-room/']);
+/** The stores of applications. */
+const STORE = /^\/store\/\d{1,20}$/;
 const NEXT_CHARACTERS_MAX = 8_192;
 
 /**
@@ -13,7 +15,8 @@ export function safeNext(text: string | null): string | null {
   const base = 'https://this.invalid';
   if (!URL.canParse(text, base)) return null;
   const url = new URL(text, base);
-  return url.origin === base && DESTINATIONS.has(url.pathname) ? `${url.pathname}${url.search}` : null;
+  const isKnown = DESTINATIONS.has(url.pathname) || STORE.test(url.pathname);
+  return url.origin === base && isKnown ? `${url.pathname}${url.search}` : null;
 }
 
 /**

@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { givesAccess } from '../../../engine/premium/premium.ts';
-import { decidePremium, type PremiumCommand, type Shelf } from '../../../engine/premium/rules.ts';
+import { decidePremium, type PremiumCommand } from '../../../engine/premium/rules.ts';
+import type { Shelf } from '../../../engine/premium/shelf.ts';
 import { type ApplicationId, isUserId, snowflakeOf } from '../../../protocol/ids.ts';
 import {
   type Entitlement,
@@ -43,7 +44,7 @@ class Kept {
     const named = 'entitlementId' in command ? command.entitlementId : lastId;
     const shelf: Shelf = {
       ...{ applicationId, skus: SKUS, entitlement: this.entitlements.get(named) ?? null },
-      subscription: this.subscription,
+      ...{ subscription: this.subscription, order: null },
       held:
         'to' in command ? [...this.entitlements.values()].filter(({ skuId }) => skuId === command.skuId) : [],
     };
@@ -56,7 +57,7 @@ class Kept {
     for (const fact of outcome.facts) {
       if (fact.type === 'entitlementWritten') this.entitlements.set(fact.entitlement.id, fact.entitlement);
       if (fact.type === 'subscriptionWritten') this.subscription = fact.subscription;
-      if (fact.type !== 'skuWritten' && fact.news) this.news.push(`${fact.type} ${fact.news}`);
+      if ('news' in fact && fact.news) this.news.push(`${fact.type} ${fact.news}`);
     }
     return null;
   }

@@ -67,6 +67,7 @@ const UNKNOWN: readonly (readonly [string, object])[] = [
   ['/applications/:id/parent', { parent_id: NOBODY }],
   ['/applications/:id/skus', { name: 'Sail', type: 'durable' }],
   ['/applications/:id/skus/available', { sku_id: NOBODY, available: true }],
+  ['/applications/:id/skus/price', { sku_id: NOBODY, price: null }],
   ['/applications/:id/grants', { sku_id: NOBODY, user_id: NOBODY }],
   ['/applications/:id/refunds', { entitlement_id: NOBODY }],
   ['/applications/:id/subscriptions/cancel', { subscription_id: NOBODY }],

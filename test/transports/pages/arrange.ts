@@ -1,5 +1,7 @@
 import { pino } from 'pino';
+import { refusal } from '../../../protocol/refusal.ts';
 import type { OAuth } from '../../../services/oauth/ports.ts';
+import type { Store } from '../../../services/premium/store.ts';
 import { type HttpServer, startServer } from '../../../transports/http/server.ts';
 import { PAGES } from '../../../transports/pages/index.ts';
 import { type PagesDeps, pageRoutes } from '../../../transports/pages/routes.ts';
@@ -70,6 +72,12 @@ export class Visitor {
   }
 }
 
+const NO_STORE: Store = {
+  shop: async () => null,
+  buy: async () => ({ ok: false, refusal: refusal('UNKNOWN_SKU') }),
+  cancel: async () => ({ ok: false, refusal: refusal('UNKNOWN_ENTITLEMENT') }),
+  change: async () => ({ ok: false, refusal: refusal('UNKNOWN_ENTITLEMENT') }),
+};
 const NO_OAUTH = { grants: async () => [] } as unknown as OAuth;
 
 /** The pages on a real port, over accounts in memory. */
@@ -90,6 +98,7 @@ export async function startPages(
           accounts: arranged.accounts,
           oauth: NO_OAUTH,
           applications: { get: async () => null },
+          store: NO_STORE,
           publicUrl: () => (secure ? 'https://play.example' : 'http://play.example'),
           fixedUrl: null,
           requestTimeoutMs: 30_000,

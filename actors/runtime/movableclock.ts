@@ -1,0 +1,22 @@
+import { type Clock, systemClock } from './clock.ts';
+
+/** A clock whose time of day can be moved forward, so that what is due in a month can be tried today. */
+export interface MovableClock extends Clock {
+  move(byMs: number): void;
+}
+
+/** Timers and the monotonic time go on as they are: connections do not time out because the date has changed. */
+export function movableClock(base: Clock = systemClock): MovableClock {
+  let aheadMs = 0;
+  return {
+    now: () => base.now() + aheadMs,
+    monotonic: () => base.monotonic(),
+    setTimer: (run, delayMs) => base.setTimer(run, delayMs),
+    defer: (run) => base.defer(run),
+    move(byMs) {
+      aheadMs += byMs;
+    },
+  };
+}
+
+export const isMovable = (clock: Clock): clock is MovableClock => 'move' in clock;

@@ -1,0 +1,138 @@
+import {
+  type Billing,
+  type Entitlement,
+  type Order,
+  SUBSCRIPTION_STATUS as STATUS,
+  type Subscription,
+} from '../../protocol/premium.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { accepted, type Env, refused } from '../kernel/outcome.ts';
+import type { PremiumFact } from './premium.ts';
+import type { Decision, Shelf } from './shelf.ts';
+
+/**
+ * Access goes on for so long while a renewal is being collected: Stripe collects it an hour after the period began.
+ *
+ * @source https://docs.stripe.com/billing/invoices/subscription
+ */
+export const GRACE_MS = 3 * 3_600_000;
+
+/** Entitlements that a subscription names; older ones remain, unnamed. */
+const NAMED_MAX = 100;
+
+/** When access ends unless the provider says something else before. */
+export const untilOf = ({ state, paidUntilMs }: Billing): number =>
+  state === 'running' ? paidUntilMs + GRACE_MS : paidUntilMs;
+
+/** When the provider is asked next. */
+const checkAt = (billing: Billing, nowMs: number): number =>
+  nowMs < billing.paidUntilMs ? billing.paidUntilMs : untilOf(billing);
+
+const told = (subscription: Subscription, news: 'CREATE' | 'UPDATE' | null): PremiumFact => ({
+  type: 'subscriptionWritten',
+  subscription,
+  news,
+});
+
+/** A subscription that was bought begins. */
+export function begun(
+  entitlement: Entitlement,
+  billing: Billing,
+  order: Order,
+  { nowMs, nextId }: Env,
+): { readonly facts: readonly PremiumFact[]; readonly subscriptionId: string } {
+  const id = nextId();
+  const { applicationId, userId, guildId, skuId } = entitlement;
+  const { periodStartMs, periodEndMs } = billing;
+  const subscription: Subscription = {
+    ...{ id, applicationId, userId, guildId, skuId, renewalSkuId: null, entitlementIds: [entitlement.id] },
+    ...{ periodStartMs, periodEndMs, periodMs: periodEndMs - periodStartMs },
+    ...{ status: STATUS.ACTIVE, canceledMs: null, orderId: order.id, checkMs: checkAt(billing, nowMs) },
+  };
+  const given = { ...entitlement, subscriptionId: id, untilMs: untilOf(billing) };
+  return {
+    facts: [told(subscription, 'CREATE'), { type: 'entitlementWritten', entitlement: given, news: 'CREATE' }],
+    subscriptionId: id,
+  };
+}
+
+/** Makes a subscription what its provider says it is. Repeating it changes nothing. */
+export function follow({ order, subscription, entitlement }: Shelf, billing: Billing, env: Env): Decision {
+  if (!order || !subscription || !entitlement) return refused(refusal('UNKNOWN_ENTITLEMENT'));
+  const isOver = billing.state === 'over' || env.nowMs >= untilOf(billing);
+  const wasOver = subscription.status === STATUS.INACTIVE;
+  if (order.state === 'refunded' || (isOver && wasOver)) return accepted(null);
+  if (isOver) return accepted(null, over(subscription, entitlement, billing));
+  const isNewPeriod = billing.periodStartMs > subscription.periodStartMs;
+  const isOtherSku = billing.skuId !== subscription.skuId;
+  // A renewal that was paid late, or the change to another SKU, begins another entitlement.
+  const begins = wasOver || (isOtherSku && isNewPeriod);
+  const skuId = begins ? billing.skuId : subscription.skuId;
+  const next: Subscription = {
+    ...subscription,
+    ...{ skuId, renewalSkuId: billing.skuId === skuId ? null : billing.skuId },
+    ...{ periodStartMs: billing.periodStartMs, periodEndMs: billing.periodEndMs },
+    status: billing.state === 'ending' ? STATUS.ENDING : STATUS.ACTIVE,
+    canceledMs: billing.state === 'ending' ? (subscription.canceledMs ?? env.nowMs) : null,
+    checkMs: checkAt(billing, env.nowMs),
+  };
+  const untilMs = untilOf(billing);
+  if (!begins) {
+    const until = { ...entitlement, untilMs };
+    return accepted(null, [
+      ...changed(subscription, next),
+      ...(untilMs === entitlement.untilMs
+        ? []
+        : [{ type: 'entitlementWritten' as const, entitlement: until, news: null }]),
+    ]);
+  }
+  const startsMs = Math.max(billing.periodStartMs, entitlement.startsMs ?? 0, entitlement.endsMs ?? 0);
+  const begun: Entitlement = { ...entitlement, id: env.nextId(), skuId, startsMs, endsMs: null, untilMs };
+  const entitlementIds = [...subscription.entitlementIds, begun.id].slice(-NAMED_MAX);
+  return accepted(null, [
+    told({ ...next, entitlementIds }, 'UPDATE'),
+    ...(wasOver ? [] : [ended(entitlement, startsMs)]),
+    { type: 'entitlementWritten', entitlement: begun, news: 'CREATE' },
+  ]);
+}
+
+/** What changed; its application is told unless it is only the time of the next check. */
+function changed(before: Subscription, next: Subscription): PremiumFact[] {
+  const isVisible = JSON.stringify({ ...before, checkMs: 0 }) !== JSON.stringify({ ...next, checkMs: 0 });
+  if (isVisible) return [told(next, 'UPDATE')];
+  return before.checkMs === next.checkMs ? [] : [told(next, null)];
+}
+
+/** Access ended when it was to end, or earlier when the provider ended the subscription at once. */
+function over(subscription: Subscription, entitlement: Entitlement, billing: Billing): PremiumFact[] {
+  const atMs = Math.min(
+    billing.state === 'over' ? (billing.endedMs ?? Infinity) : Infinity,
+    entitlement.untilMs ?? Infinity,
+    untilOf(billing),
+  );
+  const endsMs = Math.max(atMs, entitlement.startsMs ?? 0);
+  const canceledMs = subscription.canceledMs ?? endsMs;
+  const last = { ...subscription, status: STATUS.INACTIVE, renewalSkuId: null, canceledMs };
+  return [told(last, 'UPDATE'), ended(entitlement, endsMs)];
+}
+
+/** Nobody can be asked, as after the operator has left the provider: what was paid lasts to its end, and no longer. */
+export function lapse(subscription: Subscription, entitlement: Entitlement, { nowMs }: Env): Decision {
+  const untilMs = entitlement.untilMs ?? subscription.periodEndMs;
+  if (subscription.status === STATUS.INACTIVE) return accepted(null);
+  if (nowMs >= untilMs) {
+    const last = { ...subscription, status: STATUS.INACTIVE, renewalSkuId: null };
+    return accepted(null, [
+      told({ ...last, canceledMs: subscription.canceledMs ?? untilMs }, 'UPDATE'),
+      ended(entitlement, untilMs),
+    ]);
+  }
+  if ((subscription.checkMs ?? 0) > nowMs) return accepted(null);
+  return accepted(null, [told({ ...subscription, checkMs: untilMs }, null)]);
+}
+
+const ended = (entitlement: Entitlement, atMs: number): PremiumFact => ({
+  type: 'entitlementWritten',
+  entitlement: { ...entitlement, endsMs: atMs, untilMs: atMs },
+  news: 'UPDATE',
+});

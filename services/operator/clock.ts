@@ -1,0 +1,32 @@
+import type { Clock } from '../../actors/runtime/clock.ts';
+import { isMovable } from '../../actors/runtime/movableclock.ts';
+import { ApiError } from '../../protocol/apierror.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { GuildClock } from '../guilds/guildclock.ts';
+import type { ServedPremium } from '../premium/start.ts';
+
+export interface ClockPorts {
+  /** The clock that the engine was given; null for the system's. */
+  readonly clock: Clock | null;
+  readonly features: {
+    readonly premium: Pick<ServedPremium, 'look'>;
+    readonly eventClock: Pick<GuildClock, 'look'>;
+    readonly threadClock: Pick<GuildClock, 'look'>;
+  };
+}
+
+/** Moves the time of day forward, and has everything that waits for a date look at it. Never backward: ids carry the time. */
+export async function moveClock({ clock, features }: ClockPorts, byMs: number): Promise<{ nowMs: number }> {
+  if (clock === null || !isMovable(clock))
+    throw new ApiError({
+      ...refusal('GENERAL_ERROR'),
+      status: 409,
+      message:
+        'This server has the time of its machine. `guildhall dev` without --shards has a clock that moves.',
+    });
+  clock.move(byMs);
+  features.premium.look();
+  features.eventClock.look();
+  features.threadClock.look();
+  return { nowMs: clock.now() };
+}

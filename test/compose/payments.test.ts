@@ -1,0 +1,266 @@
+// Goal: in the store of an application people buy, give, change and cancel, at a stand-in that speaks as Stripe does, and the
+// application hears of it as of what the operator gives.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { movableClock } from '../../actors/runtime/movableclock.ts';
+import { createEngine } from '../../compose/engine.ts';
+import type { Engine, NewApplication } from '../../embedding.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { type BilledSubscription, StripeStandIn } from '../support/stripe.ts';
+import { Visitor } from '../transports/pages/arrange.ts';
+
+const PASSWORD = 'correct horse battery';
+const DAY_MS = 86_400_000;
+
+const stripe = new StripeStandIn();
+const clock = movableClock();
+stripe.nowMs = () => clock.now();
+let engine: Engine;
+let origin: string;
+let application: NewApplication;
+const people: { id: UserId; name: string; visitor: Visitor }[] = [];
+
+async function signedIn(name: string): Promise<Visitor> {
+  const visitor = new Visitor(origin);
+  await visitor.get('/login');
+  expect((await visitor.post('/login', { login: name, password: PASSWORD })).status).toBe(303);
+  return visitor;
+}
+
+beforeAll(async () => {
+  const stripeUrl = await stripe.listen();
+  engine = await createEngine({
+    clock,
+    config: {
+      ...{ listen_port: 0, voice: false, log_level: 'silent', rate_limits: false },
+      ...{ stripe_key: stripe.key, stripe_webhook_secret: stripe.secret, stripe_url: stripeUrl },
+    },
+  });
+  origin = (await engine.listen()).cdn;
+  for (const name of ['ada', 'grace']) {
+    const { user } = await engine.admin.createUser({ username: name, password: PASSWORD });
+    const visitor = await signedIn(name);
+    people.push({ id: user.id as UserId, name, visitor });
+  }
+  application = await engine.admin.createApplication({ name: 'Tavern of Dice', ownerId: people[0]!.id });
+}, 60_000);
+afterAll(async () => {
+  await engine?.close();
+  stripe.close();
+});
+
+const store = () => `/store/${application.application.id}`;
+const admin = (command: Parameters<Engine['admin']['premium']>[1]) =>
+  engine.admin.premium(application.application.id, command);
+
+async function sku(name: string, type: 'durable' | 'consumable' | 'subscription', amount: number | null) {
+  const { skus } = await admin({ kind: 'createSku', name, type, owner: 'user' });
+  const skuId = skus[0]!.id;
+  const price = amount === null ? null : { amount, currency: 'eur', days: 30 };
+  await admin({ kind: 'setPrice', skuId, price });
+  return skuId;
+}
+
+type Owned = { id: string; sku_id: string; deleted: boolean; ends_at: string | null };
+const owned = async (who: number): Promise<readonly Owned[]> => {
+  const call = {
+    params: { application_id: application.application.id },
+    query: { user_id: people[who]!.id, exclude_deleted: false },
+  };
+  return (await engine.api.get_entitlements!(call, { as: application.bot.id })) as readonly Owned[];
+};
+const has = async (who: number) =>
+  (await owned(who))
+    .filter(({ deleted, ends_at }) => !deleted && (ends_at === null || Date.parse(ends_at) > clock.now()))
+    .map(({ sku_id }) => sku_id);
+
+/** Presses a button of the store. @returns the id of the page where it is paid. */
+async function order(who: number, fields: Record<string, string>): Promise<string> {
+  const { visitor } = people[who]!;
+  await visitor.get(store());
+  const response = await visitor.post(store(), { do: 'buy', ...fields });
+  expect(response.status).toBe(200);
+  return /checkout\.stripe\.test\/c\/(cs_\w+)/.exec(visitor.text)?.[1] ?? '';
+}
+
+async function buySubscription(who: number, skuId: string): Promise<BilledSubscription> {
+  const before = new Set(stripe.subscriptions.keys());
+  expect(await stripe.send(origin, stripe.pay(await order(who, { sku: skuId })))).toBe(200);
+  return [...stripe.subscriptions.values()].find(({ id }) => !before.has(id))!;
+}
+
+interface Subscribed {
+  readonly id: string;
+  readonly status: number;
+  readonly entitlement_ids: readonly string[];
+}
+const subscriptionOf = async (who: number, skuId: string): Promise<Subscribed> => {
+  const call = { params: { sku_id: skuId }, query: { user_id: people[who]!.id } };
+  const found = await engine.api.get_sku_subscriptions!(call, { as: application.bot.id });
+  return (found as readonly Subscribed[])[0]!;
+};
+
+describe('what is bought once', () => {
+  test('is given when it is paid, and not before; twice pressed is one payment, twice told one entitlement', async () => {
+    const lantern = await sku('Lantern', 'durable', 499);
+    const page = await order(0, { sku: lantern });
+    expect(await order(0, { sku: lantern })).toBe(page);
+    expect(people[0]!.visitor.text).toContain('checkout.stripe.test');
+    expect(await has(0)).not.toContain(lantern);
+    const event = stripe.pay(page);
+    expect([await stripe.send(origin, event), await stripe.send(origin, event)]).toEqual([200, 200]);
+    expect((await has(0)).filter((id) => id === lantern)).toHaveLength(1);
+    await people[0]!.visitor.get(`${store()}?paid=1`);
+    expect(people[0]!.visitor.text).toMatch(/Thank you[\s\S]*<strong>Lantern<\/strong>/);
+  });
+
+  test('is not given for an event that nobody has signed, or that is old', async () => {
+    const map = await sku('Map', 'durable', 100);
+    const event = stripe.pay(await order(0, { sku: map }));
+    expect(await stripe.send(origin, event, { secret: 'whsec_wrong' })).toBe(400);
+    expect(await stripe.send(origin, event, { atMs: Date.now() - 400_000 })).toBe(400);
+    expect((await fetch(`${origin}/payments/stripe`, { method: 'POST', body: '{}' })).status).toBe(400);
+    expect(await has(0)).not.toContain(map);
+  });
+
+  test('is not given for a signed event of a page that is not paid', async () => {
+    const rope = await sku('Rope', 'durable', 100);
+    const page = await order(0, { sku: rope });
+    const forged = stripe.event('checkout.session.completed', stripe.sessions.get(page)!);
+    expect(await stripe.send(origin, forged)).toBe(200);
+    expect(await has(0)).not.toContain(rope);
+  });
+
+  test('is a gift for somebody else by their username', async () => {
+    const ring = await sku('Ring', 'durable', 100);
+    expect(await stripe.send(origin, stripe.pay(await order(0, { sku: ring, friend: 'grace' })))).toBe(200);
+    expect([(await has(0)).includes(ring), (await has(1)).includes(ring)]).toEqual([false, true]);
+    await people[0]!.visitor.get(store());
+    const unknown = await people[0]!.visitor.post(store(), { do: 'buy', sku: ring, friend: 'nobody_here' });
+    expect([unknown.status, people[0]!.visitor.text]).toEqual([
+      422,
+      expect.stringContaining('Nobody has this username'),
+    ]);
+  });
+
+  test('is taken away when the operator or Stripe pays it back', async () => {
+    const [bow, axe] = [await sku('Bow', 'durable', 100), await sku('Axe', 'durable', 100)];
+    const pages = [await order(0, { sku: bow }), await order(0, { sku: axe })];
+    for (const page of pages) expect(await stripe.send(origin, stripe.pay(page))).toBe(200);
+    const entitlements = await owned(0);
+    await admin({ kind: 'refund', entitlementId: entitlements.find(({ sku_id }) => sku_id === bow)!.id });
+    const payment = String(stripe.sessions.get(pages[0]!)!.payment_intent);
+    expect(stripe.refunds).toContain(payment);
+    const session = stripe.sessions.get(pages[1]!)!;
+    stripe.refunds.push(String(session.payment_intent));
+    const charge = { id: String(session.payment_intent).replace('pi_', 'ch_'), metadata: session.metadata };
+    expect(await stripe.send(origin, stripe.event('charge.refunded', charge))).toBe(200);
+    const left = await has(0);
+    expect([left.includes(bow), left.includes(axe)]).toEqual([false, false]);
+  });
+
+  test('waits for Stripe to be reachable, which sends the event again', async () => {
+    const boat = await sku('Boat', 'durable', 100);
+    const event = stripe.pay(await order(0, { sku: boat }));
+    stripe.isDown = true;
+    expect(await stripe.send(origin, event)).toBe(503);
+    stripe.isDown = false;
+    expect(await stripe.send(origin, event)).toBe(200);
+    expect(await has(0)).toContain(boat);
+  });
+
+  test('without a price is left to the operator', async () => {
+    const crown = await sku('Crown', 'durable', null);
+    await people[0]!.visitor.get(store());
+    expect(people[0]!.visitor.text).toMatch(/Crown<\/h3>[\s\S]*?Whoever runs this server gives it/);
+    const refused = await people[0]!.visitor.post(store(), { do: 'buy', sku: crown });
+    expect(refused.status).toBe(422);
+  });
+});
+
+describe('a subscription', () => {
+  const forward = async (days: number) => {
+    await engine.admin.moveClock(days * DAY_MS);
+    // A browser is signed out after a month.
+    for (const person of people) person.visitor = await signedIn(person.name);
+  };
+
+  test('is renewed by its payment, changes with the next period and ends when it is cancelled', async () => {
+    const [silver, gold] = [await sku('Silver', 'subscription', 500), await sku('Gold', 'subscription', 900)];
+    const billed = await buySubscription(1, silver);
+    expect(await has(1)).toContain(silver);
+    // The event of the renewal is lost: the server asks at the end of the period.
+    stripe.renew(billed, true);
+    await forward(30.01);
+    await expect.poll(async () => (await subscriptionOf(1, silver)).status).toBe(0);
+    expect(await has(1)).toContain(silver);
+    await people[1]!.visitor.get(store());
+    const id = /name="subscription" value="(\d+)"/.exec(people[1]!.visitor.text)![1]!;
+    expect(
+      (await people[1]!.visitor.post(store(), { do: 'change', subscription: id, sku: gold })).status,
+    ).toBe(303);
+    expect(await subscriptionOf(1, silver)).toMatchObject({ renewal_sku_ids: [gold] });
+    expect(billed.unit_amount).toBe(900);
+    stripe.renew(billed, true);
+    await forward(30);
+    expect(await stripe.send(origin, stripe.changed(billed))).toBe(200);
+    const kept = await has(1);
+    expect([kept.includes(silver), kept.includes(gold)]).toEqual([false, true]);
+    await people[1]!.visitor.get(store());
+    const cancelled = await people[1]!.visitor.post(store(), { do: 'cancel', subscription: id });
+    expect(cancelled.status).toBe(303);
+    expect(billed.cancel_at_period_end).toBe(true);
+    expect(await subscriptionOf(1, gold)).toMatchObject({ status: 2, renewal_sku_ids: null });
+    stripe.renew(billed, true);
+    await forward(30);
+    await expect.poll(async () => (await subscriptionOf(1, gold)).status, { timeout: 5_000 }).toBe(1);
+    expect(await has(1)).not.toContain(gold);
+  });
+
+  test('that is not paid any more ends, events in any sequence, and begins again when it is paid late', async () => {
+    const bronze = await sku('Bronze', 'subscription', 300);
+    const billed = await buySubscription(0, bronze);
+    const [early] = [stripe.changed(billed)];
+    stripe.renew(billed, false);
+    await forward(30.5);
+    // The state of the provider counts, and not what an event of yesterday says.
+    expect(await stripe.send(origin, stripe.changed(billed))).toBe(200);
+    expect(await stripe.send(origin, early)).toBe(200);
+    expect(await has(0)).not.toContain(bronze);
+    Object.assign(billed, { status: 'active' });
+    billed.invoice.status = 'paid';
+    const details = { metadata: billed.metadata, subscription: billed.id };
+    const invoice = { id: billed.invoice.id, parent: { subscription_details: details } };
+    expect(await stripe.send(origin, stripe.event('invoice.paid', invoice))).toBe(200);
+    expect(await has(0)).toContain(bronze);
+  });
+
+  test('of somebody else can be neither cancelled nor changed', async () => {
+    const iron = await sku('Iron', 'subscription', 300);
+    await buySubscription(0, iron);
+    const { id } = await subscriptionOf(0, iron);
+    const { visitor } = people[1]!;
+    await visitor.get(store());
+    for (const what of ['cancel', 'change'])
+      expect((await visitor.post(store(), { do: what, subscription: id, sku: iron })).status).toBe(404);
+  });
+
+  test('is refunded with what was paid last, and ends at Stripe too', async () => {
+    const tin = await sku('Tin', 'subscription', 300);
+    const billed = await buySubscription(0, tin);
+    const { entitlement_ids: ids } = await subscriptionOf(0, tin);
+    await admin({ kind: 'refund', entitlementId: ids[0]! });
+    expect(stripe.refunds).toContain(billed.invoice.payment);
+    expect([billed.status, (await has(0)).includes(tin)]).toEqual(['canceled', false]);
+  });
+});
+
+test('whoever is not signed in signs in first, and comes back to the store', async () => {
+  const response = await new Visitor(origin).get(store());
+  expect([response.status, response.headers.get('location')]).toEqual([
+    303,
+    `/login?next=${encodeURIComponent(store())}`,
+  ]);
+  expect((await people[0]!.visitor.get('/store/123')).status).toBe(404);
+  await people[0]!.visitor.get(store());
+  expect(people[0]!.visitor.text).not.toMatch(/<script/);
+});
