@@ -10,6 +10,7 @@ import { addPremiumCommands } from './premium.ts';
 import { addRecordCommands } from './records.ts';
 import { addRunCommands } from './run.ts';
 import { addShardCommand } from './shard.ts';
+import { addTopCommand } from './top.ts';
 import type { World } from './world.ts';
 
 const USAGE_EXIT_CODE = 2;
@@ -52,6 +53,7 @@ export async function runCli(
   addCallsCommand(program, world);
   addInteractCommand(program, world);
   addConnectCommand(program, world);
+  addTopCommand(program, world);
   for (const mount of mounts) await mount(program);
   inherit(program);
   try {
