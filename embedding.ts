@@ -346,6 +346,29 @@ export interface ClusterControl {
   drain(): Promise<void>;
 }
 
+/** What a one-time link of the playground opens. */
+export interface PlaygroundEntry {
+  /** The user that the browser is signed in as. */
+  readonly userId: UserId;
+  /** Shown beside the chat; null for nothing. */
+  readonly demo: PlaygroundDemo | null;
+}
+
+interface PlaygroundDemo {
+  /** The application whose lobbies the page offers. */
+  readonly applicationId: string;
+  /** Programs to paste into a file, with a bot's token filled in. */
+  readonly recipes: readonly { readonly name: string; readonly install: string; readonly program: string }[];
+}
+
+interface PlaygroundControl {
+  /**
+   * A link that signs a browser in once, within fifteen minutes, at this process. The code stands behind `#`, which browsers
+   * send to no server.
+   */
+  signInLink(entry: PlaygroundEntry): string;
+}
+
 export interface Engine {
   readonly config: Config;
   /**
@@ -388,6 +411,7 @@ export interface Engine {
   before<Id extends OperationId>(operationId: Id, hook: BeforeHook<Id>): () => void;
   /** Runs after an operation was answered. @throws RangeError for an unknown operation, as `on` does. */
   after<Id extends OperationId>(operationId: Id, hook: AfterHook<Id>): () => void;
+  readonly playground: PlaygroundControl;
   /** All metrics as Prometheus text. */
   metrics(): Promise<string>;
   /** Records a security event in the log and in metrics, as the admin port does. */

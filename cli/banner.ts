@@ -9,8 +9,17 @@ export interface DevReport {
   readonly addresses: Addresses;
   readonly admin: { readonly url: string; readonly token: string };
   readonly demo: Demo;
+  readonly playground: PlaygroundAddress;
+  /** A link that signs a browser in to the console, once; absent with several shards. */
+  readonly consoleLink?: string;
   /** The shard processes; absent for a single process. */
   readonly shards?: readonly ShardPid[];
+}
+
+export interface PlaygroundAddress {
+  readonly url: string;
+  /** Signs a browser in once; null with several shards, where the page asks for a token. */
+  readonly link: string | null;
 }
 
 export interface ShardPid {
@@ -30,7 +39,7 @@ export const voiceJson = ({ voice }: Addresses): object | null =>
  * The one JSON line of `guildhall dev --json`: a contract for tools. `ca_file` is the certificate that voice clients must
  * trust; null when they need none.
  */
-export function devJson({ addresses, admin, demo, shards }: DevReport): object {
+export function devJson({ addresses, admin, demo, playground, consoleLink, shards }: DevReport): object {
   const { application, bots, users, player, guild } = demo;
   const [{ id, token } = { id: '', token: '' }] = bots;
   return {
@@ -38,6 +47,8 @@ export function devJson({ addresses, admin, demo, shards }: DevReport): object {
     gateway: addresses.gateway,
     cdn: addresses.cdn,
     admin,
+    playground,
+    ...(consoleLink !== undefined && { console: consoleLink }),
     application,
     bot: { id, token },
     bots,
@@ -73,7 +84,7 @@ export function voiceLines({ voice, cdn }: Addresses): string[] {
 
 /** The banner of `guildhall dev`: addresses, tokens, and lines to paste. */
 export function devBanner(
-  { addresses, admin, demo, shards }: DevReport,
+  { addresses, admin, demo, playground, consoleLink, shards }: DevReport,
   version: string,
   kept: string | null,
 ): string[] {
@@ -84,6 +95,12 @@ export function devBanner(
   return [
     ``,
     `  Guildhall ${version}  ·  ${kept === null ? 'in memory: gone when you stop it' : `kept in ${kept}`}`,
+    ``,
+    `  Open     ${playground.link ?? playground.url}`,
+    playground.link === null
+      ? `           the playground; sign in with a token below`
+      : `           the playground; this link signs you in once, as ${speaker?.name ?? 'a user'}, within 15 minutes`,
+    ...(consoleLink === undefined ? [] : [`  Console  ${consoleLink}   (once)`]),
     ``,
     `  API      ${addresses.api}`,
     `  Gateway  ${addresses.gateway}`,

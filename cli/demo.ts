@@ -8,6 +8,7 @@ import { present } from '../protocol/present.ts';
 import type { ErrorTree, Refusal } from '../protocol/refusal.ts';
 import { codeOf } from '../protocol/thrown.ts';
 import { damagedFile } from './failures.ts';
+import { type Guide, makeGuide } from './guide.ts';
 
 /** The demo's objects, with the keys of `guildhall dev --json`. */
 export interface Demo {
@@ -15,7 +16,7 @@ export interface Demo {
   readonly owner_id: UserId;
   readonly application: { readonly id: string; readonly public_key: string; readonly client_secret: string };
   readonly bots: readonly DemoBot[];
-  readonly users: readonly { readonly id: string; readonly name: string; readonly token: string }[];
+  readonly users: readonly { readonly id: UserId; readonly name: string; readonly token: string }[];
   /** A player of the demo's game without an account, with a token for the client library. */
   readonly player: { readonly token: string };
   readonly guild: {
@@ -23,6 +24,8 @@ export interface Demo {
     readonly text_channel_id: string;
     readonly voice_channel_id: string;
   };
+  /** The built-in bot; absent without it, not printed. */
+  readonly guide?: Guide;
 }
 
 /** The stored part of a demo. A player's token expires, so each start creates a new one. */
@@ -68,9 +71,22 @@ const botName = (index: number): string => {
  * Creates the demo: a guild with a text and a voice channel, `bots` applications whose bots are administrators of the
  * guild, and two users who are ordinary members.
  */
-export async function seedDemo(engine: Engine, options: { readonly bots: number }): Promise<Demo> {
-  return withPlayer(engine, await makeDemo(engine, options));
+export async function seedDemo(engine: Engine, options: DemoOptions): Promise<Demo> {
+  return withPlayer(engine, await withGuide(engine, await makeDemo(engine, options), options));
 }
+
+interface DemoOptions {
+  readonly bots: number;
+  /** Whether a built-in bot lives in the guild. */
+  readonly guide?: boolean;
+}
+
+const withGuide = async (
+  engine: Engine,
+  demo: KeptDemo,
+  { guide = false }: DemoOptions,
+): Promise<KeptDemo> =>
+  guide && demo.guide === undefined ? { ...demo, guide: await makeGuide(engine, demo) } : demo;
 
 async function makeDemo(engine: Engine, { bots: botCount }: { readonly bots: number }): Promise<KeptDemo> {
   const owner = await createPerson(engine, OWNER);
@@ -160,7 +176,8 @@ async function guildOf(engine: Engine, guildId: GuildId, ownerId: UserId): Promi
  *
  * @returns the demo with exactly `bots` bots; further bots created earlier stay in the folder.
  */
-export async function keptDemo(engine: Engine, directory: string, bots: number): Promise<Demo> {
+export async function keptDemo(engine: Engine, directory: string, options: DemoOptions): Promise<Demo> {
+  const { bots } = options;
   const kept = await readDemo(directory);
   const isThere = kept !== null && (await hasGuild(engine, kept.guild.id));
   let demo = isThere ? kept : await makeDemo(engine, { bots });
@@ -168,6 +185,7 @@ export async function keptDemo(engine: Engine, directory: string, bots: number):
     const { bot } = await addBot(engine, demo.guild.id, demo.owner_id, demo.bots.length);
     demo = { ...demo, bots: [...demo.bots, bot] };
   }
+  demo = await withGuide(engine, demo, options);
   if (demo !== kept) await writeDemo(directory, demo);
   return withPlayer(engine, { ...demo, bots: demo.bots.slice(0, bots) });
 }

@@ -13,6 +13,7 @@ import { addRecordCommands } from './records.ts';
 import { addRpcCommand } from './rpc.ts';
 import { addRunCommands } from './run.ts';
 import { addShardCommand } from './shard.ts';
+import { addTopCommand } from './top.ts';
 import type { World } from './world.ts';
 
 const USAGE_EXIT_CODE = 2;
@@ -58,6 +59,7 @@ export async function runCli(
   addConnectCommand(program, world);
   addLoginCommands(program, world);
   addRpcCommand(program, world);
+  addTopCommand(program, world);
   for (const mount of mounts) await mount(program);
   inherit(program);
   try {

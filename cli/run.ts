@@ -19,7 +19,9 @@ import {
 } from './banner.ts';
 import { type Demo, keptDemo, seedDemo } from './demo.ts';
 import { collect, wholeFrom } from './flags.ts';
+import { runGuide } from './guide.ts';
 import { publicProblems, publicWarnings } from './opening.ts';
+import { playgroundLink } from './playground.ts';
 import { type MovedPort, withFreePorts } from './ports.ts';
 import { type RpcServer, serveRpc } from './rpc.ts';
 import { type Serving, serve } from './serve.ts';
@@ -52,6 +54,8 @@ interface DevFlags extends CommonFlags {
   readonly bots: number;
   readonly rpc?: true;
   readonly rateLimits: boolean;
+  /** Whether the built-in bot lives in the demo guild; by default for people, and not for tools (`--json`). */
+  readonly guide?: boolean;
 }
 
 interface StartFlags extends CommonFlags {
@@ -66,6 +70,8 @@ export function addRunCommands(program: Command, world: World, done: (code: numb
     .description('a server to try things on, with a demo guild, a bot and two users');
   dev.option('--bots <n>', 'applications with a bot each', wholeFrom(1, BOTS_MAX), 1);
   dev.option('--no-rate-limits', 'no limits on requests and identifies');
+  dev.option('--guide', 'the built-in bot that answers /hello in the demo guild (default without --json)');
+  dev.option('--no-guide', 'no built-in bot');
   dev.option(
     '--voice-address <address>',
     "where browsers send calls to, for Firefox: auto is this machine's network address; opens that UDP port",
@@ -144,10 +150,13 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
   };
   if (flags.shards === undefined) {
     const rpc: RpcServer[] = [];
-    const ready = async ({ engine, addresses, adminUrl }: Serving) => {
-      const demo = kept === null ? await seedDemo(engine, { bots }) : await keptDemo(engine, kept, bots);
+    const ready = async ({ engine, addresses, adminUrl, consoleLink }: Serving) => {
+      const wanted = { bots, guide: flags.guide ?? flags.json !== true };
+      const demo = kept === null ? await seedDemo(engine, wanted) : await keptDemo(engine, kept, wanted);
+      if (wanted.guide && demo.guide) runGuide(engine, demo.guide);
       if (flags.rpc) rpc.push(await demoRpc(world, addresses.api, demo));
-      show({ addresses, demo }, adminUrl, flags.data ?? null);
+      const playground = playgroundLink(engine, demo, addresses);
+      show({ addresses, demo, playground, consoleLink: consoleLink() }, adminUrl, flags.data ?? null);
       for (const { path, username } of rpc)
         world.err(`  Games of this machine show what ${username} does: ${path}`);
     };
@@ -162,7 +171,8 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
     const shared = { ...config, data_dir: folder };
     return await supervise(world, shared, flags.shards, async ({ addresses, adminUrl, shards, seed }) => {
       const place = flags.data ?? (config.database_url === null ? null : 'the database');
-      show({ addresses, shards, demo: await seed(bots, kept) }, adminUrl, place);
+      const playground = { url: `${addresses.cdn}/`, link: null };
+      show({ addresses, shards, demo: await seed(bots, kept), playground }, adminUrl, place);
     });
   } finally {
     if (kept === null) await rm(folder, { recursive: true, force: true });
@@ -189,6 +199,7 @@ async function devConfig(
     admin_token: newAdminToken(world),
     // Links saved in notes and scripts stay valid during development.
     attachment_signatures_required: false,
+    playground: true,
     log_level: 'warn',
     ...(Number.isInteger(port) && portsBeside(port)),
   } as const;
@@ -238,7 +249,7 @@ async function runStart(world: World, flags: StartFlags): Promise<number> {
   );
   // Null when the operator set a token and therefore knows where it is kept.
   const tokenFile = given.admin_token === null ? adminTokenFile(config.data_dir!) : null;
-  const show = (addresses: Addresses, adminUrl: string, shards?: readonly ShardPid[]) => {
+  const show = (addresses: Addresses, adminUrl: string, shards?: readonly ShardPid[], link?: string) => {
     const report = {
       ...addresses,
       voice: voiceJson(addresses),
@@ -252,11 +263,14 @@ async function runStart(world: World, flags: StartFlags): Promise<number> {
       tokenFile === null
         ? `Admin API at ${adminUrl}, with the admin_token of the settings.`
         : `Admin API at ${adminUrl}. Its token is in ${tokenFile}; commands in this folder find it there.`,
+      ...(link === undefined ? [] : [`Console: ${link} signs you in once, within 15 minutes.`]),
       `Next: guildhall app create <name>${isDefaultAdmin(adminUrl) ? '' : ` --admin-url ${adminUrl}`}`,
     ]);
   };
   if (flags.shards === undefined)
-    return serve(world, config, ({ addresses, adminUrl }) => show(addresses, adminUrl));
+    return serve(world, config, ({ addresses, adminUrl, consoleLink }) =>
+      show(addresses, adminUrl, undefined, consoleLink()),
+    );
   return supervise(world, config, flags.shards, ({ addresses, adminUrl, shards }) =>
     show(addresses, adminUrl, shards),
   );

@@ -1,10 +1,11 @@
 import { hostname } from 'node:os';
 import { type Logger, pino } from 'pino';
 import type { Clock } from '../actors/runtime/clock.ts';
-import { adminTokens, type Config } from '../config/config.ts';
+import { adminTokens, type Config, shownConfig } from '../config/config.ts';
 import type { Addresses, Engine, EngineOptions } from '../embedding.ts';
+import { createLogTail, type LogTail } from '../protocol/logtail.ts';
 import { REDACTION } from '../services/identity/secret.ts';
-import { type AdminServer, openAdminServer } from '../transports/admin/server.ts';
+import { type ConsoleServer, openAdminServer } from '../transports/admin/server.ts';
 import { certificateFailure, startFailure } from './failures.ts';
 import { checkPorts } from './ports.ts';
 import { CommandError, type World } from './world.ts';
@@ -14,6 +15,8 @@ export interface Serving {
   readonly engine: Engine;
   readonly addresses: Addresses;
   readonly adminUrl: string;
+  /** A link that signs a browser in to the console, once. */
+  consoleLink(): string;
 }
 
 /** Additional inputs of a process that a supervisor started. */
@@ -59,7 +62,8 @@ export async function serve(
 ): Promise<number> {
   const { told = NEVER, ...options } = supervised ?? {};
   const halt = haltBy(world.untilToldToStop(), told);
-  const logger = loggerOf(config);
+  const log = createLogTail();
+  const logger = loggerOf(config, log);
   const createEngine = await world.loadEngine();
   // A shard's supervisor has checked its ports, and holds one of them.
   if (supervised === null) await checkPorts(world, config, [config]);
@@ -73,17 +77,21 @@ export async function serve(
   const drained = new Promise<void>((resolve) => {
     drain = resolve;
   });
-  let admin: AdminServer | null = null;
+  let admin: ConsoleServer | null = null;
   let isServing = false;
   try {
     if (!halt.isTold) {
-      admin = await openAdmin(engine, config);
+      const opened = await openAdmin(engine, config);
+      admin = opened;
       const listening = listen(engine, config, advertised(admin.url, config));
       // Joining a cluster may take long; once the engine is closed, `listening` never resolves.
       const addresses = await Promise.race([listening, halt.told]);
       isServing = addresses !== undefined;
       if (addresses === undefined) listening.catch(() => undefined);
-      else if (!halt.isTold) await ready({ engine, addresses, adminUrl: admin.url });
+      else if (!halt.isTold) {
+        const { url: adminUrl, consoleLink } = opened;
+        await ready({ engine, addresses, adminUrl, consoleLink });
+      }
     }
   } catch (error) {
     await admin?.close();
@@ -103,7 +111,8 @@ export async function serve(
   function openAdmin(running: Engine, { admin_host: host, admin_port: port, admin_token: token }: Config) {
     const names = adminNames(config);
     const tokens = adminTokens(config);
-    const options = { engine: running, host, port, token, tokens, names, logger, drain };
+    const about = { settings: shownConfig(config), log };
+    const options = { engine: running, host, port, token, tokens, names, logger, drain, ...about };
     return openAdminServer(options).catch((error: Error) => {
       throw portTaken('admin', host, port, '--admin-port 0', error);
     });
@@ -113,8 +122,13 @@ export async function serve(
 const NEVER = new Promise<void>(() => undefined);
 
 /** Creates the logger, which writes to standard error; lines of a shard contain its name. */
-export function loggerOf({ log_level: level, shard_id: shard }: Config): Logger {
-  const logger = pino({ level, redact: REDACTION }, pino.destination({ fd: 2, sync: true }));
+export function loggerOf({ log_level: level, shard_id: shard }: Config, tail?: LogTail): Logger {
+  const output = pino.destination({ fd: 2, sync: true });
+  const write = (line: string): void => {
+    output.write(line);
+    tail?.add(line);
+  };
+  const logger = pino({ level, redact: REDACTION }, { write });
   return shard === null ? logger : logger.child({ name: shard });
 }
 

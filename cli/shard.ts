@@ -54,7 +54,7 @@ async function runShard(world: World): Promise<number> {
     control.onMessage((order) => {
       const { kind, bots, directory } = order as Extract<Order, { kind: 'seed' }>;
       if (kind !== 'seed') return;
-      const seeding = directory === null ? seedDemo(engine, { bots }) : keptDemo(engine, directory, bots);
+      const seeding = directory === null ? seedDemo(engine, { bots }) : keptDemo(engine, directory, { bots });
       seeding.then(
         (demo) => say({ kind: 'seeded', demo }),
         (error: Error) => say({ kind: 'seedFailed', message: error.message }),

@@ -3,6 +3,7 @@ import { withTimeout } from '../actors/runtime/timeout.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Engine, EngineOptions } from '../embedding.ts';
 import { interactions } from '../sdk/interactions/embedded.ts';
+import { createSignInCodes, type SignInCodes } from '../services/accounts/signincodes.ts';
 import { createOperator } from '../services/operator/operator.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createMetrics } from '../transports/admin/metrics.ts';
@@ -60,8 +61,7 @@ function engineOver(
   const signUrl = (url: string) => signer.sign(url, clock.now());
   const actors = createActors(foundation, storage, {
     ...{ cluster, blobs },
-    gatewayUrl: () => network.urls().gateway,
-    publicUrl: () => network.urls().origin,
+    ...{ gatewayUrl: () => network.urls().gateway, publicUrl: () => network.urls().origin },
     voiceListener: () => voice?.voiceListener ?? NO_CALLS,
     stream: (session, request) => voice?.ask(session, request),
     sign: dispatchSigner(signUrl),
@@ -72,7 +72,6 @@ function engineOver(
   const voice = config.voice ? createVoice({ ...foundation, ...actors, watch }) : null;
   const publicUrl = () => network.urls().origin;
   const common = { ...actors, storage, blobs, signer, secret, nextId, randomBytes, nowMs: () => clock.now() };
-
   const services = createServices({
     ...{ ...common, config, rulesMs: () => rulesMsOf(config, clock.now()) },
     ...actors.features,
@@ -92,11 +91,11 @@ function engineOver(
     gateway: () => network.gatewayStats(),
     voice,
   });
+  const signInCodes = createSignInCodes({ randomBytes, monotonic: () => clock.monotonic() });
   const network = createNetwork({
-    ...{ ...foundation, ...common, api, voice, watch, observe: metrics.observe },
+    ...{ ...foundation, ...common, api, voice, watch, signInCodes, observe: metrics.observe },
     sharedPort: options.sharedPort ?? false,
   });
-
   return {
     config,
     api: api.api,
@@ -112,6 +111,7 @@ function engineOver(
     lobbies: lobbyControl(actors.features),
     cluster: createClusterControl({ cluster, clock, sessions }),
     ...{ on: hooks.on, before: hooks.before, after: hooks.after },
+    playground: playgroundControl(signInCodes, publicUrl),
     metrics: metrics.text,
     security: foundation.security,
     unready: async () => ({
@@ -181,6 +181,10 @@ const lobbyControl = ({
 }: Pick<Features, 'games' | 'matchmaking'>): Engine['lobbies'] => ({
   defineLobby: (name, handlers) => games.define(name, handlers),
   defineQueue: (name, definition) => matchmaking.define(name, definition),
+});
+
+const playgroundControl = (codes: SignInCodes, publicUrl: () => string): Engine['playground'] => ({
+  signInLink: (entry) => `${publicUrl()}/#code=${codes.offer(entry)}`,
 });
 
 const databaseReason = (database: string | null): { database?: string } => (database ? { database } : {});

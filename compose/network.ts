@@ -10,6 +10,7 @@ import { mappedTarget } from '../engine/application/mappings.ts';
 import { Allowance } from '../engine/session/allowance.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
 import { formLimits } from '../services/accounts/formlimits.ts';
+import type { SignInCodes } from '../services/accounts/signincodes.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
 import { type ActivityProxy, openActivityProxy } from '../transports/activities/proxy.ts';
@@ -22,10 +23,12 @@ import { cdnRoutes } from '../transports/http/cdn.ts';
 import { documentRoutes } from '../transports/http/documents.ts';
 import { type HttpServer, type Installer, startServer } from '../transports/http/server.ts';
 import type { UrlSigner } from '../transports/http/signature.ts';
-import { builtWebFolder, webRoutes } from '../transports/http/web.ts';
+import { webRoutes } from '../transports/http/web.ts';
+import { builtWebFolder } from '../transports/http/webfiles.ts';
 import { wellKnownRoutes } from '../transports/http/wellknown.ts';
 import { originsOf } from '../transports/outgoing/connection.ts';
 import { PAGES } from '../transports/pages/index.ts';
+import { playgroundRoutes } from '../transports/pages/playground.ts';
 import { type PagesDeps, pageRoutes } from '../transports/pages/routes.ts';
 import { stripeWebhook } from '../transports/payments/webhook.ts';
 import { openApi } from '../transports/rest/openapi.ts';
@@ -44,6 +47,7 @@ interface NetworkPorts extends Foundation {
   readonly signer: UrlSigner;
   readonly watch: AddressWatch | null;
   readonly authenticate: (token: string) => Promise<Principal | null>;
+  readonly signInCodes: Pick<SignInCodes, 'redeem'>;
   /** Null when calls are disabled. */
   readonly voice: Voice | null;
   /** Whether other processes listen on the same port. */
@@ -174,8 +178,12 @@ const installersOf = (
     }),
     pageRoutes(pagesOver(ports, origin), PAGES),
     ...paymentRoutes(ports),
-    ...(ports.voice
-      ? [ports.voice.routes.onMainPort, webRoutes(builtWebFolder(), ports.activityOrigins)]
+    ...(config.playground
+      ? [playgroundRoutes({ ...pagesOver(ports, origin), codes: ports.signInCodes })]
+      : []),
+    ...(ports.voice ? [ports.voice.routes.onMainPort] : []),
+    ...(ports.voice || config.playground
+      ? [webRoutes(builtWebFolder(), { frames: ports.activityOrigins, isHome: config.playground })]
       : []),
     install,
   ];

@@ -38,11 +38,19 @@ export function Member({ name, userId, isSelf, state, level, secured }: MemberPr
   );
 }
 
-/** A user's avatar: initials, in a ring while the user speaks. */
-export function Face({ userId, name, ringPx }: { userId: string; name: string; ringPx: number }) {
+interface FaceProps {
+  readonly userId: string;
+  readonly name: string;
+  /** Hash of the picture; null for initials. */
+  readonly avatar?: string | null;
+  readonly ringPx: number;
+}
+
+/** A user's avatar, or the initials; in a ring while the user speaks. */
+export function Face({ userId, name, avatar = null, ringPx }: FaceProps) {
   return (
     <span class="face" style={{ '--ring': `${ringPx}px`, '--hue': hueOf(userId) }} aria-hidden="true">
-      {initialsOf(name)}
+      {avatar === null ? initialsOf(name) : <img src={`/avatars/${userId}/${avatar}.png?size=64`} alt="" />}
     </span>
   );
 }

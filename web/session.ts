@@ -4,7 +4,7 @@ import { messageOf } from '../protocol/thrown.ts';
 import { createBrowserAudio } from '../sdk/call/browser/audio.ts';
 import type { CallAudio } from '../sdk/call/media.ts';
 import { GatewayLink } from '../sdk/voice/gatewaylink.ts';
-import type { Json } from '../sdk/voice/wire.ts';
+import type { Json, OpenSocket } from '../sdk/voice/wire.ts';
 import { SessionActivities, SPEAKING } from './activityhosts.ts';
 import { Call } from './call.ts';
 import { Chat } from './chat/chat.ts';
@@ -29,6 +29,10 @@ export interface SessionState {
 
 interface SessionOptions {
   readonly token: string;
+  /** Intents besides those that rooms and channels need. */
+  readonly intents?: number;
+  /** Opens sockets, instead of `openSocket`. */
+  readonly open?: OpenSocket;
   /** Called when the session has ended, with the reason as a sentence. */
   readonly ended: (reason: string) => void;
 }
@@ -54,6 +58,8 @@ export class Session {
     call: null,
     complaint: null,
   });
+  /** Asks the gateway for something, such as members. */
+  readonly ask = (op: number, d: object): void => this.#link.send(op, d);
   readonly #link: GatewayLink;
   readonly #token: string;
   readonly #listeners = new Set<(t: string, d: Json) => void>();
@@ -75,8 +81,9 @@ export class Session {
         INTENTS.GUILD_VOICE_STATES |
         INTENTS.GUILD_MESSAGES |
         INTENTS.MESSAGE_CONTENT |
-        INTENTS.GUILD_EMBEDDED_ACTIVITIES,
-      open: openSocket,
+        INTENTS.GUILD_EMBEDDED_ACTIVITIES |
+        (options.intents ?? 0),
+      open: options.open ?? openSocket,
       events: {
         ready: (d) => this.#ready(d),
         dispatch: (name, d) => this.#dispatched(name, d),
@@ -99,9 +106,10 @@ export class Session {
   /** A text channel with its applications; null while there is no session. */
   chat(guildId: string, channelId: string): Chat | null {
     const { sessionId } = this.#link;
-    if (sessionId === null) return null;
+    const { self } = this.store.value.directory;
+    if (sessionId === null || self === null) return null;
     const listen = (listener: (t: string, d: Json) => void) => this.listen(listener);
-    return new Chat({ token: this.#token, guildId, channelId, sessionId, listen });
+    return new Chat({ token: this.#token, selfId: self.id, guildId, channelId, sessionId, listen });
   }
 
   /** Passes every dispatch on. @returns a function that ends it. */
@@ -148,6 +156,7 @@ export class Session {
   }
 
   #ready(d: Json): void {
+    for (const listener of this.#listeners) listener('READY', d);
     this.store.set({ directory: heardOf(this.store.value.directory, 'READY', d) });
     // A new gateway session is in no channel, so a user who was in a call must join it again.
     this.#leaveCall();

@@ -2,7 +2,10 @@ import { defineConfig } from 'vite';
 
 const page = (name: string): string => `${import.meta.dirname}/${name}.html`;
 
-/** Builds the pages that the server serves under /voice-room/. */
+/** The playground is served at `/`; its files and the other pages under `/voice-room/`. */
+const PAGES = ['index', 'players/index', 'players/callback', 'playground/index', 'console/index'];
+
+/** Builds the pages that the server serves. */
 export default defineConfig({
   root: import.meta.dirname,
   base: '/voice-room/',
@@ -12,7 +15,7 @@ export default defineConfig({
     target: 'es2022',
     modulePreload: false,
     reportCompressedSize: false,
-    rolldownOptions: { input: [page('index'), page('players/index'), page('players/callback')] },
+    rolldownOptions: { input: PAGES.map(page) },
   },
   worker: { format: 'es' },
 });

@@ -53,6 +53,8 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
     api: {
       list_guild_channels: async () => CHANNELS,
       bot_partner_sdk_token: async () => ({ access_token: 'token-of-a-player' }),
+      create_guild_application_command: async () => undefined,
+      create_message: async () => undefined,
     },
     admin: {
       createApplication: async ({ name }: { name: string }) => {
@@ -102,6 +104,8 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
     },
     drain: async () => void calls.push('drain'),
     close: async () => void calls.push('close'),
+    on: () => () => undefined,
+    playground: { signInLink: () => 'http://127.0.0.1:4321/#code=once' },
     metrics: async () => '',
     unready: async () => ({}),
   };

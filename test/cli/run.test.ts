@@ -31,6 +31,8 @@ describe('guildhall dev', () => {
     expect(line).toEqual({
       api: 'http://127.0.0.1:4321/api',
       gateway: 'ws://127.0.0.1:4321',
+      console: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/#code=[\w-]{32}$/),
+      playground: { url: 'http://127.0.0.1:4321/', link: 'http://127.0.0.1:4321/#code=once' },
       cdn: 'http://127.0.0.1:4321',
       admin: {
         url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
@@ -72,7 +74,8 @@ describe('guildhall dev', () => {
     expect(banner).toContain('--voice-address auto');
     expect(banner).toContain(`In a browser: http://127.0.0.1:4321${ROOM_PATH}, `);
     expect(banner).toContain('NODE_EXTRA_CA_CERTS=/somewhere/tls/ca.pem node bot.mjs');
-    expect(out.length).toBeLessThan(42);
+    expect(banner).toContain('Open     http://127.0.0.1:4321/#code=once');
+    expect(out.length).toBeLessThan(45);
   });
 
   test('keeps nothing, limits requests and listens on loopback unless told otherwise', async () => {

@@ -14,6 +14,9 @@ interface DevInfo {
   readonly gateway: string;
   readonly cdn: string;
   readonly admin: { readonly url: string; readonly token: string };
+  /** A one-time link; absent with several shards. */
+  readonly console?: string;
+  readonly playground: { readonly url: string; readonly link: string | null };
   readonly application: {
     readonly id: string;
     readonly public_key: string;
@@ -40,6 +43,8 @@ interface ServerOptions {
   readonly dataDir?: string;
   /** Off unless a test is about them. */
   readonly rateLimits?: boolean;
+  /** Whether the built-in bot lives in the demo guild; it does not, unless said otherwise. */
+  readonly guide?: boolean;
   /** The main port, for a server that comes again where another was; else a free one. */
   readonly port?: number;
   /** So many processes, over that database. */
@@ -186,7 +191,8 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
 }
 
 async function startOn(port: number, options: ServerOptions): Promise<TestServer> {
-  const { bots = 1, dataDir, rateLimits = false, set = {}, relayed = true, shards, databaseUrl } = options;
+  const { bots = 1, dataDir, rateLimits = false, guide = false, set = {}, relayed = true } = options;
+  const { shards, databaseUrl } = options;
   const relay = relayed ? await openRelay(() => port) : null;
   const free = { voice_port: 0, voice_udp_port: 0, voice_webrtc_port: 0 };
   const settings = Object.entries({ ...free, ...set }).flatMap(([key, value]) => [
@@ -200,6 +206,7 @@ async function startOn(port: number, options: ServerOptions): Promise<TestServer
       ...(dataDir === undefined ? [] : ['--data', dataDir]),
       ...(shards === undefined ? [] : ['--shards', String(shards)]),
       ...(rateLimits ? [] : ['--no-rate-limits']),
+      ...(guide ? ['--guide'] : []),
       ...(relay ? ['--public-url', relay.origin] : []),
       ...settings,
     ],

@@ -7,6 +7,7 @@ import { compareIds } from '../../protocol/ids.ts';
 import { codeOf } from '../../protocol/thrown.ts';
 import type { CallPage } from './calls.ts';
 import { shardPath, unknownShard } from './cluster.ts';
+import { createConsole } from './console.ts';
 import { mergedMetrics } from './exposition.ts';
 import { type AdminPortOptions, type AdminRequest, type AdminServer, jsonOf, openAdminPort } from './port.ts';
 import { type AdminAnswer, AdminError } from './route.ts';
@@ -65,12 +66,15 @@ const DrainBody = Compile(
  *
  * @throws Error when the port cannot be bound.
  */
-export const openFront = (options: FrontOptions): Promise<AdminServer> =>
-  openAdminPort({
+export const openFront = (options: FrontOptions): Promise<AdminServer> => {
+  const page = createConsole(() => performance.now());
+  return openAdminPort({
     ...options,
-    open: async ({ method, path }) => (method === 'GET' ? healthOf(path, options) : null),
+    open: async (request) =>
+      page.open(request) ?? (request.method === 'GET' ? healthOf(request.path, options) : null),
     answer: (request) => answer(request, options),
   });
+};
 
 async function healthOf(path: string, options: FrontOptions): Promise<AdminAnswer | null> {
   if (path === '/livez') return { status: 200, body: { alive: true } };
@@ -96,6 +100,10 @@ async function answer(request: AdminRequest, options: FrontOptions): Promise<Adm
   const named = shardPath(path);
   if (named !== null) return commanded(request, named, options);
   if (method === 'GET' && path === '/cluster') return { status: 200, body: await statusOf(request, options) };
+  if (method === 'GET' && path === '/metrics.json') {
+    const merged = await healthOf('/metrics', options);
+    return { status: 200, body: { text: merged?.body ?? '' } };
+  }
   if (method === 'GET' && path === '/calls') return { status: 200, body: await callsOf(request, options) };
   return passed(request, options);
 }

@@ -18,6 +18,10 @@ export interface AdminRequest {
   readonly target: string;
   readonly contentType: string;
   readonly authorization: string;
+  readonly accept: string;
+  /** The Origin header; null without one. */
+  readonly origin: string | null;
+  readonly host: string;
   /** Name of the caller's token; empty for requests that need none. */
   readonly tokenName: string;
   /** Reads the whole body. @throws AdminError when it is too large. */
@@ -38,6 +42,8 @@ export interface AdminPortOptions {
   readonly token: string | null;
   /** More tokens, each with a name. */
   readonly tokens?: readonly AdminToken[];
+  /** Tokens that one-time links of the console have opened. */
+  readonly sessions?: () => readonly AdminToken[];
   /** Names of this server, besides `localhost` and addresses. */
   readonly names?: readonly string[];
   readonly logger?: Pick<Logger, 'error'>;
@@ -111,7 +117,12 @@ async function answer(request: IncomingMessage, options: AdminPortOptions): Prom
       'The Host header does not name this server: use its address, or add the name to admin_hosts.';
     throw new AdminError(421, 'unknown_host', message);
   }
-  const { authorization = '', 'content-type': contentType = '' } = request.headers;
+  const {
+    authorization = '',
+    'content-type': contentType = '',
+    accept = '',
+    origin = null,
+  } = request.headers;
   const asked: AdminRequest = {
     method: request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET'),
     ...{
@@ -120,14 +131,16 @@ async function answer(request: IncomingMessage, options: AdminPortOptions): Prom
       target: pathname + search,
       contentType,
       authorization,
+      ...{ accept, origin, host: request.headers.host ?? '' },
       tokenName: '',
     },
     readBody: () => bodyOf(request),
   };
   const open = await options.open(asked);
   if (open !== null) return open;
-  const { token, tokens: named = [] } = options;
-  const tokens = token === null ? named : [{ name: 'admin_token', secret: token }, ...named];
+  const { token, tokens: named = [], sessions = () => [] } = options;
+  const fixed = token === null ? named : [{ name: 'admin_token', secret: token }, ...named];
+  const tokens = [...fixed, ...sessions()];
   if (tokens.length === 0) {
     throw new AdminError(403, 'admin_api_closed', 'The admin API is closed. Set admin_token to open it.');
   }
@@ -224,8 +237,12 @@ function refusalOf(error: unknown): AdminRefusal | null {
   return 'refusal' in error ? (error.refusal as Refusal) : null;
 }
 
-function send(response: ServerResponse, { status, body }: AdminAnswer): void {
+function send(response: ServerResponse, { status, body, file }: AdminAnswer): void {
   if (response.destroyed) return;
+  if (file) {
+    response.writeHead(status, { ...file.headers, 'content-length': file.body.length }).end(file.body);
+    return;
+  }
   const isText = typeof body === 'string';
   const text = body === undefined ? '' : isText ? body : `${JSON.stringify(body)}\n`;
   const headers = {

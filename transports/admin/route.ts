@@ -6,6 +6,10 @@ import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 export interface AdminAnswer {
   readonly status: number;
   readonly body?: unknown;
+  /** A file in place of a body. */
+  readonly file?: { readonly body: Uint8Array; readonly headers: Readonly<Record<string, string>> };
+  /** What the trail calls a change, when the path does not say it. */
+  readonly what?: string;
 }
 
 /** A refused request; the message says why. */

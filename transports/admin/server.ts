@@ -1,5 +1,9 @@
 import type { Engine } from '../../embedding.ts';
+import { createLogTail, type LogTail } from '../../protocol/logtail.ts';
+import type { SecurityTrail } from '../../protocol/security.ts';
 import { drainRoute, shardPath } from './cluster.ts';
+import { createConsole } from './console.ts';
+import { keepHistory } from './history.ts';
 import {
   type AdminPortOptions,
   type AdminRequest,
@@ -10,35 +14,79 @@ import {
 } from './port.ts';
 import { type AdminAnswer, AdminError, type Operated } from './route.ts';
 import { findRoute } from './routes.ts';
+import { callOperation, type Watched, watched } from './watching.ts';
 
 export type { AdminServer } from './port.ts';
 
 interface AdminServerOptions
   extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'tokens' | 'names' | 'logger'> {
   readonly engine: Operated & Pick<Engine, 'metrics' | 'unready'> & Partial<Pick<Engine, 'security'>>;
+  /** Settings in force, secrets masked; for the console. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** The newest lines of the log; for the console. */
+  readonly log?: LogTail;
   /** Starts the shutdown of this process, as SIGTERM does; drains a shard. Absent when it cannot be drained. */
   readonly drain?: () => void;
 }
 
+/** An admin server with the console. */
+export interface ConsoleServer extends AdminServer {
+  /** A link that signs a browser in to the console, once. */
+  consoleLink(): string;
+}
+
 /**
- * Opens the admin port: `/livez`, `/readyz` and `/metrics` are public, all other paths need the admin token.
+ * Opens the admin port: `/livez`, `/readyz`, `/metrics` and the files of the console are public, all other paths need the
+ * admin token.
  *
  * @throws Error when the port cannot be bound.
  */
-export const openAdminServer = (options: AdminServerOptions): Promise<AdminServer> =>
-  openAdminPort({
+export async function openAdminServer(options: AdminServerOptions): Promise<ConsoleServer> {
+  const { engine, settings = {}, log = createLogTail() } = options;
+  const page = createConsole(() => performance.now());
+  const trail = createLogTail();
+  const history = keepHistory({ read: async () => engine.metrics(), nowMs: () => Date.now() });
+  const watching: Watched = { engine, history, settings, log, trail };
+  const security: SecurityTrail = (event, fields) => {
+    trail.add(JSON.stringify({ time: Date.now(), event, ...fields }));
+    engine.security?.(event, fields);
+  };
+  const server = await openAdminPort({
     ...options,
-    ...(options.engine.security && { security: options.engine.security }),
-    open: async ({ method, path }) => (method === 'GET' ? healthOf(path, options.engine) : null),
-    answer: (request) => answer(request, options),
+    security,
+    sessions: page.sessions,
+    open: async (request) =>
+      page.open(request) ?? (request.method === 'GET' ? healthOf(request.path, engine) : null),
+    answer: (request) => answer(request, { ...options, security }, watching),
+  }).catch((error: unknown) => {
+    history.close();
+    throw error;
   });
+  return {
+    ...server,
+    consoleLink: () => page.signInLink(server.url),
+    close() {
+      history.close();
+      return server.close();
+    },
+  };
+}
 
-async function answer(request: AdminRequest, options: AdminServerOptions): Promise<AdminAnswer> {
+type Noted = AdminServerOptions & { readonly security: SecurityTrail };
+
+async function answer(request: AdminRequest, options: Noted, watching: Watched): Promise<AdminAnswer> {
   const { method, path, query, tokenName } = request;
   const note = (what: string, id: string | null, status: number): void =>
-    options.engine.security?.('admin_change', { token_name: tokenName, what, id, status });
+    options.security('admin_change', { token_name: tokenName, what, id, status });
   const drained = await drainRoute(request, { ...options, ...notedDrain(request, options, note) });
   if (drained !== null) return drained;
+  if (method === 'POST' && path === '/operations') {
+    const called = await callOperation(await jsonOf(request), watching);
+    note(called.what ?? path, null, called.status);
+    return called;
+  }
+  const seen = method === 'GET' ? await watched(path, query, watching) : null;
+  if (seen !== null) return seen;
   const found = findRoute(method, path);
   if ('methods' in found) {
     if (found.methods.length === 0) throw new AdminError(404, 'not_found', `Unknown path: ${path}.`);

@@ -1,66 +1,33 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { refusal } from '../../protocol/refusal.ts';
 import { resultOf } from '../rest/pipeline.ts';
 import { Exchange } from './exchange.ts';
 import type { Installer } from './server.ts';
+import { readWebFiles, safeHeaders, type WebFile } from './webfiles.ts';
 
 /** Path of the voice-room page; must equal `base` of its build. */
 export const ROOM_PATH = '/voice-room/';
 
-const TYPES: Readonly<Record<string, string>> = {
-  '.html': 'text/html;charset=utf-8',
-  '.js': 'text/javascript;charset=utf-8',
-  '.css': 'text/css;charset=utf-8',
-  '.svg': 'image/svg+xml',
-  '.ogg': 'audio/ogg',
-  '.wasm': 'application/wasm',
-};
+/** The playground among the built pages; it is served at `/`. */
+const HOME_PAGE = 'playground/index.html';
 
-/**
- * The page may contact only this server and run only scripts that were built into it. Cross-origin isolation is required by
- * browsers before WebAssembly may share memory with workers.
- */
-const safeHeaders = (frames: string | null): Readonly<Record<string, string>> => ({
-  'Content-Security-Policy':
-    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self'; " +
-    `connect-src 'self'; ${frames === null ? '' : `frame-src ${frames}; `}` +
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Embedder-Policy': 'require-corp',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Permissions-Policy': 'microphone=(self), camera=(), geolocation=()',
-  'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
-});
-
-/** Names under `assets/` contain a hash of their content. */
-const FOREVER = 'public, max-age=31536000, immutable';
-const ASK_AGAIN = 'no-cache';
-
-interface Page {
-  readonly body: Buffer;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** Folder of the built page: beside the built server, or under `dist` when the server runs from source. */
-export function builtWebFolder(): string {
-  const fromHere = import.meta.url.endsWith('.ts') ? '../../dist/web/' : '../../web/';
-  return fileURLToPath(new URL(fromHere, import.meta.url));
+interface WebOptions {
+  /** A source expression of what the pages may show in frames; null for nothing. */
+  readonly frames: string | null;
+  /** Whether the playground is served at `/`. */
+  readonly isHome: boolean;
 }
 
 /**
- * Serves the voice-room page and the players page below it. The folder is read once, now: a few files of less than two
+ * Serves the voice-room page and the players page below it, and the playground at `/`. The folder is read once, now: a few files of less than two
  * megabytes in total. Without the folder no page is served. GET and HEAD only.
- *
- * @param frames A source expression of what the pages may show in frames; null for nothing.
  */
-export function webRoutes(folder: string, frames: string | null = null): Installer {
+export function webRoutes(folder: string, { frames, isHome }: WebOptions): Installer {
   const safe = safeHeaders(frames);
-  const pages = readPages(folder, safe);
+  const pages = readWebFiles(folder, safe);
   return (app, state) => {
     if (pages.size === 0) return;
+    const home = isHome ? pages.get(HOME_PAGE) : undefined;
+    if (home !== undefined) app.any('/', (res, req) => serveHome(new Exchange(res, req, state), home));
     app.any(ROOM_PATH.slice(0, -1), (res, req) => {
       new Exchange(res, req, state).send(308, { ...safe, Location: ROOM_PATH }, '');
     });
@@ -68,7 +35,16 @@ export function webRoutes(folder: string, frames: string | null = null): Install
   };
 }
 
-function serve(exchange: Exchange, pages: ReadonlyMap<string, Page>, safe: Page['headers']): void {
+/** Browsers get the page; other clients the answer of a path that does not exist. */
+function serveHome(exchange: Exchange, { headers, body }: WebFile): void {
+  const { method } = exchange;
+  const isBrowser = /\btext\/html\b/.test(exchange.headers.get('accept') ?? '');
+  if (isBrowser && (method === 'GET' || method === 'HEAD'))
+    exchange.send(200, { ...headers, Vary: 'Accept' }, body);
+  else exchange.answer(resultOf(refusal('NOT_FOUND')));
+}
+
+function serve(exchange: Exchange, pages: ReadonlyMap<string, WebFile>, safe: WebFile['headers']): void {
   const { method } = exchange;
   const path = exchange.path.slice(ROOM_PATH.length);
   const page = pages.get(path.replace(/(^|\/)$/, '$1index.html'));
@@ -76,26 +52,4 @@ function serve(exchange: Exchange, pages: ReadonlyMap<string, Page>, safe: Page[
   else if (page === undefined) exchange.answer(resultOf(refusal('NOT_FOUND')));
   else if (method === 'GET' || method === 'HEAD') exchange.send(200, page.headers, page.body);
   else exchange.answer(resultOf(refusal('METHOD_NOT_ALLOWED')));
-}
-
-function readPages(folder: string, safe: Page['headers']): ReadonlyMap<string, Page> {
-  const pages = new Map<string, Page>();
-  for (const path of namesIn(folder)) {
-    const type = TYPES[extname(path)];
-    if (type === undefined) continue;
-    const caching = path.startsWith('assets/') ? FOREVER : ASK_AGAIN;
-    const headers = { ...safe, 'Content-Type': type, 'Cache-Control': caching };
-    pages.set(path, { body: readFileSync(join(folder, path)), headers });
-  }
-  return pages;
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) =>
-      name.replaceAll('\\', '/'),
-    );
-  } catch {
-    return [];
-  }
 }

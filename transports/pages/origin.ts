@@ -1,7 +1,7 @@
 import type { Exchange } from '../http/exchange.ts';
 
 /** Paths that a user may be sent to after signing in. */
-const DESTINATIONS = new Set(['/settings', '/activate', '/oauth2/authorize', '/voice-room/']);
+const DESTINATIONS = new Set(['/', '/settings', '/activate', '/oauth2/authorize', '/voice-room/']);
 /** The stores of applications. */
 const STORE = /^\/store\/\d{1,20}$/;
 const NEXT_CHARACTERS_MAX = 8_192;

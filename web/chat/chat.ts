@@ -1,4 +1,5 @@
 import { messageOf } from '../../protocol/thrown.ts';
+import type { OptionFile } from '../../sdk/interactions/invocation.ts';
 import { commandsIn, type IndexedCommand } from '../../sdk/interactions/invocation.ts';
 import {
   createPerson,
@@ -9,48 +10,57 @@ import {
   type ShownModal,
 } from '../../sdk/interactions/person.ts';
 import type { Json } from '../../sdk/voice/wire.ts';
+import { callApi, formBody, jsonBody } from '../api.ts';
 import { createStore } from '../store.ts';
-
-/** A message of the channel, as far as the page shows it. */
-export interface ChatMessage extends ShownMessage {
-  readonly author: { readonly id: string; readonly username: string; readonly global_name?: string | null };
-  readonly timestamp: string;
-}
+import { MessageActions } from './messageactions.ts';
+import { type ChatMessage, type EmojiRef, emojiPath, isMessage, reacted, voted } from './shapes.ts';
 
 export interface ChatState {
   /** Oldest first; the page keeps a bounded number. */
   readonly messages: readonly ChatMessage[];
   readonly commands: readonly IndexedCommand[];
   readonly modal: ShownModal | null;
+  /** The message that the next one answers. */
+  readonly replyTo: ChatMessage | null;
+  /** When each user who is writing began, Unix milliseconds. */
+  readonly typing: ReadonlyMap<string, number>;
+  /** Whether older messages may exist. */
+  readonly hasOlder: boolean;
   readonly isBusy: boolean;
   readonly complaint: string | null;
 }
 
 interface ChatOptions {
   readonly token: string;
+  readonly selfId: string;
   readonly guildId: string;
   readonly channelId: string;
   readonly sessionId: string;
   listen(listener: (t: string, d: Json) => void): () => void;
 }
 
-const MESSAGES_MAX = 100;
-const API = '/api/v10';
+const PAGE = 50;
+const MESSAGES_MAX = 400;
+/** How long a user counts as writing after TYPING_START, and how often this page says so. */
+const TYPING_MS = 10_000;
+const TYPING_EVERY_MS = 8_000;
 const FAILURES: Readonly<Record<number, string>> = {
   1: 'The application gave an answer that is none.',
   2: 'The application did not answer in time.',
   3: 'The application cannot be reached.',
 };
 
-const isMessage = (d: object): d is ChatMessage => 'id' in d && 'content' in d && 'author' in d;
-
 /** A text channel with its applications: what it shows, and what the user does in it. */
 export class Chat {
   readonly store = createStore<ChatState>({
     ...{ messages: [], commands: [], modal: null, isBusy: false, complaint: null },
+    ...{ replyTo: null, typing: new Map(), hasOlder: false },
   });
+  #typedMs = 0;
+  #typingTimer: ReturnType<typeof setTimeout> | null = null;
   readonly #options: ChatOptions;
   readonly #person: Person;
+  readonly actions: MessageActions;
   readonly #stop: () => void;
 
   constructor(options: ChatOptions) {
@@ -60,42 +70,71 @@ export class Chat {
       commands: async () => this.store.value.commands,
       listen: options.listen,
       send: async (body, files) => {
-        const form = new FormData();
-        form.set('payload_json', JSON.stringify(body));
-        for (const [id, { filename, bytes }] of files.entries())
-          form.set(`files[${id}]`, new Blob([Uint8Array.from(bytes)]), filename);
-        await this.#ask('/interactions', { method: 'POST', body: form });
+        await this.#ask('/interactions', formBody(body, files));
       },
+    });
+    this.actions = new MessageActions({
+      path: this.#path,
+      run: (method, path, body) =>
+        this.#run(() => this.#ask(path, body === undefined ? { method } : jsonBody(method, body))),
     });
     this.#stop = options.listen((t, d) => this.#heard(t, d));
     void this.#run(() => this.#load());
   }
 
   close(): void {
+    if (this.#typingTimer !== null) clearTimeout(this.#typingTimer);
     this.#stop();
   }
 
-  /** Sends what was typed: a command behind a slash, or a message. */
-  send(text: string): Promise<void> {
+  /** Sends what was typed: a command behind a slash, or a message with files. @returns whether it was sent. */
+  send(text: string, files: readonly OptionFile[] = []): Promise<boolean> {
     return this.#run(async () => {
       if (text.startsWith('/')) return this.#seen(await this.#person.type(text, this.#place));
-      const headers = { 'content-type': 'application/json' };
-      const body = JSON.stringify({ content: text });
-      await this.#ask(`/channels/${this.#options.channelId}/messages`, { method: 'POST', headers, body });
+      const { replyTo } = this.store.value;
+      const body = {
+        content: text,
+        ...(replyTo && { message_reference: { message_id: replyTo.id } }),
+        ...(files.length > 0 && { attachments: files.map(({ filename }, id) => ({ id, filename })) }),
+      };
+      await this.#ask(this.#path, files.length > 0 ? formBody(body, files) : jsonBody('POST', body));
+      this.store.set({ replyTo: null });
+      this.#typedMs = 0;
     });
   }
 
-  click(message: ShownMessage, customId: string): Promise<void> {
+  reply(message: ChatMessage | null): void {
+    this.store.set({ replyTo: message });
+  }
+
+  /** Tells the others that the user writes, not too often. */
+  typing(): void {
+    const nowMs = Date.now();
+    if (nowMs - this.#typedMs < TYPING_EVERY_MS) return;
+    this.#typedMs = nowMs;
+    this.#ask(`/channels/${this.#options.channelId}/typing`, { method: 'POST' }).catch(() => undefined);
+  }
+
+  /** Loads the messages before the oldest one. */
+  older(): Promise<boolean> {
+    return this.#run(async () => {
+      const before = this.store.value.messages[0]?.id;
+      if (before !== undefined)
+        this.#prepend(await this.#ask(`${this.#path}?limit=${PAGE}&before=${before}`));
+    });
+  }
+
+  click(message: ShownMessage, customId: string): Promise<boolean> {
     return this.#run(async () => this.#seen(await this.#person.click(message, customId, this.#place)));
   }
 
-  select(message: ShownMessage, customId: string, values: readonly string[]): Promise<void> {
+  select(message: ShownMessage, customId: string, values: readonly string[]): Promise<boolean> {
     return this.#run(async () =>
       this.#seen(await this.#person.select(message, customId, values, this.#place)),
     );
   }
 
-  submit(modal: ShownModal, values: Readonly<Record<string, FieldValue>>): Promise<void> {
+  submit(modal: ShownModal, values: Readonly<Record<string, FieldValue>>): Promise<boolean> {
     return this.#run(async () => {
       this.#seen(await this.#person.submit(modal, values, this.#place));
       this.store.set({ modal: null });
@@ -126,20 +165,28 @@ export class Chat {
     return { guildId, channelId };
   }
 
+  get #path(): string {
+    return `/channels/${this.#options.channelId}/messages`;
+  }
+
   async #load(): Promise<void> {
-    const { channelId } = this.#options;
-    const history = await this.#ask(`/channels/${channelId}/messages?limit=50`, {});
-    const found = Array.isArray(history) ? history.filter(isMessage).reverse() : [];
-    this.store.set({ messages: found });
+    this.#prepend(await this.#ask(`${this.#path}?limit=${PAGE}`));
     await this.#readCommands();
+  }
+
+  /** @param history Messages of the server, newest first. */
+  #prepend(history: unknown): void {
+    const found = Array.isArray(history) ? history.filter(isMessage).reverse() : [];
+    const { messages } = this.store.value;
+    const known = new Set(messages.map(({ id }) => id));
+    const all = [...found.filter(({ id }) => !known.has(id)), ...messages];
+    this.store.set({ messages: all, hasOlder: found.length === PAGE && all.length < MESSAGES_MAX });
   }
 
   async #readCommands(): Promise<void> {
     const { guildId } = this.#options;
     const places = [`/guilds/${guildId}`, '/users/@me'];
-    const indexes = await Promise.all(
-      places.map((place) => this.#ask(`${place}/application-command-index`, {})),
-    );
+    const indexes = await Promise.all(places.map((place) => this.#ask(`${place}/application-command-index`)));
     this.store.set({ commands: commandsIn(indexes) });
   }
 
@@ -148,13 +195,23 @@ export class Chat {
     if (t === 'GUILD_APPLICATION_COMMAND_INDEX_UPDATE' && d.guild_id === guildId)
       void this.#run(() => this.#readCommands());
     if (d.channel_id !== channelId) return;
+    if (t === 'TYPING_START') this.#wrote(String(d.user_id), true);
+    if (t === 'MESSAGE_CREATE' && isMessage(d)) this.#wrote(d.author.id, false);
     const { messages } = this.store.value;
-    const rest = messages.filter(({ id }) => id !== d.id);
-    if (t === 'MESSAGE_DELETE') this.store.set({ messages: rest });
-    if (t === 'MESSAGE_CREATE' && isMessage(d))
-      this.store.set({ messages: [...rest, d].slice(-MESSAGES_MAX) });
-    if (t === 'MESSAGE_UPDATE' && isMessage(d))
-      this.store.set({ messages: messages.map((one) => (one.id === d.id ? d : one)) });
+    const next = messagesAfter(messages, t, d, this.#options.selfId);
+    if (next !== messages) this.store.set({ messages: next.slice(-MESSAGES_MAX) });
+  }
+
+  #wrote(userId: string, isWriting: boolean): void {
+    if (userId === this.#options.selfId) return;
+    const nowMs = Date.now();
+    const typing = new Map([...this.store.value.typing].filter(([, sinceMs]) => nowMs - sinceMs < TYPING_MS));
+    if (isWriting) {
+      typing.set(userId, nowMs);
+      if (this.#typingTimer !== null) clearTimeout(this.#typingTimer);
+      this.#typingTimer = setTimeout(() => this.#wrote('', false), TYPING_MS + 100);
+    } else typing.delete(userId);
+    this.store.set({ typing });
   }
 
   #seen(answer: InteractionAnswer): void {
@@ -162,33 +219,57 @@ export class Chat {
     if (answer.kind === 'failed') throw new Error(FAILURES[answer.reason] ?? FAILURES[1]);
   }
 
-  /** Shows what went wrong. */
-  async #run(job: () => Promise<void>): Promise<void> {
+  /** Shows what went wrong. @returns whether nothing did. */
+  async #run(job: () => Promise<unknown>): Promise<boolean> {
     this.store.set({ isBusy: true, complaint: null });
     try {
       await job();
+      return true;
     } catch (error) {
       this.store.set({ complaint: messageOf(error) });
+      return false;
     } finally {
       this.store.set({ isBusy: false });
     }
   }
 
-  async #ask(path: string, init: RequestInit): Promise<unknown> {
-    const headers = { ...init.headers, authorization: `Bearer ${this.#options.token}` };
-    const response = await fetch(API + path, { ...init, headers });
-    const text = await response.text();
-    const body: unknown = text === '' ? null : JSON.parse(text);
-    if (response.ok) return body;
-    throw new Error(refusalOf(body) ?? `The server answered ${response.status}.`);
+  #ask(path: string, init?: RequestInit): Promise<unknown> {
+    return callApi(this.#options.token, path, init);
   }
 }
 
-/** The first error of the tree, else the message of the refusal. */
-function refusalOf(body: unknown): string | null {
-  if (typeof body !== 'object' || body === null) return null;
-  const nested = Object.values(body).map((value) =>
-    Array.isArray(value) ? refusalOf(value[0]) : refusalOf(value),
-  );
-  return nested.find((text) => text !== null) ?? ('message' in body ? String(body.message) : null);
+const ADDED = new Set(['MESSAGE_REACTION_ADD', 'MESSAGE_POLL_VOTE_ADD']);
+
+/** The messages after a dispatch of their channel; the same list if it changes none. */
+export function messagesAfter(
+  messages: readonly ChatMessage[],
+  t: string,
+  d: Json,
+  selfId: string,
+): readonly ChatMessage[] {
+  const without = (ids: readonly unknown[]) => messages.filter(({ id }) => !ids.includes(id));
+  if (t === 'MESSAGE_CREATE' && isMessage(d)) return [...without([d.id]), d];
+  if (t === 'MESSAGE_DELETE') return without([d.id]);
+  if (t === 'MESSAGE_DELETE_BULK') return without(Array.isArray(d.ids) ? d.ids : []);
+  const step = ADDED.has(t) ? 1 : -1;
+  const isOwn = d.user_id === selfId;
+  const change = (one: ChatMessage): ChatMessage => {
+    const { reactions = [], poll } = one;
+    if (t === 'MESSAGE_UPDATE') return isMessage(d) ? { ...d, reactions } : one;
+    if (t === 'MESSAGE_REACTION_REMOVE_ALL') return { ...one, reactions: [] };
+    if (t.startsWith('MESSAGE_POLL_VOTE_') && poll)
+      return { ...one, poll: voted(poll, Number(d.answer_id), step, isOwn) };
+    if (!t.startsWith('MESSAGE_REACTION_') || !isEmoji(d.emoji)) return one;
+    const { emoji } = d;
+    if (t === 'MESSAGE_REACTION_REMOVE_EMOJI')
+      return { ...one, reactions: reactions.filter((each) => emojiPath(each.emoji) !== emojiPath(emoji)) };
+    return { ...one, reactions: reacted(reactions, emoji, step, isOwn) };
+  };
+  const id = t === 'MESSAGE_UPDATE' ? d.id : d.message_id;
+  return messages.some((one) => one.id === id)
+    ? messages.map((one) => (one.id === id ? change(one) : one))
+    : messages;
 }
+
+const isEmoji = (value: unknown): value is EmojiRef =>
+  typeof value === 'object' && value !== null && 'name' in value;

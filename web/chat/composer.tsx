@@ -1,19 +1,29 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
+import type { OptionFile } from '../../sdk/interactions/invocation.ts';
 import type { Chat, ChatState } from './chat.ts';
 import { type Completion, completionsOf, quoted, typingIn } from './completion.ts';
+import type { Known } from './entities.ts';
 
-/** The line in which the user types messages and commands. */
-export function Composer({ chat, state }: { readonly chat: Chat; readonly state: ChatState }) {
+interface ComposerProps {
+  readonly chat: Chat;
+  readonly state: ChatState;
+  readonly known: Known;
+}
+
+/** What is typed, and how it can go on. */
+function useLine(chat: Chat, state: ChatState) {
   const [text, setText] = useState('');
   const [suggested, setSuggested] = useState<readonly Completion[]>([]);
+  const [at, setAt] = useState(0);
   const typed = async (next: string): Promise<void> => {
     setText(next);
     setSuggested([]);
+    setAt(0);
+    if (next !== '' && !next.startsWith('/')) chat.typing();
     const typing = typingIn(next, state.commands);
     if (!typing) return;
-    const { name, option, value } = typing;
-    const choices = await chat.suggest(name, { [option]: value }, option);
-    const before = next.slice(0, next.length - value.length);
+    const choices = await chat.suggest(typing.name, { [typing.option]: typing.value }, typing.option);
+    const before = next.slice(0, next.length - typing.value.length);
     setSuggested(
       choices.map((choice) => ({
         ...{ label: choice.name, detail: '' },
@@ -22,42 +32,160 @@ export function Composer({ chat, state }: { readonly chat: Chat; readonly state:
     );
   };
   const completions = [...suggested, ...completionsOf(text, state.commands)];
+  /** Arrows choose a completion, Tab takes it, Escape drops what was begun. */
+  const keyed = (event: KeyboardEvent): void => {
+    if (event.key === 'Escape') {
+      setSuggested([]);
+      chat.reply(null);
+    }
+    const chosen = completions[at];
+    if (chosen === undefined) return;
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    if (step !== 0) setAt((at + step + completions.length) % completions.length);
+    else if (event.key === 'Tab' && !event.shiftKey) void typed(chosen.text);
+    else return;
+    event.preventDefault();
+  };
+  /** Gives a text back that could not be sent, unless another was begun. */
+  const giveBack = (kept: string): void => setText((now) => now || kept);
+  return { text, typed, keyed, completions, at, giveBack };
+}
+
+/** The line in which the user types messages and commands. */
+export function Composer({ chat, state, known }: ComposerProps) {
+  const { text, typed, keyed, completions, at, giveBack } = useLine(chat, state);
+  const [files, setFiles] = useState<readonly File[]>([]);
+  const box = useRef<HTMLInputElement>(null);
+  const take = (one: Completion): void => {
+    void typed(one.text);
+    box.current?.focus();
+  };
+  const send = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (text.trim() === '' && files.length === 0) return;
+    void typed('');
+    setFiles([]);
+    if (await chat.send(text.trim(), await Promise.all(files.map(read)))) return;
+    setFiles(files);
+    giveBack(text);
+  };
   return (
-    <form
-      class="composer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (text.trim() === '') return;
-        void chat.send(text.trim());
-        setText('');
-        setSuggested([]);
-      }}
-    >
-      {completions.length > 0 && (
-        <ul class="completions" aria-label="Completions">
-          {completions.map((one) => (
-            <li key={one.text}>
-              <button type="button" class="quiet" onClick={() => void typed(one.text)}>
-                <span class="name">{one.label}</span> <span class="dim">{one.detail}</span>
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
-      <div class="buttons">
+    <form class="composer" onSubmit={(event) => void send(event)}>
+      <Completions completions={completions} at={at} take={take} />
+      <ReplyLine chat={chat} state={state} />
+      <FileLine files={files} drop={() => setFiles([])} />
+      <div class="line">
+        <Attach add={setFiles} />
+        <Stickers chat={chat} stickers={known.stickers ?? []} />
         <input
+          ref={box}
           type="text"
           class="composer-text"
           aria-label="Message"
+          aria-expanded={completions.length > 0}
+          aria-controls="completions"
+          aria-activedescendant={completions.length > 0 ? `completion-${at}` : undefined}
+          role="combobox"
+          aria-autocomplete="list"
           placeholder="Type a message, or / for commands"
           autocomplete="off"
+          maxlength={4000}
           value={text}
+          onKeyDown={keyed}
           onInput={({ currentTarget }) => void typed(currentTarget.value)}
         />
-        <button type="submit" disabled={state.isBusy}>
+        <button type="submit" class="primary">
           Send
         </button>
       </div>
     </form>
+  );
+}
+
+const Attach = ({ add }: { readonly add: (files: readonly File[]) => void }) => (
+  <label class="attach" title="Add files">
+    <span aria-hidden="true">+</span>
+    <span class="sr">Add files</span>
+    <input
+      type="file"
+      multiple
+      class="sr"
+      onChange={({ currentTarget }) => add([...(currentTarget.files ?? [])])}
+    />
+  </label>
+);
+
+const FileLine = ({ files, drop }: { readonly files: readonly File[]; readonly drop: () => void }) =>
+  files.length === 0 ? null : (
+    <p class="small dim">
+      {files.map(({ name }) => name).join(', ')}{' '}
+      <button type="button" class="quiet" onClick={drop}>
+        Remove
+      </button>
+    </p>
+  );
+
+const read = async (file: File): Promise<OptionFile> => ({
+  ...{ filename: file.name, bytes: new Uint8Array(await file.arrayBuffer()) },
+});
+
+interface CompletionsProps {
+  readonly completions: readonly Completion[];
+  readonly at: number;
+  readonly take: (one: Completion) => void;
+}
+
+/** Ways the line can go on; the arrows choose and Tab takes. */
+function Completions({ completions, at, take }: CompletionsProps) {
+  if (completions.length === 0) return null;
+  return (
+    <ul class="completions" id="completions" aria-label="Completions">
+      {completions.map((one, index) => (
+        <li key={one.text} id={`completion-${index}`} class={index === at ? 'chosen' : ''}>
+          <button type="button" class="quiet" tabIndex={-1} onClick={() => take(one)}>
+            <span class="name">{one.label}</span> <span class="dim">{one.detail}</span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function ReplyLine({ chat, state: { replyTo } }: { readonly chat: Chat; readonly state: ChatState }) {
+  if (replyTo === null) return null;
+  return (
+    <p class="small dim">
+      In answer to {replyTo.author.global_name ?? replyTo.author.username}{' '}
+      <button type="button" class="quiet" onClick={() => chat.reply(null)}>
+        Cancel
+      </button>
+    </p>
+  );
+}
+
+function Stickers({
+  chat,
+  stickers,
+}: {
+  readonly chat: Chat;
+  readonly stickers: NonNullable<Known['stickers']>;
+}) {
+  if (stickers.length === 0) return null;
+  return (
+    <select
+      class="stickers"
+      aria-label="Send a sticker"
+      onChange={({ currentTarget }) => {
+        if (currentTarget.value !== '') void chat.actions.sendSticker(currentTarget.value);
+        currentTarget.value = '';
+      }}
+    >
+      <option value="">Sticker</option>
+      {stickers.map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </select>
   );
 }

@@ -1,9 +1,13 @@
 import type { Directory, Guild } from '../directory.ts';
+import type { EmojiRef } from './shapes.ts';
 
 /** What the page knows of a guild, to choose from. */
 export interface Known {
   readonly guild: Guild;
   readonly people: Directory['people'];
+  /** The guild's own emojis and stickers, where the page knows them. */
+  readonly emojis?: readonly EmojiRef[];
+  readonly stickers?: readonly { readonly id: string; readonly name: string }[];
 }
 
 /** A select of users, roles, both, or channels, in a message or a form. */

@@ -60,9 +60,13 @@ export class Game {
   /** Created in advance, because browsers open a window only while a click is being handled. */
   #verifying = this.client.createAuthorizationCodeVerifier();
 
-  constructor() {
+  readonly #keeps: boolean;
+
+  /** @param options.keeps Whether the tab keeps the player's token over a reload. */
+  constructor({ keeps = true }: { readonly keeps?: boolean } = {}) {
+    this.#keeps = keeps;
     this.#listen();
-    const token = sessionStorage.getItem(KEPT);
+    const token = keeps ? sessionStorage.getItem(KEPT) : null;
     if (token !== null) void this.enter(token);
   }
 
@@ -92,7 +96,7 @@ export class Game {
     try {
       await this.client.updateToken(AuthorizationTokenType.Bearer, token);
       await this.client.connect();
-      sessionStorage.setItem(KEPT, token);
+      if (this.#keeps) sessionStorage.setItem(KEPT, token);
       this.show(this.client.getLobbyIds()[0] ?? null);
     } catch (error) {
       this.client.disconnect();
@@ -248,7 +252,7 @@ export class Game {
   }
 
   #out(complaint: string | null): void {
-    sessionStorage.removeItem(KEPT);
+    if (this.#keeps) sessionStorage.removeItem(KEPT);
     this.store.set({ phase: 'out', lobbyId: null, messages: [], call: null, complaint });
   }
 }

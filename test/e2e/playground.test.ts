@@ -1,0 +1,269 @@
+// Goal: the page at `/` is a chat client that signs in once by a link, shows what the server shows, runs no script of a message,
+// and is usable by keyboard, screen reader, phone and in both browsers.
+import { readFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AXE, audit } from '../support/audit.ts';
+import { CHROMIUM, launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { FIREFOX, launchFirefox } from '../support/firefox.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const A4_HZ = 440;
+const FIRST_LOAD_BYTES_MAX = 250_000;
+
+let server: TestServer;
+let browser: TestBrowser;
+let page: Page;
+const complaints: string[] = [];
+const requested: string[] = [];
+
+beforeAll(async () => {
+  server = await startServer({ relayed: false, guide: true });
+  if (CHROMIUM === null) return;
+  browser = await launchBrowser(A4_HZ);
+  page = await (await browser.browser.newContext({ bypassCSP: true })).newPage();
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (line) => {
+    if (line.type() === 'error') complaints.push(line.text());
+  });
+  page.on('request', (request) => requested.push(`${request.url()} ${request.headers().referer ?? ''}`));
+  await page.goto(server.info.playground.link!);
+  await messages().waitFor();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.finish();
+});
+
+const messages = () => page.getByRole('list', { name: 'Messages' });
+const send = async (text: string) => {
+  await page.getByRole('combobox', { name: 'Message', exact: true }).fill(text);
+  await page.getByRole('button', { name: 'Send' }).click();
+};
+
+/** The sum of the layout shifts since the page was loaded that no input caused; an expression for the page. */
+const LAYOUT_SHIFT = `new Promise((resolve) => {
+  let sum = 0;
+  const add = (list) => {
+    for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) sum += value;
+  };
+  new PerformanceObserver(add).observe({ type: 'layout-shift', buffered: true });
+  setTimeout(() => resolve(sum), 300);
+})`;
+
+const asBrowser = { headers: { accept: 'text/html' } };
+
+describe('the path /', () => {
+  test('is a page for browsers and 404 as JSON for other clients', async () => {
+    const url = server.info.playground.url;
+    const html = await fetch(url, asBrowser);
+    expect(html.headers.get('content-type')).toBe('text/html;charset=utf-8');
+    const policy = html.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'; script-src 'self'");
+    expect(policy).not.toContain('unsafe-inline');
+    expect(await html.text()).not.toMatch(/<script(?![^>]*\ssrc=)/);
+    const json = await fetch(url);
+    expect([json.status, await json.json()]).toEqual([404, { message: '404: Not Found', code: 0 }]);
+  });
+
+  test('loads less than 250 KB compressed at first', async () => {
+    const html = await (await fetch(server.info.playground.url, asBrowser)).text();
+    const found = new Set<string>(['']);
+    const visit = async (path: string): Promise<number> => {
+      if (found.has(path)) return 0;
+      found.add(path);
+      const response = await fetch(new URL(path, server.info.cdn));
+      const text = await response.text();
+      const imports = path.endsWith('.js')
+        ? [...text.matchAll(/(?:from|import)\s*["']\.\/([\w.-]+\.js)["']/g)]
+        : [];
+      const inner = await Promise.all(imports.map(([, name]) => visit(`/voice-room/assets/${name}`)));
+      return gzipSync(text).length + inner.reduce((sum, bytes) => sum + bytes, 0);
+    };
+    const links = [...html.matchAll(/(?:src|href)="(\/voice-room\/[^"]+)"/g)].map(([, path]) => path ?? '');
+    const sizes = await Promise.all(links.map(visit));
+    const total = sizes.reduce((sum, bytes) => sum + bytes, gzipSync(html).length);
+    expect(links.length).toBeGreaterThan(2);
+    expect(total).toBeGreaterThan(20_000);
+    expect(total).toBeLessThan(FIRST_LOAD_BYTES_MAX);
+  });
+
+  test('exchanges a code for pages of this server only', async () => {
+    const headers = { authorization: `Code ${'a'.repeat(32)}`, origin: 'https://other.test' };
+    const foreign = await fetch(`${server.info.cdn}/playground/code`, { method: 'POST', headers });
+    expect(foreign.status).toBe(403);
+    const own = { ...headers, origin: server.info.cdn };
+    const wrong = await fetch(`${server.info.cdn}/playground/code`, { method: 'POST', headers: own });
+    expect(wrong.status).toBe(401);
+    const nobody = await fetch(`${server.info.cdn}/playground/session`, { method: 'POST', headers: own });
+    expect(nobody.status).toBe(401);
+  });
+});
+
+describe.runIf(CHROMIUM !== null)('the playground', () => {
+  test('signs in once by its link, and keeps the code out of every address', async () => {
+    const code = new URL(server.info.playground.link!).hash.slice('#code='.length);
+    expect(code).toHaveLength(32);
+    expect(page.url()).toBe(server.info.playground.url);
+    expect(requested.filter((line) => line.includes(code))).toEqual([]);
+    const again = await (await browser.browser.newContext()).newPage();
+    await again.goto(server.info.playground.link!);
+    await again.getByRole('alert').getByText('This link was used before').waitFor();
+    await again.close();
+    expect(server.logged(code)).toEqual([]);
+  });
+
+  test('greets with a bot that answers /hello with a button, a form and a select', async () => {
+    await messages().getByText('Welcome to the Guildhall').waitFor();
+    await page.getByRole('combobox', { name: 'Message', exact: true }).fill('/he');
+    await page.getByRole('list', { name: 'Completions' }).getByText('/hello').waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Press me' }).click();
+    await page.getByRole('button', { name: 'Pressed 1 ×' }).waitFor();
+    await page.getByRole('button', { name: 'Write something' }).click();
+    await page.getByLabel('Your words').fill('fine words');
+    await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click();
+    await messages().getByText('You wrote: fine words').waitFor();
+    await page.getByLabel('Choose a colour').selectOption('teal');
+    await messages().getByText('You chose teal.').waitFor();
+    await page.getByRole('button', { name: 'Dismiss' }).click();
+  });
+
+  test('shows Markdown, embeds, reactions, replies, polls and typing', async () => {
+    const bot = server.bot();
+    const params = { channel_id: server.info.guild.text_channel_id };
+    const embeds = [
+      { title: 'An embed', description: '**bold** words', fields: [{ name: 'F', value: 'v' }] },
+    ];
+    const body = { content: '**strong** and `code`', embeds };
+    const sent = await bot.call<{ id: string }>('create_message', { params, body });
+    await messages().locator('strong', { hasText: 'strong' }).waitFor();
+    const row = page.locator(`[data-message="${sent.id}"]`);
+    await row.getByText('An embed').waitFor();
+    await row.hover();
+    await row.getByRole('button', { name: 'React' }).click();
+    await row.getByRole('button', { name: '🎉' }).click();
+    await row.getByRole('button', { name: '🎉 1' }).waitFor();
+    await row.hover();
+    await row.getByRole('button', { name: 'Reply' }).click();
+    await send('an answer');
+    await messages()
+      .getByText(/^↱ In answer to/)
+      .first()
+      .waitFor();
+    await page.getByRole('button', { name: /^A bot/ }).click();
+    await page.getByRole('button', { name: /^A bot.*1 vote/ }).waitFor();
+    await bot.call('trigger_typing_indicator', { params });
+    await page.getByRole('status').getByText('is typing').waitFor();
+  });
+
+  test('runs nothing that a message brings', async () => {
+    const body = {
+      content:
+        '<img src=x onerror=alert(1)><script>alert(1)</script> [a](javascript:alert(1)) <javascript:alert(1)>',
+      embeds: [{ title: '<b>no</b>', description: '<img src=x onerror=alert(1)>' }],
+    };
+    const dialogs: string[] = [];
+    page.on('dialog', (dialog) => {
+      dialogs.push(dialog.message());
+      void dialog.dismiss();
+    });
+    await server
+      .bot()
+      .call('create_message', { params: { channel_id: server.info.guild.text_channel_id }, body });
+    await messages().getByText('<script>alert(1)</script>').waitFor();
+    expect(await messages().locator('img[src="x"], script, a[href^="javascript"]').count()).toBe(0);
+    expect(dialogs).toEqual([]);
+  });
+
+  test('opens threads, forums and lobbies', async () => {
+    const params = { guild_id: server.info.guild.id };
+    await server.bot().call('create_guild_channel', { params, body: { name: 'ideas', type: 15 } });
+    await page.getByRole('navigation', { name: 'Channels' }).getByRole('button', { name: 'ideas' }).click();
+    await page.getByLabel('Title').fill('A first post');
+    await page.getByLabel('Text').fill('with words');
+    await page.getByRole('button', { name: 'Post' }).click();
+    await page.getByRole('heading', { name: 'A first post' }).waitFor();
+    await messages().getByText('with words').waitFor();
+    await page.getByRole('button', { name: 'Lobbies' }).click();
+    await page.getByRole('button', { name: 'Agree and open the lobbies' }).click();
+    await page.getByLabel('Secret of a lobby').fill('a secret');
+    await page.getByRole('button', { name: 'Join', exact: true }).click();
+    await page.getByRole('region', { name: 'Lobby' }).waitFor();
+    await page
+      .getByRole('navigation', { name: 'Channels' })
+      .getByRole('button', { name: 'general' })
+      .first()
+      .click();
+    await messages().waitFor();
+  });
+
+  test('shows frames without tokens, filtered', async () => {
+    const frames = page.getByRole('region', { name: 'Gateway frames' });
+    await frames.getByLabel('Filter frames').fill('identify');
+    await frames.getByRole('button', { name: /Identify/ }).click();
+    const text = await frames.getByLabel(/^Frame \d/).inputValue();
+    expect(text).toContain('"token": "[secret]"');
+    await frames.getByLabel('Filter frames').fill('');
+  });
+
+  test('shows the program of the demo bot with its token', async () => {
+    const program = await page.getByRole('textbox', { name: '2. Paste in bot.mjs' }).inputValue();
+    expect(program).toContain(server.info.bot.token);
+  });
+
+  test('has no accessibility faults, light and dark, wide and narrow', async () => {
+    await page.addScriptTag({ path: AXE });
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      for (const width of [1280, 390]) {
+        await page.setViewportSize({ width, height: 800 });
+        expect(await page.evaluate(audit), `${colorScheme} ${width}`).toEqual([]);
+        const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+        expect(overflow, `overflow at ${width}`).toBeLessThanOrEqual(0);
+      }
+    }
+    await page.setViewportSize({ width: 1280, height: 800 });
+  });
+
+  test('keeps its layout while it loads', async () => {
+    await page.reload();
+    await messages().getByText('Welcome to the Guildhall').waitFor();
+    await page.getByRole('region', { name: 'Members' }).getByText('Guide').waitFor();
+    const shift = await page.evaluate<number>(LAYOUT_SHIFT);
+    expect(shift).toBeLessThan(0.1);
+    expect(complaints).toEqual([]);
+  });
+
+  test('signs out, which ends its token', async () => {
+    const token = await page.evaluate<string>("JSON.parse(sessionStorage.getItem('playground')).token");
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('link', { name: 'Sign in with your account' }).waitFor();
+    await expect
+      .poll(async () => (await server.restOf(`Bearer ${token}`).ask('get_my_user')).status)
+      .toBe(401);
+    expect(await page.evaluate("sessionStorage.getItem('playground')")).toBeNull();
+  });
+});
+
+describe.runIf(FIREFOX !== null)('the playground in Firefox', () => {
+  test('signs in with a token, sends a message and has no accessibility faults', async () => {
+    const firefox = await launchFirefox({ 'security.csp.enable': false });
+    try {
+      const tab = await firefox.newPage();
+      await tab.goto(server.info.playground.url);
+      await tab.locator('#token').fill(server.info.users[1]!.token);
+      await tab.locator('form button').click();
+      await tab.locator('.composer-text').fill('from Firefox');
+      await tab.locator('.composer button.primary').click();
+      await tab.locator('::-p-text(from Firefox)').wait();
+      await tab.evaluate(await readFile(AXE, 'utf8'));
+      expect(await tab.evaluate(audit)).toEqual([]);
+    } finally {
+      await firefox.close();
+    }
+  });
+});

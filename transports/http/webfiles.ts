@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html;charset=utf-8',
+  '.js': 'text/javascript;charset=utf-8',
+  '.css': 'text/css;charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.ogg': 'audio/ogg',
+  '.wasm': 'application/wasm',
+};
+
+/**
+ * The page may contact only this server and run only scripts that were built into it. Cross-origin isolation is required by
+ * browsers before WebAssembly may share memory with workers.
+ */
+export const safeHeaders = (frames: string | null): Readonly<Record<string, string>> => ({
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; " +
+    `connect-src 'self'; ${frames === null ? '' : `frame-src ${frames}; `}` +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': 'microphone=(self), camera=(), geolocation=()',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+});
+
+/** Names under `assets/` contain a hash of their content. */
+const FOREVER = 'public, max-age=31536000, immutable';
+const ASK_AGAIN = 'no-cache';
+
+export interface WebFile {
+  readonly body: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Folder of the built page: beside the built server, or under `dist` when the server runs from source. */
+export function builtWebFolder(): string {
+  const fromHere = import.meta.url.endsWith('.ts') ? '../../dist/web/' : '../../web/';
+  return fileURLToPath(new URL(fromHere, import.meta.url));
+}
+
+/** The files of the folder by path, read now: a few of less than two megabytes in total. Empty without the folder. */
+export function readWebFiles(folder: string, safe: WebFile['headers']): ReadonlyMap<string, WebFile> {
+  const pages = new Map<string, WebFile>();
+  for (const path of namesIn(folder)) {
+    const type = TYPES[extname(path)];
+    if (type === undefined) continue;
+    const caching = path.startsWith('assets/') ? FOREVER : ASK_AGAIN;
+    const headers = { ...safe, 'Content-Type': type, 'Cache-Control': caching };
+    pages.set(path, { body: readFileSync(join(folder, path)), headers });
+  }
+  return pages;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) =>
+      name.replaceAll('\\', '/'),
+    );
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,49 @@
+import { type ChatMessage, type EmojiRef, emojiPath } from './shapes.ts';
+
+interface ActionPorts {
+  /** Path of the channel's messages. */
+  readonly path: string;
+  /** Asks the server and shows what it refuses. @returns whether it was done. */
+  run(method: string, path: string, body?: object): Promise<boolean>;
+}
+
+/** What a user does with the messages of a channel. */
+export class MessageActions {
+  readonly #path: string;
+  readonly #run: ActionPorts['run'];
+
+  constructor({ path, run }: ActionPorts) {
+    this.#path = path;
+    this.#run = run;
+  }
+
+  sendSticker(id: string): Promise<boolean> {
+    return this.#run('POST', this.#path, { sticker_ids: [id] });
+  }
+
+  edit({ id }: ChatMessage, content: string): Promise<boolean> {
+    return this.#run('PATCH', `${this.#path}/${id}`, { content });
+  }
+
+  delete({ id }: ChatMessage): Promise<boolean> {
+    return this.#run('DELETE', `${this.#path}/${id}`);
+  }
+
+  react({ id, reactions = [] }: ChatMessage, emoji: EmojiRef): Promise<boolean> {
+    const name = emojiPath(emoji);
+    const isOn = reactions.some((one) => one.me && emojiPath(one.emoji) === name);
+    return this.#run(isOn ? 'DELETE' : 'PUT', `${this.#path}/${id}/reactions/${name}/@me`);
+  }
+
+  /** Votes for an answer, or takes the vote back. */
+  vote({ id, poll, channel_id: channelId }: ChatMessage, answerId: number): Promise<boolean> {
+    const own = (poll?.results?.answer_counts ?? []).filter(({ me_voted }) => me_voted).map((one) => one.id);
+    const kept = poll?.allow_multiselect ? own.filter((one) => one !== answerId) : [];
+    const answer_ids = own.includes(answerId) ? kept : [...kept, answerId];
+    return this.#run('PUT', `/channels/${channelId}/polls/${id}/answers/@me`, { answer_ids });
+  }
+
+  startThread({ id }: ChatMessage, name: string): Promise<boolean> {
+    return this.#run('POST', `${this.#path}/${id}/threads`, { name });
+  }
+}

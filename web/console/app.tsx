@@ -1,0 +1,140 @@
+import { useEffect, useState } from 'preact/hooks';
+import { messageOf } from '../../protocol/thrown.ts';
+import { Admin, keep, signInFromAddress } from './admin.ts';
+import { Explorer } from './operation.tsx';
+import { Overview } from './overview.tsx';
+import { Applications, Guilds, People } from './records.tsx';
+import { Calls, Log, Settings, Shards, Trail } from './running.tsx';
+
+const PAGES = {
+  Overview,
+  Guilds,
+  People,
+  Applications,
+  Calls,
+  Shards,
+  'API explorer': Explorer,
+  Log,
+  Trail,
+  Settings,
+} as const;
+type PageName = keyof typeof PAGES;
+const isPage = (name: string): name is PageName => name in PAGES;
+const NAMES = Object.keys(PAGES).filter(isPage);
+
+/** The console: signs in with a one-time link or an admin token. */
+export function App() {
+  const [admin, setAdmin] = useState<Admin | null>(null);
+  const [isLooking, setLooking] = useState(true);
+  const [complaint, setComplaint] = useState<string | null>(null);
+
+  const enter = async (token: string): Promise<void> => {
+    const next = new Admin(token);
+    await next.get('/trail');
+    keep(token);
+    setAdmin(next);
+  };
+  const attempt = (run: () => Promise<void>): void => {
+    setComplaint(null);
+    run()
+      .catch((error: unknown) => {
+        keep(null);
+        setComplaint(messageOf(error));
+      })
+      .finally(() => setLooking(false));
+  };
+  useEffect(() => {
+    attempt(async () => {
+      const token = await signInFromAddress();
+      if (token !== null) await enter(token);
+    });
+  }, []);
+
+  if (admin !== null) {
+    const signOut = (): void => {
+      keep(null);
+      setAdmin(null);
+    };
+    return <Pages admin={admin} signOut={signOut} />;
+  }
+  if (isLooking) return <p class="dim center">Signing in …</p>;
+  return <SignIn complaint={complaint} enter={(token) => attempt(() => enter(token))} />;
+}
+
+function Pages({ admin, signOut }: { readonly admin: Admin; readonly signOut: () => void }) {
+  const [name, setName] = useState<PageName>('Overview');
+  const Page = PAGES[name];
+  return (
+    <div class="console">
+      <header class="top">
+        <h1>Guildhall console</h1>
+        <button type="button" class="quiet" onClick={signOut}>
+          Sign out
+        </button>
+      </header>
+      <nav aria-label="Console">
+        <ul>
+          {NAMES.map((one) => (
+            <li key={one}>
+              <button
+                type="button"
+                class="entry"
+                aria-current={one === name ? 'page' : undefined}
+                onClick={() => setName(one)}
+              >
+                {one}
+              </button>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <main>
+        <Page key={name} admin={admin} />
+      </main>
+    </div>
+  );
+}
+
+function SignIn({
+  complaint,
+  enter,
+}: {
+  readonly complaint: string | null;
+  readonly enter: (token: string) => void;
+}) {
+  const [token, setToken] = useState('');
+  return (
+    <main class="signin">
+      <form
+        class="card"
+        onSubmit={(event) => {
+          event.preventDefault();
+          enter(token.trim());
+        }}
+      >
+        <h1>Guildhall console</h1>
+        {complaint !== null && (
+          <p class="notice bad" role="alert">
+            {complaint}
+          </p>
+        )}
+        <label for="token">Admin token</label>
+        <input
+          id="token"
+          type="password"
+          autocomplete="off"
+          spellcheck={false}
+          required
+          value={token}
+          onInput={({ currentTarget }) => setToken(currentTarget.value)}
+        />
+        <p class="dim small">
+          The server prints it when it starts, or says where it keeps it. It stays in this tab.
+        </p>
+        <button type="submit" class="primary">
+          Sign in
+        </button>
+      </form>
+    </main>
+  );
+}

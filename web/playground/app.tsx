@@ -1,0 +1,79 @@
+import { useEffect, useState } from 'preact/hooks';
+import { INTENTS } from '../../protocol/intents.ts';
+import { messageOf } from '../../protocol/thrown.ts';
+import { callApi } from '../api.ts';
+import { Session } from '../session.ts';
+import { openSocket } from '../socket.ts';
+import { FrameLog } from './frames.ts';
+import { Playground } from './playground.tsx';
+import { keep, keptSignIn, type SignedIn, signInWithAccount, signInWithCode, takeCode } from './signin.ts';
+import { SignInForm } from './signinform.tsx';
+import { createWorld, type WorldStore } from './worldstore.ts';
+
+const INTENTS_MORE =
+  INTENTS.GUILD_MEMBERS |
+  INTENTS.GUILD_PRESENCES |
+  INTENTS.GUILD_EXPRESSIONS |
+  INTENTS.GUILD_MESSAGE_REACTIONS |
+  INTENTS.GUILD_MESSAGE_TYPING |
+  INTENTS.GUILD_MESSAGE_POLLS;
+
+interface Running {
+  readonly session: Session;
+  readonly log: FrameLog;
+  readonly world: WorldStore;
+}
+
+/** The page at `/`: signs in with a one-time link, the account of this browser, or a token; then shows the chat. */
+export function App() {
+  const [signedIn, setSignedIn] = useState<SignedIn | null>(null);
+  const [isLooking, setLooking] = useState(true);
+  const [complaint, setComplaint] = useState<string | null>(null);
+  const [running, setRunning] = useState<Running | null>(null);
+
+  const enter = (next: SignedIn | null, reason: string | null = null): void => {
+    keep(next);
+    setComplaint(reason);
+    setSignedIn(next);
+    setLooking(false);
+  };
+
+  useEffect(() => {
+    const code = takeCode();
+    const looked = code === null ? Promise.resolve(keptSignIn()) : signInWithCode(code);
+    looked.then(
+      async (found) => enter(found ?? (await signInWithAccount())),
+      (error: unknown) => enter(null, messageOf(error)),
+    );
+  }, []);
+
+  useEffect(() => {
+    if (signedIn === null) return;
+    const log = new FrameLog();
+    const session = new Session({
+      token: signedIn.token,
+      intents: INTENTS_MORE,
+      open: log.tapped(openSocket),
+      ended: (reason) => enter(null, reason),
+    });
+    const world = createWorld(session);
+    setRunning({ session, log, world });
+    return () => {
+      setRunning(null);
+      session.close();
+    };
+  }, [signedIn]);
+
+  if (signedIn === null)
+    return isLooking ? (
+      <p class="dim center">Signing in …</p>
+    ) : (
+      <SignInForm complaint={complaint} signIn={enter} />
+    );
+  if (running === null) return null;
+  const signOut = (): void => {
+    callApi(signedIn.token, '/auth/logout', { method: 'POST' }).catch(() => undefined);
+    enter(null);
+  };
+  return <Playground {...running} signedIn={signedIn} signOut={signOut} />;
+}

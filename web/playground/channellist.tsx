@@ -1,0 +1,131 @@
+import type { SessionState } from '../session.ts';
+import {
+  CHANNEL,
+  type Channel,
+  type GuildView,
+  isForum,
+  isVoice,
+  orderedChannels,
+  type Place,
+  threadsOf,
+} from './world.ts';
+
+interface ChannelListProps {
+  readonly guilds: readonly GuildView[];
+  readonly guild: GuildView | undefined;
+  readonly channelId: string | null;
+  readonly place: Place;
+  readonly state: SessionState;
+  readonly go: (place: Place) => void;
+}
+
+const signOf = (channel: Channel): string => (isVoice(channel) ? '♪' : isForum(channel) ? '▤' : '#');
+
+export function ChannelList({ guilds, guild, channelId, place, state, go }: ChannelListProps) {
+  const to = (id: string) => go({ guildId: guild?.id ?? null, channelId: id, isLobbies: false });
+  const shown = place.isLobbies ? null : channelId;
+  return (
+    <nav class="channelnav" aria-label="Channels">
+      {guilds.length > 1 ? (
+        <select
+          aria-label="Guild"
+          value={guild?.id ?? ''}
+          onChange={({ currentTarget: { value } }) =>
+            go({ guildId: value, channelId: null, isLobbies: false })
+          }
+        >
+          {guilds.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <p class="guildname">{guild?.name ?? ''}</p>
+      )}
+      <ul>
+        {guild &&
+          orderedChannels(guild).map((channel) =>
+            channel.type === CHANNEL.category ? (
+              <li key={channel.id} class="category">
+                {channel.name}
+              </li>
+            ) : (
+              <li key={channel.id}>
+                <Entry channel={channel} isShown={channel.id === shown} press={() => to(channel.id)} />
+                <Inside channel={channel} guild={guild} state={state} />
+                {!isForum(channel) &&
+                  threadsOf(guild, channel.id).map((thread) => (
+                    <Entry
+                      key={thread.id}
+                      channel={thread}
+                      isShown={thread.id === shown}
+                      press={() => to(thread.id)}
+                      isThread
+                    />
+                  ))}
+              </li>
+            ),
+          )}
+      </ul>
+      <ul class="places">
+        <li>
+          <button
+            type="button"
+            class="entry"
+            aria-current={place.isLobbies ? 'page' : undefined}
+            onClick={() => go({ ...place, isLobbies: true })}
+          >
+            <span aria-hidden="true">◈</span> Lobbies
+          </button>
+        </li>
+      </ul>
+    </nav>
+  );
+}
+
+interface EntryProps {
+  readonly channel: Channel;
+  readonly isShown: boolean;
+  readonly press: () => void;
+  readonly isThread?: boolean;
+}
+
+const Entry = ({ channel, isShown, press, isThread = false }: EntryProps) => (
+  <button
+    type="button"
+    class={isThread ? 'entry thread' : 'entry'}
+    aria-current={isShown ? 'page' : undefined}
+    onClick={press}
+  >
+    <span aria-hidden="true">{isThread ? '⑂' : signOf(channel)}</span> {channel.name}
+  </button>
+);
+
+/** Who is in a voice room. */
+function Inside({
+  channel,
+  guild,
+  state,
+}: {
+  readonly channel: Channel;
+  readonly guild: GuildView;
+  readonly state: SessionState;
+}) {
+  if (!isVoice(channel)) return null;
+  const known = state.directory.guilds.get(guild.id);
+  const inside = [...(known?.voiceStates.values() ?? [])].filter((one) => one.channelId === channel.id);
+  if (inside.length === 0) return null;
+  return (
+    <ul class="inside" aria-label={`In ${channel.name}`}>
+      {inside.map(({ userId, muted }) => (
+        <li key={userId} class="dim small">
+          {guild.members.get(userId)?.name ??
+            state.directory.people.get(userId)?.name ??
+            `User ${userId.slice(-4)}`}
+          {muted && ' (muted)'}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,166 @@
+import { useState } from 'preact/hooks';
+import { Activities } from '../activities.tsx';
+import { Room } from '../room.tsx';
+import type { Session, SessionState } from '../session.ts';
+import { useStore } from '../store.ts';
+import { ChannelList } from './channellist.tsx';
+import { Forum } from './forum.tsx';
+import { FramePanel } from './framepanel.tsx';
+import type { FrameLog } from './frames.ts';
+import { Lobbies } from './lobbies.tsx';
+import { MemberList } from './memberlist.tsx';
+import { RecipeCard } from './recipes.tsx';
+import type { SignedIn } from './signin.ts';
+import { TextChannel } from './textchannel.tsx';
+import { type Channel, type GuildView, isForum, isVoice, orderedChannels, type Place } from './world.ts';
+import type { WorldStore } from './worldstore.ts';
+
+interface PlaygroundProps {
+  readonly session: Session;
+  readonly log: FrameLog;
+  readonly world: WorldStore;
+  readonly signedIn: SignedIn;
+  readonly signOut: () => void;
+}
+
+type Drawer = 'channels' | 'side' | null;
+
+/** The chat: channels, what is in the chosen one, members, and the gateway's frames. */
+export function Playground({ session, log, world, signedIn, signOut }: PlaygroundProps) {
+  const state = useStore(session.store);
+  const { guilds } = useStore(world);
+  const [place, setPlace] = useState<Place>({ guildId: null, channelId: null, isLobbies: false });
+  const [drawer, setDrawer] = useState<Drawer>(null);
+  const [hasFrames, setFrames] = useState(() => matchMedia('(min-width: 60rem)').matches);
+  const guild = guilds.get(place.guildId ?? '') ?? [...guilds.values()][0];
+  const channel = guild && channelOf(guild, place.channelId);
+  const go = (next: Place): void => {
+    setPlace(next);
+    setDrawer(null);
+  };
+  const toggle = (which: Drawer) => () => setDrawer(drawer === which ? null : which);
+  return (
+    <div class="playground" data-drawer={drawer ?? 'none'} data-frames={hasFrames}>
+      <a class="skip" href="#chat">
+        Skip to the chat
+      </a>
+      <header class="top">
+        <button
+          type="button"
+          class="only-narrow"
+          aria-expanded={drawer === 'channels'}
+          onClick={toggle('channels')}
+        >
+          Channels
+        </button>
+        <h1>Guildhall</h1>
+        <span class="who">{state.directory.self?.name ?? ''}</span>
+        <button type="button" aria-pressed={hasFrames} onClick={() => setFrames(!hasFrames)}>
+          Frames
+        </button>
+        <button type="button" class="only-narrow" aria-expanded={drawer === 'side'} onClick={toggle('side')}>
+          People
+        </button>
+        <button type="button" class="quiet" onClick={signOut}>
+          Sign out
+        </button>
+      </header>
+      <ChannelList
+        guilds={[...guilds.values()]}
+        guild={guild}
+        channelId={channel?.id ?? null}
+        place={place}
+        state={state}
+        go={go}
+      />
+      <main id="chat" tabIndex={-1}>
+        <Notices state={state} />
+        {place.isLobbies ? (
+          <Lobbies token={signedIn.token} applicationId={signedIn.demo?.applicationId ?? ''} />
+        ) : (
+          guild && channel && <Center {...{ session, state, guild, channel, go }} token={signedIn.token} />
+        )}
+        {!channel && !place.isLobbies && (
+          <p class="dim center">
+            {state.phase === 'online' ? 'This account is in no guild yet.' : 'Connecting …'}
+          </p>
+        )}
+      </main>
+      <aside class="side" aria-label="People and programs">
+        {signedIn.demo !== null && <RecipeCard recipes={signedIn.demo.recipes} />}
+        {guild && <MemberList guild={guild} />}
+      </aside>
+      {hasFrames && <FramePanel log={log} />}
+    </div>
+  );
+}
+
+/** The chosen channel, or the first one with text. */
+function channelOf(guild: GuildView, channelId: string | null): Channel | undefined {
+  const chosen = guild.channels.get(channelId ?? '');
+  return chosen ?? orderedChannels(guild).find((one) => one.type === 0) ?? orderedChannels(guild)[0];
+}
+
+function Notices({ state }: { readonly state: SessionState }) {
+  return (
+    <>
+      {state.phase === 'offline' && (
+        <p class="notice" role="status">
+          The connection to the server was lost. Trying again …
+        </p>
+      )}
+      {state.complaint !== null && (
+        <p class="notice bad" role="alert">
+          {state.complaint}
+        </p>
+      )}
+    </>
+  );
+}
+
+interface CenterProps {
+  readonly session: Session;
+  readonly state: SessionState;
+  readonly guild: GuildView;
+  readonly channel: Channel;
+  readonly token: string;
+  readonly go: (place: Place) => void;
+}
+
+function Center({ session, state, guild, channel, token, go }: CenterProps) {
+  const open = (channelId: string) => go({ guildId: guild.id, channelId, isLobbies: false });
+  const known = state.directory.guilds.get(guild.id);
+  const { place, call, directory } = state;
+  const voice =
+    place === null ? undefined : directory.guilds.get(place.guildId)?.channels.get(place.channelId);
+  const inCall = known !== undefined && voice !== undefined && call !== null && (
+    <Room session={session} call={call} guild={known} channel={voice} directory={directory} />
+  );
+  if (isForum(channel)) return <Forum key={channel.id} {...{ guild, channel, token, open }} />;
+  return (
+    <>
+      {inCall}
+      {isVoice(channel) && place?.channelId !== channel.id && (
+        <JoinVoice
+          channel={channel}
+          join={() => session.join({ guildId: guild.id, channelId: channel.id })}
+        />
+      )}
+      {isVoice(channel) && known && <Activities key={known.id} session={session} guild={known} />}
+      {known && state.phase !== 'connecting' && (
+        <TextChannel key={channel.id} {...{ session, guild, channel, open, known, directory }} />
+      )}
+    </>
+  );
+}
+
+const JoinVoice = ({ channel, join }: { readonly channel: Channel; readonly join: () => void }) => (
+  <section class="card joincard" aria-label={`Voice room ${channel.name}`}>
+    <p>
+      <strong>{channel.name}</strong> is a voice room. What you say is encrypted on this device.
+    </p>
+    <button type="button" class="primary" onClick={join}>
+      Join the call
+    </button>
+  </section>
+);
