@@ -222,6 +222,32 @@ export interface Admin {
   listUsers(after: UserId | null, limit: number): Promise<APIUser[]>;
   listGuilds(
     after: GuildId | null,
+  /** An application, its bot, and the number of its global commands. Rejects with `ApiError` when there is none. */
+  showApplication(applicationId: ApplicationId): Promise<{
+    readonly application: Application;
+    readonly bot: APIUser | null;
+    readonly commands: number;
+  }>;
+  /** A user, the guilds of which it is a member, and how many tokens it has. Rejects with `ApiError` when there is none. */
+  showUser(userId: UserId): Promise<{
+    readonly user: APIUser;
+    readonly guildIds: readonly GuildId[];
+    readonly tokens: number;
+    readonly banned: boolean;
+  }>;
+  /** A guild with its counts and channels. Rejects with `ApiError` when there is none. */
+  showGuild(guildId: GuildId): Promise<{
+    readonly guild: APIGuild;
+    readonly channels: readonly { readonly id: ChannelId; readonly type: number; readonly name: string }[];
+    readonly bots: readonly Application[];
+  }>;
+  /** Deletes a guild with everything in it. Rejects with `ApiError` when there is none. */
+  deleteGuild(guildId: GuildId): Promise<void>;
+  /**
+   * Copies an embedded database in a data directory, for `guildhall backup`; commits wait meanwhile. The caller deletes the
+   * copy. @returns its directory; null for a PostgreSQL server, which is backed up without this, and for a database in memory.
+   */
+  copyDatabase(): Promise<string | null>;
     limit: number,
   ): Promise<{ readonly id: GuildId; readonly name: string }[]>;
 }

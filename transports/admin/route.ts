@@ -60,10 +60,23 @@ type PathId<Path extends string> = Path extends `/users/${string}`
       : string;
 
 /** An id in a body, of the kind `Id` says. */
+/** The id in a path, of the kind that the path names. */
+const idOf = <Path extends string>(id: string): PathId<Path> => id as PathId<Path>;
+
 export const Snowflake = <Id extends string>() =>
   Type.String({ pattern: '^[0-9]{1,20}$' }) as TSchema as TUnsafe<Id>;
 
 /** A POST route: its body is checked against `schema` before `run` sees it. */
+/** A GET route of one record. */
+export const record = <const Path extends string>(
+  path: Path,
+  run: (admin: Admin, id: PathId<Path>) => Promise<unknown>,
+): AdminRoute => ({
+  method: 'GET',
+  path,
+  handle: async ({ admin }, { id }) => ({ status: 200, body: await run(admin, idOf<Path>(id)) }),
+});
+
 export function post<const Path extends string, Schema extends TSchema>(
   path: Path,
   schema: Schema,
@@ -82,7 +95,7 @@ export function post<const Path extends string, Schema extends TSchema>(
         });
         throw new AdminError(400, 'invalid_body', `${wrong.slice(0, 5).join('; ')}.`);
       }
-      return run(admin, body, id as PathId<Path>);
+      return run(admin, body, idOf<Path>(id));
     },
   };
 }

@@ -4,7 +4,7 @@ import { callPage } from './calls.ts';
 import { interactionRoute } from './interactions.ts';
 import { playerRoutes } from './players.ts';
 import { premiumRoutes } from './premium.ts';
-import { AdminError, type AdminRoute, type Operated, post, Snowflake } from './route.ts';
+import { AdminError, type AdminRoute, type Operated, post, record, Snowflake } from './route.ts';
 
 const Name = Type.String({ minLength: 1, maxLength: 100 });
 const Permissions = Type.String({ pattern: '^[0-9]{1,20}$' });
@@ -103,6 +103,16 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     },
   ),
   get('/applications', async ({ admin }) => ({ applications: await admin.listApplications() })),
+  record('/applications/:id', (admin, id) => admin.showApplication(id)),
+  record('/users/:id', async (admin, id) => {
+    const { guildIds, ...shown } = await admin.showUser(id);
+    return { ...shown, guild_ids: guildIds };
+  }),
+  record('/guilds/:id', (admin, id) => admin.showGuild(id)),
+  post('/guilds/:id/delete', Type.Object({}, closed), async (admin, _, id) => {
+    await admin.deleteGuild(id);
+    return { status: 204 };
+  }),
   post(
     '/users',
     Type.Object(
@@ -177,6 +187,15 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     },
   ),
   ...playerRoutes,
+  post('/database/copy', Type.Object({}, closed), async (admin) => {
+    const directory = await admin.copyDatabase().catch((error: Error) => {
+      if (error.name !== 'StorageFault') throw error;
+      throw new AdminError(409, 'not_copied', error.message);
+    });
+    if (directory !== null) return { status: 201, body: { directory } };
+    const message = 'Only an embedded database in a data directory is copied; back PostgreSQL up directly.';
+    throw new AdminError(409, 'not_embedded', message);
+  }),
   ...premiumRoutes,
   get('/cluster', async ({ cluster }) => cluster.status()),
   get('/calls', async (engine, query) => {
