@@ -8,6 +8,7 @@ import type { Config } from './config/config.ts';
 import type { PremiumCommand } from './engine/premium/rules.ts';
 import type { ProviderSettings } from './engine/provisional/providers.ts';
 import type { Application } from './engine/user/facts.ts';
+import type { ChaosRule, ChaosScenario, ChaosStatus } from './protocol/chaos.ts';
 import type { DispatchName } from './protocol/dispatches.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
 import type { APIGuild, APIUser } from './protocol/objects.ts';
@@ -30,6 +31,7 @@ export type {
   GameTick,
   LobbyHandlers,
 } from './actors/lobby/game.ports.ts';
+export type { ChaosRule, ChaosScenario, ChaosStatus } from './protocol/chaos.ts';
 export type { QueueDefinition, Ticket, TicketObject } from './services/matchmaking/ports.ts';
 export type {
   AfterHook,
@@ -97,6 +99,8 @@ export interface EngineOptions {
   readonly logger?: Logger;
   /** Sends e-mails, instead of the mail server or the folder that `config` names. A rejection is treated as a fault. */
   readonly mailer?: Mailer;
+  /** Injects failures, to test clients and bots; `{}` to add rules later. Never set it for players. */
+  readonly chaos?: ChaosScenario;
 }
 
 export interface NewUser {
@@ -228,6 +232,32 @@ export interface Admin {
   }>;
   /** Moves the time of day forward, as when a month of a subscription is tried. Rejects where the clock cannot be moved. */
   moveClock(byMs: number): Promise<{ readonly nowMs: number }>;
+  /** An application, its bot, and the number of its global commands. Rejects with `ApiError` when there is none. */
+  showApplication(applicationId: ApplicationId): Promise<{
+    readonly application: Application;
+    readonly bot: APIUser | null;
+    readonly commands: number;
+  }>;
+  /** A user, the guilds of which it is a member, and how many tokens it has. Rejects with `ApiError` when there is none. */
+  showUser(userId: UserId): Promise<{
+    readonly user: APIUser;
+    readonly guildIds: readonly GuildId[];
+    readonly tokens: number;
+    readonly banned: boolean;
+  }>;
+  /** A guild with its counts and channels. Rejects with `ApiError` when there is none. */
+  showGuild(guildId: GuildId): Promise<{
+    readonly guild: APIGuild;
+    readonly channels: readonly { readonly id: ChannelId; readonly type: number; readonly name: string }[];
+    readonly bots: readonly Application[];
+  }>;
+  /** Deletes a guild with everything in it. Rejects with `ApiError` when there is none. */
+  deleteGuild(guildId: GuildId): Promise<void>;
+  /**
+   * Copies an embedded database in a data directory, for `guildhall backup`; commits wait meanwhile. The caller deletes the
+   * copy. @returns its directory; null for a PostgreSQL server, which is backed up without this, and for a database in memory.
+   */
+  copyDatabase(): Promise<string | null>;
   listApplications(): Promise<Application[]>;
   listUsers(after: UserId | null, limit: number): Promise<APIUser[]>;
   listGuilds(
@@ -369,6 +399,17 @@ interface PlaygroundControl {
   signInLink(entry: PlaygroundEntry): string;
 }
 
+/** Failures that are injected while the engine runs; docs/failure-injection.md has all rules. */
+export interface ChaosControl {
+  /** @returns the id of the rule. @throws RangeError when there are too many. */
+  add(rule: ChaosRule): string;
+  /** @returns false when there is no such rule. */
+  remove(id: string): boolean;
+  clear(): void;
+  /** The rules in force, and how often each has struck. */
+  list(): readonly ChaosStatus[];
+}
+
 export interface Engine {
   readonly config: Config;
   /**
@@ -378,6 +419,8 @@ export interface Engine {
    */
   readonly api: Api;
   readonly admin: Admin;
+  /** Null unless the engine was created with the option `chaos`. */
+  readonly chaos: ChaosControl | null;
   readonly calls: CallControl;
   readonly lobbies: LobbyControl;
   readonly cluster: ClusterControl;

@@ -1,10 +1,13 @@
 import { Command, CommanderError } from 'commander';
+import { addBackupCommands } from './backup.ts';
 import { addCallsCommand } from './calls.ts';
 import { addClockCommand } from './clock.ts';
 import { addClusterCommands } from './cluster.ts';
+import { addCompletionCommand } from './completion.ts';
 import { addConfigCommands } from './configuring.ts';
 import { addConnectCommand } from './connecting.ts';
 import { addDescribeCommands } from './describing.ts';
+import { addDoctorCommand } from './doctor.ts';
 import { environmentFailure } from './failures.ts';
 import { addInteractCommand } from './interact.ts';
 import { addLoginCommands } from './login.ts';
@@ -50,6 +53,8 @@ export async function runCli(
   addShardCommand(program, world, done);
   addClusterCommands(program, world);
   addConfigCommands(program, world);
+  addBackupCommands(program, world);
+  addDoctorCommand(program, world, done);
   addDescribeCommands(program, world);
   addRecordCommands(program, world);
   addPremiumCommands(program, world);
@@ -60,6 +65,7 @@ export async function runCli(
   addLoginCommands(program, world);
   addRpcCommand(program, world);
   addTopCommand(program, world);
+  addCompletionCommand(program, world);
   for (const mount of mounts) await mount(program);
   inherit(program);
   try {

@@ -3,6 +3,7 @@ import { isRecord } from '../protocol/present.ts';
 import { addApplicationActivityCommand } from './activities.ts';
 import { addApplicationPlayerCommands, addBanCommands } from './players.ts';
 import { type CommandOutput, type Flags, type Remote, remote } from './remote.ts';
+import { addShowCommands } from './show.ts';
 import type { World } from './world.ts';
 
 type Fields = Record<string, unknown>;
@@ -64,6 +65,8 @@ export function addRecordCommands(program: Command, world: World): void {
     'permissions of the role it gets, decimal',
   );
   paged(remote(guild, 'list', world, 'guilds, a page at a time', listGuilds));
+
+  addShowCommands({ app, user, guild }, world);
 
   remote(
     token,

@@ -24,6 +24,7 @@ import { publicProblems, publicWarnings } from './opening.ts';
 import { playgroundLink } from './playground.ts';
 import { type MovedPort, withFreePorts } from './ports.ts';
 import { type RpcServer, serveRpc } from './rpc.ts';
+import { readScenario } from './scenario.ts';
 import { type Serving, serve } from './serve.ts';
 import { CONFIG_FILE, DATA_DIR, type FlagSetting, namedSettings, readSettings } from './settings.ts';
 import { shardConfigs } from './shards.ts';
@@ -49,6 +50,7 @@ interface CommonFlags {
 }
 
 interface DevFlags extends CommonFlags {
+  readonly chaos?: string;
   readonly date?: string;
   readonly voiceAddress?: string;
   readonly bots: number;
@@ -81,6 +83,7 @@ export function addRunCommands(program: Command, world: World, done: (code: numb
     'the day whose rules of the protocol apply, such as 2026-02-22 (default: today)',
   );
   dev.option('--rpc', 'also what `guildhall rpc` does, for the first demo user');
+  dev.option('--chaos <file>', 'inject the failures of a scenario file (YAML) into API, gateway and calls');
   dev.option('--port <n>', 'port of API and gateway; 0 picks free ports');
   dev.addHelpText('after', `\nWhat --date changes:\n${datedRules().join('\n')}`);
   commonFlags(dev, 'folder to keep everything in (default: memory)');
@@ -148,6 +151,7 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
       ...movedLines(moved),
     ]);
   };
+  const chaos = flags.chaos === undefined ? {} : { chaos: await readScenario(world, flags.chaos) };
   if (flags.shards === undefined) {
     const rpc: RpcServer[] = [];
     const ready = async ({ engine, addresses, adminUrl, consoleLink }: Serving) => {
@@ -160,12 +164,14 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
       for (const { path, username } of rpc)
         world.err(`  Games of this machine show what ${username} does: ${path}`);
     };
-    const code = await serve(world, config, ready, null, movableClock());
+    const code = await serve(world, config, ready, { ...chaos, clock: movableClock() });
     for (const { close } of rpc) await close();
     return code;
   }
   if (flags.rpc)
     throw new CommandError('--rpc is for a server without --shards.', 'Run `guildhall rpc` beside it.');
+  if (flags.chaos !== undefined)
+    throw new CommandError('--chaos works with a single process.', 'Leave out --shards.');
   const folder = kept ?? (await mkdtemp(join(tmpdir(), 'guildhall-dev-')));
   try {
     const shared = { ...config, data_dir: folder };

@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import { type Logger, pino } from 'pino';
-import type { Clock } from '../actors/runtime/clock.ts';
 import { adminTokens, type Config, shownConfig } from '../config/config.ts';
 import type { Addresses, Engine, EngineOptions } from '../embedding.ts';
 import { createLogTail, type LogTail } from '../protocol/logtail.ts';
@@ -19,10 +18,10 @@ export interface Serving {
   consoleLink(): string;
 }
 
-/** Additional inputs of a process that a supervisor started. */
-interface Supervised extends Pick<EngineOptions, 'directory' | 'sharedPort'> {
-  /** Resolves when the supervisor stops this process, or has exited itself. */
-  readonly told: Promise<void>;
+/** Additional inputs of the engine, and of a process that a supervisor started. */
+interface Supervised extends Pick<EngineOptions, 'directory' | 'sharedPort' | 'chaos' | 'clock'> {
+  /** Resolves when the supervisor stops this process, or has exited itself. Absent without a supervisor. */
+  readonly told?: Promise<void>;
 }
 
 /** Whether a stop was requested, for checks between steps that cannot be interrupted. */
@@ -58,7 +57,6 @@ export async function serve(
   config: Config,
   ready: (serving: Serving) => Promise<void> | void,
   supervised: Supervised | null = null,
-  clock: Clock | null = null,
 ): Promise<number> {
   const { told = NEVER, ...options } = supervised ?? {};
   const halt = haltBy(world.untilToldToStop(), told);
@@ -66,13 +64,11 @@ export async function serve(
   const logger = loggerOf(config, log);
   const createEngine = await world.loadEngine();
   // A shard's supervisor has checked its ports, and holds one of them.
-  if (supervised === null) await checkPorts(world, config, [config]);
+  if (supervised?.told === undefined) await checkPorts(world, config, [config]);
   if (halt.isTold) return 0;
-  const engine = await createEngine({ ...options, ...(clock && { clock }), config, logger }).catch(
-    (error: unknown) => {
-      throw startFailure(error);
-    },
-  );
+  const engine = await createEngine({ ...options, config, logger }).catch((error: unknown) => {
+    throw startFailure(error);
+  });
   let drain = (): void => undefined;
   const drained = new Promise<void>((resolve) => {
     drain = resolve;

@@ -31,6 +31,7 @@ import { PAGES } from '../transports/pages/index.ts';
 import { playgroundRoutes } from '../transports/pages/playground.ts';
 import { type PagesDeps, pageRoutes } from '../transports/pages/routes.ts';
 import { stripeWebhook } from '../transports/payments/webhook.ts';
+import { restChaos } from '../transports/rest/chaos.ts';
 import { openApi } from '../transports/rest/openapi.ts';
 import type { createApi } from './api.ts';
 import type { Features } from './context.ts';
@@ -163,6 +164,7 @@ const installersOf = (
       clock,
       logger,
       observe: ports.observe,
+      chaos: ports.chaos && restChaos(ports.chaos, clock),
     }),
     wellKnownRoutes(origin),
     documentRoutes({
@@ -210,6 +212,7 @@ function gatewayDeps({
   clock,
   sessions,
   watch,
+  chaos,
   onFault,
 }: NetworkPorts): GatewayDeps {
   return {
@@ -233,7 +236,7 @@ function gatewayDeps({
     nowMs: () => clock.monotonic(),
     defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'gateway'),
-    watch,
+    ...{ watch, chaos },
     beforeFlush: sessions.journal && (() => sessions.journal?.flush()),
   };
 }

@@ -5,7 +5,7 @@ import type { EngineOptions } from '../embedding.ts';
 import { openDiskBlobs } from '../storage/blob/blobs.disk.ts';
 import { openMemoryBlobs } from '../storage/blob/blobs.memory.ts';
 import { openS3Blobs } from '../storage/blob/blobs.s3.ts';
-import type { Blobs } from '../storage/blob/blobs.ts';
+import type { Blobs, ListedBlobs } from '../storage/blob/blobs.ts';
 import { fileRemoval } from '../storage/blob/removal.ts';
 import { openStorage } from '../storage/open.ts';
 import type { Storage } from '../storage/ports.ts';
@@ -99,7 +99,8 @@ function reportMigration(report: readonly string[], logger: Foundation['logger']
   );
 }
 
-function openBlobs(config: Config): Blobs {
+/** Opens the configured store of files. */
+export function openBlobs(config: Config): ListedBlobs {
   const { s3_endpoint, s3_bucket, s3_access_key_id, s3_secret_access_key, s3_region, data_dir } = config;
   if (s3_endpoint && s3_bucket && s3_access_key_id && s3_secret_access_key)
     return openS3Blobs({

@@ -199,6 +199,7 @@ export function storageOver(
     directory: directoryStore(driver),
     cluster: clusterStore(driver, marks),
     settings: settingStore(driver),
+    copyDatabase: () => driver.copy(),
     followIds: (source) => marks.follow(source, driver),
     unready: () =>
       driver.query('SELECT 1').then(

@@ -127,6 +127,8 @@ export interface Storage {
     /** Stores `value` unless the key exists. @returns the stored value. */
     putIfAbsent(key: string, value: string): Promise<string>;
   };
+  /** Copies an embedded database for a backup. @returns the directory of the copy; null for any other database. */
+  copyDatabase(): Promise<string | null>;
   /** Sets the listener for files whose messages are durably deleted, replacing an earlier listener. */
   onFilesGone(listener: FilesListener): void;
   /** Calls the listener with the applications whose webhook events have become durable here. */

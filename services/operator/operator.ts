@@ -31,6 +31,7 @@ import type { Payments } from '../premium/payments.ts';
 import { type ClockPorts, moveClock } from './clock.ts';
 import { type Joining, joiningOf } from './joining.ts';
 import { playersOf } from './players.ts';
+import { showingOf } from './showing.ts';
 
 /** The platform's error for an unknown id, with the id in the message. */
 const unknown = (kind: 'user' | 'application', id: string): ApiError =>
@@ -104,6 +105,10 @@ export function createOperator(ports: OperatorPorts): Admin {
     ...clients(ports),
     ...embedded(ports),
     ...playersOf(ports.features.provisional, storage, granted, unknown),
+    ...showingOf({
+      ...{ storage, guilds, granted, unknown },
+      isBanned: (userId) => ports.features.provisional.isBanned(userId),
+    }),
 
     async createGuild({ name, ownerId }) {
       seen(name, 'name');
@@ -145,6 +150,7 @@ export function createOperator(ports: OperatorPorts): Admin {
     premium: async (applicationId, command) =>
       granted(await ports.features.premium.payments.run(applicationId, command)),
     moveClock: (byMs) => moveClock(ports, byMs),
+    copyDatabase: () => storage.copyDatabase(),
     listApplications: () => storage.applications.list(),
     listUsers: (after, limit) => storage.users.list(after, limit),
     listGuilds: (after, limit) => storage.directory.guilds(after, limit),

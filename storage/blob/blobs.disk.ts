@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { type FileHandle, open, opendir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { makeDirectory } from '../../directories.ts';
 import { assertBlobKey, isBlobKey } from './blobkey.ts';
-import type { Blobs } from './blobs.ts';
+import type { Blobs, ListedBlobs } from './blobs.ts';
 
 const CHUNK_BYTES = 64 * 1024;
 
@@ -53,13 +53,27 @@ async function* chunks(path: string, start: number, end: number): AsyncGenerator
   }
 }
 
+const BYTES = '~bytes';
+
+/** Keys of the blobs below a folder; none when there is no such folder. */
+async function* keysUnder(root: string): AsyncGenerator<string> {
+  const entries = await opendir(root, { recursive: true }).catch(absent);
+  if (entries === null) return;
+  for await (const entry of entries) {
+    if (!entry.isFile() || !entry.name.endsWith(BYTES)) continue;
+    const path = relative(root, join(entry.parentPath, entry.name));
+    const key = path.slice(0, -BYTES.length).split(sep).join('/');
+    if (isBlobKey(key)) yield key;
+  }
+}
+
 /**
  * Stores blobs as files under `directory`. File names contain a `~`, which no key has, so that the blob `a`, the blobs under
  * `a/` and the files with content types do not collide.
  */
-export function openDiskBlobs(directory: string): Blobs {
+export function openDiskBlobs(directory: string): ListedBlobs {
   const root = resolve(directory);
-  const bytesPath = (key: string) => join(root, `${key}~bytes`);
+  const bytesPath = (key: string) => join(root, `${key}${BYTES}`);
   const typePath = (key: string) => join(root, `${key}~type`);
   const head: Blobs['head'] = async (key) => {
     if (!isBlobKey(key)) return null;
@@ -69,6 +83,7 @@ export function openDiskBlobs(directory: string): Blobs {
   };
   return {
     head,
+    list: () => keysUnder(root),
     put: async (key, bytes, contentType) => {
       assertBlobKey(key);
       const parent = dirname(bytesPath(key));

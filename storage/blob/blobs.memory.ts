@@ -1,11 +1,11 @@
 import { assertBlobKey, isBlobKey } from './blobkey.ts';
-import type { Blobs } from './blobs.ts';
+import type { ListedBlobs } from './blobs.ts';
 
 /** Default bound; beyond it the oldest blobs are dropped, since nothing here outlives the process anyway. */
 const BYTES_MAX = 256 << 20;
 
 /** Stores blobs in bounded memory, for an engine without a data directory. */
-export function openMemoryBlobs(bytesMax = BYTES_MAX): Blobs {
+export function openMemoryBlobs(bytesMax = BYTES_MAX): ListedBlobs {
   const blobs = new Map<string, { readonly bytes: Uint8Array; readonly contentType: string }>();
   let heldBytes = 0;
 
@@ -35,6 +35,9 @@ export function openMemoryBlobs(bytesMax = BYTES_MAX): Blobs {
     },
     async delete(key) {
       if (isBlobKey(key)) drop(key);
+    },
+    async *list() {
+      yield* blobs.keys();
     },
   };
 }

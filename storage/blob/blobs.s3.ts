@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { AwsClient } from 'aws4fetch';
 import { messageOf, StorageFault } from '../database/driver.ts';
 import { assertBlobKey, isBlobKey } from './blobkey.ts';
-import type { Blobs } from './blobs.ts';
+import type { ListedBlobs } from './blobs.ts';
 
 interface S3Options {
   /** Scheme, host and port of the store, such as `https://s3.example.org`. Buckets are addressed by path. */
@@ -30,7 +30,11 @@ const asking =
     const timer = setTimeout(() => abort.abort(new Error('no answer in time')), TIMEOUT_MS);
     let response: Response;
     try {
-      response = await client.fetch(`${root}/${key}`, { ...init, method, signal: abort.signal });
+      response = await client.fetch(`${root}${key.startsWith('?') ? '' : '/'}${key}`, {
+        ...init,
+        method,
+        signal: abort.signal,
+      });
     } catch (error) {
       throw new StorageFault(`The blob store did not answer the ${where}: ${messageOf(error)}`, {
         cause: error,
@@ -44,12 +48,30 @@ const asking =
     throw new StorageFault(`The blob store answered the ${where} with ${response.status}.`);
   };
 
+/** The text of the elements with this name; keys and tokens contain no other entity than `&amp;`. */
+const elements = (name: string, xml: string): string[] =>
+  [...xml.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, 'g'))].map(([, value = '']) =>
+    value.replaceAll('&amp;', '&'),
+  );
+
+/** Lists a bucket, a page of at most 1,000 keys at a time. @source https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html */
+async function* keysOf(ask: Ask, bucket: string): AsyncGenerator<string> {
+  for (let token: string | null = ''; token !== null; ) {
+    const query = new URLSearchParams({ 'list-type': '2', ...(token && { 'continuation-token': token }) });
+    const response = await ask('GET', `?${query}`);
+    if (!response) throw new StorageFault(`The blob store has no bucket ${bucket}.`);
+    const xml = await response.text();
+    yield* elements('Key', xml).filter(isBlobKey);
+    token = elements('NextContinuationToken', xml)[0] ?? null;
+  }
+}
+
 /**
  * Stores blobs in a store with the S3 protocol. Requests are signed with Signature Version 4.
  *
  * Every method throws a StorageFault when the store fails or refuses.
  */
-export function openS3Blobs(options: S3Options): Blobs {
+export function openS3Blobs(options: S3Options): ListedBlobs {
   const client = new AwsClient({
     accessKeyId: options.accessKeyId,
     secretAccessKey: options.secretAccessKey,
@@ -97,5 +119,6 @@ export function openS3Blobs(options: S3Options): Blobs {
       if (!isBlobKey(key)) return;
       await (await ask('DELETE', key))?.body?.cancel();
     },
+    list: () => keysOf(ask, options.bucket),
   };
 }

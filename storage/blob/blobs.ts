@@ -15,3 +15,9 @@ export interface Blobs {
   /** Deletes a blob, if it exists. */
   delete(key: string): Promise<void>;
 }
+
+/** A store that also lists what it has. */
+export interface ListedBlobs extends Blobs {
+  /** The keys of all blobs, in no particular order. */
+  list(): AsyncIterable<string>;
+}

@@ -35,6 +35,7 @@ export function counted(driver: Driver): CountedDriver {
     kind: driver.kind,
     ...sql,
     transaction: (body, opening) => count(() => driver.transaction(body, opening)),
+    copy: () => count(() => driver.copy()),
     async idle() {
       const untilMs = performance.now() + PATIENCE_MS;
       for (let seen = -1; underWay.size > 0 || seen !== asked; ) {

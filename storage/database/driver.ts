@@ -23,6 +23,11 @@ export interface Driver extends Sql {
    * round trip; if it fails, the transaction rolls back.
    */
   transaction<T>(body: (sql: Sql) => Promise<T>, opening?: string): Promise<T>;
+  /**
+   * Copies the files of an embedded database to another directory; statements wait meanwhile. Opening the copy shows every
+   * commit before and none after. @returns the directory of the copy; null for a server, and for a database in memory.
+   */
+  copy(): Promise<string | null>;
   close(): Promise<void>;
 }
 

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { PGlite, types } from '@electric-sql/pglite';
 import { makeDirectory } from '../../directories.ts';
+import { copyDatabase } from './copying.ts';
 import { damageIn } from './damage.ts';
 import { prepareDirectory, restoreAdvice } from './datadirectory.ts';
 import { lockDirectory } from './directorylock.ts';
@@ -87,10 +88,17 @@ export async function openPglite(directory?: string): Promise<Driver> {
     if (error instanceof StorageFault) throw error;
     throw new StorageFault(await notOpening(directory, error), { cause: error });
   }
-  return driverOver(db, synced, unlock);
+  return driverOver(db, { directory, synced, unlock });
 }
 
-function driverOver(db: PGlite, synced: SyncedFs | null, unlock: () => Promise<void>): Driver {
+interface Opened {
+  /** Absent for a database in memory. */
+  readonly directory: string | undefined;
+  readonly synced: SyncedFs | null;
+  readonly unlock: () => Promise<void>;
+}
+
+function driverOver(db: PGlite, { directory, synced, unlock }: Opened): Driver {
   /** Delays a result until the log up to it is synced, so that no loss of power can undo what was reported. */
   const answered = async <T>(answer: Promise<T>): Promise<T> => {
     const value = await answer;
@@ -113,6 +121,15 @@ function driverOver(db: PGlite, synced: SyncedFs | null, unlock: () => Promise<v
           return body(sqlOver(tx));
         }),
       ),
+    copy: async () => {
+      if (!directory) return null;
+      // No other statement runs during a transaction, and this process alone writes the files.
+      return db.transaction(async (tx) => {
+        await tx.exec('CHECKPOINT');
+        await synced?.settled();
+        return copyDatabase(directory);
+      });
+    },
     close: async () => {
       if (!db.closed) await db.close();
       await unlock();

@@ -137,6 +137,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Driver> {
     kind: 'postgres',
     ...sqlOver(pool),
     transaction: (body, opening) => transaction(pool, body, opening),
+    copy: async () => null,
     close: () => {
       closing ??= ended(pool, connected);
       return closing;

@@ -40,6 +40,32 @@ const CHANNELS = [
   { id: '504', type: 2 },
 ];
 
+/** Records as the operator sees them, whatever id is asked for. */
+const RECORDS = {
+  showApplication: async (id: string) => ({
+    application: { id, name: 'Beacon', owner_id: '7', verify_key: 'ab'.repeat(32) },
+    bot: { id: '8', username: 'Beacon' },
+    commands: 2,
+  }),
+  showUser: async (id: string) => ({
+    user: { id, username: 'juniper', bot: false },
+    guildIds: ['1003'],
+    tokens: 1,
+    banned: false,
+  }),
+  showGuild: async (id: string) => ({
+    guild: {
+      id,
+      name: 'Harbour',
+      owner_id: '7',
+      approximate_member_count: 3,
+      approximate_presence_count: 1,
+    },
+    channels: [{ id: '502', type: 0, name: 'general' }],
+    bots: [{ id: '9', name: 'Beacon' }],
+  }),
+};
+
 /** An engine that remembers what it was asked, with the little state the commands look at. */
 export function fakeEngine(config: Partial<Config>, listings: readonly CallListing[] = []) {
   const calls: string[] = [];
@@ -78,6 +104,8 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
       addMember: async (input: { userId: string; permissions?: bigint }) => void members.push(input),
       listGuilds: async (after: string | null) => guilds.filter(({ id }) => BigInt(id) > BigInt(after ?? 0)),
       listApplications: async () => [],
+      ...RECORDS,
+      deleteGuild: async (id: string) => void asked.push(['deleteGuild', id]),
       listUsers: async () => [{ id: '7', username: 'juniper' }],
       setPassword: async ({ userId }: { userId: string }) => ({
         loginName: 'juniper',

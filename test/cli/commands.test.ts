@@ -45,6 +45,15 @@ describe('descriptions', () => {
 });
 
 describe('records', () => {
+  test('a guild is deleted only with --yes, and the command says what would be lost', async () => {
+    const { exitCode, err, asked } = await against(['guild', 'delete', '1003']);
+    expect([exitCode, asked.filter((each) => Array.isArray(each) && each[0] === 'deleteGuild')]).toEqual([
+      1,
+      [],
+    ]);
+    expect(err.join('\n')).toContain('guild Harbour (1003) with 1 channels and 3 members');
+  });
+
   test.each([
     [['app', 'create', 'Beacon'], 'token-of-Beacon'],
     [['bot', 'create', 'Beacon', '--guild', '1003'], 'guildhall connect'],
@@ -60,6 +69,10 @@ describe('records', () => {
     [['app', 'identity-provider', 'set', '9', 'apple', '--client-id', 'game'], 'prove themselves with APPLE'],
     [['app', 'identity-provider', 'remove', '9', 'apple'], 'no longer'],
     [['app', 'link-child', '9', '8'], 'a child of 8'],
+    [['app', 'show', '9'], 'commands      2 global'],
+    [['user', 'show', '7'], 'guilds   1003'],
+    [['guild', 'show', '1003'], '502  text           general'],
+    [['guild', 'delete', '1003', '--yes'], 'Deleted guild Harbour'],
     [['guild', 'create', 'Harbour', '--owner', '7'], 'guildhall guild add'],
     [['guild', 'add', '1003', '7', '--permissions', '8'], 'is a member of'],
     [['guild', 'list', '--limit', '1'], 'guild list --after'],

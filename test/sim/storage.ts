@@ -273,7 +273,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
   return {
     writer: new SimWriter(line, staleFault),
     // All processes of a simulation have one clock, which never goes back.
-    followIds: () => Promise.resolve(),
+    ...{ followIds: () => Promise.resolve(), copyDatabase: async () => null },
     guilds: guildStore(line),
     messages: messageStore(line),
     users: userStore(line),

@@ -52,6 +52,7 @@ function heldDriver(judge?: (rows: readonly string[]) => Error | null) {
       await answer(statements);
       return value;
     },
+    copy: async () => null,
     close: async () => {},
   };
   return { driver, groups };

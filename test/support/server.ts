@@ -52,6 +52,8 @@ interface ServerOptions {
   readonly databaseUrl?: string;
   /** Settings of `config/config.ts`. */
   readonly set?: Readonly<Record<string, string | number | boolean>>;
+  /** A file of failures to inject. */
+  readonly chaos?: string;
   /** Whether clients are sent through the relay that checks every answer; they are, unless said otherwise. */
   readonly relayed?: boolean;
 }
@@ -192,7 +194,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
 
 async function startOn(port: number, options: ServerOptions): Promise<TestServer> {
   const { bots = 1, dataDir, rateLimits = false, guide = false, set = {}, relayed = true } = options;
-  const { shards, databaseUrl } = options;
+  const { shards, databaseUrl, chaos } = options;
   const relay = relayed ? await openRelay(() => port) : null;
   const free = { voice_port: 0, voice_udp_port: 0, voice_webrtc_port: 0 };
   const settings = Object.entries({ ...free, ...set }).flatMap(([key, value]) => [
@@ -207,6 +209,7 @@ async function startOn(port: number, options: ServerOptions): Promise<TestServer
       ...(shards === undefined ? [] : ['--shards', String(shards)]),
       ...(rateLimits ? [] : ['--no-rate-limits']),
       ...(guide ? ['--guide'] : []),
+      ...(chaos === undefined ? [] : ['--chaos', chaos]),
       ...(relay ? ['--public-url', relay.origin] : []),
       ...settings,
     ],

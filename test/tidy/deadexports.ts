@@ -65,6 +65,8 @@ const TESTED = [
   'bench/scale/model.ts homesOf',
   'bench/wire/websocket.ts FrameParser',
   'bench/wire/websocket.ts clientFrame',
+  'cli/doctor.ts glibcVersion',
+  'cli/doctor.ts nodeVersion',
   'cli/ports.ts wantedPorts',
   'config/config.ts isConfigKey',
   'engine/account/logins.ts isEmail',

@@ -21,6 +21,7 @@ const ROOMS = [
 const ROOT_ROOMS: Record<string, string> = {
   'main.ts': 'main',
   'testing.ts': 'main',
+  'maintenance.ts': 'main',
   'cli.ts': 'cli',
   'embedding.ts': 'embedding',
   'directories.ts': 'directories',

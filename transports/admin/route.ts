@@ -33,7 +33,8 @@ export interface AdminCall {
 }
 
 /** The parts of the engine that the routes use. */
-export type Operated = Pick<Engine, 'admin' | 'api' | 'calls' | 'cluster' | 'config' | 'interact'>;
+export type Operated = Pick<Engine, 'admin' | 'api' | 'calls' | 'cluster' | 'config' | 'interact'> &
+  Partial<Pick<Engine, 'chaos'>>;
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST';
@@ -63,9 +64,22 @@ type PathId<Path extends string> = Path extends `/users/${string}`
       ? ApplicationId
       : string;
 
+/** The id in a path, of the kind that the path names. */
+const idOf = <Path extends string>(id: string): PathId<Path> => id as PathId<Path>;
+
 /** An id in a body, of the kind `Id` says. */
 export const Snowflake = <Id extends string>() =>
   Type.String({ pattern: '^[0-9]{1,20}$' }) as TSchema as TUnsafe<Id>;
+
+/** A GET route of one record. */
+export const record = <const Path extends string>(
+  path: Path,
+  run: (admin: Admin, id: PathId<Path>) => Promise<unknown>,
+): AdminRoute => ({
+  method: 'GET',
+  path,
+  handle: async ({ admin }, { id }) => ({ status: 200, body: await run(admin, idOf<Path>(id)) }),
+});
 
 /** A POST route: its body is checked against `schema` before `run` sees it. */
 export function post<const Path extends string, Schema extends TSchema>(
@@ -86,7 +100,7 @@ export function post<const Path extends string, Schema extends TSchema>(
         });
         throw new AdminError(400, 'invalid_body', `${wrong.slice(0, 5).join('; ')}.`);
       }
-      return run(admin, body, id as PathId<Path>);
+      return run(admin, body, idOf<Path>(id));
     },
   };
 }

@@ -1,10 +1,11 @@
 import { Type } from 'typebox';
 import { type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
 import { callPage } from './calls.ts';
+import { chaosRoutes } from './chaos.ts';
 import { interactionRoute } from './interactions.ts';
 import { playerRoutes } from './players.ts';
 import { premiumRoutes } from './premium.ts';
-import { AdminError, type AdminRoute, type Operated, post, Snowflake } from './route.ts';
+import { AdminError, type AdminRoute, type Operated, post, record, Snowflake } from './route.ts';
 
 const Name = Type.String({ minLength: 1, maxLength: 100 });
 const Permissions = Type.String({ pattern: '^[0-9]{1,20}$' });
@@ -107,6 +108,16 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
       return { status: 200, body: { application } };
     },
   ),
+  record('/applications/:id', (admin, id) => admin.showApplication(id)),
+  record('/users/:id', async (admin, id) => {
+    const { guildIds, ...shown } = await admin.showUser(id);
+    return { ...shown, guild_ids: guildIds };
+  }),
+  record('/guilds/:id', (admin, id) => admin.showGuild(id)),
+  post('/guilds/:id/delete', Type.Object({}, closed), async (admin, _, id) => {
+    await admin.deleteGuild(id);
+    return { status: 204 };
+  }),
   get('/applications', async ({ admin }) => ({ applications: await admin.listApplications() })),
   post(
     '/users',
@@ -189,6 +200,15 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
       return { status: 204 };
     },
   ),
+  post('/database/copy', Type.Object({}, closed), async (admin) => {
+    const directory = await admin.copyDatabase().catch((error: Error) => {
+      if (error.name !== 'StorageFault') throw error;
+      throw new AdminError(409, 'not_copied', error.message);
+    });
+    if (directory !== null) return { status: 201, body: { directory } };
+    const message = 'Only an embedded database in a data directory is copied; back PostgreSQL up directly.';
+    throw new AdminError(409, 'not_embedded', message);
+  }),
   ...playerRoutes,
   ...premiumRoutes,
   post(
@@ -199,6 +219,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
       return { status: 200, body: { now: new Date(nowMs).toISOString() } };
     },
   ),
+  ...chaosRoutes,
   get('/cluster', async ({ cluster }) => cluster.status()),
   get('/calls', async (engine, query) => {
     const { after, limit } = pageOf(query);
