@@ -71,12 +71,7 @@ export function createActors(
 ) {
   const { clock, wheel, nextId, randomBytes, onFault } = foundation;
   const supervisor = createSupervisor();
-  const membership = createMembership(cluster, foundation, () => ({
-    ...{ ...owners, ...sessionActors, wheel, clock },
-    voiceListener: voiceListener(),
-    ...features,
-    onFault: (error) => onFault(error, 'membership'),
-  }));
+  const membership = createMembership(cluster, foundation, () => membershipPorts);
   const owners = createOwners(foundation, {
     storage,
     cluster,
@@ -110,6 +105,10 @@ export function createActors(
     features: () => features,
   };
   const features = createFeatures(context);
+  const membershipPorts = {
+    ...{ ...owners, ...sessionActors, ...features, wheel, clock, voiceListener },
+    onFault: (error: unknown) => onFault(error, 'membership'),
+  };
   const founding = createFounding({
     ...{ ...context, guildsOwnedMax: foundation.config.guilds_owned_max },
     nowMs: () => clock.now(),

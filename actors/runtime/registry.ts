@@ -1,9 +1,16 @@
 import { type ActorRefFrom, createActor } from 'xstate';
 import { NotServed } from '../../protocol/faults.ts';
 import type { Clock } from './clock.ts';
-import type { ResidentEvent, ResidentShell, residentMachine, Work } from './resident.machine.ts';
+import {
+  type ResidentEvent,
+  type ResidentShell,
+  type residentMachine,
+  runsWork,
+  type Work,
+} from './resident.machine.ts';
 import type { Supervisor } from './supervisor.ts';
 import type { TimerWheel } from './wheel.ts';
+import { asError, rethrow } from './work.ts';
 
 type Machine<State> = ReturnType<typeof residentMachine<State>>;
 
@@ -40,6 +47,9 @@ const HANDOVERS_MAX = 64;
 interface Cell<State, Shell> {
   readonly actor: ActorRefFrom<Machine<State>>;
   readonly shell: Shell;
+  /** Events that arrived while the actor was at work on another one. */
+  readonly waiting: ResidentEvent<State>[];
+  isWorking: boolean;
   usedMs: number;
 }
 
@@ -91,7 +101,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     const cell = resident ?? this.#spawn(id);
     cell.usedMs = this.#options.clock.monotonic();
     if (this.#admits !== null && !patient) cell.shell.prioritize?.();
-    cell.actor.send({ type: 'work', work: make(cell.shell) });
+    tell(cell, { type: 'work', work: make(cell.shell) });
   }
 
   /** The shell of a resident aggregate; undefined when it is not resident. */
@@ -105,7 +115,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
 
   /** Releases every actor. */
   drain(): void {
-    for (const cell of [...this.#cells.values()]) cell.actor.send({ type: 'close' });
+    for (const cell of [...this.#cells.values()]) tell(cell, { type: 'close' });
   }
 
   /** Releases every actor for good; no actor is spawned afterwards. */
@@ -149,7 +159,9 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     const shell = makeShell(id, (event) => tell(cell, event));
     const forget = () => this.#forget(id, cell);
     const actor = createActor(machine, { input: { shell, backlogMax, forget }, parent: supervisor });
-    const cell: Cell<State, Shell> = { actor, shell, usedMs: clock.monotonic() };
+    const cell: Cell<State, Shell> = {
+      ...{ actor, shell, waiting: [], isWorking: false, usedMs: clock.monotonic() },
+    };
     this.#cells.set(id, cell);
     actor.subscribe({
       error: (error) => this.#crashed(id, cell, error instanceof Error ? error : new Error(String(error))),
@@ -181,7 +193,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
         this.#sweeping = false;
         const beforeMs = clock.monotonic() - idleMs;
         for (const cell of [...this.#cells.values()])
-          if (cell.usedMs <= beforeMs && !cell.shell.isBusy) cell.actor.send({ type: 'idle' });
+          if (cell.usedMs <= beforeMs && !cell.shell.isBusy) tell(cell, { type: 'idle' });
         if (this.#cells.size > 0) this.#sweep();
       },
       Math.max(1_000, idleMs / 4),
@@ -189,9 +201,43 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
   }
 }
 
-/** A read or commit may end after its actor; its result is ignored. */
-function tell<State, Shell>({ actor }: Cell<State, Shell>, event: ResidentEvent<State>): void {
-  if (actor.getSnapshot().status === 'active') actor.send(event);
+/** Gives an actor one event at a time, in their order: those that arrive meanwhile wait for the end of its turn. */
+function tell<State, Shell extends RegisteredShell<State>>(
+  cell: Cell<State, Shell>,
+  event: ResidentEvent<State>,
+): void {
+  cell.waiting.push(event);
+  if (cell.isWorking) return;
+  cell.isWorking = true;
+  try {
+    for (let next = cell.waiting.shift(); next; next = cell.waiting.shift()) take(cell, next);
+  } finally {
+    cell.isWorking = false;
+  }
+}
+
+/**
+ * One turn. Work that changes no state of the machine runs without a transition, which would cost more than most rules; a
+ * bug in it ends the actor through the machine. A read or commit may end after its actor: its event is ignored.
+ */
+function take<State, Shell extends RegisteredShell<State>>(
+  { actor, shell }: Cell<State, Shell>,
+  event: ResidentEvent<State>,
+): void {
+  const snapshot = actor.getSnapshot();
+  if (snapshot.status !== 'active') {
+    if (event.type === 'work') event.work.fault(new NotServed('The aggregate was released.'));
+    return;
+  }
+  if (event.type !== 'work' || !runsWork(snapshot)) {
+    actor.send(event);
+    return;
+  }
+  try {
+    shell.run(snapshot.context.state as State, event.work);
+  } catch (error) {
+    actor.send({ type: 'work', work: rethrow(asError(error)) });
+  }
 }
 
 const ended = <State, Shell>({ actor }: Cell<State, Shell>): Promise<void> =>

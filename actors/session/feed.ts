@@ -29,6 +29,11 @@ interface FeedOwner {
  */
 const REPLAY_ROUND = 8;
 /**
+ * Large dispatches that a new session is sent before it waits for its connection, by their estimated size: enough small guilds
+ * to share a write, few enough not to keep other connections waiting.
+ */
+const HYDRATION_ROUND_BYTES = 64 << 10;
+/**
  * Upper bound on dispatches that wait for READY: far more than arrive during the few reads before it, unless a read
  * hangs.
  */
@@ -51,6 +56,8 @@ export class SessionFeed implements SessionFeedEffects {
   #live: FrameSink | null = null;
   /** The next sequence number to replay to the connection. */
   #next = 1;
+  /** Estimated bytes of the large dispatches since `writable` was last called. */
+  #roundBytes = 0;
   /** Dispatches that wait for the end of the greeting; null after `greeted` and `restore`. */
   #early: DispatchBody[] | null = [];
 
@@ -78,6 +85,7 @@ export class SessionFeed implements SessionFeedEffects {
   /** Numbers a dispatch, before those that wait for the end of the greeting. */
   push(body: DispatchBody): void {
     const seq = this.#kept.push(body);
+    this.#roundBytes += body.weightBytes;
     this.#owner.numbered(body);
     this.#live?.dispatch(body, seq);
   }
@@ -107,8 +115,14 @@ export class SessionFeed implements SessionFeedEffects {
     this.#kept.trim(nowMs);
   }
 
+  /** Whether another large dispatch may be sent without waiting for `writable`. */
+  get hasRoom(): boolean {
+    return this.#roundBytes < HYDRATION_ROUND_BYTES;
+  }
+
   /** Resolves when the connection has room, at once without a connection. */
   writable(): Promise<void> {
+    this.#roundBytes = 0;
     const sink = this.#sink;
     return sink ? new Promise((resolve) => sink.whenWritable(resolve)) : Promise.resolve();
   }

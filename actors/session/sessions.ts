@@ -429,7 +429,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     return following;
   }
 
-  /** Sends lobbies and guilds one after the other, each when the connection has room for it. */
+  /** Sends lobbies and guilds one after the other, and waits between them while the connection has no room. */
   async #hydrate(
     session: GatewaySessionActor,
     { lobbies, guildIds }: Pick<Opening, 'guildIds' | 'lobbies'>,
@@ -440,7 +440,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     }
     if (lobbies.length > 0) session.feed.greeted();
     for (const guildId of guildIds) {
-      await session.writable();
+      if (!session.feed.hasRoom) await session.writable();
       if (session.over) break;
       try {
         await this.#hydrations.run(() => this.#deps.backend.subscribe(session, guildId));

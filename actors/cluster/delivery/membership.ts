@@ -23,7 +23,7 @@ export interface MembershipPorts {
   /** Null in standalone mode. */
   readonly clusterSessions: ClusterSessions | null;
   /** Receives changes of members' voice states. */
-  readonly voiceListener: VoiceListener;
+  readonly voiceListener: () => VoiceListener;
   readonly lobbies: {
     channelNews(news: Parameters<GuildListener['linked']>[0]): void;
     userChanged(user: Parameters<UserListener['userChanged']>[0]): void;
@@ -144,10 +144,12 @@ export function createMembership(cluster: Placement, timing: Timing, ports: Port
     subscribe,
     ...membershipUpdates(cluster, timing, ports, subscribe),
 
-    voiceJoined: (_guildId, voiceMember) => ports().voiceListener.voiceJoined(voiceMember),
-    voiceLeft: (guildId, userId) => ports().voiceListener.voiceLeft(guildId, userId),
+    voiceJoined: (_guildId, voiceMember) => ports().voiceListener().voiceJoined(voiceMember),
+    voiceLeft: (guildId, userId) => ports().voiceListener().voiceLeft(guildId, userId),
     callEnded: (_guildId, channelId, moved) =>
-      ports().voiceListener.ended(channelId, moved ? 'guild' : undefined),
+      ports()
+        .voiceListener()
+        .ended(channelId, moved ? 'guild' : undefined),
     crossposted: () => ports().crossposts.wake(),
     eventDue: (atMs) => ports().eventClock.schedule(atMs),
     botChanged(guildId, botId, change) {

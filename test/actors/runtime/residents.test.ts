@@ -1,4 +1,5 @@
 // Goal: an aggregate is loaded once, works in order, is passivated when idle, and a bug in it harms nobody else.
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type RegisteredShell, Registry, type Send } from '../../../actors/runtime/registry.ts';
 import { type End, residentMachine, type Work } from '../../../actors/runtime/resident.machine.ts';
@@ -168,6 +169,70 @@ describe('resident aggregates', () => {
     registry.work('a', work('again'));
     registry.peek('a')?.send({ type: 'loaded', state: { value: 1 } });
     expect(log.at(-1)).toBe('again ran');
+  });
+});
+
+describe('the turns of a resident aggregate', () => {
+  type Step = { readonly event: 'loaded' | 'missing' | 'handOver' | 'idle' | 'deleted' | 'close' | 'work' };
+  const step = fc.record<Step>({
+    event: fc.constantFrom(
+      'loaded',
+      'missing',
+      'handOver',
+      'idle',
+      'deleted',
+      'close',
+      'work',
+      'work',
+      'work',
+    ),
+  });
+  /** Steps, each with those that its work takes before it returns, and whether that work throws. */
+  const schedule = fc.array(fc.tuple(step, fc.array(step, { maxLength: 3 }), fc.boolean()), {
+    maxLength: 20,
+  });
+
+  it('answer each work once, in order, one after the other, and never after the end', () => {
+    fc.assert(
+      fc.property(schedule, (steps) => {
+        const { registry, work } = house();
+        const [answers, ran] = [new Map<string, number>(), [] as string[]];
+        let [submitted, running] = [0, 0];
+        let shell: CounterShell | undefined;
+        const take = ({ event }: Step, inner: readonly Step[], throws: boolean): void => {
+          if (event !== 'work') {
+            const state = { value: 0 };
+            shell?.send(event === 'loaded' ? { type: event, state } : { type: event });
+            return;
+          }
+          const name = String(submitted);
+          submitted += 1;
+          const answered = () => answers.set(name, (answers.get(name) ?? 0) + 1);
+          const owner = () => registry.peek('a');
+          registry.work('a', {
+            ...work(name),
+            run: () => {
+              expect([running, shell?.end ?? null]).toEqual([0, null]);
+              running += 1;
+              ran.push(name);
+              answered();
+              for (const each of inner) take(each, [], false);
+              running -= 1;
+              if (throws) throw new Error('boom');
+            },
+            refuse: answered,
+            fault: answered,
+          });
+          shell = owner() ?? shell;
+        };
+        for (const [one, inner, throws] of steps) take(one, inner, throws);
+        registry.close();
+        expect([...answers.values()].every((times) => times === 1)).toBe(true);
+        expect(ran.map(Number)).toEqual(ran.map(Number).sort((a, b) => a - b));
+        expect(answers.size).toBe(submitted);
+      }),
+      { numRuns: 500 },
+    );
   });
 });
 
