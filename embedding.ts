@@ -8,6 +8,7 @@ import type { Config } from './config/config.ts';
 import type { PremiumCommand } from './engine/premium/rules.ts';
 import type { ProviderSettings } from './engine/provisional/providers.ts';
 import type { Application } from './engine/user/facts.ts';
+import type { ChaosRule, ChaosScenario, ChaosStatus } from './protocol/chaos.ts';
 import type { DispatchName } from './protocol/dispatches.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
 import type { APIGuild, APIUser } from './protocol/objects.ts';
@@ -30,6 +31,7 @@ export type {
   GameTick,
   LobbyHandlers,
 } from './actors/lobby/game.ports.ts';
+export type { ChaosRule, ChaosScenario, ChaosStatus } from './protocol/chaos.ts';
 export type { QueueDefinition, Ticket, TicketObject } from './services/matchmaking/ports.ts';
 export type {
   AfterHook,
@@ -96,6 +98,8 @@ export interface EngineOptions {
   readonly logger?: Logger;
   /** Sends e-mails, instead of the mail server or the folder that `config` names. A rejection is treated as a fault. */
   readonly mailer?: Mailer;
+  /** Injects failures, to test clients and bots; `{}` to add rules later. Never set it for players. */
+  readonly chaos?: ChaosScenario;
 }
 
 export interface NewUser {
@@ -218,10 +222,6 @@ export interface Admin {
     readonly entitlements: readonly Entitlement[];
     readonly subscriptions: readonly Subscription[];
   }>;
-  listApplications(): Promise<Application[]>;
-  listUsers(after: UserId | null, limit: number): Promise<APIUser[]>;
-  listGuilds(
-    after: GuildId | null,
   /** An application, its bot, and the number of its global commands. Rejects with `ApiError` when there is none. */
   showApplication(applicationId: ApplicationId): Promise<{
     readonly application: Application;
@@ -248,6 +248,10 @@ export interface Admin {
    * copy. @returns its directory; null for a PostgreSQL server, which is backed up without this, and for a database in memory.
    */
   copyDatabase(): Promise<string | null>;
+  listApplications(): Promise<Application[]>;
+  listUsers(after: UserId | null, limit: number): Promise<APIUser[]>;
+  listGuilds(
+    after: GuildId | null,
     limit: number,
   ): Promise<{ readonly id: GuildId; readonly name: string }[]>;
 }
@@ -362,6 +366,17 @@ export interface ClusterControl {
   drain(): Promise<void>;
 }
 
+/** Failures that are injected while the engine runs; docs/failure-injection.md has all rules. */
+export interface ChaosControl {
+  /** @returns the id of the rule. @throws RangeError when there are too many. */
+  add(rule: ChaosRule): string;
+  /** @returns false when there is no such rule. */
+  remove(id: string): boolean;
+  clear(): void;
+  /** The rules in force, and how often each has struck. */
+  list(): readonly ChaosStatus[];
+}
+
 export interface Engine {
   readonly config: Config;
   /**
@@ -371,6 +386,8 @@ export interface Engine {
    */
   readonly api: Api;
   readonly admin: Admin;
+  /** Null unless the engine was created with the option `chaos`. */
+  readonly chaos: ChaosControl | null;
   readonly calls: CallControl;
   readonly lobbies: LobbyControl;
   readonly cluster: ClusterControl;

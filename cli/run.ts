@@ -19,7 +19,8 @@ import { keptDemo, seedDemo } from './demo.ts';
 import { collect, wholeFrom } from './flags.ts';
 import { publicProblems, publicWarnings } from './opening.ts';
 import { type MovedPort, withFreePorts } from './ports.ts';
-import { serve } from './serve.ts';
+import { readScenario } from './scenario.ts';
+import { type Serving, serve } from './serve.ts';
 import { CONFIG_FILE, DATA_DIR, type FlagSetting, namedSettings, readSettings } from './settings.ts';
 import { shardConfigs } from './shards.ts';
 import { supervise } from './supervise.ts';
@@ -44,6 +45,7 @@ interface CommonFlags {
 }
 
 interface DevFlags extends CommonFlags {
+  readonly chaos?: string;
   readonly date?: string;
   readonly voiceAddress?: string;
   readonly bots: number;
@@ -70,6 +72,7 @@ export function addRunCommands(program: Command, world: World, done: (code: numb
     '--date <date>',
     'the day whose rules of the protocol apply, such as 2026-02-22 (default: today)',
   );
+  dev.option('--chaos <file>', 'inject the failures of a scenario file (YAML) into API, gateway and calls');
   dev.option('--port <n>', 'port of API and gateway; 0 picks free ports');
   dev.addHelpText('after', `\nWhat --date changes:\n${datedRules().join('\n')}`);
   commonFlags(dev, 'folder to keep everything in (default: memory)');
@@ -137,12 +140,16 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
       ...movedLines(moved),
     ]);
   };
+  const chaos = flags.chaos === undefined ? {} : { chaos: await readScenario(world, flags.chaos) };
   if (flags.shards === undefined) {
-    return serve(world, config, async ({ engine, addresses, adminUrl }) => {
+    const ready = async ({ engine, addresses, adminUrl }: Serving) => {
       const demo = kept === null ? await seedDemo(engine, { bots }) : await keptDemo(engine, kept, bots);
       show({ addresses, demo }, adminUrl, flags.data ?? null);
-    });
+    };
+    return serve(world, config, ready, chaos);
   }
+  if (flags.chaos !== undefined)
+    throw new CommandError('--chaos works with a single process.', 'Leave out --shards.');
   const folder = kept ?? (await mkdtemp(join(tmpdir(), 'guildhall-dev-')));
   try {
     const shared = { ...config, data_dir: folder };

@@ -16,9 +16,9 @@ export interface Serving {
 }
 
 /** Additional inputs of a process that a supervisor started. */
-interface Supervised extends Pick<EngineOptions, 'directory' | 'sharedPort'> {
-  /** Resolves when the supervisor stops this process, or has exited itself. */
-  readonly told: Promise<void>;
+interface Supervised extends Pick<EngineOptions, 'directory' | 'sharedPort' | 'chaos'> {
+  /** Resolves when the supervisor stops this process, or has exited itself. Absent without a supervisor. */
+  readonly told?: Promise<void>;
 }
 
 /** Whether a stop was requested, for checks between steps that cannot be interrupted. */
@@ -60,7 +60,7 @@ export async function serve(
   const logger = loggerOf(config);
   const createEngine = await world.loadEngine();
   // A shard's supervisor has checked its ports, and holds one of them.
-  if (supervised === null) await checkPorts(world, config, [config]);
+  if (supervised?.told === undefined) await checkPorts(world, config, [config]);
   if (halt.isTold) return 0;
   const engine = await createEngine({ ...options, config, logger }).catch((error: unknown) => {
     throw startFailure(error);

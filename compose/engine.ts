@@ -107,7 +107,7 @@ function engineOver(
       appCommands: services.appCommands,
     }),
     ...lifeOf({ ...foundation, ...{ cluster, network, actors, voice, storage } }),
-    calls: callControl(voice),
+    ...{ calls: callControl(voice), chaos: foundation.chaos },
     lobbies: lobbyControl(actors.features),
     cluster: createClusterControl({ cluster, clock, sessions }),
     ...{ on: hooks.on, before: hooks.before, after: hooks.after },

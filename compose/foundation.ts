@@ -7,6 +7,7 @@ import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { type Config, DEFAULTS, parseConfig } from '../config/config.ts';
 import { nearest } from '../config/nearest.ts';
 import type { EngineOptions } from '../embedding.ts';
+import { Chaos } from '../engine/chaos/chaos.ts';
 import { NotServed } from '../protocol/faults.ts';
 import { type FreshId, snowflakeOf } from '../protocol/ids.ts';
 import type { Metric } from '../protocol/metrics.ts';
@@ -30,6 +31,8 @@ export interface Foundation {
   /** Worker number in generated ids. A shard gets it from the directory, and it may change. */
   readonly worker: { number: number };
   readonly logger: Logger;
+  /** Injects failures; null elsewhere than in development. */
+  readonly chaos: Chaos | null;
   /** The mailer of the embedding program; null selects the configured one. */
   readonly mailer: Mailer | null;
   /** Metrics that the services register. */
@@ -67,6 +70,7 @@ export function foundationOf(options: EngineOptions): Foundation {
     ids: given ? null : ids,
     worker,
     logger,
+    chaos: options.chaos ? new Chaos(options.chaos, () => clock.monotonic()) : null,
     mailer: options.mailer ?? null,
     metrics,
     security: loggedTrail(logger, metrics, () => clock.monotonic()),
@@ -110,6 +114,7 @@ const OPTIONS: Readonly<Record<keyof EngineOptions, true>> = {
   blobs: true,
   logger: true,
   mailer: true,
+  chaos: true,
 };
 
 /**

@@ -28,6 +28,7 @@ import { wellKnownRoutes } from '../transports/http/wellknown.ts';
 import { originsOf } from '../transports/outgoing/connection.ts';
 import { PAGES } from '../transports/pages/index.ts';
 import { type PagesDeps, pageRoutes } from '../transports/pages/routes.ts';
+import { restChaos } from '../transports/rest/chaos.ts';
 import { openApi } from '../transports/rest/openapi.ts';
 import type { createApi } from './api.ts';
 import type { Features } from './context.ts';
@@ -160,6 +161,7 @@ const installersOf = (
       clock,
       logger,
       observe: ports.observe,
+      chaos: ports.chaos && restChaos(ports.chaos, clock),
     }),
     wellKnownRoutes(origin),
     documentRoutes({
@@ -188,6 +190,7 @@ function gatewayDeps({
   clock,
   sessions,
   watch,
+  chaos,
   onFault,
 }: NetworkPorts): GatewayDeps {
   return {
@@ -211,7 +214,7 @@ function gatewayDeps({
     nowMs: () => clock.monotonic(),
     defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'gateway'),
-    watch,
+    ...{ watch, chaos },
     beforeFlush: sessions.journal && (() => sessions.journal?.flush()),
   };
 }

@@ -11,6 +11,7 @@ import { mediaHost, voiceGatewayHost, voiceHost } from '../config/voice.ts';
 import type { CallControl, VoiceAddresses } from '../embedding.ts';
 import { VoiceAllowance } from '../engine/ratelimit/flood.ts';
 import { openDaveDelivery } from '../media/dave/group.ts';
+import { startInline } from '../media/io/inline.ts';
 import { createMediaPlane, type RunningMediaPlane } from '../media/io/plane.ts';
 import type { MediaMetrics } from '../media/plane.ts';
 import { machineAddress } from '../media/webrtc/address.ts';
@@ -197,7 +198,7 @@ const UNENCRYPTED =
   'A voice client was refused because it has no end-to-end encryption (close code 4017). Update its voice library: ' +
   '@discordjs/voice 0.19 or newer has DAVE. Or set e2ee_required to false to let it in unencrypted; see docs/clients.md.';
 
-const createRoutes = ({ config, clock, wheel, routing, watch, onFault }: VoicePorts, calls: Calls) =>
+const createRoutes = ({ config, clock, wheel, routing, watch, chaos, onFault }: VoicePorts, calls: Calls) =>
   voiceRoutes({
     settings: socketSettings(config),
     trustProxyOnOwnPort: config.trust_proxy && config.voice_tls === 'off',
@@ -209,7 +210,7 @@ const createRoutes = ({ config, clock, wheel, routing, watch, onFault }: VoicePo
     nowMs: () => clock.monotonic(),
     defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'voice gateway'),
-    watch,
+    ...{ watch, chaos },
   });
 
 /** The UDP address for browsers; the port stays reserved until `close`. */
@@ -231,14 +232,16 @@ async function webrtcOf(config: Config): Promise<WebrtcPlace> {
   return { bindAddress, port, reservation, externalAddress: mediaHost(config, bindAddress), close };
 }
 
-function openPlane({ config, onFault }: VoicePorts, webrtc: PeerOptions): Promise<RunningMediaPlane> {
+function openPlane({ config, chaos, onFault }: VoicePorts, webrtc: PeerOptions): Promise<RunningMediaPlane> {
   const { voice_host: host } = config;
   const externalAddress = mediaHost(config, host);
   return createMediaPlane({
     host,
     port: config.voice_udp_port,
     externalAddress,
-    workers: RUNS_FROM_SOURCES ? 0 : config.voice_workers,
+    // Injected loss is decided in this thread.
+    workers: RUNS_FROM_SOURCES || chaos ? 0 : config.voice_workers,
+    ...(chaos && { start: (plan, listener) => startInline(plan, listener, (way) => chaos.loses(way)) }),
     peers: (events) => createPeers(webrtc, events),
     onFault,
   });

@@ -23,6 +23,19 @@ const FINDINGS_MAX = 4096;
 /** The latency of one packet in this many is measured. */
 const SAMPLED = 16;
 
+/** Whether a packet is lost, for injected failures. */
+export type Loses = (direction: 'in' | 'out') => boolean;
+
+/** Loses packets on their way out. */
+const lossy = (output: Lane, loses: Loses): ForwarderOutput => ({
+  send: (to, bytes, offset, length) => {
+    if (!loses('out')) output.send(to, bytes, offset, length);
+  },
+  sendPeer: (ssrc, bytes, offset, length) => output.sendPeer(ssrc, bytes, offset, length),
+  isTaken: () => output.isTaken(),
+  event: (callId, event) => output.event(callId, event),
+});
+
 type Resolve = (
   address: string,
   _: unknown,
@@ -65,22 +78,32 @@ export class Lane implements ForwarderOutput {
   #isClosed = false;
 
   /** Binds the socket. Rejects when it cannot be bound. */
-  static async open(plan: LanePlan, listener: Pick<LaneListener, 'report' | 'packets'>): Promise<Lane> {
+  static async open(
+    plan: LanePlan,
+    listener: Pick<LaneListener, 'report' | 'packets'>,
+    loses: Loses | null = null,
+  ): Promise<Lane> {
     const family = isIPv6(plan.host) ? 6 : 4;
     const socket = createSocket({ type: `udp${family}`, lookup: numeric(family) });
     // `once` rejects with what the socket emits as an error.
     const listening = once(socket, 'listening');
     socket.bind({ port: plan.port, address: plan.host, exclusive: true });
     await listening;
-    return new Lane(socket, listener);
+    return new Lane(socket, listener, loses);
   }
 
-  private constructor(socket: Socket, listener: Pick<LaneListener, 'report' | 'packets'>) {
+  private constructor(
+    socket: Socket,
+    listener: Pick<LaneListener, 'report' | 'packets'>,
+    loses: Loses | null,
+  ) {
     this.#socket = socket;
     this.#listener = listener;
-    this.#forwarder = new Forwarder(this, { slots: SLOTS, silentMs: SILENT_MS });
+    this.#forwarder = new Forwarder(loses ? lossy(this, loses) : this, { slots: SLOTS, silentMs: SILENT_MS });
     growBuffers(socket);
-    socket.on('message', (bytes, from) => this.#received(bytes, from));
+    socket.on('message', (bytes, from) => {
+      if (!loses?.('in')) this.#received(bytes, from);
+    });
     // A failed send reports to its own callback. An error here belongs to no packet, and the lane continues.
     socket.on('error', () => {
       this.#sendFailed += 1;

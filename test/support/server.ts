@@ -47,6 +47,8 @@ interface ServerOptions {
   readonly databaseUrl?: string;
   /** Settings of `config/config.ts`. */
   readonly set?: Readonly<Record<string, string | number | boolean>>;
+  /** A file of failures to inject. */
+  readonly chaos?: string;
   /** Whether clients are sent through the relay that checks every answer; they are, unless said otherwise. */
   readonly relayed?: boolean;
 }
@@ -186,7 +188,16 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
 }
 
 async function startOn(port: number, options: ServerOptions): Promise<TestServer> {
-  const { bots = 1, dataDir, rateLimits = false, set = {}, relayed = true, shards, databaseUrl } = options;
+  const {
+    bots = 1,
+    dataDir,
+    rateLimits = false,
+    set = {},
+    relayed = true,
+    shards,
+    databaseUrl,
+    chaos,
+  } = options;
   const relay = relayed ? await openRelay(() => port) : null;
   const free = { voice_port: 0, voice_udp_port: 0, voice_webrtc_port: 0 };
   const settings = Object.entries({ ...free, ...set }).flatMap(([key, value]) => [
@@ -200,6 +211,7 @@ async function startOn(port: number, options: ServerOptions): Promise<TestServer
       ...(dataDir === undefined ? [] : ['--data', dataDir]),
       ...(shards === undefined ? [] : ['--shards', String(shards)]),
       ...(rateLimits ? [] : ['--no-rate-limits']),
+      ...(chaos === undefined ? [] : ['--chaos', chaos]),
       ...(relay ? ['--public-url', relay.origin] : []),
       ...settings,
     ],

@@ -29,7 +29,8 @@ export interface AdminCall {
 }
 
 /** The parts of the engine that the routes use. */
-export type Operated = Pick<Engine, 'admin' | 'api' | 'calls' | 'cluster' | 'config' | 'interact'>;
+export type Operated = Pick<Engine, 'admin' | 'api' | 'calls' | 'cluster' | 'config' | 'interact'> &
+  Partial<Pick<Engine, 'chaos'>>;
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST';
@@ -59,14 +60,13 @@ type PathId<Path extends string> = Path extends `/users/${string}`
       ? ApplicationId
       : string;
 
-/** An id in a body, of the kind `Id` says. */
 /** The id in a path, of the kind that the path names. */
 const idOf = <Path extends string>(id: string): PathId<Path> => id as PathId<Path>;
 
+/** An id in a body, of the kind `Id` says. */
 export const Snowflake = <Id extends string>() =>
   Type.String({ pattern: '^[0-9]{1,20}$' }) as TSchema as TUnsafe<Id>;
 
-/** A POST route: its body is checked against `schema` before `run` sees it. */
 /** A GET route of one record. */
 export const record = <const Path extends string>(
   path: Path,
@@ -77,6 +77,7 @@ export const record = <const Path extends string>(
   handle: async ({ admin }, { id }) => ({ status: 200, body: await run(admin, idOf<Path>(id)) }),
 });
 
+/** A POST route: its body is checked against `schema` before `run` sees it. */
 export function post<const Path extends string, Schema extends TSchema>(
   path: Path,
   schema: Schema,

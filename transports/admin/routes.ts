@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
 import { callPage } from './calls.ts';
+import { chaosRoutes } from './chaos.ts';
 import { interactionRoute } from './interactions.ts';
 import { playerRoutes } from './players.ts';
 import { premiumRoutes } from './premium.ts';
@@ -102,7 +103,6 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
       return { status: 200, body: { application } };
     },
   ),
-  get('/applications', async ({ admin }) => ({ applications: await admin.listApplications() })),
   record('/applications/:id', (admin, id) => admin.showApplication(id)),
   record('/users/:id', async (admin, id) => {
     const { guildIds, ...shown } = await admin.showUser(id);
@@ -113,6 +113,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     await admin.deleteGuild(id);
     return { status: 204 };
   }),
+  get('/applications', async ({ admin }) => ({ applications: await admin.listApplications() })),
   post(
     '/users',
     Type.Object(
@@ -186,7 +187,6 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
       return { status: 204 };
     },
   ),
-  ...playerRoutes,
   post('/database/copy', Type.Object({}, closed), async (admin) => {
     const directory = await admin.copyDatabase().catch((error: Error) => {
       if (error.name !== 'StorageFault') throw error;
@@ -196,7 +196,9 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     const message = 'Only an embedded database in a data directory is copied; back PostgreSQL up directly.';
     throw new AdminError(409, 'not_embedded', message);
   }),
+  ...playerRoutes,
   ...premiumRoutes,
+  ...chaosRoutes,
   get('/cluster', async ({ cluster }) => cluster.status()),
   get('/calls', async (engine, query) => {
     const { after, limit } = pageOf(query);

@@ -1,6 +1,7 @@
 import type { TemplatedApp } from 'uWebSockets.js';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { GatewayPort } from '../../actors/session/ports.ts';
+import type { Chaos } from '../../engine/chaos/chaos.ts';
 import type { Allowance } from '../../engine/session/allowance.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import { LIMITS } from '../../protocol/limits.ts';
@@ -8,6 +9,7 @@ import { OP } from '../../protocol/opcodes.ts';
 import { present } from '../../protocol/present.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
 import { type Attached, type RealTime, SocketUpgrades, type UpgradeSettings } from '../http/upgrade.ts';
+import { ChaoticGatewaySocket } from './chaoticsocket.ts';
 import { type Lane, laneFor } from './codec/lane.ts';
 import { concat } from './codec/splice.ts';
 import { Outbox } from './outbox.ts';
@@ -32,6 +34,8 @@ export interface GatewayDeps {
   readonly onFault: (error: unknown) => void;
   /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent when limits are off. */
   readonly watch?: AddressWatch | null;
+  /** Injects failures; null elsewhere than in development. */
+  readonly chaos?: Chaos | null;
   /** Called before the frames of a tick are written, to store the journal first. */
   readonly beforeFlush?: (() => void) | null;
 }
@@ -108,6 +112,10 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     onGone: (socket) => upgrades.gone(socket),
     onRefused: ({ address }) => deps.watch?.count(address),
   };
+  const chaosTimers = {
+    nowMs,
+    setTimer: (run: () => void, delayMs: number) => realTime.setTimer(() => upgrades.guard(run), delayMs),
+  };
   const upgrades = new SocketUpgrades<GatewaySocket>({
     settings,
     frameBytesMax: FRAME_BYTES_MAX,
@@ -118,7 +126,10 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     watch: deps.watch ?? null,
     admit(address, query) {
       const { dialect, refusal } = readDialect(query);
-      return { socket: new GatewaySocket(address, dialect, host), refusal };
+      const socket = deps.chaos
+        ? new ChaoticGatewaySocket(address, dialect, host, { chaos: deps.chaos, timers: chaosTimers })
+        : new GatewaySocket(address, dialect, host);
+      return { socket, refusal };
     },
     opened(ws, { socket, refusal }) {
       socket.opened(ws);

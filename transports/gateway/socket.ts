@@ -204,6 +204,16 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
     outbox.touch(this);
   }
 
+  /** Ends or, if `resumable`, detaches the session, and waits for IDENTIFY or RESUME on the same connection (op 9). */
+  invalidate(resumable: boolean): void {
+    if (this.#session) {
+      this.#letGo(resumable);
+      this.#phase = 'unidentified';
+      this.#deadlineMs = this.#host.nowMs() + this.#host.limits.identifyTimeoutMs;
+    }
+    this.send(OP.INVALID_SESSION, resumable);
+  }
+
   // Called by the opcodes.
 
   heartbeat(): void {
@@ -264,7 +274,9 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
         if (ws.getBufferedAmount() > this.#host.limits.socketBufferBytesMax) this.#overflow();
       }
       if (this.#closing) this.#finish(ws, this.#closing);
-      else if (this.#waiters) this.#wakeIfRoom(ws, this.#waiters);
+      else if (this.#waiters?.length && ws.getBufferedAmount() <= this.#host.limits.socketBufferBytesMax / 4)
+        // Defer by a tick, so that a long replay does not starve other connections.
+        this.#host.defer(() => this.#wake());
     } catch (error) {
       this.#host.onFault(error);
       this.#closeFor(CLOSE.UNKNOWN_ERROR);
@@ -308,12 +320,6 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
   /** Sends the close frame once the client has read the queued data; the deadline bounds the wait. */
   #finish(ws: RawSocket, { code, reason }: CloseReason): void {
     if (ws.getBufferedAmount() === 0) ws.end(code, reason);
-  }
-
-  #wakeIfRoom(ws: RawSocket, waiters: (() => void)[]): void {
-    // Defer by a tick, so that a long replay does not starve other connections.
-    if (waiters.length > 0 && ws.getBufferedAmount() <= this.#host.limits.socketBufferBytesMax / 4)
-      this.#host.defer(() => this.#wake());
   }
 
   #wake(): void {

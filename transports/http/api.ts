@@ -4,6 +4,7 @@ import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { bodyBytesMaxOf } from '../rest/bodysize.ts';
 import type { Catalog, CatalogEntry } from '../rest/catalog.ts';
+import type { RestChaos } from '../rest/chaos.ts';
 import type { AnyOperation, BasicCredentials, Caller, Upload } from '../rest/operation.ts';
 import { type CallContext, type Pipeline, resultOf } from '../rest/pipeline.ts';
 import type { Result } from '../rest/result.ts';
@@ -41,6 +42,8 @@ export interface ApiDeps {
   readonly settings: ApiSettings;
   readonly clock: { monotonic(): number; setTimer(run: () => void, delayMs: number): { cancel(): void } };
   readonly logger: Pick<Logger, 'error'>;
+  /** Injects failures; absent elsewhere than in development. */
+  readonly chaos?: RestChaos | null;
   /** Called with every answer, for metrics. `operationId` is null when no operation matched the path. */
   observe?(operationId: string | null, status: number, elapsedMs: number): void;
 }
@@ -167,6 +170,8 @@ async function serve(
   if ('status' in target) return resultOf(target);
   const { entry, params } = target;
   if (context.caller !== null) body?.signIn(context.caller.userId);
+  const failed = await deps.chaos?.(entry, context.caller?.userId ?? null);
+  if (failed) return failed;
   const admission = pipeline.admit(entry.operationId, params, context);
   if (!admission.ok) return admission.result;
   const content = await readContent(exchange, entry, body, deps);

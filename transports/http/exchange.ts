@@ -43,7 +43,9 @@ const REASONS: Readonly<Record<number, string>> = {
   429: 'Too Many Requests',
   500: 'Internal Server Error',
   501: 'Not Implemented',
+  502: 'Bad Gateway',
   503: 'Service Unavailable',
+  504: 'Gateway Timeout',
 };
 
 /** Headers of an answer; a header that is sent in several lines, such as Set-Cookie, is a list. */

@@ -156,7 +156,12 @@ function headersOf(verdict: Verdict, bucketHash: string, nowMs: number): Record<
   };
 }
 
-function tooMany(waitMs: number, scope: Verdict['scope'], headers: Readonly<Record<string, string>>): Result {
+/** An answer 429. Its scope decides which headers and fields it has. */
+export function tooMany(
+  waitMs: number,
+  scope: 'user' | 'shared' | 'global',
+  headers: Readonly<Record<string, string>>,
+): Result {
   const global = scope === 'global';
   return {
     status: 429,

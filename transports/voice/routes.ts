@@ -1,11 +1,13 @@
 import type { VoicePort } from '../../actors/call/ports.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
+import type { Chaos } from '../../engine/chaos/chaos.ts';
 import type { VoiceAllowance } from '../../engine/ratelimit/flood.ts';
 import { VOICE_CLOSE, VOICE_VERSIONS } from '../../protocol/voice.ts';
 import type { GatewaySettings, GatewayStats } from '../gateway/routes.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
 import type { Installer } from '../http/server.ts';
 import { type Attached, type RealTime, SocketUpgrades } from '../http/upgrade.ts';
+import { ChaoticVoiceSocket } from './chaoticsocket.ts';
 import { VOICE_BINARY_BYTES_MAX } from './decode.ts';
 import { type VoiceHost, VoiceSocket } from './socket.ts';
 
@@ -28,6 +30,8 @@ interface VoiceRoutesDeps {
   readonly onFault: (error: unknown) => void;
   /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent when limits are off. */
   readonly watch?: AddressWatch | null;
+  /** Injects failures; null elsewhere than in development. */
+  readonly chaos?: Chaos | null;
 }
 
 type VoiceStats = GatewayStats;
@@ -91,7 +95,10 @@ export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
     watch: deps.watch ?? null,
     admit(address, query) {
       const { version: spoken, refusal } = readDialect(query);
-      return { socket: new VoiceSocket(address, spoken, host), refusal };
+      const socket = deps.chaos
+        ? new ChaoticVoiceSocket(address, spoken, host, deps.chaos)
+        : new VoiceSocket(address, spoken, host);
+      return { socket, refusal };
     },
     opened: (ws, { socket, refusal }) => socket.opened(ws, refusal),
   });
