@@ -1,4 +1,4 @@
-// Goal: what the README says of calls is so: its bot says back what it hears, and whoever runs the server sees who is in
+// Goal: what docs/start.md says of calls is so: its bot says back what it hears, and whoever runs the server sees who is in
 // the call and how it sounds.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -41,10 +41,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The bot of the README, with the address and the token of this server; up when it says that it listens. */
+/** The bot of docs/start.md, with the address and the token of this server; up when it says that it listens. */
 async function startEcho(): Promise<ChildProcess> {
-  const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
-  const lines = [...readme.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, code = '']) => code);
+  const page = await readFile(join(ROOT, 'docs/start.md'), 'utf8');
+  const lines = [...page.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, code = '']) => code);
   const bot = lines.find((code) => code.includes('@discordjs/voice'))!;
   const { cdn, bots, ca_file } = server.info;
   expect(bot).toContain('<bot token>');
@@ -82,7 +82,7 @@ async function figures(): Promise<(name: string) => number> {
   return (name) => Number(values.get(name) ?? Number.NaN);
 }
 
-test('a bot from the lines of the README says back what it hears, and the server shows the call', async () => {
+test('a bot from the lines of docs/start.md says back what it hears, and the server shows the call', async () => {
   const { id: guildId, voice_channel_id: channelId } = server.info.guild;
   const alone = listed();
   expect(alone).toMatchObject({ voice: true, total: 1 });

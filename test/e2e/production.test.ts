@@ -1,4 +1,4 @@
-// Goal: what the README says for production runs as printed: its settings over PostgreSQL, and its nginx in front with TLS.
+// Goal: what docs/deploy.md says for production runs as printed: its settings over PostgreSQL, and its nginx in front with TLS.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -33,8 +33,8 @@ let started: {
 const children: ChildProcess[] = [];
 
 const block = async (language: string): Promise<string> => {
-  const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
-  const chapter = readme.slice(readme.indexOf('## For production'));
+  const page = await readFile(join(ROOT, 'docs/deploy.md'), 'utf8');
+  const chapter = page.slice(page.indexOf('## For production'));
   return new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(chapter)![1]!;
 };
 
@@ -83,7 +83,7 @@ test('the settings start a server that announces its public names, calls include
   expect(gateway).toEqual({ url: `wss://${NAME}` });
 });
 
-test('the commands of the README find the admin token in the settings', async (context) => {
+test('the commands of docs/start.md find the admin token in the settings', async (context) => {
   if (database === null) context.skip('there is no PostgreSQL here');
   const argv = [CLI, 'user', 'create', 'ash', '--display', 'Ash', '--json', '--admin-url', started.admin.url];
   const made = spawnSync(process.execPath, argv, { cwd: folder, encoding: 'utf8' });
@@ -91,7 +91,7 @@ test('the commands of the README find the admin token in the settings', async (c
   expect(JSON.parse(made.stdout).user.username).toBe('ash');
 });
 
-test('nginx with the block of the README serves the API, the gateway and the voice gateway over TLS', async (context) => {
+test('nginx with the block of docs/deploy.md serves the API, the gateway and the voice gateway over TLS', async (context) => {
   if (database === null) context.skip('there is no PostgreSQL here');
   if (!NGINX) context.skip('nginx is not installed');
   const tlsPort = await freePort();

@@ -1,4 +1,4 @@
-// Goal: the lines that the README, the banner and `guildhall connect` show run as they are.
+// Goal: the lines that the README, docs/start.md, the banner and `guildhall connect` show run as they are.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -117,16 +117,16 @@ describe('a bot answers', () => {
   });
 });
 
-const readme = () => readFile(join(ROOT, 'README.md'), 'utf8');
-/** Lines of the README with the address and the tokens of this server. */
+const startPage = () => readFile(join(ROOT, 'docs/start.md'), 'utf8');
+/** Lines of a page with the address and the tokens of this server. */
 const filled = (lines: string): string =>
   lines
     .replaceAll('http://127.0.0.1:3000', server.info.cdn)
     .replaceAll('<bot token>', server.info.bot.token)
     .replaceAll('<player token>', server.info.player.token);
 
-test('the echo bot of the README prints whom it echoes: the bot of `guildhall connect @discordjs/voice`', async () => {
-  const [, echo] = fenced(await readme(), 'js');
+test('the echo bot of docs/start.md prints whom it echoes: the bot of `guildhall connect @discordjs/voice`', async () => {
+  const [echo] = fenced(await startPage(), 'js');
   const env = { NODE_EXTRA_CA_CERTS: server.info.ca_file! };
   const listener = await running('echo.mjs', filled(echo!), env);
   expect(await listener.line(/^listening in /)).toBe('listening in General');
@@ -145,7 +145,7 @@ test('the echo bot of the README prints whom it echoes: the bot of `guildhall co
 });
 
 test('the lines of the client library run as printed, with the player token of the banner', async () => {
-  const [, , lines] = fenced(await readme(), 'js');
+  const [, lines] = fenced(await startPage(), 'js');
   expect(lines).toContain('<player token>');
   // A file of this folder finds the package by its own name.
   const file = join(ROOT, 'dist', 'readme-match.mjs');

@@ -1,0 +1,4 @@
+{{- define "guildhall.labels" -}}
+app.kubernetes.io/name: guildhall
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
