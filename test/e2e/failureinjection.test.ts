@@ -1,0 +1,202 @@
+// Goal: unmodified libraries meet each injected failure, and the table of docs/failure-injection.md says what they do.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, Events, GatewayIntentBits } from 'discord.js';
+import Eris from 'eris';
+import { Client as OceanicClient } from 'oceanic.js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startServer, type TestServer } from '../support/server.ts';
+import { read } from '../support/source.ts';
+
+const PATIENCE_MS = 25_000;
+
+let server: TestServer;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'guildhall-chaos-'));
+  const scenario = join(folder, 'scenario.yaml');
+  await writeFile(scenario, 'seed: 7\nrules: []\n');
+  // Answers that the published file does not have are the point here, so no relay compares them.
+  const set = { heartbeat_interval_ms: 2000 };
+  server = await startServer({ bots: 3, chaos: scenario, relayed: false, set });
+});
+afterAll(async () => {
+  await server.finish();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A bot of some library. */
+interface Bot {
+  readonly userId: string;
+  send(content: string): Promise<unknown>;
+  /** Resolves when it receives a message with this content. */
+  receives(content: string): Promise<unknown>;
+  end(): void;
+}
+
+const intents = ['guilds', 'guildMessages', 'messageContent'] as const;
+
+const LIBRARIES: Readonly<Record<string, (index: number) => Promise<Bot>>> = {
+  async 'discord.js'(index) {
+    const { api, bots, guild } = server.info;
+    const { Guilds, GuildMessages, MessageContent } = GatewayIntentBits;
+    const client = new Client({
+      intents: [Guilds, GuildMessages, MessageContent],
+      rest: { api, version: '10' },
+    });
+    client.on(Events.Error, () => undefined);
+    const ready = new Promise((resolve) => client.once(Events.ClientReady, resolve));
+    await client.login(bots[index]!.token);
+    await ready;
+    const channel = await client.channels.fetch(guild.text_channel_id);
+    return {
+      userId: bots[index]!.id,
+      send: (content) =>
+        channel?.isSendable() ? channel.send(content) : Promise.reject(new Error('no channel')),
+      receives: (content) =>
+        new Promise((resolve) =>
+          client.on(Events.MessageCreate, (message) => message.content === content && resolve(null)),
+        ),
+      end: () => void client.destroy(),
+    };
+  },
+  async eris(index) {
+    const { api, bots, guild } = server.info;
+    const { hostname, port, pathname } = new URL(api);
+    // Eris always asks for https.
+    const agent = Object.assign(new http.Agent(), { protocol: 'https:', defaultPort: Number(port) });
+    const client = Eris(`Bot ${bots[index]!.token}`, {
+      intents: [...intents],
+      rest: {
+        domain: hostname,
+        baseURL: `${pathname}/v10`,
+        agent: agent as unknown as import('node:https').Agent,
+      },
+    });
+    client.on('error', () => undefined);
+    const ready = new Promise((resolve) => client.once('ready', () => resolve(null)));
+    await client.connect();
+    await ready;
+    return {
+      userId: bots[index]!.id,
+      send: (content) => client.createMessage(guild.text_channel_id, content),
+      receives: (content) =>
+        new Promise((resolve) =>
+          client.on('messageCreate', (message) => message.content === content && resolve(null)),
+        ),
+      end: () => client.disconnect({ reconnect: false }),
+    };
+  },
+  async 'oceanic.js'(index) {
+    const { api, bots, guild } = server.info;
+    const client = new OceanicClient({
+      auth: `Bot ${bots[index]!.token}`,
+      gateway: { intents: ['GUILDS', 'GUILD_MESSAGES', 'MESSAGE_CONTENT'] },
+      rest: { baseURL: `${api}/v10` },
+    });
+    client.on('error', () => undefined);
+    const ready = new Promise((resolve) => client.once('ready', () => resolve(null)));
+    await client.connect();
+    await ready;
+    return {
+      userId: bots[index]!.id,
+      send: (content) => client.rest.channels.createMessage(guild.text_channel_id, { content }),
+      receives: (content) =>
+        new Promise((resolve) =>
+          client.on('messageCreate', (message) => message.content === content && resolve(null)),
+        ),
+      end: () => client.disconnect(false),
+    };
+  },
+};
+
+const GATEWAY: readonly (readonly [string, object])[] = [
+  ['op 7', { do: 'reconnect' }],
+  ['op 9, resumable', { do: 'invalid_session', resumable: true }],
+  ['op 9, not resumable', { do: 'invalid_session', resumable: false }],
+  ['close 4000', { do: 'close', code: 4000 }],
+  ['close 4009', { do: 'close', code: 4009 }],
+  ['a dead connection', { do: 'zombie' }],
+];
+const REST: readonly (readonly [string, object])[] = [
+  ['429 user', { do: 'rate_limit', scope: 'user', retry_after: 0.5 }],
+  ['429 shared', { do: 'rate_limit', scope: 'shared', retry_after: 0.5 }],
+  ['429 global', { do: 'rate_limit', scope: 'global', retry_after: 0.5 }],
+  ['500', { do: 'error', status: 500 }],
+  ['502', { do: 'error', status: 502 }],
+];
+async function within<T>(running: Promise<T>, ms: number): Promise<T | 'late'> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(() => resolve('late'), ms);
+  });
+  return Promise.race([running, late]).finally(() => clearTimeout(timer));
+}
+
+async function inject(rule: object): Promise<string> {
+  const { id } = await server.admin<{ id: string }>('/chaos', rule);
+  return id;
+}
+
+/** How often each rule has struck. */
+async function strikes(): Promise<Readonly<Record<string, number>>> {
+  const { url, token } = server.info.admin;
+  const response = await fetch(`${url}/chaos`, { headers: { authorization: `Bearer ${token}` } });
+  const { rules } = (await response.json()) as { rules: { id: string; strikes: number }[] };
+  return Object.fromEntries(rules.map(({ id, strikes: count }) => [id, count]));
+}
+
+const say = (content: string) =>
+  server.user().call('create_message', {
+    params: { channel_id: server.info.guild.text_channel_id },
+    body: { content },
+  });
+
+/** Writes until the bot receives it, as people do; a dead connection loses what is written before it is noticed. */
+async function isReached(bot: Bot, content: string): Promise<boolean> {
+  const received = bot.receives(content);
+  for (let tried = 0; tried < PATIENCE_MS / 1000; tried += 1) {
+    await say(content);
+    if ((await within(received, 1000)) !== 'late') return true;
+  }
+  return false;
+}
+
+/** Meets every failure once. @returns what the library did, by the failure's name. */
+async function ordeal(name: string, index: number): Promise<ReadonlyMap<string, string>> {
+  const bot = await LIBRARIES[name]!(index);
+  const outcomes = new Map<string, string>();
+  const { userId: user } = bot;
+  for (const [title, action] of REST) {
+    await inject({ on: 'rest', operation: 'create_message', user, times: 1, ...action });
+    const sent = bot.send(`after ${title}`).then(
+      () => 'waits and sends again',
+      () => 'reports an error',
+    );
+    const outcome = await within(sent, PATIENCE_MS);
+    outcomes.set(title, outcome === 'late' ? 'waits for ever' : outcome);
+  }
+  for (const [title, action] of GATEWAY) {
+    const id = await inject({ on: 'gateway', user, times: 1, event: 'MESSAGE_CREATE', ...action });
+    await say(`strike ${name}`);
+    const isBack = await isReached(bot, `${name}, are you back after ${title}?`);
+    expect([name, title, (await strikes())[id]]).toEqual([name, title, 1]);
+    outcomes.set(title, isBack ? 'is back' : 'stays away');
+  }
+  bot.end();
+  return outcomes;
+}
+
+test('unmodified libraries are back after every failure, and do what the table of the docs says', async () => {
+  const names = Object.keys(LIBRARIES);
+  const outcomes = await Promise.all(names.map((name, index) => ordeal(name, index)));
+  const rows = [...REST, ...GATEWAY].map(
+    ([title]) => `| ${title} | ${outcomes.map((each) => each.get(title)).join(' | ')} |`,
+  );
+  const page = read('docs/failure-injection.md');
+  expect(rows.filter((row) => row.includes('stays away') || row.includes('for ever'))).toEqual([]);
+  expect(rows.filter((row) => !page.includes(row))).toEqual([]);
+}, 180_000);
