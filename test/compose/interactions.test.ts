@@ -1,0 +1,306 @@
+// Goal: an application learns of an interaction what the facts say, its messages name where they come from, and nothing outlives the token.
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
+import { P } from '../../protocol/permissions.ts';
+import { createCommandNotices } from '../../services/applications/commandnotices.ts';
+import type { Invocation } from '../../services/interactions/ports.ts';
+import { asking } from '../services/oauth/flows.ts';
+import { codeOf, openInteractions, wellDone } from '../support/interactionhouse.ts';
+
+const MINUTE_MS = 60_000;
+const EPHEMERAL = 1 << 6;
+const PING = { name: 'ping', description: 'Answers.' };
+const BUTTON = { type: 1, components: [{ type: 2, style: 1, label: 'Go', custom_id: 'go' }] };
+
+let at: Awaited<ReturnType<typeof openInteractions>>;
+beforeAll(async () => (await openInteractions()).house.close(), 60_000);
+afterEach(() => at.house.close());
+
+describe('the interaction object', () => {
+  test('names the guild, the channel, the member with permissions, the bot’s permissions and both locales', async () => {
+    at = await openInteractions();
+    const { house, channelId } = at;
+    const sent = await at.use(await at.command(PING));
+    const everything = BigInt((sent.member as { permissions: string }).permissions);
+    expect(sent).toMatchObject({
+      ...{ application_id: at.own.id, type: 2, version: 1, context: 0, locale: 'de', guild_locale: 'en-US' },
+      guild: { id: house.guildId, locale: 'en-US', features: expect.any(Array) },
+      ...{ guild_id: house.guildId, channel_id: channelId, entitlements: [] },
+      channel: { id: channelId, type: 0, permissions: String(everything) },
+      member: { user: { id: house.ownerId }, roles: [] },
+      authorizing_integration_owners: { 0: house.guildId },
+      attachment_size_limit: 10 << 20,
+    });
+    expect(Object.keys(sent)).not.toContain('user');
+    expect([everything & P.ADMINISTRATOR, everything & P.SEND_MESSAGES]).toEqual([
+      P.ADMINISTRATOR,
+      P.SEND_MESSAGES,
+    ]);
+    expect(BigInt(sent.app_permissions as string) & P.ADMINISTRATOR).toBe(P.ADMINISTRATOR);
+    expect(String(sent.token)).not.toContain(sent.id);
+  });
+
+  test('in the direct messages of the bot names the user, owner "0" and the permissions that are fixed there', async () => {
+    at = await openInteractions();
+    const { house } = at;
+    const one = await at.command(PING);
+    const dm = wellDone(await house.openPrivate(house.ownerId, house.botId as UserId)) as { id: string };
+    const place = { ownerId: dm.id, guildId: null, channelId: dm.id as never };
+    const sent = await at.send({ type: INTERACTION.COMMAND, data: at.dataOf(one), ...place });
+    const fixed = P.ATTACH_FILES | P.EMBED_LINKS | P.MENTION_EVERYONE | P.USE_EXTERNAL_EMOJIS;
+    expect(sent).toMatchObject({
+      ...{ context: 1, user: { id: house.ownerId }, app_permissions: String(fixed) },
+      authorizing_integration_owners: { 0: '0' },
+      channel: { id: dm.id, type: 1 },
+    });
+    for (const key of ['member', 'guild', 'guild_id', 'guild_locale'])
+      expect(Object.keys(sent)).not.toContain(key);
+  });
+
+  test('resolves members without their user, and channels with the permissions of the member and of the bot', async () => {
+    at = await openInteractions();
+    const { house, channelId } = at;
+    const one = await at.command({
+      ...PING,
+      options: [
+        { type: 6, name: 'who', description: 'w' },
+        { type: 7, name: 'where', description: 'w' },
+      ],
+    });
+    const options = [
+      { type: 6, name: 'who', value: house.botId },
+      { type: 7, name: 'where', value: channelId },
+    ];
+    const sent = await at.use(one, { options });
+    const { resolved } = sent.data as { resolved: Record<string, Record<string, Record<string, unknown>>> };
+    expect(Object.keys(resolved).sort()).toEqual(['channels', 'members', 'users']);
+    const member = resolved.members![house.botId]!;
+    expect(member).toMatchObject({ permissions: expect.stringMatching(/^\d+$/), roles: expect.any(Array) });
+    for (const key of ['user', 'deaf', 'mute']) expect(Object.keys(member)).not.toContain(key);
+    const channel = resolved.channels![channelId]!;
+    expect(channel).toMatchObject({
+      ...{ id: channelId, type: 0, permissions: (sent.member as { permissions: string }).permissions },
+      app_permissions: sent.app_permissions,
+    });
+    expect(Object.keys(channel)).not.toContain('permission_overwrites');
+  });
+});
+
+describe('the metadata of messages', () => {
+  test('name the command, the original of a follow-up, the message of a component and the trigger of a form', async () => {
+    at = await openInteractions();
+    const { house, bot, person } = at;
+    const sent = await at.use(await at.command(PING));
+    wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'first', components: [BUTTON] }));
+    const first = await at.shown(person.sink, 'MESSAGE_CREATE');
+    const command = { id: sent.id, type: 2, authorizing_integration_owners: { 0: house.guildId } };
+    expect(first.interaction_metadata).toMatchObject({ ...command, user: { id: house.ownerId } });
+    expect(Object.keys(first.interaction_metadata!).sort()).toEqual(
+      ['authorizing_integration_owners', 'id', 'type', 'user'].sort(),
+    );
+    wellDone(await at.followUp(sent, { content: 'second' }));
+    const second = await at.shown(person.sink, 'MESSAGE_CREATE', ({ content }) => content === 'second');
+    expect(second.interaction_metadata).toMatchObject({ ...command, original_response_message_id: first.id });
+
+    const pressed = await at.send(at.click(first.id, 'go'));
+    expect(pressed).toMatchObject({
+      type: 3,
+      message: { id: first.id },
+      data: { custom_id: 'go', component_type: 2 },
+    });
+    const words = { type: 4, custom_id: 'words', style: 1 };
+    const form = {
+      custom_id: 'form',
+      title: 'Form',
+      components: [{ type: 18, label: 'Words', component: words }],
+    };
+    wellDone(await at.answer(pressed, CALLBACK.MODAL, form));
+    const components = [{ type: 18, component: { type: 4, custom_id: 'words', value: 'hello' } }];
+    const submitted = await at.send({
+      type: INTERACTION.MODAL_SUBMIT,
+      data: { id: pressed.id, custom_id: 'form', components },
+    });
+    expect(submitted).toMatchObject({
+      ...{ type: 5, message: { id: first.id } },
+      data: { custom_id: 'form', components: [{ type: 18, component: { type: 4, value: 'hello' } }] },
+    });
+    wellDone(await at.answer(submitted, CALLBACK.MESSAGE, { content: 'third' }));
+    const third = await at.shown(bot.sink, 'MESSAGE_CREATE', ({ content }) => content === 'third');
+    expect(third.interaction_metadata).toMatchObject({
+      ...{ id: submitted.id, type: 5 },
+      triggering_interaction_metadata: { id: pressed.id, type: 3, interacted_message_id: first.id },
+    });
+    expect(Object.keys(third)).not.toContain('interaction');
+  });
+
+  test('name the target of a menu entry', async () => {
+    at = await openInteractions();
+    const { house, person } = at;
+    const greeted = await at.use(await at.command({ type: 2, name: 'Greet' }), { target_id: house.botId });
+    expect(greeted.data).toMatchObject({
+      target_id: house.botId,
+      resolved: { users: { [house.botId]: {} } },
+    });
+    wellDone(await at.answer(greeted, CALLBACK.MESSAGE, { content: 'hello' }));
+    const hello = await at.shown(person.sink, 'MESSAGE_CREATE');
+    expect(hello.interaction_metadata).toMatchObject({ target_user: { id: house.botId } });
+    const quoted = await at.use(await at.command({ type: 3, name: 'Quote' }), { target_id: hello.id });
+    expect(quoted.data).toMatchObject({ resolved: { messages: { [hello.id]: { content: 'hello' } } } });
+    wellDone(await at.answer(quoted, CALLBACK.MESSAGE, { content: 'so it said' }));
+    const quote = await at.shown(person.sink, 'MESSAGE_CREATE', ({ content }) => content === 'so it said');
+    expect(quote.interaction_metadata).toMatchObject({ target_message_id: hello.id });
+  });
+});
+
+describe('an answer', () => {
+  test('keeps the flags that applications may set, and notifies users alone unless it says otherwise', async () => {
+    at = await openInteractions();
+    const { house, person } = at;
+    const one = await at.command(PING);
+    const sent = await at.use(one);
+    const flags = (1 << 2) | (1 << 4) | (1 << 12) | (1 << 7);
+    const content = `@everyone <@${house.ownerId}>`;
+    wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content, flags }));
+    const quiet = await at.shown(person.sink, 'MESSAGE_CREATE');
+    expect([quiet.flags, quiet.mention_everyone]).toEqual([(1 << 2) | (1 << 12), false]);
+    expect(quiet.mentions.map(({ id }) => id)).toEqual([house.ownerId]);
+    const loud = await at.use(one);
+    wellDone(
+      await at.answer(loud, CALLBACK.MESSAGE, {
+        content: '@everyone',
+        allowed_mentions: { parse: ['everyone'] },
+      }),
+    );
+    await at.shown(person.sink, 'MESSAGE_CREATE', (message) => message.mention_everyone);
+  });
+
+  test('is completed by the first follow-up when it was deferred, and the second is another message', async () => {
+    at = await openInteractions();
+    const sent = await at.use(await at.command(PING));
+    const deferred = wellDone(await at.answer(sent, CALLBACK.DEFERRED_MESSAGE));
+    const first = wellDone(await at.followUp(sent, { content: 'first' })).message;
+    const second = wellDone(await at.followUp(sent, { content: 'second' })).message;
+    expect([deferred.isLoading, first.id, first.flags]).toEqual([true, deferred.written?.message.id, 0]);
+    expect(second.id).not.toBe(first.id);
+  });
+
+  test('ends with the token when only the invoker sees it, and nothing is stored of it', async () => {
+    at = await openInteractions();
+    const { house, person, bot } = at;
+    const one = await at.command(PING);
+    const sent = await at.use(one);
+    const draft = { content: 'secret', flags: EPHEMERAL, components: [BUTTON] };
+    wellDone(await at.answer(sent, CALLBACK.MESSAGE, draft));
+    const secret = await at.shown(person.sink, 'MESSAGE_CREATE');
+    house.clock.advance(15 * MINUTE_MS - 1_000);
+    expect(person.sink.names).not.toContain('MESSAGE_DELETE');
+    expect(codeOf(await at.followUp(sent, { content: 'late', flags: EPHEMERAL }))).toBeNull();
+    for (let second = 0; second < 30; second += 1) {
+      house.clock.advance(1_000);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    const gone = await at.shown(person.sink, 'MESSAGE_DELETE', ({ id }) => id === secret.id);
+    expect(gone).toEqual({ id: secret.id, channel_id: at.channelId, guild_id: house.guildId });
+    expect(await house.storage.interactions.get(house.guildId, sent.id)).toBeNull();
+    expect(await house.storage.interactions.ephemeral(house.guildId, secret.id as never)).toBeNull();
+    await expect(at.followUp(sent, { content: 'late' })).rejects.toThrow('opens nothing');
+    expect(codeOf(await at.answer(sent, CALLBACK.MESSAGE, { content: 'late' }))).toBe(10_062);
+    expect(codeOf(await at.ask({ ...at.click(secret.id, 'go'), isEphemeral: true }))).toBe(10_008);
+    expect(JSON.stringify(bot.sink.dispatches)).not.toContain('"content":"secret"');
+  });
+});
+
+describe('an application that is not in the guild', () => {
+  /** An application that the owner of the guild has installed to the account, and its bot's session. */
+  async function tool() {
+    const { house } = at;
+    const { application: made, botToken } = await house.operator.createApplication({ name: 'Tool' });
+    const id = made.id as typeof at.own.id;
+    const config = { 0: {}, 1: {} };
+    wellDone(await house.features.endpoints.update(id, { integration_types_config: config }));
+    const { sink } = await house.connect(botToken);
+    const one = await at.command(PING, { id });
+    const application = { ...at.own, id };
+    const use = (by: Partial<Invocation> = {}) =>
+      at.send({ type: INTERACTION.COMMAND, data: at.dataOf(one), ...by }, { application, sink });
+    const ask = () => at.ask({ type: INTERACTION.COMMAND, data: at.dataOf(one) }, { ...at.own, id });
+    const install = async (userId = house.ownerId) => {
+      const query = asking({
+        ...{ client_id: id, response_type: null, redirect_uri: null, state: null },
+        ...{ scope: 'applications.commands', integration_type: '1' },
+      });
+      const decision = { authorize: true, permissions: null, guildId: null, integrationType: 1 as const };
+      const decided = await house.features.oauth.consents.decide(userId, query, decision);
+      if (decided.kind !== 'decided') throw new Error(JSON.stringify(decided));
+    };
+    return { id, use, ask, install };
+  }
+
+  test('is unknown until its user installs it, and then answers for that user with five follow-ups', async () => {
+    at = await openInteractions();
+    const { house, person } = at;
+    const { id, use, ask, install } = await tool();
+    expect(codeOf(await ask())).toBe(10_063);
+    await install();
+    const sent = await use();
+    expect(sent).toMatchObject({ context: 0, authorizing_integration_owners: { 1: house.ownerId } });
+    expect(BigInt(sent.app_permissions as string) & P.SEND_MESSAGES).toBe(0n);
+    wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'seen by all', components: [BUTTON] }));
+    const answer = await at.shown(person.sink, 'MESSAGE_CREATE');
+    expect(answer.flags & EPHEMERAL).toBe(0);
+    for (let n = 0; n < 5; n += 1) wellDone(await at.followUp(sent, { content: `follow-up ${n}` }));
+    expect(codeOf(await at.followUp(sent, { content: 'one too many' }))).toBe(40_094);
+    expect(codeOf(await at.followUp(sent, { content: 'hidden too', flags: EPHEMERAL }))).toBe(40_094);
+    const pressed = at.ask(at.click(answer.id, 'go'), { ...at.own, id });
+    expect(codeOf(await pressed)).toBeNull();
+    await house.features.oauth.deauthorize(house.ownerId, id);
+    expect(codeOf(await at.ask(at.click(answer.id, 'go'), { ...at.own, id }))).toBe(10_005);
+    expect(codeOf(await ask())).toBe(10_063);
+  });
+
+  test('answers only the invoker who may not use external apps, and notifies nobody whom the invoker could not', async () => {
+    at = await openInteractions();
+    const { house, bot } = at;
+    const { use, install } = await tool();
+    const { user: bob } = await house.operator.createUser({ username: 'bob' });
+    const userId = bob.id as UserId;
+    await house.operator.addMember({ guildId: house.guildId, userId });
+    const hers = await house.connect((await house.identity.issue(userId, 'user')).reveal());
+    await install(userId);
+    const authority = { ...SYSTEM, by: { ...SYSTEM.by, userId: house.ownerId } };
+    const permissions = P.VIEW_CHANNEL | P.SEND_MESSAGES | P.USE_APPLICATION_COMMANDS;
+    const role = { roleId: house.guildId as never, draft: { permissions: String(permissions) } };
+    wellDone(await house.guilds.call(house.guildId, 'updateRole', role as never, authority));
+    const sent = await use({ userId, sessionId: hers.session.id });
+    wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'for one', components: [BUTTON] }));
+    const answer = await at.shown(hers.sink, 'MESSAGE_CREATE');
+    expect(answer.flags & EPHEMERAL).toBe(EPHEMERAL);
+    const loud = { content: '@everyone', allowed_mentions: { parse: ['everyone'] } };
+    const { message } = wellDone(await at.followUp(sent, loud));
+    expect([Number(message.flags) & EPHEMERAL, message.mention_everyone]).toEqual([EPHEMERAL, false]);
+    for (const { sink } of [bot, at.person]) {
+      const seen = sink.dispatches.map(({ d }) => (d as { content?: string }).content);
+      expect(seen.filter((content) => content === 'for one' || content === '@everyone')).toEqual([]);
+    }
+  });
+});
+
+test('overwrites of a command are told to the bot and noted in the audit log when a member sets them', async () => {
+  at = await openInteractions();
+  const { house, bot } = at;
+  const { id } = await at.command(PING);
+  const notices = createCommandNotices({ ...house, onFault: (error) => expect.fail(String(error)) });
+  const overwrite = { id: house.guildId as string, type: 1, permission: false } as const;
+  const named = { id, application_id: at.own.id, guild_id: house.guildId };
+  notices.permitted(house.ownerId, null, { ...named, permissions: [overwrite] });
+  const told = await at.shown(bot.sink, 'APPLICATION_COMMAND_PERMISSIONS_UPDATE');
+  expect(told).toEqual({ ...named, permissions: [overwrite] });
+  const entry = await at.shown(bot.sink, 'GUILD_AUDIT_LOG_ENTRY_CREATE');
+  expect(entry).toMatchObject({
+    ...{ action_type: 121, user_id: house.ownerId, target_id: id },
+    changes: [{ key: house.guildId, new_value: overwrite }],
+    options: { application_id: at.own.id },
+  });
+});

@@ -1,0 +1,144 @@
+import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
+import { writeCommand } from '../../engine/appcommand/rules.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Application } from '../../engine/user/facts.ts';
+import type { ChannelId } from '../../protocol/ids.ts';
+import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
+import type { Callback, Invocation } from '../../services/interactions/ports.ts';
+import { openHouse, type RecordingSink, until } from './house.ts';
+
+/** The interaction object as the application receives it. */
+interface Sent {
+  readonly id: string;
+  readonly token: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly [field: string]: unknown;
+}
+
+/** A message as its reader receives it. */
+interface Shown {
+  readonly id: string;
+  readonly channel_id: string;
+  readonly content: string;
+  readonly flags: number;
+  readonly mention_everyone: boolean;
+  readonly mentions: readonly { readonly id: string }[];
+  readonly interaction_metadata?: Readonly<Record<string, unknown>>;
+}
+
+export const wellDone = <Value>(reply: Reply<Value>): Value => {
+  if (!reply.ok) throw new Error(JSON.stringify(reply.refusal));
+  return reply.value;
+};
+export const codeOf = (reply: Reply<unknown>): number | null => (reply.ok ? null : reply.refusal.code);
+
+type House = Awaited<ReturnType<typeof openHouse>>;
+type Connection = Awaited<ReturnType<House['connect']>>;
+type Asked = Partial<Invocation> & Pick<Invocation, 'type' | 'data'>;
+
+/** Which application is used, and which of its bot's connections hears of it. */
+interface By {
+  readonly application?: Application;
+  readonly sink?: RecordingSink;
+}
+
+const isMessage = (type: Callback['type']): boolean =>
+  type === CALLBACK.MESSAGE || type === CALLBACK.UPDATE_MESSAGE || type === CALLBACK.DEFERRED_MESSAGE;
+
+/** A house on a virtual clock, whose owner uses commands of applications over the services, without any transport. */
+class InteractionHouse {
+  readonly house: House;
+  readonly bot: Connection;
+  readonly person: Connection;
+  readonly channelId: ChannelId;
+  /** The application of the house's bot. */
+  readonly own: Application;
+  #nonces = 0;
+
+  constructor(house: House, bot: Connection, person: Connection, own: Application) {
+    [this.house, this.bot, this.person, this.own] = [house, bot, person, own];
+    const guild = bot.sink.dispatches.find(({ t }) => t === 'GUILD_CREATE')?.d as {
+      readonly channels: readonly { readonly id: ChannelId; readonly type: number }[];
+    };
+    this.channelId = guild.channels.find(({ type }) => type === 0)!.id;
+  }
+
+  /** Registers a command of an application. */
+  async command(raw: object, { id }: Pick<Application, 'id'> = this.own): Promise<AppCommand> {
+    const { house } = this;
+    const scope = {
+      ...{ applicationId: id, guildId: null, commands: [], creates: null },
+      installations: [0, 1] as const,
+    };
+    const env = { nowMs: house.clock.now(), nextId: house.foundation.nextId };
+    const written = writeCommand(scope, raw, env);
+    if (!written.ok) throw new Error(JSON.stringify(written.refusal));
+    await house.commit(id, written.facts);
+    house.features.interactions.forget(id);
+    return written.value.command;
+  }
+
+  dataOf({ id, version, name, type }: AppCommand, more: object = {}) {
+    return { ...{ id, version, name, type }, ...more };
+  }
+
+  ask(asked: Asked, { id: applicationId }: Pick<Application, 'id'> = this.own) {
+    const { house, channelId, person } = this;
+    this.#nonces += 1;
+    return house.features.interactions.invoke({
+      ...{ ownerId: house.guildId, guildId: house.guildId, channelId, applicationId },
+      ...{ userId: house.ownerId, sessionId: person.session.id, nonce: `nonce ${this.#nonces}` },
+      ...{ locales: ['de'], messageId: null, isEphemeral: false, uploads: {} },
+      ...asked,
+    });
+  }
+
+  /** Sends an invocation, and waits until the bot's connection has it. */
+  async send(asked: Asked, { application = this.own, sink = this.bot.sink }: By = {}): Promise<Sent> {
+    const before = sink.dispatches.length;
+    wellDone(await this.ask(asked, application));
+    const found = () => sink.dispatches.slice(before).find(({ t }) => t === 'INTERACTION_CREATE');
+    await until(() => found() !== undefined, 'INTERACTION_CREATE');
+    return found()!.d as Sent;
+  }
+
+  use(one: AppCommand, more: object = {}): Promise<Sent> {
+    return this.send({ type: INTERACTION.COMMAND, data: this.dataOf(one, more) });
+  }
+
+  /** The press of a button. */
+  click(messageId: string, customId: string): Asked {
+    const data = { component_type: 2, custom_id: customId };
+    return { type: INTERACTION.COMPONENT, messageId: messageId as never, data };
+  }
+
+  answer({ id, token }: Sent, type: Callback['type'], data: object = {}) {
+    const said = isMessage(type) ? { draft: data, data: null } : { draft: {}, data };
+    const callback: Callback = { type, ...said, attachments: [], keep: null };
+    return this.house.features.interactions.answer(id, token, callback);
+  }
+
+  async followUp({ token, application_id: applicationId }: Sent, draft: object) {
+    const { tokenMessages } = this.house.features.interactions;
+    const target = await tokenMessages.find(applicationId as never, token);
+    if (!target) throw new Error('The token opens nothing.');
+    return target.execute({ draft, attachments: [], withComponents: true });
+  }
+
+  /** Waits for a dispatch that fits. */
+  async shown(sink: RecordingSink, t: string, fits: (d: Shown) => boolean = () => true): Promise<Shown> {
+    const found = () => sink.dispatches.find((each) => each.t === t && fits(each.d as Shown))?.d;
+    await until(() => found() !== undefined, t);
+    return found() as Shown;
+  }
+}
+
+export async function openInteractions(): Promise<InteractionHouse> {
+  const house = await openHouse();
+  const bot = await house.connect();
+  const person = await house.connect((await house.identity.issue(house.ownerId, 'user')).reveal());
+  await until(() => bot.sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+  const own = await house.storage.applications.byBot(house.botId);
+  if (!own) throw new Error('The bot has no application.');
+  return new InteractionHouse(house, bot, person, own);
+}
