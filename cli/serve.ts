@@ -107,7 +107,7 @@ export async function serve(
   function openAdmin(running: Engine, { admin_host: host, admin_port: port, admin_token: token }: Config) {
     const names = adminNames(config);
     const tokens = adminTokens(config);
-    const about = { settings: shownConfig(config), log };
+    const about = { version: world.version, settings: shownConfig(config), log };
     const options = { engine: running, host, port, token, tokens, names, logger, drain, ...about };
     return openAdminServer(options).catch((error: Error) => {
       throw portTaken('admin', host, port, '--admin-port 0', error);

@@ -44,10 +44,7 @@ const LISTENING = {
     '^https?://[^\\s/?#,;]+( *, *https?://[^\\s/?#,;]+)*$',
     'Origins of further pages that may show activities, besides those of this server.',
   ),
-  playground: boolean(
-    false,
-    'Whether the page at `/` is the playground, a chat client in the browser. `guildhall dev` turns it on.',
-  ),
+  playground: boolean(false, 'Whether `/` serves the playground, as in `guildhall dev`.'),
   admin_host: string('127.0.0.1', 'Address the admin API listens on. Keep it away from the public.'),
   admin_port: integer(
     3001,

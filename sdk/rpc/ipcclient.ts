@@ -2,7 +2,7 @@ import { createConnection, type Socket } from 'node:net';
 import { RPC_OP, RPC_SOCKETS } from '../../protocol/rpc.ts';
 import type { LocalClient } from '../host.ts';
 import { encodeFrame, FrameReader } from './frame.ts';
-import { isObject } from './link.ts';
+import { type Args, isObject } from './link.ts';
 import { type SocketPlace, socketPath } from './socketpath.ts';
 
 const ANSWER_MS = 10_000;
@@ -23,6 +23,15 @@ async function openSocket(place: SocketPlace): Promise<Socket> {
     if (socket !== null) return socket;
   }
   throw new Error('No RPC server runs on this machine.');
+}
+
+/** Settles the command that a frame answers. */
+function answered(pending: Map<string, Pending>, { nonce, evt, data }: Args): void {
+  const waiting = typeof nonce === 'string' ? pending.get(nonce) : undefined;
+  if (!waiting) return;
+  pending.delete(String(nonce));
+  if (evt === 'ERROR') waiting.reject(new Error(isObject(data) ? String(data.message) : 'Refused.'));
+  else waiting.resolve();
 }
 
 /** A game's connection to the RPC server of the person: it sets the activity of the application. */
@@ -57,21 +66,13 @@ export function openLocalClient(
           else if (data.evt === 'READY') {
             clearTimeout(timer);
             resolve(opened);
-          } else answered(data);
+          } else answered(pending, data);
         }
         if (reader.problem !== null) fail(new Error(`The RPC server is not understood: ${reader.problem}.`));
       });
       opened.write(encodeFrame(RPC_OP.HANDSHAKE, { v: 1, client_id: applicationId }));
     });
   };
-
-  function answered({ nonce, evt, data }: Readonly<Record<string, unknown>>): void {
-    const waiting = typeof nonce === 'string' ? pending.get(nonce) : undefined;
-    if (!waiting) return;
-    pending.delete(String(nonce));
-    if (evt === 'ERROR') waiting.reject(new Error(isObject(data) ? String(data.message) : 'Refused.'));
-    else waiting.resolve();
-  }
 
   return {
     async setActivity(activity) {

@@ -105,7 +105,15 @@ describe('guildhall login', () => {
     const { child, lines } = await cli(['login', '--json', '--url', server.info.api], {});
     const [line] = await once(lines, 'line');
     const { user_code } = JSON.parse(String(line)) as { user_code: string };
-    await server.user().call('oauth2_device_finish', { body: { user_code, result: 'granted' } });
+    const finished = await fetch(`${server.info.api}/v10/oauth2/device/finish`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${server.info.users[0]!.token}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ user_code, result: 'granted' }),
+    });
+    expect(finished.status).toBe(204);
     expect((await once(child, 'exit'))[0]).toBe(0);
     children.delete(child);
     const path = join(folder, 'guildhall/credentials.json');

@@ -1,9 +1,9 @@
 // Goal: what the playground keeps of the gateway: guilds and members, messages with reactions and votes, frames without secrets.
 import { describe, expect, test } from 'vitest';
-import { messagesAfter } from '../../web/chat/chat.ts';
+import { messagesAfter } from '../../web/chat/changes.ts';
 import { ownPath } from '../../web/chat/ownpath.ts';
 import type { ChatMessage } from '../../web/chat/shapes.ts';
-import { frameOf, isShown } from '../../web/playground/frames.ts';
+import { frameOf, isShown } from '../../web/playground/frame.ts';
 import { orderedChannels, threadsOf, type World, worldAfter } from '../../web/playground/world.ts';
 
 const GUILD = {

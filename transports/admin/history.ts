@@ -1,9 +1,4 @@
-/** Values of chosen metrics at one moment. */
-interface Sample {
-  /** Unix milliseconds. */
-  readonly at_ms: number;
-  readonly values: Readonly<Record<string, number>>;
-}
+import { type Sample, sampleOf } from './sample.ts';
 
 interface HistoryPorts {
   /** All metrics as Prometheus text. */
@@ -14,29 +9,6 @@ interface HistoryPorts {
 const EVERY_MS = 10_000;
 /** One hour. */
 const SAMPLES_MAX = 360;
-const LINE = /^([A-Za-z_:][\w:]*)(?:\{.*\})? (\S+)$/;
-/** Sums over their labels; those of the first list only grow. */
-const NAMES: ReadonlySet<string> = new Set([
-  ...['guildhall_gateway_frames_sent', 'guildhall_gateway_frames_received', 'process_cpu_seconds_total'],
-  ...[
-    'guildhall_http_request_seconds_count',
-    'guildhall_http_request_seconds_sum',
-    'guildhall_http_unavailable',
-  ],
-  ...['guildhall_media_packets_in', 'guildhall_media_packets_out', 'guildhall_faults'],
-  ...['guildhall_gateway_sessions', 'guildhall_gateway_sockets', 'guildhall_calls', 'guildhall_call_members'],
-  ...['guildhall_commits_waiting', 'guildhall_webhook_events_waiting', 'process_resident_memory_bytes'],
-]);
-
-/** The chosen metrics of a text, each summed over its labels. */
-export function sampleOf(text: string, atMs: number): Sample {
-  const values: Record<string, number> = {};
-  for (const line of text.split('\n')) {
-    const [, name = '', value = ''] = LINE.exec(line) ?? [];
-    if (NAMES.has(name)) values[name] = (values[name] ?? 0) + Number(value);
-  }
-  return { at_ms: atMs, values };
-}
 
 /** Keeps the last hour of the chosen metrics, a sample each ten seconds, until it is closed. */
 export function keepHistory({ read, nowMs }: HistoryPorts): { samples(): readonly Sample[]; close(): void } {

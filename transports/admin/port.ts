@@ -229,7 +229,7 @@ export const errorStatus = (error: unknown): number => refusalOf(error)?.status 
 type AdminRefusal = Pick<Refusal, 'status' | 'message' | 'errors'> & { readonly code: string | number };
 
 /** The refusal in an error, if it has one. */
-function refusalOf(error: unknown): AdminRefusal | null {
+export function refusalOf(error: unknown): AdminRefusal | null {
   if (error instanceof AdminError) return { status: error.status, code: error.code, message: error.message };
   if (!(error instanceof Error)) return null;
   if (error.name === 'NotServed')

@@ -21,6 +21,7 @@ export type { AdminServer } from './port.ts';
 interface AdminServerOptions
   extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'tokens' | 'names' | 'logger'> {
   readonly engine: Operated & Pick<Engine, 'metrics' | 'unready'> & Partial<Pick<Engine, 'security'>>;
+  readonly version?: string;
   /** Settings in force, secrets masked; for the console. */
   readonly settings?: Readonly<Record<string, unknown>>;
   /** The newest lines of the log; for the console. */
@@ -42,11 +43,11 @@ export interface ConsoleServer extends AdminServer {
  * @throws Error when the port cannot be bound.
  */
 export async function openAdminServer(options: AdminServerOptions): Promise<ConsoleServer> {
-  const { engine, settings = {}, log = createLogTail() } = options;
+  const { engine, version = '', settings = {}, log = createLogTail() } = options;
   const page = createConsole(() => performance.now());
   const trail = createLogTail();
   const history = keepHistory({ read: async () => engine.metrics(), nowMs: () => Date.now() });
-  const watching: Watched = { engine, history, settings, log, trail };
+  const watching: Watched = { engine, version, history, settings, log, trail };
   const security: SecurityTrail = (event, fields) => {
     trail.add(JSON.stringify({ time: Date.now(), event, ...fields }));
     engine.security?.(event, fields);

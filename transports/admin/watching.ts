@@ -1,14 +1,15 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { VERSION } from '../../actors/runtime/version.ts';
 import type { ApiParams, Engine } from '../../embedding.ts';
 import type { LogTail } from '../../protocol/logtail.ts';
 import { openApi } from '../rest/openapi.ts';
 import type { keepHistory } from './history.ts';
+import { refusalOf } from './port.ts';
 import { type AdminAnswer, AdminError } from './route.ts';
 
 export interface Watched {
   readonly engine: Pick<Engine, 'api' | 'metrics'>;
+  readonly version: string;
   readonly history: ReturnType<typeof keepHistory>;
   /** Settings in force, secrets masked. */
   readonly settings: Readonly<Record<string, unknown>>;
@@ -35,7 +36,7 @@ const Operation = Compile(
 export async function watched(
   path: string,
   query: URLSearchParams,
-  { engine, history, settings, log, trail }: Watched,
+  { engine, version, history, settings, log, trail }: Watched,
 ): Promise<AdminAnswer | null> {
   const after = Number(query.get('after') ?? 0);
   const ok = (body: object): AdminAnswer => ({ status: 200, body });
@@ -44,7 +45,7 @@ export async function watched(
   if (path === '/log') return ok({ lines: log.after(after) });
   if (path === '/metrics.json') return ok({ text: await engine.metrics() });
   if (path === '/trail') return ok({ lines: trail.after(after) });
-  if (path === '/openapi.json') return ok(openApi(VERSION, '/api/v10'));
+  if (path === '/openapi.json') return ok(openApi(version, '/api/v10'));
   return null;
 }
 
@@ -69,13 +70,9 @@ export async function callOperation(
   try {
     return { status: 200, body: { ok: true, reply: (await run(call, { as })) ?? null }, what };
   } catch (error) {
-    if (!(error instanceof Error) || !('refusal' in error)) throw error;
-    const { status, code, message, errors } = error.refusal as {
-      status: number;
-      code: number;
-      message: string;
-      errors?: object;
-    };
+    const refused = refusalOf(error);
+    if (refused === null) throw error;
+    const { status, code, message, errors } = refused;
     return {
       status: 200,
       body: { ok: false, status, reply: { code, message, ...(errors && { errors }) } },

@@ -138,7 +138,7 @@ interface EmojiProps {
   readonly animated?: boolean;
 }
 
-export const CustomEmoji = ({ id, name, animated = false }: EmojiProps) => (
+const CustomEmoji = ({ id, name, animated = false }: EmojiProps) => (
   <img
     class="emoji"
     src={`/emojis/${id}.${animated ? 'gif' : 'png'}`}

@@ -39,8 +39,8 @@ export class MessageActions {
   vote({ id, poll, channel_id: channelId }: ChatMessage, answerId: number): Promise<boolean> {
     const own = (poll?.results?.answer_counts ?? []).filter(({ me_voted }) => me_voted).map((one) => one.id);
     const kept = poll?.allow_multiselect ? own.filter((one) => one !== answerId) : [];
-    const answer_ids = own.includes(answerId) ? kept : [...kept, answerId];
-    return this.#run('PUT', `/channels/${channelId}/polls/${id}/answers/@me`, { answer_ids });
+    const answerIds = own.includes(answerId) ? kept : [...kept, answerId];
+    return this.#run('PUT', `/channels/${channelId}/polls/${id}/answers/@me`, { answer_ids: answerIds });
   }
 
   startThread({ id }: ChatMessage, name: string): Promise<boolean> {

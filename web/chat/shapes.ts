@@ -114,6 +114,6 @@ export function voted(poll: Poll, answerId: number, step: 1 | -1, isOwn: boolean
   const known = counts.find(({ id }) => id === answerId) ?? { id: answerId, count: 0, me_voted: false };
   const count = Math.max(0, known.count + step);
   const changed = { id: answerId, count, me_voted: isOwn ? step === 1 : known.me_voted };
-  const answer_counts = [...counts.filter(({ id }) => id !== answerId), changed];
-  return { ...poll, results: { ...poll.results, answer_counts } };
+  const answerCounts = [...counts.filter(({ id }) => id !== answerId), changed];
+  return { ...poll, results: { ...poll.results, answer_counts: answerCounts } };
 }

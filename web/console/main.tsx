@@ -1,4 +1,5 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
 
-render(<App />, document.querySelector('#app')!);
+const root = document.querySelector('#app');
+if (root !== null) render(<App />, root);

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 import { sizeText } from '../chat/attachments.tsx';
 import { useStore } from '../store.ts';
-import { type FrameFilter, type FrameLog, isShown, nameOfFrame, type PassedFrame } from './frames.ts';
+import { type FrameFilter, isShown, nameOfFrame, type PassedFrame } from './frame.ts';
+import type { FrameLog } from './frames.ts';
 
 const SHOWN_MAX = 100;
 

@@ -1,10 +1,10 @@
 // Goal: a link of the console opens one session, once and for a time; its history and log are bounded; top reads the metrics.
 import { describe, expect, test } from 'vitest';
-import { ratesOf, readingOf, topLines } from '../../../cli/top.ts';
+import { ratesOf, readingOf, topLines } from '../../../cli/toprates.ts';
 import { createLogTail } from '../../../protocol/logtail.ts';
 import { createConsole } from '../../../transports/admin/console.ts';
-import { sampleOf } from '../../../transports/admin/history.ts';
 import type { AdminRequest } from '../../../transports/admin/port.ts';
+import { sampleOf } from '../../../transports/admin/sample.ts';
 
 const MINUTE_MS = 60_000;
 const HOST = '127.0.0.1:3001';
