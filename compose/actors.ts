@@ -8,10 +8,15 @@ import type { Metric } from '../protocol/metrics.ts';
 import { createFounding } from '../services/guilds/founding.ts';
 import { createIntegrations } from '../services/guilds/integrations.ts';
 import { createIdentity, type Identity } from '../services/identity/identity.ts';
+import { oauthGuilds } from '../services/oauth/guilds.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
+import { startPremium } from '../services/premium/start.ts';
+import { createStore } from '../services/premium/store.ts';
 import { openMemoryBlobs } from '../storage/blob/blobs.memory.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
+import { stripeCalls } from '../transports/payments/stripe.http.ts';
+import { createStripe } from '../transports/payments/stripe.ts';
 import { type Cluster, standaloneCluster } from './cluster.ts';
 import type { Features, ServiceContext } from './context.ts';
 import {
@@ -30,7 +35,6 @@ import {
 } from './features.ts';
 import type { Foundation } from './foundation.ts';
 import { createOwners } from './owners.ts';
-import { createPremium } from './premium.ts';
 import { createSessions } from './sessions.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
@@ -180,3 +184,19 @@ const tokenMetrics = (...[identity, oauth]: readonly [Identity, OAuth]): Metric[
     max: identity.cached.max + oauth.cached.max,
     read: () => tokens.cached.count,
   }));
+
+/** What applications sell, with the payment provider where one is configured, and their stores. */
+function createPremium(context: ServiceContext): Pick<Features, 'premium' | 'store'> {
+  const { config, storage, guilds, clock, publicUrl } = context;
+  const { stripe_key: key, stripe_webhook_secret: secret, stripe_url: url } = config;
+  const isConfigured = key !== null && secret !== null;
+  const provider = isConfigured ? createStripe({ call: stripeCalls({ url, key }), publicUrl }) : null;
+  const premium = startPremium({ ...context, provider });
+  const store = createStore({
+    storage,
+    payments: premium.payments,
+    guildsOf: oauthGuilds(guilds, storage.users).guildsOf,
+    nowMs: () => clock.now(),
+  });
+  return { premium, store };
+}

@@ -1,4 +1,4 @@
-import { ANY, choice, DAY_MS, integer, MINUTE_MS, optional, PORT, string } from './kinds.ts';
+import { ANY, boolean, choice, DAY_MS, integer, MINUTE_MS, optional, PORT, string } from './kinds.ts';
 
 /** Settings of a server of several processes. They have no effect for a single process. */
 export const CLUSTER = {
@@ -118,4 +118,14 @@ export const CLUSTER = {
     [1, 10_000_000],
     'Most queued session starts; further sessions get Invalid Session (op 9) and must retry.',
   ),
+};
+
+/** Settings of logs and metrics. */
+export const OPERATION = {
+  log_level: choice(
+    'info',
+    ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'],
+    'Least severity of log lines, which are written to standard error as JSON.',
+  ),
+  metrics: boolean(true, 'Whether metrics are collected and served at /metrics of the admin port.'),
 };

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
-import { CLUSTER } from './cluster.ts';
+import { CLUSTER, OPERATION } from './cluster.ts';
 import {
   ANY,
   boolean,
@@ -16,6 +16,7 @@ import {
   string,
 } from './kinds.ts';
 import { nearest } from './nearest.ts';
+import { PAYMENTS } from './payments.ts';
 import { VOICE } from './voice.ts';
 
 export type { Setting };
@@ -159,26 +160,6 @@ const ACCOUNTS = {
   mail_from: string('Guildhall <guildhall@localhost>', 'Sender of e-mails.'),
 };
 
-const PAYMENTS = {
-  stripe_key: optional(
-    'a secret key such as sk_live_…',
-    '^[\\x21-\\x7e]{8,}$',
-    'Secret key of the account at Stripe that takes the money for what applications sell. With stripe_webhook_secret people can buy in the stores of applications; when either is null, the operator gives by hand what was sold.',
-    true,
-  ),
-  stripe_webhook_secret: optional(
-    'a signing secret such as whsec_…',
-    '^[\\x21-\\x7e]{8,}$',
-    'Signing secret of the webhook endpoint that Stripe calls: this server at /payments/stripe.',
-    true,
-  ),
-  stripe_url: optional(
-    'a URL such as https://api.stripe.com without a trailing slash',
-    '^(https://[^\\s/?#]+|http://(localhost|127\\.0\\.0\\.1)(:\\d{1,5})?)$',
-    'URL of something that speaks as Stripe does, for tests; without TLS only on this machine. When null it is Stripe.',
-  ),
-};
-
 const GATEWAY = {
   heartbeat_interval_ms: integer(41_250, 'ms', [1000, 10 * MINUTE_MS], 'Heartbeat interval sent to clients.'),
   heartbeat_grace_ms: integer(
@@ -311,15 +292,6 @@ const ACTORS = {
     [100, HOUR_MS],
     'Time limit of a shutdown, in which sessions are asked to reconnect and commits are flushed.',
   ),
-};
-
-const OPERATION = {
-  log_level: choice(
-    'info',
-    ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'],
-    'Least severity of log lines, which are written to standard error as JSON.',
-  ),
-  metrics: boolean(true, 'Whether metrics are collected and served at /metrics of the admin port.'),
 };
 
 /** The settings by the chapters of the settings page. */

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from './clock.ts';
 
 /** A clock whose time of day can be moved forward, so that what is due in a month can be tried today. */
-export interface MovableClock extends Clock {
+interface MovableClock extends Clock {
   move(byMs: number): void;
 }
 

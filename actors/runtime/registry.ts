@@ -229,12 +229,13 @@ function take<State, Shell extends RegisteredShell<State>>(
     if (event.type === 'work') event.work.fault(new NotServed('The aggregate was released.'));
     return;
   }
-  if (event.type !== 'work' || !runsWork(snapshot)) {
+  const { state } = snapshot.context;
+  if (event.type !== 'work' || state === null || !runsWork(snapshot)) {
     actor.send(event);
     return;
   }
   try {
-    shell.run(snapshot.context.state as State, event.work);
+    shell.run(state, event.work);
   } catch (error) {
     actor.send({ type: 'work', work: rethrow(asError(error)) });
   }

@@ -15,13 +15,13 @@ import type { Decision, Shelf } from './shelf.ts';
  *
  * @source https://docs.stripe.com/billing/invoices/subscription
  */
-export const GRACE_MS = 3 * 3_600_000;
+const GRACE_MS = 3 * 3_600_000;
 
 /** Entitlements that a subscription names; older ones remain, unnamed. */
 const NAMED_MAX = 100;
 
 /** When access ends unless the provider says something else before. */
-export const untilOf = ({ state, paidUntilMs }: Billing): number =>
+const untilOf = ({ state, paidUntilMs }: Billing): number =>
   state === 'running' ? paidUntilMs + GRACE_MS : paidUntilMs;
 
 /** When the provider is asked next. */

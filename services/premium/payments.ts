@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { Routing } from '../../actors/placement/routing.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
@@ -75,7 +76,7 @@ export const byHand = (premium: Premium): Payments => ({
   notice: async () => ({ ok: false, refusal: refusal('UNKNOWN_ENTITLEMENT') }),
 });
 
-export type PaymentRequest =
+type PaymentRequest =
   | { readonly kind: 'buy'; readonly wish: Wish }
   | { readonly kind: 'run'; readonly command: PremiumCommand }
   | { readonly kind: 'settle'; readonly subscriptionId: string }
@@ -109,13 +110,17 @@ export function byProvider(given: ProviderPorts): Payments {
   );
   const changed = async (applicationId: ApplicationId, request: PaymentRequest) => {
     const reply = await ask(applicationId, request);
-    return reply.ok ? { ok: true as const, value: reply.value as PremiumChange } : reply;
+    if (!reply.ok) return reply;
+    assert(!('url' in reply.value), 'Only a purchase is answered with a page.');
+    return { ok: true as const, value: reply.value };
   };
   return {
     takesMoney: true,
     async buy(applicationId, wish) {
       const reply = await ask(applicationId, { kind: 'buy', wish });
-      return reply.ok ? { ok: true, value: reply.value as { url: string } } : reply;
+      if (!reply.ok) return reply;
+      assert('url' in reply.value, 'A purchase is answered with a page.');
+      return { ok: true, value: reply.value };
     },
     run: (applicationId, command) => changed(applicationId, { kind: 'run', command }),
     settle: (applicationId, subscriptionId) => changed(applicationId, { kind: 'settle', subscriptionId }),

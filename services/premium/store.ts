@@ -66,7 +66,7 @@ export interface Store {
   ): Promise<Reply<unknown>>;
 }
 
-export interface StorePorts {
+interface StorePorts {
   readonly storage: Pick<Storage, 'applications' | 'premium' | 'relationships'>;
   readonly payments: Payments;
   guildsOf(userId: UserId): Promise<readonly { readonly id: GuildId; readonly name: string }[]>;

@@ -40,6 +40,13 @@ const CHANNELS = [
   { id: '504', type: 2 },
 ];
 
+const ADDRESSES = {
+  api: 'http://127.0.0.1:4321/api',
+  gateway: 'ws://127.0.0.1:4321',
+  cdn: 'http://127.0.0.1:4321',
+  voice: VOICE,
+};
+
 /** Records as the operator sees them, whatever id is asked for. */
 const RECORDS = {
   showApplication: async (id: string) => ({
@@ -123,12 +130,7 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
     cluster: { status: async () => ALONE, drain: async () => undefined },
     listen: async () => {
       calls.push('listen');
-      return {
-        api: 'http://127.0.0.1:4321/api',
-        gateway: 'ws://127.0.0.1:4321',
-        cdn: 'http://127.0.0.1:4321',
-        voice: VOICE,
-      };
+      return ADDRESSES;
     },
     drain: async () => void calls.push('drain'),
     close: async () => void calls.push('close'),

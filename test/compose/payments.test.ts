@@ -216,7 +216,7 @@ describe('a subscription', () => {
     expect(await has(1)).not.toContain(gold);
   });
 
-  test('that is not paid any more ends, events in any sequence, and begins again when it is paid late', async () => {
+  test('ends when it is not paid any more, events in any sequence, and begins again when it is paid late', async () => {
     const bronze = await sku('Bronze', 'subscription', 300);
     const billed = await buySubscription(0, bronze);
     const [early] = [stripe.changed(billed)];
@@ -234,7 +234,7 @@ describe('a subscription', () => {
     expect(await has(0)).toContain(bronze);
   });
 
-  test('of somebody else can be neither cancelled nor changed', async () => {
+  test('can be neither cancelled nor changed by somebody else', async () => {
     const iron = await sku('Iron', 'subscription', 300);
     await buySubscription(0, iron);
     const { id } = await subscriptionOf(0, iron);
@@ -254,7 +254,7 @@ describe('a subscription', () => {
   });
 });
 
-test('whoever is not signed in signs in first, and comes back to the store', async () => {
+test('a visitor who is not signed in signs in first, and comes back to the store', async () => {
   const response = await new Visitor(origin).get(store());
   expect([response.status, response.headers.get('location')]).toEqual([
     303,

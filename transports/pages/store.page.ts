@@ -1,4 +1,4 @@
-import { type ApplicationId, type GuildId, isSnowflake } from '../../protocol/ids.ts';
+import { type ApplicationId, isAnyId, isSnowflake } from '../../protocol/ids.ts';
 import { type Price, SUBSCRIPTION_STATUS } from '../../protocol/premium.ts';
 import type { Good, Possession, Shop } from '../../services/premium/store.ts';
 import {
@@ -119,7 +119,7 @@ const UNKNOWN = notice('No such store', 'There is no application with this addre
 
 const applicationOf = ({ path }: SignedInCall): ApplicationId | null => {
   const id = path.split('/')[2] ?? '';
-  return isSnowflake(id) ? (id as ApplicationId) : null;
+  return isAnyId(id) ? id : null;
 };
 
 async function shown(call: SignedInCall, messages?: Messages, status?: number): Promise<PageAnswer> {
@@ -150,7 +150,7 @@ async function acted(call: SignedInCall, id: ApplicationId): Promise<PageAnswer>
       const guild = given('guild');
       const wish = { viewerId, skuId: given('sku'), friend: given('friend') };
       if (!isSnowflake(wish.skuId)) return UNKNOWN;
-      const guildId = isSnowflake(guild) ? (guild as GuildId) : null;
+      const guildId = isAnyId(guild) ? guild : null;
       const reply = await store.buy(id, { ...wish, guildId });
       return reply.ok ? payPage(reply.value.url) : refused(reply);
     }

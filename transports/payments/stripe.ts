@@ -1,4 +1,4 @@
-import { type ApplicationId, isSnowflake } from '../../protocol/ids.ts';
+import { isAnyId, isSnowflake } from '../../protocol/ids.ts';
 import type { Billing, Order, Price } from '../../protocol/premium.ts';
 import { isRecord } from '../../protocol/present.ts';
 import type { Notice, Offer, PaymentProvider } from '../../services/premium/payments.ts';
@@ -210,6 +210,6 @@ export function noticeOf(event: unknown): Notice | null {
   if (!isRecord(named) || !isRecord(named.metadata)) return null;
   const id = event.type === 'invoice.paid' ? named.subscription : object.id;
   const { [ORDER]: orderId, [APPLICATION]: applicationId } = named.metadata;
-  if (!isSnowflake(orderId) || !isSnowflake(applicationId) || typeof id !== 'string') return null;
-  return { applicationId: applicationId as ApplicationId, orderId, about, id };
+  if (!isSnowflake(orderId) || !isAnyId(applicationId) || typeof id !== 'string') return null;
+  return { applicationId, orderId, about, id };
 }

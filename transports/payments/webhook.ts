@@ -7,9 +7,9 @@ import type { Installer } from '../http/server.ts';
 import { isSigned } from './signature.ts';
 import { noticeOf } from './stripe.ts';
 
-export interface WebhookDeps {
+interface WebhookDeps {
   readonly notice: Payments['notice'];
-  /** Of the endpoint, as Stripe's dashboard shows it. */
+  /** Signing secret of the endpoint, as Stripe's dashboard shows it. */
   readonly secret: string;
   readonly requestTimeoutMs: number;
   readonly trustProxy: boolean;
@@ -22,7 +22,7 @@ export interface WebhookDeps {
   readonly onFault: (error: unknown) => void;
 }
 
-export const WEBHOOK_PATH = '/payments/stripe';
+const WEBHOOK_PATH = '/payments/stripe';
 const BODY_BYTES_MAX = 512 << 10;
 const BODIES = {
   bytesMax: 8 << 20,

@@ -12,7 +12,7 @@ const check = (header: string, { body = BODY, nowMs = NOW_MS } = {}) =>
   isSigned(Buffer.from(body), header, { secret: SECRET, nowMs });
 
 describe('a signature', () => {
-  test('of Stripe’s own library is accepted', () => {
+  test('is accepted when Stripe’s own library made it', () => {
     // Made by `stripe.webhooks.generateTestHeaderString` of stripe 23.1.0 for this body, secret and time.
     const header = 't=1700000000,v1=0c8670ed117751cc551a20e35839447075c42800ea3cf3e8a2fbda99cd1e6edd';
     expect(check(header)).toBe(true);
@@ -49,7 +49,7 @@ describe('a signature', () => {
     );
   });
 
-  test('of random text is refused without an error', () => {
+  test('is refused without an error when it is random text', () => {
     fc.assert(
       fc.property(fc.string(), (header) => {
         expect(check(header)).toBe(false);
@@ -61,7 +61,7 @@ describe('a signature', () => {
 describe('an event', () => {
   const metadata = { guildhall_order: '123', guildhall_application: '456' };
 
-  test('of an invoice names its subscription', () => {
+  test('names the subscription of an invoice', () => {
     const details = { metadata, subscription: 'sub_1' };
     const object = { id: 'in_1', parent: { subscription_details: details } };
     expect(noticeOf({ type: 'invoice.paid', data: { object } })).toEqual({
@@ -83,7 +83,7 @@ describe('an event', () => {
     expect(noticeOf(event)).toBeNull();
   });
 
-  test('of any shape is read without an error', () => {
+  test('is read without an error whatever its shape', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (object) => {
         expect(() => noticeOf({ type: 'invoice.paid', data: { object } })).not.toThrow();
