@@ -56,8 +56,8 @@ export class SessionFeed implements SessionFeedEffects {
   #live: FrameSink | null = null;
   /** The next sequence number to replay to the connection. */
   #next = 1;
-  /** Estimated bytes of the large dispatches since `writable` was last called. */
-  #roundBytes = 0;
+  /** Estimated bytes of the large dispatches since `writable` was last called; a full round before the first call. */
+  #roundBytes = HYDRATION_ROUND_BYTES;
   /** Dispatches that wait for the end of the greeting; null after `greeted` and `restore`. */
   #early: DispatchBody[] | null = [];
 

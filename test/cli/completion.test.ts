@@ -32,7 +32,7 @@ describe('completion', () => {
       expect.arrayContaining(['set', 'remove']),
     );
     expect(completed(script, ['guild', 'delete', '123', '--y'])).toEqual(['--yes']);
-    expect(completed(script, ['dev', '--no'])).toEqual(['--no-rate-limits']);
+    expect(completed(script, ['dev', '--no'])).toEqual(['--no-rate-limits', '--no-guide']);
   });
 
   test('offers the same in zsh, through its emulation of bash', async () => {

@@ -114,6 +114,8 @@ export class FakeBackend implements SessionBackend {
   readonly live = new Set<LiveSession>();
   fault: string | null = null;
   /** Calls wait for it. */
+  /** The members that GUILD_CREATE shows. */
+  guildMembers: readonly object[] = [];
   gate: Promise<void> = Promise.resolve();
 
   #note(...call: unknown[]): void {
@@ -145,7 +147,7 @@ export class FakeBackend implements SessionBackend {
   async subscribe(session: LiveSession, guildId: GuildId): Promise<void> {
     await this.gate;
     this.#note('subscribe', guildId);
-    session.deliver(new DispatchBody('GUILD_CREATE', { id: guildId }, 0));
+    session.deliver(new DispatchBody('GUILD_CREATE', { id: guildId, members: this.guildMembers }, 0));
   }
 
   /** What a reopened session is to be told; false: some of it cannot be had. */

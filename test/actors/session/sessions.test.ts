@@ -154,8 +154,20 @@ describe('IDENTIFY', () => {
     expect(arranged.faults).toHaveLength(3);
   });
 
-  it('sends the next guild only when the client reads', async () => {
+  it('sends small guilds together once the client reads', async () => {
     const arranged = arrange();
+    const sink = new FakeSink();
+    sink.room = false;
+    await open(arranged, {}, sink);
+    expect(sink.names).toEqual(['READY']);
+    sink.makeRoom();
+    await settled();
+    expect(sink.names).toEqual(['READY', 'GUILD_CREATE', 'GUILD_CREATE', 'GUILD_CREATE']);
+  });
+
+  it('sends the guild after a large one only when the client reads', async () => {
+    const arranged = arrange();
+    arranged.backend.guildMembers = Array.from({ length: 64 }, () => ({}));
     const sink = new FakeSink();
     sink.room = false;
     await open(arranged, {}, sink);

@@ -55,7 +55,7 @@ const everyone = () => everyPage((after) => house.operator.listUsers(after as Us
 const everyGuild = () => everyPage((after) => house.operator.listGuilds(after as GuildId | null, 1_000));
 
 /** POST routes that take no id. */
-const WITHOUT_ID = ['/database/copy', '/chaos', '/chaos/clear'];
+const WITHOUT_ID = ['/clock', '/database/copy', '/chaos', '/chaos/clear'];
 
 /** Every POST route that takes an id of something, with a body that is right but for the id. */
 const UNKNOWN: readonly (readonly [string, object])[] = [
@@ -81,6 +81,7 @@ const UNKNOWN: readonly (readonly [string, object])[] = [
   ['/guilds', { name: 'Harbour', owner_id: NOBODY }],
   ['/guilds/:id/members', { user_id: NOBODY }],
   ['/guilds/:id/delete', {}],
+  ['/guilds/:id/premium-tier', { premium_tier: 2 }],
   ['/tokens/rotate', { user_id: NOBODY }],
   ['/tokens/revoke', { user_id: NOBODY }],
   ['/interactions', { bot: NOBODY, text: '/ping' }],
