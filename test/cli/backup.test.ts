@@ -61,13 +61,13 @@ describe('backup and restore', () => {
     expect([restored.exitCode, restored.err]).toEqual([0, []]);
     expect(await usersIn('other')).toEqual(await usersIn('data'));
     expect(await usersIn('other')).toContain('juniper');
-  }, 60_000);
+  }, 240_000);
 
   test('a backup of a stopped server needs no admin token', async () => {
     const { exitCode, out } = await run(['backup', 'stopped', '--data', 'other', '--no-files'], { cwd });
     expect(exitCode).toBe(0);
     expect(out.join('\n')).toContain('without files');
-  }, 60_000);
+  }, 240_000);
 
   test.each([
     [['backup', 'saved', '--data', 'other'], 'exists already'],
@@ -80,6 +80,6 @@ describe('backup and restore', () => {
       const { exitCode, err } = await run(argv, { cwd });
       expect([exitCode, err.join('\n')]).toEqual([1, expect.stringContaining(message)]);
     },
-    60_000,
+    240_000,
   );
 });
