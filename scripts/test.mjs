@@ -51,7 +51,8 @@ for (const step of STEPS.filter(isChosen)) {
 rmSync(reports, { recursive: true });
 
 process.stdout.write('\n');
-for (const { name, passed, failed, skipped, tookMs } of results) {
+for (const { name, passed, failed, skipped, repeated = [], tookMs } of results) {
+  for (const title of repeated) process.stdout.write(`passed when repeated: ${name}: ${title}\n`);
   for (const title of skipped) process.stdout.write(`skipped: ${name}: ${title}\n`);
   const counts = `${String(passed).padStart(5)} passed ${String(failed).padStart(4)} failed`;
   process.stdout.write(`${name.padEnd(12)} ${counts} ${(tookMs / 1000).toFixed(1).padStart(7)} s\n`);
@@ -123,10 +124,12 @@ function runVitest({ name, project, files: ownFiles }) {
   const passed = tests.filter(({ status }) => status === 'passed').length;
   const failed = tests.filter(({ status }) => status === 'failed').length;
   const skipped = tests.filter(({ status }) => status !== 'passed' && status !== 'failed');
+  const repeated = tests.filter((test) => test.status === 'passed' && test.failureMessages.length > 0);
   return {
     passed,
     failed: ok ? failed : Math.max(1, failed),
     skipped: titlesOf(skipped),
+    repeated: repeated.map(({ fullName }) => fullName),
   };
 }
 
