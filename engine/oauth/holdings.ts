@@ -173,6 +173,8 @@ export function issueCode(
 interface Exchange {
   readonly applicationId: ApplicationId;
   readonly redirectUri: string | null;
+  /** Whether `redirectUri` is one of the application's. */
+  readonly isRegistered?: boolean;
   /** S256 of the verifier; null without a verifier. */
   readonly challenge: string | null;
 }
@@ -183,7 +185,9 @@ export type Judged = 'ok' | 'used' | 'unknown' | 'wrongRedirect' | 'wrongVerifie
 export function judgeCode(code: Code | null, shown: Exchange, nowMs: number): Judged {
   if (!code || code.applicationId !== shown.applicationId || code.expiresMs <= nowMs) return 'unknown';
   if (code.chainId !== null) return 'used';
-  if (code.redirectUri !== shown.redirectUri) return 'wrongRedirect';
+  // An authorization that named no redirect URI used a registered one, which the client may repeat.
+  const isRepeated = code.redirectUri === null && shown.isRegistered === true;
+  if (code.redirectUri !== shown.redirectUri && !isRepeated) return 'wrongRedirect';
   // Both directions: a verifier for a code without a challenge means that an attacker removed the challenge.
   return code.challenge === shown.challenge ? 'ok' : 'wrongVerifier';
 }

@@ -71,6 +71,7 @@ async function byCode(ports: EndpointPorts, client: Client, request: TokenReques
   const presented = {
     applicationId,
     redirectUri: request.redirectUri,
+    isRegistered: client.application.redirect_uris.includes(request.redirectUri ?? ''),
     challenge: verifier === null ? null : s256(verifier),
   };
   const hash = hashOf(text);

@@ -278,7 +278,7 @@ describe.runIf(CHROMIUM !== null)('a hostile activity', () => {
     await expect(frame.evaluate('top.document.title')).rejects.toThrow();
     await expect(frame.evaluate("top.location.assign('http://127.0.0.1:1/')")).rejects.toThrow();
     await frame.evaluate(ATTACK);
-    await page.getByText('The activity sends too much.').waitFor();
+    await page.getByText('The application sends too much.').waitFor();
     expect(complaints).toEqual([]);
     await page.context().close();
   });

@@ -145,8 +145,9 @@ describe('guildhall dev', () => {
       first.child.kill('SIGTERM');
       expect(await first.exit).toBe(0);
       const second = await dev('--data', folder);
-      // Its ports are others, and the player's token, which ends within a week, is another.
-      const others = { api: '', gateway: '', cdn: '', admin: null, voice: null, player: null };
+      // Its ports and one-time links are others, and the player's token, which ends within a week, is another.
+      const links = { console: null, playground: null };
+      const others = { api: '', gateway: '', cdn: '', admin: null, voice: null, player: null, ...links };
       expect({ ...second.report, ...others }).toEqual({ ...first.report, ...others });
       const [kept] = await chatOf(second.report).read();
       expect(kept?.content).toBe('Are you still there?');

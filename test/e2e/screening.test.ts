@@ -44,7 +44,7 @@ async function applicant(username: string): Promise<Applicant> {
     { unique: true },
   );
   await call(`POST /invites/${code}`, {});
-  await gateway.dispatch('GUILD_JOIN_REQUEST_CREATE');
+  await gateway.dispatch('GUILD_CREATE', (d) => d.id === server.info.guild.id);
   return { id: made.user.id, call, gateway };
 }
 

@@ -22,6 +22,9 @@ type PageName = keyof typeof PAGES;
 const isPage = (name: string): name is PageName => name in PAGES;
 const NAMES = Object.keys(PAGES).filter(isPage);
 
+/** A page may be longer than the window and have nothing to focus: keys scroll it once it is focused itself. */
+const SCROLLED_BY_KEYS = { tabIndex: 0 };
+
 /** The console: signs in with a one-time link or an admin token. */
 export function App() {
   const [admin, setAdmin] = useState<Admin | null>(null);
@@ -88,7 +91,7 @@ function Pages({ admin, signOut }: { readonly admin: Admin; readonly signOut: ()
           ))}
         </ul>
       </nav>
-      <main>
+      <main {...SCROLLED_BY_KEYS}>
         <Page key={name} admin={admin} />
       </main>
     </div>
