@@ -91,7 +91,7 @@ test('people sign in with a second step', async () => {
   const cleo = callerOf(server, token);
   await cleo(`POST /invites/${door}`, {});
   await bob(`PUT /guilds/${id}/members/${user_id}/roles/${role.id}`);
-  await expect(cleo(`POST /guilds/${id}/channels`, { name: 'mine' })).rejects.toThrow('60003');
+  await expect(cleo(`POST /guilds/${id}/roles`, { name: 'mine' })).rejects.toThrow('60003');
   await expect(cleo(`POST /guilds/${id}/mfa`, { level: 0 })).rejects.toThrow('50013');
   expect(await cleo(`GET /guilds/${id}`)).toMatchObject({ mfa_level: 1 });
   expect(await cleo<object[]>('GET /users/@me/guilds')).toHaveLength(1);

@@ -3,6 +3,7 @@ import { messageOf } from '../../protocol/thrown.ts';
 import { Admin, keep, signInFromAddress } from './admin.ts';
 import { Explorer } from './operation.tsx';
 import { Overview } from './overview.tsx';
+import { SCROLLED_BY_KEYS } from './parts.tsx';
 import { Applications, Guilds, People } from './records.tsx';
 import { Calls, Log, Settings, Shards, Trail } from './running.tsx';
 
@@ -21,9 +22,6 @@ const PAGES = {
 type PageName = keyof typeof PAGES;
 const isPage = (name: string): name is PageName => name in PAGES;
 const NAMES = Object.keys(PAGES).filter(isPage);
-
-/** A page may be longer than the window and have nothing to focus: keys scroll it once it is focused itself. */
-const SCROLLED_BY_KEYS = { tabIndex: 0 };
 
 /** The console: signs in with a one-time link or an admin token. */
 export function App() {

@@ -50,6 +50,9 @@ export interface Column {
   readonly isNumber?: boolean;
 }
 
+/** What scrolls may have nothing to focus: keys scroll it once it is focused itself. */
+export const SCROLLED_BY_KEYS = { tabIndex: 0 };
+
 interface TableProps {
   readonly name: string;
   readonly rows: readonly Json[];
@@ -58,7 +61,7 @@ interface TableProps {
 
 export function Table({ name, rows, columns }: TableProps) {
   return (
-    <div class="tablebox">
+    <div class="tablebox" {...SCROLLED_BY_KEYS}>
       <table>
         <caption class="sr">{name}</caption>
         <thead>
