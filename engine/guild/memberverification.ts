@@ -34,10 +34,9 @@ type MemberVerificationCommands = {
   };
 };
 
-/** Members may look at a screened guild before they are let in; answers other than to terms ask for a moderator. */
+/** Members may look at a screened guild before they are let in. */
 const PREVIEW = 'PREVIEW_ENABLED';
-const APPROVAL = 'MEMBER_VERIFICATION_MANUAL_APPROVAL';
-const FEATURES: ReadonlySet<string> = new Set([SCREENING, PREVIEW, APPROVAL]);
+const FEATURES: ReadonlySet<string> = new Set([SCREENING, PREVIEW]);
 
 /** Whether answers to the form need a moderator's approval. */
 export const asksForApproval = ({ form_fields }: Pick<MemberVerification, 'form_fields'>): boolean =>
@@ -76,8 +75,7 @@ function update(
   const after: MemberVerification = isSame
     ? before
     : { version: isoTimestamp(env.nowMs), form_fields: fields, description };
-  const on = [SCREENING, PREVIEW, ...(asksForApproval(after) ? [APPROVAL] : [])];
-  const features = [...has.filter((feature) => !FEATURES.has(feature)), ...(isOn ? on : [])];
+  const features = [...has.filter((feature) => !FEATURES.has(feature)), ...(isOn ? FEATURES : [])];
   const facts: GuildFact[] = [];
   const changes: Change[] = [];
   if (!isSame) {

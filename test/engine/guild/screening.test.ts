@@ -68,7 +68,7 @@ describe('the form', () => {
       value: { form_fields: [TERMS], description: null, version: expect.any(String) },
     });
     screen(TERMS, WHY);
-    expect(guild.info.features).toContain('MEMBER_VERIFICATION_MANUAL_APPROVAL');
+    expect(guild.info.features).toContain('MEMBER_VERIFICATION_GATE_ENABLED');
     const off = { draft: { enabled: false } };
     expect(ruled(guild, 'updateMemberVerification', off, MODERATOR).types).toContain('guildUpdated');
     expect(guild.info.features).toEqual([]);
