@@ -45,6 +45,7 @@ const OWNER: Record<string, string> = {
   guild_expressions: 'guild_id',
   application_emojis: 'application_id',
   entitlements: 'application_id',
+  orders: 'application_id',
   skus: 'application_id',
   subscriptions: 'application_id',
   expression_directory: 'id',
