@@ -232,26 +232,26 @@ export interface Admin {
   }>;
   /** Moves the time of day forward, as when a month of a subscription is tried. Rejects where the clock cannot be moved. */
   moveClock(byMs: number): Promise<{ readonly nowMs: number }>;
-  /** An application, its bot, and the number of its global commands. Rejects with `ApiError` when there is none. */
+  /** An application, its bot, and the number of its global commands. Rejects with `ApiError` for an unknown id. */
   showApplication(applicationId: ApplicationId): Promise<{
     readonly application: Application;
     readonly bot: APIUser | null;
     readonly commands: number;
   }>;
-  /** A user, the guilds of which it is a member, and how many tokens it has. Rejects with `ApiError` when there is none. */
+  /** A user, the guilds of which it is a member, and how many tokens it has. Rejects with `ApiError` for an unknown id. */
   showUser(userId: UserId): Promise<{
     readonly user: APIUser;
     readonly guildIds: readonly GuildId[];
     readonly tokens: number;
     readonly banned: boolean;
   }>;
-  /** A guild with its counts and channels. Rejects with `ApiError` when there is none. */
+  /** A guild with its counts and channels. Rejects with `ApiError` for an unknown id. */
   showGuild(guildId: GuildId): Promise<{
     readonly guild: APIGuild;
     readonly channels: readonly { readonly id: ChannelId; readonly type: number; readonly name: string }[];
     readonly bots: readonly Application[];
   }>;
-  /** Deletes a guild with everything in it. Rejects with `ApiError` when there is none. */
+  /** Deletes a guild with everything in it. Rejects with `ApiError` for an unknown id. */
   deleteGuild(guildId: GuildId): Promise<void>;
   /**
    * Copies an embedded database in a data directory, for `guildhall backup`; commits wait meanwhile. The caller deletes the

@@ -58,7 +58,7 @@ export const runGuide = (engine: Engine, { application_id: id, bot_id: botId }: 
     if (interaction.application_id !== id) return;
     const params = { interaction_id: interaction.id, interaction_token: interaction.token };
     const body = answerTo(interaction);
-    // The server refuses late answers; whoever asked is told by the interaction's own failure.
+    // The server refuses late answers; the invoker receives INTERACTION_FAILURE.
     if (body !== null)
       engine.api.create_interaction_response({ params, body }, { as: botId }).catch(() => undefined);
   });

@@ -12,7 +12,7 @@ interface RpcFlags {
   readonly json?: true;
 }
 
-/** The person whom the RPC server is for. */
+/** The user that the RPC server acts for. */
 interface Person {
   readonly api: string;
   readonly token: string;
