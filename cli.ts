@@ -1,6 +1,6 @@
 #!/usr/bin/env -S node --max-semi-space-size=64
-// What lives for one request fills the young generation quickly: with the default of 16 MB much of it is copied again and
-// again. `npm start` passes the same.
+// Objects of one request fill the young generation quickly: with the default of 16 MB many are copied repeatedly.
+// `npm start` passes the same flag.
 import { untilToldToStop } from './cli/signals.ts';
 
 /** Commands that run a server. The others end at a signal as any program does, unless they handle it. */

@@ -433,7 +433,7 @@ export interface Engine {
   drain(): Promise<void>;
   close(): Promise<void>;
   /**
-   * Calls `listener` once for every dispatch of that name, whoever receives it. @returns a function that removes the listener.
+   * Calls `listener` once for every dispatch of that name, independent of its recipients. @returns a function that removes the listener.
    *
    * @throws RangeError for an unknown name; the message suggests the closest one.
    */

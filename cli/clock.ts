@@ -4,7 +4,7 @@ import { CommandError, type World } from './world.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Adds `clock forward`: what is due in a month is tried today. */
+/** Adds `clock forward`, which moves the time of day so that something due in a month can be tested today. */
 export function addClockCommand(program: Command, world: World): void {
   const clock = program.command('clock').description('the time of a development server');
   remote(clock, 'forward <duration>', world, 'move the time of `guildhall dev` forward, as in 30d', forward);

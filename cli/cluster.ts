@@ -88,7 +88,7 @@ async function restart(world: World, flags: Flags): Promise<void> {
     if (state === 'stopped') continue;
     await empty(world, ask, id, flags, true);
     await served(world, ask, id, before, flags);
-    if (!flags.json) world.out(`${id} runs anew.`);
+    if (!flags.json) world.out(`${id} was restarted.`);
   }
   const now = await statusOf(ask);
   say(world, flags.json === true, now, ['All shards were restarted. Next: guildhall cluster status']);
@@ -179,7 +179,7 @@ function told(status: Status): string[] {
     '',
     ...rows.map((row) => `  ${line(row)}`.trimEnd()),
     '',
-    'Next: guildhall drain <shard> empties one; guildhall cluster restart starts all anew.',
+    'Next: guildhall drain <shard> empties one; guildhall cluster restart restarts all.',
   ];
 }
 

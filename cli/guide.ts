@@ -63,7 +63,7 @@ export const runGuide = (engine: Engine, { application_id: id, bot_id: botId }: 
       engine.api.create_interaction_response({ params, body }, { as: botId }).catch(() => undefined);
   });
 
-/** The answer of the guide; null for what it has not offered. */
+/** The guide's answer; null for a command or component that the guide does not have. */
 function answerTo(interaction: Invoked): Answer | null {
   if (interaction.type === COMMAND) return { type: REPLY, data: HELLO };
   if (interaction.type === COMPONENT) {
@@ -130,7 +130,7 @@ const FORM = {
   ],
 };
 
-/** What the channel shows before anybody has written. */
+/** The channel's first message. */
 const WELCOME: readonly object[] = [
   {
     flags: COMPONENTS_V2,

@@ -128,7 +128,7 @@ async function unban(ask: Remote, [userId]: readonly string[]): Promise<CommandO
     value: { user_id: userId },
     lines: [
       `User ${userId} may come again.`,
-      'Next: they sign in anew; what was signed in before the ban stays ended.',
+      'Next: they sign in again; sessions from before the ban stay closed.',
     ],
   };
 }

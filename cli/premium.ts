@@ -6,7 +6,7 @@ import { CommandError, type World } from './world.ts';
 type Fields = Record<string, unknown>;
 const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isRecord) : []);
 
-/** Adds `sku`, `grant`, `refund` and `subscription`: what applications sell, by the operator's own hand. */
+/** Adds `sku`, `grant`, `refund` and `subscription`, with which the operator manages what applications sell. */
 export function addPremiumCommands(program: Command, world: World): void {
   const sku = program.command('sku').description('what applications sell');
   const made = remote(sku, 'create <application> <name>', world, 'add something to sell', createSku);
@@ -93,7 +93,7 @@ async function setPrice(
   };
 }
 
-/** @throws CommandError for what is no amount of this currency. */
+/** @throws CommandError when the text is not an amount of this currency. */
 function smallestUnit(amount: string, currency: string): number {
   const isAmount = /^\d{1,8}(\.\d{1,3})?$/.test(amount);
   if (!isAmount || !/^[A-Za-z]{3}$/.test(currency))

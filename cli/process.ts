@@ -37,7 +37,7 @@ function startShard(entry: string): ShardProcess {
 
 let questions: Promise<unknown> = Promise.resolve();
 
-/** Asks one question at a time, with control characters of strangers removed. */
+/** Asks one question at a time. Control characters in text from strangers are removed. */
 function confirm(question: string): Promise<boolean> {
   const ask = async (): Promise<boolean> => {
     const lines = createInterface({ input: process.stdin, output: process.stderr });

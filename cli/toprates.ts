@@ -7,7 +7,7 @@ export interface Reading {
   readonly operations: Readonly<Record<string, { readonly count: number; readonly seconds: number }>>;
 }
 
-/** What changed between two readings. */
+/** Differences between two readings. */
 interface Rates {
   readonly sessions: number;
   readonly events_per_sec: number;

@@ -235,7 +235,7 @@ async function linksOf(
   if (tls === null && !LOOPBACK.test(config.link_host))
     logger.warn(
       { link_host: config.link_host },
-      'Links are in the clear, and whoever reaches them is trusted: give them certificates (link_ca_file).',
+      'Links are not encrypted, and any peer that reaches them is trusted: configure certificates (link_ca_file).',
     );
   return createLinks({
     self,

@@ -315,7 +315,7 @@ export function createSocial(context: ServiceContext): Social {
   return routed(social, SOCIAL_ROUTES, context.cluster);
 }
 
-/** Published messages on their way to followers. */
+/** Delivery of published messages to following channels. */
 export function createCrossposts({
   storage,
   guilds,
@@ -333,12 +333,12 @@ export function createCrossposts({
   return crossposts;
 }
 
-/** Messages of earlier versions become searchable. */
+/** Indexes messages that earlier versions stored without search terms. */
 export function createSearchIndex({ storage, wheel, onFault }: ServiceContext): SearchIndex {
   return new SearchIndex({ store: storage.search, wheel, onFault: (error) => onFault(error, 'search') });
 }
 
-/** What guilds do at its time: scheduled events begin and end, quiet threads are archived. */
+/** Timed changes of guilds: scheduled events begin and end, quiet threads are archived. */
 export function createGuildClocks({ storage, guilds, routing, wheel, clock, onFault }: ServiceContext) {
   const started = (
     where: string,

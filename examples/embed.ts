@@ -30,7 +30,7 @@ engine.before('create_message', ({ body }) => {
   return { body: { ...body, content: content.replaceAll('starboard', 'right') } };
 });
 
-// A listener sees every dispatch once, whoever receives it.
+// A listener sees every dispatch once, independent of its recipients.
 engine.on('MESSAGE_CREATE', ({ author, content }) => {
   console.log(`${author.username}: ${content}`);
 });

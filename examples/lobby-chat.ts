@@ -1,4 +1,4 @@
-// A chat in the terminal, over a lobby: whoever gives the same secret is in the same lobby. Start a server (`npm start`),
+// A chat in the terminal, over a lobby: users with the same secret join the same lobby. Start a server (`npm start`),
 // build (`npm run build`), and run this once for each player:
 //
 //   BOT_TOKEN=… node dist/examples/lobby-chat.js "our secret" Ada

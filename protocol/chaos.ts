@@ -22,7 +22,7 @@ const CONDITIONS = {
   until: Type.Optional(Seconds),
 };
 
-/** What makes a rule for sockets strike; none for frames of any kind. */
+/** The triggers of a rule for sockets; without one it applies to frames of any kind. */
 const TRIGGERS = {
   /** After, or for `drop` and `delay` instead of, a dispatch with this name. */
   event: Type.Optional(Words),

@@ -10,7 +10,7 @@ type Id<Name extends string> = string & { readonly [brand]: Name };
 export type GuildId = Id<'guild'>;
 export type ChannelId = Id<'channel'>;
 export type UserId = Id<'user'>;
-/** A webhook is the author of its messages, where a user is of others; so its id is used as a user's. */
+/** A webhook is the author of its messages, so its id is used in place of a user's. */
 export type WebhookId = UserId;
 export type RoleId = Id<'role'>;
 export type MessageId = Id<'message'>;

@@ -6,7 +6,7 @@ export const SKU_TYPE = { DURABLE: 2, CONSUMABLE: 3, SUBSCRIPTION: 5, GROUP: 6 }
 export const SKU_FLAG = { AVAILABLE: 1 << 2, GUILD: 1 << 7, USER: 1 << 8 } as const;
 /** @source https://docs.discord.com/developers/resources/subscription#subscription-statuses */
 export const SUBSCRIPTION_STATUS = { ACTIVE: 0, INACTIVE: 1, ENDING: 2 } as const;
-/** The only type of the published schema that something bought has. */
+/** The type of every purchased entitlement. */
 const APPLICATION_SUBSCRIPTION = 8;
 
 /** What a SKU costs where payments are taken. */
@@ -31,13 +31,13 @@ export interface Sku {
   readonly price?: Price | null;
 }
 
-/** Who gets something: a person, or a guild for which a person gets it. */
+/** The receiver: a person, or a guild for which a person buys. */
 export interface Receiver {
   readonly userId: UserId;
   readonly guildId: GuildId | null;
 }
 
-/** Somebody's wish to buy a SKU, and what became of it. It is stored before the payment provider hears of it. */
+/** A request to buy a SKU, and its state. It is stored before the payment provider is called. */
 export interface Order {
   readonly id: string;
   readonly applicationId: ApplicationId;
@@ -72,7 +72,7 @@ export interface Billing {
   readonly endedMs: number | null;
 }
 
-/** What a person or a guild has of a SKU. Times are Unix milliseconds. */
+/** An entitlement of a person or a guild. Times are Unix milliseconds. */
 export interface Entitlement {
   readonly id: string;
   readonly applicationId: ApplicationId;

@@ -43,7 +43,7 @@ interface LaterBatch extends Batch {
   readonly rank: number;
 }
 
-/** Records for the next owner are written before what statements declare as later. */
+/** Records for the next owner are written before statements marked `later`. */
 const RECORDS_RANK = 0;
 
 interface QueuedCommit {

@@ -13,7 +13,7 @@ interface Place {
   readonly channelId: string;
 }
 
-/** Passed on like a dispatch: a member of the call has begun or ceased to speak. */
+/** Passed on like a dispatch: a member of the call started or stopped speaking. */
 export const SPEAKING = 'SPEAKING';
 
 type Shown = Pick<ActivityHostOptions, 'container' | 'ended'>;

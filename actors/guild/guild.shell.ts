@@ -86,7 +86,7 @@ const MOVES: Readonly<Record<string, 'joined' | 'left'>> = {
 
 /** After a change of owner, how long members in voice may take to subscribe again before they leave voice. */
 const RETURN_MS = 30_000;
-/** Archived threads that are kept in memory for commands to come. */
+/** Archived threads that stay in memory for later commands. */
 const THREADS_MAX = 64;
 
 /** Runs the effects of one guild. */
@@ -412,7 +412,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 
 const ignore = (): void => undefined;
 
-/** A fact by which the clock has another time to look at an event. */
+/** A fact that changes when the clock must look at an event again. */
 const isTimed = (fact: GuildFact): fact is Extract<GuildFact, { event: ScheduledEvent }> =>
   'event' in fact && fact.event.due_ms !== null;
 

@@ -1,11 +1,11 @@
 import { type Clock, systemClock } from './clock.ts';
 
-/** A clock whose time of day can be moved forward, so that what is due in a month can be tried today. */
+/** A clock whose time of day can be moved forward, so that a renewal due in a month can be tested today. */
 interface MovableClock extends Clock {
   move(byMs: number): void;
 }
 
-/** Timers and the monotonic time go on as they are: connections do not time out because the date has changed. */
+/** Timers and monotonic time are not moved: a new date must not time out connections. */
 export function movableClock(base: Clock = systemClock): MovableClock {
   let aheadMs = 0;
   return {

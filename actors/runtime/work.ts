@@ -23,7 +23,7 @@ export function rethrow(error: Error): Work<never> {
 
 export const asError = (cause: unknown): Error => (cause instanceof Error ? cause : new Error(String(cause)));
 
-/** Work of one aggregate that waits for a read or for its commit. Each work is answered exactly once. */
+/** Work of one aggregate that waits for a read or for a commit. Each item is answered exactly once. */
 export class OpenWork<State> {
   /** Created with the first work, because most residents are idle. */
   #works: Set<Work<State>> | null = null;

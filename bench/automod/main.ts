@@ -57,7 +57,7 @@ function rulesOf(
 
 const short = (next: (below: number) => number): string => wordOf(next, LETTERS, 4, 12);
 const long = (next: (below: number) => number): string => wordOf(next, LETTERS, 57, 57);
-/** As bad as it gets: every place of the text leads deep into the tree, and back again. */
+/** The worst case: every position of the text descends deep into the tree and returns. */
 const alike = (next: (below: number) => number): string => `${'a'.repeat(50)}${wordOf(next, LETTERS, 7, 7)}`;
 
 function textOf(word: (next: (below: number) => number) => string, length: number): string {
@@ -106,7 +106,7 @@ const patterns = [
   'https?://\\S+\\.zip',
 ];
 const patterned = new WordRules([ruleOf(0, [], patterns)]);
-/** As large as a guild's patterns may be together, and every place of the text is a beginning. */
+/** The largest patterns that one guild may have, and a text in which each position starts a match. */
 const heavy = new WordRules([
   ruleOf(
     0,

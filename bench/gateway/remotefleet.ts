@@ -1,7 +1,7 @@
 import type { FleetEvents, FleetResult } from './fleet.ts';
 import type { FleetNews, FleetOrder } from './worker.ts';
 
-/** A fleet, in this thread or elsewhere. */
+/** A fleet in this or another thread. */
 export interface RunningFleet {
   connect(): Promise<void>;
   start(startMicros: number): void;

@@ -40,7 +40,7 @@ const { values } = parseArgs({
 });
 const RATE = Number(values.rate);
 const SECONDS = Number(values.seconds);
-/** The server is warmed up for so long, at a rate that it can follow while it is cold. */
+/** Warm-up: its duration, and a rate that a cold server can follow. */
 const WARM_SECONDS = Number(values.warm);
 const WARM_RATE = Math.min(RATE, 200);
 /** A clock tick of the kernel's accounting. */
@@ -101,7 +101,7 @@ class Spans {
   }
 }
 
-/** Calls `send` at an even rate, whatever becomes of each call. @returns how many calls were made. */
+/** Calls `send` at an even rate and does not wait for results. @returns how many calls were made. */
 async function atRate(send: (n: number) => void, rate = RATE, seconds = SECONDS): Promise<number> {
   const beganMs = performance.now();
   let sent = 0;
@@ -170,10 +170,10 @@ async function startEndpointBot(info: Info): Promise<Server> {
 }
 
 const PING = 1;
-/** What precedes the 32 bytes of an Ed25519 key in DER. */
+/** DER prefix of a raw 32-byte Ed25519 key. */
 const DER = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** Whether a request has the application's signature; only the checks of the URL are looked at. */
+/** Whether a request carries the application's signature. Only the URL checks are verified, to keep the load client cheap. */
 function isSigned({ headers }: IncomingMessage, bytes: Buffer, key: KeyObject): boolean {
   const [signature, timestamp] = [headers['x-signature-ed25519'], headers['x-signature-timestamp']];
   const signed = Buffer.concat([Buffer.from(String(timestamp)), bytes]);
@@ -198,7 +198,7 @@ interface PersonSession extends Session {
   readonly token: string;
 }
 
-/** People who hear of their interactions. */
+/** People whose sessions receive INTERACTION_SUCCESS and INTERACTION_FAILURE. */
 const openPeople = ({ gateway, users }: Info): Promise<PersonSession[]> =>
   Promise.all(
     users.map(async ({ token }) => {

@@ -31,7 +31,7 @@ const GUILD: GuildId = idOf(1);
 const CHANNELS: readonly ChannelId[] = Array.from({ length: 50 }, (_, n) => idOf(100 + n));
 const AUTHORS = 5_000;
 const authorOf = (n: number): UserId => idOf(10_000 + (n % AUTHORS));
-/** Words are drawn by Zipf's law, about as in texts of people. */
+/** Words are drawn by Zipf's law, as in natural text. */
 const WORDS = 50_000;
 const STEP = 50_000;
 const WORDS_PER_MESSAGE = 12;
@@ -135,7 +135,7 @@ function messageAt(n: number): StoredMessage {
   );
 }
 
-/** Milliseconds for each message, of commits handed in as fast as they are taken. */
+/** Milliseconds per message when commits are submitted back to back. */
 async function written(from: number, { writer }: Storage): Promise<number> {
   const startMs = performance.now();
   const all = Array.from({ length: WRITES }, (_, n) => {

@@ -58,7 +58,7 @@ interface Loaded {
   readonly ms: number;
 }
 
-/** What the guild keeps of its threads after it was loaded. */
+/** What the guild keeps in memory for its threads after loading. */
 async function loaded(): Promise<Loaded> {
   const before = heapBytes();
   const from = performance.now();

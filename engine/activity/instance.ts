@@ -120,13 +120,13 @@ export function leaveActivity(
 export const lapseActivity = (before: ActivityInstance, nowMs: number): Decision<ActivityChange | null> =>
   without(before, ({ untilMs }) => untilMs <= nowMs);
 
-/** The instance with a whole lease for everybody: its owner has just begun to count. */
+/** The instance with full leases for all participants, because a new owner starts counting now. */
 export const withFreshLeases = (instance: ActivityInstance, nowMs: number): ActivityInstance => ({
   ...instance,
   connections: instance.connections.map((one) => ({ ...one, untilMs: nowMs + ACTIVITY_LEASE_MS })),
 });
 
-/** When the first connection ends that is not renewed, Unix milliseconds. */
+/** When the earliest lease ends, Unix milliseconds. */
 export const nextLapseMs = (all: ActivityInstances): number =>
   Math.min(...all.flatMap(({ connections }) => connections.map(({ untilMs }) => untilMs)));
 

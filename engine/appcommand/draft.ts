@@ -166,7 +166,7 @@ function readAvailability(
   };
 }
 
-/** What answers an entry point; the application, unless the command says otherwise (ours). */
+/** Who answers an entry point. Default: the application (this server's choice). */
 function readHandler(
   form: Form,
   path: FieldPath,
@@ -181,7 +181,7 @@ function readHandler(
   return {};
 }
 
-/** The characters that count towards the bound of a command; of each text the longest translation counts. */
+/** The characters that count towards a command's bound. Each text counts with its longest translation. */
 function totalLength({ name, name_localizations, options, ...draft }: CommandDraft): number {
   const own = longest(name, name_localizations);
   return own + longest(draft.description, draft.description_localizations) + optionsLength(options);

@@ -186,7 +186,7 @@ function tooMany(commands: readonly CommandDraft[]): Refusal | null {
   return null;
 }
 
-/** Counts new commands of a day, which begins with the first of them. */
+/** Counts the commands created per day. The day starts with the first creation. */
 function countCreates(
   { applicationId, guildId, creates }: CommandScope,
   more: number,

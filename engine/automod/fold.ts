@@ -1,4 +1,4 @@
-/** A text as words are compared: case, compatibility forms and invisible characters make no difference. */
+/** Normalises a text for comparison: case, compatibility forms and invisible characters make no difference. */
 interface Folded {
   readonly text: string;
   /** The part of the original, in its units, that `span` of `text` comes from. */

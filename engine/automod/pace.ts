@@ -9,7 +9,7 @@ interface Sent {
   readonly text: string;
 }
 
-/** A message as rules of pace see it. */
+/** A message as rate rules see it. */
 export interface Paced {
   readonly userId: UserId;
   readonly text: string;
@@ -18,7 +18,7 @@ export interface Paced {
   readonly atMs: number;
 }
 
-/** Of each member as many messages as can make one more spam. */
+/** For each member, as many recent messages as a spam rule can count. */
 const KEPT_MAX = Math.max(LIMITS.automod_spam_messages_max, LIMITS.automod_repeats_max);
 const KEPT_MS = Math.max(LIMITS.automod_spam_ms, LIMITS.automod_repeats_ms);
 

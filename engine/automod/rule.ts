@@ -203,7 +203,7 @@ function patternProblem(patterns: readonly string[]) {
   return no(path, 'AUTO_MODERATION_INVALID_REGEX', 'This pattern is invalid, not supported or too large.');
 }
 
-/** Triggers of messages that say who must be silent, which the platform reserves for two of them. */
+/** Triggers that may use TIMEOUT: the platform allows it for two of the message triggers. */
 const SILENCING: ReadonlySet<TriggerNumber> = new Set([TRIGGER.KEYWORD, TRIGGER.MENTION_SPAM]);
 
 function mayDo(trigger: TriggerNumber, type: RuleAction['type']): boolean {

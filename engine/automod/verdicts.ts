@@ -14,14 +14,14 @@ export interface Hit {
   readonly matched: string | null;
 }
 
-/** A keyword of the matcher: whose it is, and whether it allows or forbids. */
+/** A keyword of the matcher: its rule, and whether it allows or forbids. */
 interface Entry {
   readonly at: number;
   readonly keyword: string;
   readonly allows: boolean;
 }
 
-/** Allowed parts of one text: what lies within one of them triggers nothing. */
+/** Allowed parts of one text. A match inside an allowed part triggers nothing. */
 class Allowed {
   readonly #spans: Span[] = [];
   #reach: Int32Array | null = null;
@@ -37,7 +37,7 @@ class Allowed {
   }
 }
 
-/** For each unit, how far the allowed parts reach that begin at it or before. */
+/** For each UTF-16 unit, the furthest end of an allowed part that begins at or before it. */
 function reachOf(spans: readonly Span[], length: number): Int32Array {
   const reach = new Int32Array(length + 1);
   for (const { start, end } of spans) reach[start] = Math.max(reach[start] ?? 0, end);
@@ -63,7 +63,7 @@ const wordsOf = ({ trigger_metadata: metadata }: Rule): readonly string[] => [
 
 /**
  * Rules with words, compiled for reading texts: all keywords of all rules in one matcher, and each rule's patterns.
- * Derived from the rules, so it is no part of the facts, and made anew when a rule changes.
+ * Derived from the rules: not stored, and rebuilt when a rule changes.
  */
 export class WordRules {
   readonly #rules: readonly Rule[];

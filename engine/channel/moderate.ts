@@ -112,7 +112,7 @@ function newestBut(scope: Scope, messageId: MessageId): number | null {
   return newestMs;
 }
 
-/** Publishes a message of an announcement channel; its followers hear of it afterwards. */
+/** Publishes a message of an announcement channel. Delivery to followers happens after the commit. */
 export function crosspostMessage(
   scope: Scope,
   channelType: ChannelType,

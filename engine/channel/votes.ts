@@ -69,7 +69,7 @@ function pollIn(scope: PollScope, messageId: MessageId): Reply<PollMessage> {
   return message && hasPoll(message) ? { ok: true, value: message } : refused(refusal('UNKNOWN_MESSAGE'));
 }
 
-/** The owner of the votes for an answer, for whoever may read them. */
+/** The owner of an answer's votes, if the caller may read them. */
 export function votersOf(
   scope: PollScope,
   messageId: MessageId,
@@ -89,7 +89,7 @@ const isOver = (poll: Poll, nowMs: number): boolean => isFinal(poll) || endMsOf(
 
 const badAnswers = (code: string, message: string): Refusal => invalidField(['answer_ids'], code, message);
 
-/** Why the poll has no such answers for one user; null when it has. */
+/** The refusal when the poll lacks one of these answers, or does not allow several; null when the vote is valid. */
 function answersRefusal({ answers, allow_multiselect }: Poll, ids: ReadonlySet<number>): Refusal | null {
   if ([...ids].some((id) => !answers.some(({ answer_id }) => answer_id === id)))
     return badAnswers('POLL_INVALID_ANSWER', 'The poll has no such answer.');
@@ -182,7 +182,7 @@ export interface PollExpiry {
   readonly isOver: boolean;
 }
 
-/** Ends a poll whose time is over, for the clock: sent again it changes nothing more. */
+/** Ends an overdue poll for the clock. Idempotent. */
 export function expirePoll(
   message: StoredMessage | null,
   guildId: GuildId | null,
@@ -193,7 +193,7 @@ export function expirePoll(
   return accepted({ isOver: true }, finalized(message, guildId, env).facts);
 }
 
-/** The poll with its final results, and the message that tells them. */
+/** The poll with its final results, and the result message. */
 function finalized(message: PollMessage, guildId: GuildId | null, env: Env) {
   const { poll } = message;
   const counts = poll.results?.answer_counts ?? [];

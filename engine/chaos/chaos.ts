@@ -25,7 +25,7 @@ interface Active {
   strikes: number;
 }
 
-/** Numbers of a connection: how often a timed rule has struck it. Owned by the connection. */
+/** Per-connection counters of how often a timed rule has applied. Owned by the connection. */
 export type TimedStrikes = Map<string, number>;
 
 /**

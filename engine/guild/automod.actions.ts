@@ -14,7 +14,7 @@ import { auditEntry } from './auditing.ts';
 import type { Execution, GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, Member } from './guild.ts';
 
-/** What triggered rules: a message, or how a member is called. */
+/** What triggered the rules: a message, or a member's names. */
 export interface Occasion {
   readonly guild: Guild;
   readonly env: Env;
@@ -38,7 +38,7 @@ interface Consequences {
 /** Member flag of a name that rules object to. */
 export const QUARANTINED: number = GuildMemberFlags.AutomodQuarantinedUsernameOrGuildNickname;
 
-/** Whom no rule concerns: bots, and members who manage the guild. */
+/** Members whom no rule applies to: bots, and members who manage the guild. */
 export const isExempt = (guild: Guild, user: APIUser): boolean =>
   user.bot === true || (standingPermissions(guild, user.id) & (P.MANAGE_GUILD | P.ADMINISTRATOR)) !== 0n;
 

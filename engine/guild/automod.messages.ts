@@ -12,7 +12,7 @@ import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 import type { GuildScope } from './messages.scope.ts';
 
-/** Whose message is judged. */
+/** The author of the message that is checked. */
 interface Writing {
   readonly guild: Guild;
   readonly by: By;
@@ -56,7 +56,7 @@ export function moderated(
   return facts.length === 0 ? outcome : { ...outcome, facts: [...outcome.facts, ...facts] };
 }
 
-/** What comes of a message by the rules; null when it triggers none. */
+/** The consequences of the rules for a message; null when none is triggered. */
 export function judgedMessage({
   guild,
   env,
@@ -98,7 +98,7 @@ interface Judged {
   readonly isBlocked: boolean;
 }
 
-/** @param more What other triggers than words say, of the rules that apply. */
+/** @param more Matches of triggers other than words, among the rules that apply. */
 function judgedText(
   {
     guild,
@@ -128,7 +128,7 @@ function judgedText(
   return { facts: [...worked, ...facts], no, isBlocked: no !== null };
 }
 
-/** An edit adds to no pace, but it can mention. */
+/** An edit does not count for rate rules, but its mentions do. */
 function paceHits(guild: Guild, paced: Paced, isNew: boolean, asked: (rule: Rule) => boolean): Hit[] {
   const { autoModeration } = guild;
   const wordless = (rule: Rule): Hit => ({ rule, keyword: null, matched: null });
@@ -154,7 +154,7 @@ const blockedRefusal = (own: string): Refusal => {
   return { ...blocked, errors };
 };
 
-/** Remembers what a member wrote, for rules of pace; the server's own messages do not count. */
+/** Records a member's message for rate rules. Messages of the server do not count. */
 export function notePace(guild: Guild, message: StoredMessage): void {
   const { autoModeration } = guild;
   if (message.webhook_id || message.author.bot) return;

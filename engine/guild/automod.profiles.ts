@@ -4,7 +4,7 @@ import type { GuildFact } from './facts.ts';
 import type { Guild, Member } from './guild.ts';
 import type { GuildConsequence } from './topic.ts';
 
-/** How a member is called, each name on a line. */
+/** A member's names, one per line. */
 const namesOf = ({ nick, user }: Member): string =>
   [nick, user.global_name, user.username].filter(Boolean).join('\n');
 
@@ -22,7 +22,7 @@ export const judgedNames: GuildConsequence = {
     }),
 };
 
-/** A member as the facts of a change will leave it, for the reply of the change. */
+/** The member after the facts of a change, for the reply. */
 export const asJudged = (guild: Guild, member: Member, env: Env): Member =>
   judgedProfile(guild, member, env)?.member ?? member;
 

@@ -37,7 +37,7 @@ const AUDITED = [
   'exempt_channels',
 ] as const;
 
-/** What the rule alone does not show: the channel of an alert, the caller's right to silence, and the room for patterns. */
+/** Checks that need the guild: the alert's channel, the caller's right to time members out, and the bound on patterns. */
 function misfit(guild: Guild, rule: Rule, draft: RuleDraft, by: By, nowMs: number): Refusal | null {
   for (const [index, action] of rule.actions.entries()) {
     if (!draft.actions) break;
@@ -134,7 +134,7 @@ const shown =
     { t, d: rule, to: { kind: 'guild' } },
   ];
 
-/** Rules that decide about what members write and how they are called. */
+/** Rules about members' messages and names. */
 export const autoModeration: GuildTopic<AutoModerationCommands, keyof AutoModerationFacts> = {
   commands: {
     listAutoModerationRules: { decide: (guild) => accepted(guild.autoModeration.rules) },

@@ -243,7 +243,7 @@ function readReaction(
   return accepted(emoji && { emoji_id: emoji.id, emoji_name: emoji.id === null ? emoji.name : null });
 }
 
-/** The custom emoji that a forum's posts are offered first. */
+/** The custom emoji of a forum's default reaction. */
 function reactionIdOf(channel: GuildChannel | null): string | null {
   const { default_reaction_emoji: emoji }: Pick<ChannelDraft, 'default_reaction_emoji'> = Object(channel);
   return emoji?.emoji_id ?? null;

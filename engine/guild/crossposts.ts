@@ -50,7 +50,7 @@ function needsCopy({ sourceId, webhookId }: SyncCrosspost, guild: Guild): Needs 
   return { webhooks: true, ...(channelId ? { copies: [{ sourceId, webhookId }] } : {}), ...known };
 }
 
-/** Publishing, and following what others publish. */
+/** Publishing messages, and following channels that publish. */
 export const crossposts: GuildTopic<CrosspostCommands, keyof CrosspostFacts> = {
   commands: {
     describeFollowed: {

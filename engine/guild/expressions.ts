@@ -42,7 +42,7 @@ export interface Sound {
   readonly user: APIUser;
 }
 
-/** What members in a channel hear of a sound. */
+/** The sound as members of a voice channel receive it. */
 export type PlayedSound = Pick<Sound, 'sound_id' | 'volume' | 'emoji_id' | 'emoji_name'>;
 
 /** A guild's expressions by id, oldest first. Resident like the roles: at most some hundreds. */

@@ -34,7 +34,7 @@ type GuildChoice = Pick<
   | 'afk_timeout'
 >;
 
-/** What the founder chose: fields, or a template for all that is not chosen. */
+/** The founder's choices: fields, or a template for the rest. */
 export type FoundingChoice = Partial<GuildChoice> & { readonly template?: TemplateSnapshot };
 
 /** The default channels of a new guild: one for text and one for voice. */

@@ -19,7 +19,7 @@ type IncidentCommands = {
 const NONE: Incidents = { invites_disabled_until: null, dms_disabled_until: null };
 const FIELDS = ['invites_disabled_until', 'dms_disabled_until'] as const;
 
-/** Measures against a raid: for a while nobody joins by an invite, or no two members who know each other only from here write directly. */
+/** Measures against a raid: for a while nobody joins by an invite, or strangers cannot send each other direct messages. */
 export const incidents: GuildTopic<IncidentCommands, never> = {
   commands: { updateIncidentActions: { decide: updateIncidentActions } },
   facts: {},
@@ -36,7 +36,7 @@ export function incidentOf(
   return untilMs > nowMs ? untilMs : null;
 }
 
-/** A time that has passed ends a measure, like null; one that is absent stays. */
+/** A time in the past, or null, ends a measure. An absent field keeps it. */
 function updateIncidentActions(
   guild: Guild,
   { draft }: IncidentCommands['updateIncidentActions']['input'],

@@ -28,7 +28,7 @@ function overwriteChanges(before: SetPermissions | null, after: SetPermissions):
   });
 }
 
-/** What members do with applications whose bots are here. */
+/** Use of applications by members, in guilds that have their bots. */
 export const interactions: GuildTopic<
   InteractionCommands,
   Exclude<keyof GuildInteractionFacts, 'integrationChanged'>

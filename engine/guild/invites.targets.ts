@@ -17,7 +17,7 @@ export interface InviteCode {
   readonly code: string;
 }
 
-/** The list of an invite's users was taken in at once: there is no job that could be under way. */
+/** The user list of an invite is stored with its request, so no job is ever in progress. */
 export interface TargetUsersJob {
   readonly total: number;
   readonly doneAt: string;
@@ -78,7 +78,7 @@ export const inviteTargets: GuildTopic<InviteTargetCommands, keyof InviteTargetF
 
 const READERS = P.MANAGE_GUILD | P.VIEW_AUDIT_LOG;
 
-/** The inviter and holders of any of the bits may do it. */
+/** Allowed for the inviter and for holders of any of the bits. */
 function withInvite<Value>(
   guild: Guild,
   { code }: InviteCode,

@@ -179,7 +179,7 @@ export function liveInvite(guild: Guild, code: string, env: Env): Invite | null 
   return invite.expires_at !== null && Date.parse(invite.expires_at) <= env.nowMs ? null : invite;
 }
 
-/** Without the guild's own code, which has an operation of its own. */
+/** Excludes the vanity code, which has an operation of its own. */
 const listed = ({ info }: Guild, invites: readonly Invite[]): readonly Invite[] =>
   invites.filter(({ code }) => code !== info.vanity_url_code);
 

@@ -182,7 +182,7 @@ function answersOf(
   return accepted(answers);
 }
 
-/** Why a response does not answer its question; an absent one only where an answer is required. */
+/** Why a response is not valid for its question; an absent response is invalid only for a required question. */
 function answerRefusal(
   { field_type, required, choices = [] }: FormField,
   response: FieldAnswer | null,

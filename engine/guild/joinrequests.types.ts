@@ -22,7 +22,7 @@ export interface MemberVerification {
 /** True for terms, the number of a choice, or text. */
 export type FieldAnswer = boolean | number | string;
 
-/** A member's way through the form. A user has one of each guild; the next join replaces it. */
+/** A member's progress through the form. A user has one per guild; the next join replaces it. */
 export interface JoinRequest {
   readonly id: string;
   readonly user: APIUser;

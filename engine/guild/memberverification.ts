@@ -91,7 +91,7 @@ function update(
   return accepted(after, [...facts, entry]);
 }
 
-/** A field as it is kept: only with what its type uses. */
+/** A field as stored: only with the properties that its type uses. */
 function fieldOf({
   field_type,
   label,

@@ -13,11 +13,11 @@ type MfaCommands = {
   setMfaLevel: { input: { readonly level: number }; value: { readonly level: number } };
 };
 
-/** Whether the guild withholds the bits of moderation from a caller, who has no second factor. */
+/** Whether the guild withholds moderation permissions from a caller without a second factor. */
 export const withholds = ({ info }: Guild, { secondFactor }: By): boolean =>
   info.mfa_level === 1 && secondFactor === 'none';
 
-/** Whether a decision depends on the caller's second factor, which is not known: the server looks, and asks again. */
+/** Whether a decision depends on the caller's second factor, which is not loaded. The server then loads it and repeats the command. */
 export const asksForFactor = (guild: Guild, { userId, secondFactor }: By): boolean =>
   secondFactor === 'unknown' &&
   guild.info.mfa_level === 1 &&

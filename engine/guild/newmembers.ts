@@ -34,7 +34,7 @@ type NewMemberCommands = {
   putNewMemberWelcome: { input: { readonly draft: NewMemberWelcomeDraft }; value: Shown };
 };
 
-/** The guide of a guild: a greeting, what a new member should do first, and channels to read. */
+/** The guild's guide: a greeting, first tasks for a new member, and channels to read. */
 export const newMembers: GuildTopic<NewMemberCommands, never> = {
   commands: {
     getNewMemberWelcome: {
@@ -49,7 +49,7 @@ export const newMembers: GuildTopic<NewMemberCommands, never> = {
   facts: {},
 };
 
-/** Without channels that were deleted since. */
+/** Omits channels that were deleted. */
 function shown(guild: Guild, page: NewMemberWelcome): Shown {
   const live = <T extends GuideChannel>(entries: readonly T[]) =>
     entries.filter(({ channel_id: id }) => guild.channels.has(id));

@@ -52,7 +52,7 @@ type OnboardingCommands = {
 
 const NONE: Onboarding = { prompts: [], default_channel_ids: [], enabled: false, mode: 0 };
 
-/** Questions that a guild asks of new members, and the channels that they begin with. */
+/** Questions that a guild asks new members, and their default channels. */
 export const onboarding: GuildTopic<OnboardingCommands, never> = {
   commands: {
     getOnboarding: {
@@ -64,7 +64,7 @@ export const onboarding: GuildTopic<OnboardingCommands, never> = {
   facts: {},
 };
 
-/** Without roles and channels that have gone since. */
+/** Omits roles and channels that were deleted. */
 function live(guild: Guild, { prompts, default_channel_ids, ...rest }: Onboarding): Onboarding {
   const channelIds = (ids: readonly ChannelId[]) => ids.filter((id) => guild.channels.has(id));
   const roleIds = (ids: readonly RoleId[]) => ids.filter((id) => guild.roles.has(id));
@@ -168,7 +168,7 @@ function promptsOf(
   return accepted(prompts);
 }
 
-/** Nobody gives away roles by a question that they could not give themselves; those that were there already stay. */
+/** A question may give only roles that its author could assign. Roles that the question gave before stay. */
 function optionOf(
   guild: Guild,
   old: OnboardingOption | null,

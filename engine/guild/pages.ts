@@ -2,7 +2,7 @@ import type { PageFacts } from './facts.ts';
 import { guildObject } from './payloads.ts';
 import type { GuildTopic } from './topic.ts';
 
-/** What all pages of a guild have in common: they are written whole, and only some are part of the guild's object. */
+/** Common rules of a guild's pages: each is replaced whole, and some are part of the guild object. */
 export const pages: GuildTopic<Record<never, never>, keyof PageFacts> = {
   commands: {},
   facts: {

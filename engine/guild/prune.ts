@@ -35,7 +35,7 @@ type PruneCommands = {
 
 const candidates = ({ userIds }: Candidates, guild: Guild): Needs => withRequests(guild, userIds);
 
-/** Removal of inactive members. Who is inactive is read from the store; the guild decides again for each of them. */
+/** Removal of inactive members. The store lists candidates; the guild decides for each of them. */
 export const prune: GuildTopic<PruneCommands, never> = {
   commands: {
     authorizePrune: {
@@ -63,7 +63,7 @@ const pruneRefusal = (guild: Guild, by: By, env: Env): Refusal | null =>
     ? refusal('MISSING_PERMISSIONS')
     : null;
 
-/** A member with a session is here now, however long ago the session began. */
+/** A member with a session counts as active, however long ago the session began. */
 function prunable(guild: Guild, { userIds, includeRoles }: Candidates, by: By): Member[] {
   const included = new Set<string>(includeRoles);
   return userIds.flatMap((userId) => {

@@ -63,7 +63,7 @@ function followers(
     .map((event) => finished(event, finishOf(event), nowMs));
 }
 
-/** How an event ends whose channel is deleted. */
+/** Ends an event when its channel is deleted. */
 const finishOf = ({ status }: ScheduledEvent) =>
   status === EVENT_STATUS.ACTIVE ? EVENT_STATUS.COMPLETED : EVENT_STATUS.CANCELED;
 
@@ -85,7 +85,7 @@ function ofStage(
   return event.status === EVENT_STATUS.ACTIVE ? [ended(event, EVENT_STATUS.COMPLETED, nowMs)] : [];
 }
 
-/** The events under way whose last user leaves the channel. */
+/** Active events whose last user leaves the channel. */
 function leftAlone(guild: Guild, facts: readonly GuildFact[], nowMs: number): ScheduledEvent[] {
   const moves = facts.filter((fact) => fact.type === 'voiceStateChanged');
   if (moves.length === 0) return [];
@@ -105,7 +105,7 @@ function leftAlone(guild: Guild, facts: readonly GuildFact[], nowMs: number): Sc
 const usersIn = ({ voiceStates }: Guild, channelId: ChannelId | null): Set<string> =>
   new Set([...voiceStates].flatMap(([userId, { channel_id: at }]) => (at === channelId ? [userId] : [])));
 
-/** The oldest events that are over, beyond those that are kept. */
+/** The oldest finished events beyond the number that is kept. */
 function forgotten(guild: Guild, facts: readonly GuildFact[]): GuildFact[] {
   const over = new Map(
     [...guild.scheduledEvents.byId].flatMap(([id, event]) =>

@@ -26,7 +26,7 @@ export interface EventDraft {
   readonly rule?: RuleDraft | null;
 }
 
-/** The event with the fields of a draft, without a look at where it takes place and who asks. */
+/** The event with the fields of a draft. Place and caller are checked elsewhere. */
 export function drafted(
   event: ScheduledEvent,
   draft: EventDraft,
@@ -59,7 +59,7 @@ export function drafted(
   return missing ? refused(missing) : accepted(recurring(event, next));
 }
 
-/** The rule of the draft, or the earlier one, which begins when the event begins. */
+/** The draft's recurrence rule, or the current one. It starts at the event's start. */
 function ruleOf(
   event: ScheduledEvent,
   rule: ScheduledEvent['recurrence_rule'] | undefined,
@@ -70,7 +70,7 @@ function ruleOf(
   return before && start !== null ? { ...before, start } : before;
 }
 
-/** Exceptions name occurrences, so they end when these are others. */
+/** Exceptions refer to occurrences, so they are removed when the occurrences change. */
 function recurring(before: ScheduledEvent, next: ScheduledEvent): ScheduledEvent {
   const isSame =
     before.recurrence_rule === next.recurrence_rule &&

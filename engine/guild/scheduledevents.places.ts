@@ -27,7 +27,7 @@ const BESIDES: Record<EventEntity, bigint> = {
   [EVENT_ENTITY.EXTERNAL]: 0n,
 };
 
-/** Events in a channel are for those who see it, the others for all members. */
+/** An event in a channel is visible to those who see the channel; other events to all members. */
 export const audienceOf = ({ channel_id: channelId }: Place): Audience =>
   channelId === null ? { kind: 'guild' } : { kind: 'channel', channelId };
 
@@ -48,7 +48,7 @@ export function viewersOf(guild: Guild, { channel_id: id }: Place): UserId[] {
   return userIds.filter((userId) => (channelPermissions(guild, userId, channel, 0) & P.VIEW_CHANNEL) !== 0n);
 }
 
-/** The events to come and under way that someone sees who sees these channels. */
+/** Scheduled and active events that are visible with these channels. */
 export const eventsSeen = (guild: Guild, visible: ReadonlySet<string>): EventPayload[] =>
   [...guild.scheduledEvents.byId.values()]
     .filter((event) => !isFinished(event) && (event.channel_id === null || visible.has(event.channel_id)))
@@ -89,7 +89,7 @@ export function writeRefusal(
   return may && holds(bits, BESIDES[type]) ? null : refusal('MISSING_PERMISSIONS');
 }
 
-/** Why a stage instance cannot be opened for an event; null when it can, or is for none. */
+/** Why a stage instance cannot be opened for an event; null when it can, or when it belongs to no event. */
 export function stageEventRefusal(
   guild: Guild,
   {

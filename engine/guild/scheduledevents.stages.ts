@@ -51,7 +51,7 @@ export function closeStage(guild: Guild, event: ScheduledEvent, by: By, env: Env
   return by.system ? [closed] : [closed, stageEntry(env, by, AUDIT.STAGE_INSTANCE_DELETE, stage, null)];
 }
 
-/** The stage instance of a deleted event goes on without it. */
+/** Detaches the stage instance from a deleted event. */
 export function leaveStage(guild: Guild, event: ScheduledEvent): GuildFact[] {
   const stage = stageOf(guild, event);
   return stage ? [{ type: 'stageInstanceUpdated', stage: { ...stage, guild_scheduled_event_id: null } }] : [];

@@ -235,7 +235,7 @@ const told = (t: Dispatch['t'], event: ScheduledEvent, to: Dispatch['to'] = audi
   to,
 });
 
-/** An event that has moved leaves the users who do not see its new place. */
+/** A moved event loses the users who do not see its new channel. */
 const updated = noting({
   before: (guild: Guild, { event }: ScheduledEventFacts['scheduledEventUpdated']) => {
     const was = guild.scheduledEvents.byId.get(event.id);
@@ -257,7 +257,7 @@ const drop = (guild: Guild, eventId: string): void => {
   guild.scheduledEvents.counts.delete(eventId);
 };
 
-/** Scheduled events: their writing, and what the clock does with them. */
+/** Scheduled events: creation, changes, and transitions by the clock. */
 export const scheduledEvents: GuildTopic<EventCommands, keyof ScheduledEventFacts> = {
   commands: {
     listScheduledEvents: {

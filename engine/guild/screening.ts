@@ -25,7 +25,7 @@ const isExempt = ({ user, roles, flags }: Member): boolean =>
 export const screened = ({ info }: Guild, member: Member): Member =>
   isScreened(info) && !isExempt(member) ? { ...member, pending: true } : member;
 
-/** A member after a change: whoever needs no screening any more is not pending. */
+/** A member after a change. A member who no longer needs screening is not pending. */
 export const unscreened = (member: Member): Member =>
   member.pending && isExempt(member) ? { ...member, pending: false } : member;
 
@@ -58,7 +58,7 @@ export const decidedBy = (
   actioned_by_user: guild.members.get(by.userId)?.user ?? null,
 });
 
-/** What a change that ends a member's screening does to the open request. */
+/** Closes the open request when a change ends the member's screening. */
 export function admissionFacts(
   guild: Guild,
   before: Member,
@@ -72,7 +72,7 @@ export function admissionFacts(
     : [];
 }
 
-/** What becomes of the open request of a member who goes. */
+/** Closes the open request when the member leaves. */
 export function withdrawal(guild: Guild, { user, pending }: Member): readonly GuildFact[] {
   const request = pending ? openRequest(guild, user.id) : null;
   return request ? [{ type: 'joinRequestDeleted', request }] : [];

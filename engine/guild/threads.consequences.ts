@@ -66,7 +66,7 @@ const counted = (thread: Thread, more: number, sentMore: number, lastMs: number)
   dueMs: archivesAtMs(thread, lastMs),
 });
 
-/** The author and the mentioned who are not in the thread but see its channel, as far as there is room. */
+/** The author and the mentioned users who see the channel and are not in the thread, up to the member limit. */
 function newcomers(
   guild: Guild,
   { thread, members }: ThreadRecord,

@@ -38,7 +38,7 @@ export const threadCreated = (guild: Guild, { id }: Thread, members: readonly Th
   return [{ t: 'THREAD_CREATE', d, to: inThread(id) }, ...membersUpdated(guild, id, members, [])];
 };
 
-/** Those who were added to a private thread see it from now on. */
+/** Users added to a private thread see it from now on. */
 export function membersChanged(
   guild: Guild,
   threadId: ChannelId,
@@ -89,7 +89,7 @@ export function threadDeleted(guild: Guild, thread: Thread, record: ThreadRecord
   return [{ t: 'THREAD_DELETE', d, to: { kind: 'users', userIds } }];
 }
 
-/** THREAD_LIST_SYNC for users who have come to see channels: the active threads of these. */
+/** THREAD_LIST_SYNC for users who gained access to channels, with the active threads of those channels. */
 export function threadsSynced(
   guild: Guild,
   changes: readonly { readonly channel: { readonly id: string }; readonly gained: readonly UserId[] }[],

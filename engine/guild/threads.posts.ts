@@ -87,7 +87,7 @@ function createPost(
   ]);
 }
 
-/** Why there cannot be one more post now, or not of this caller. A webhook is no member. */
+/** Why the caller cannot create another post now. A webhook is not a member. */
 const postingRefusal = (guild: Guild, forum: GuildChannel, { from }: CreateInput, by: By, env: Env) =>
   (from ? null : (verificationRefusal(guild, by, env) ?? threadWaitRefusal(guild, forum, by, env))) ??
   activeRefusal(guild, CHANNEL.PUBLIC_THREAD);

@@ -22,7 +22,7 @@ export interface ThreadDraft {
   readonly invitable?: boolean | null;
 }
 
-/** Channels that threads are made in, and the types that these have there; the first is the default. */
+/** Channel types that allow threads, with the thread types of each; the first is the default. */
 const KINDS: Readonly<Record<number, readonly number[]>> = {
   [CHANNEL.GUILD_TEXT]: [CHANNEL.PRIVATE_THREAD, CHANNEL.PUBLIC_THREAD],
   [CHANNEL.GUILD_ANNOUNCEMENT]: [CHANNEL.ANNOUNCEMENT_THREAD],
@@ -64,7 +64,7 @@ export function activeRefusal(guild: Guild, type: number): Refusal | null {
   );
 }
 
-/** Minutes, where neither the request nor the channel says how long. */
+/** Default auto-archive duration, minutes. */
 const ARCHIVE_MINUTES = 4_320;
 
 const numberIn = (channel: GuildChannel, field: string): number | null => {
@@ -72,7 +72,7 @@ const numberIn = (channel: GuildChannel, field: string): number | null => {
   return typeof value === 'number' ? value : null;
 };
 
-/** What a channel gives to its threads that say nothing else. */
+/** The channel's defaults for new threads. */
 const defaultsOf = (parent: GuildChannel) => ({
   archiveMinutes: numberIn(parent, 'default_auto_archive_duration') ?? ARCHIVE_MINUTES,
   slowmodeSec: numberIn(parent, 'default_thread_rate_limit_per_user') ?? 0,

@@ -148,7 +148,7 @@ function listActiveThreads(guild: Guild, userId: UserId, nowMs: number) {
   return { threads: seen.map(({ thread }) => thread), members, has_more: false };
 }
 
-/** Threads: channels within channels, which end up in an archive. */
+/** Threads: channels within channels, which are archived when they are quiet. */
 export const threads: GuildTopic<ThreadCommands, keyof ThreadFacts> = {
   commands: {
     createThread: { decide: createThread },

@@ -34,7 +34,7 @@ export interface ThreadChange {
 const isGiven = (...values: readonly unknown[]): boolean => values.some((value) => value != null);
 
 /**
- * Who may change what: its maker the title and the archive, moderators everything; whoever writes in it may bring it back.
+ * Who may change what: the creator changes the title and archives, moderators change everything, and a user who may write can unarchive.
  *
  * @source https://docs.discord.com/developers/topics/threads
  */

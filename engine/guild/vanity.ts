@@ -28,7 +28,7 @@ export const needsVanity = (_input: object, { info }: Guild): Needs => ({
   invites: info.vanity_url_code === null ? [] : [info.vanity_url_code],
 });
 
-/** Whether the guild's own code leads to the channel, with which it ends. */
+/** Whether the vanity code leads to this channel. The code is removed with the channel. */
 export const leadsTo = ({ info, invites }: Guild, channelId: ChannelId): boolean =>
   info.vanity_url_code !== null && invites.get(info.vanity_url_code)?.channel_id === channelId;
 
@@ -38,7 +38,7 @@ export const withVanity = ({ features }: GuildInfo, code: string | null) => {
   return { vanity_url_code: code, features: code === null ? others : [...others, FEATURE] };
 };
 
-/** The guild's own invite code: an invite that never ends and leads to the channel where newcomers are greeted. */
+/** The vanity code: an invite without expiry that leads to the channel where newcomers are greeted. */
 export const vanity: GuildTopic<VanityCommands, never> = {
   commands: {
     getVanity: {

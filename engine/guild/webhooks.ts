@@ -31,7 +31,7 @@ export interface UpdateWebhook {
   readonly channelId?: ChannelId;
 }
 
-/** Commands of a guild's webhooks. The server itself (`system`) asks for those who know a webhook's token. */
+/** Commands of a guild's webhooks. The server itself (`system`) runs the commands of callers with a webhook's token. */
 type WebhookCommands = {
   createWebhook: { input: CreateWebhook; value: Webhook };
   listChannelWebhooks: { input: { readonly channelId: ChannelId }; value: readonly Webhook[] };

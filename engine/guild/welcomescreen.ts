@@ -42,13 +42,13 @@ export const welcomeScreen: GuildTopic<WelcomeScreenCommands, never> = {
   facts: {},
 };
 
-/** A screen without the channels that have gone since. */
+/** The screen without deleted channels. */
 function shown(guild: Guild, { description, welcome_channels }: WelcomeScreen): WelcomeScreen {
   const live = welcome_channels.filter(({ channel_id: id }) => guild.channels.has(id));
   return { description, welcome_channels: live };
 }
 
-/** Anyone sees a screen that is on; before that, only those who prepare it. */
+/** An enabled screen is visible to everyone; a disabled one only to members who may edit it. */
 function getWelcomeScreen(guild: Guild, _input: object, by: By, env: Env): Outcome<WelcomeScreen, GuildFact> {
   const isOn = guild.info.features.includes(FEATURE);
   if (!isOn && (bitsOf(guild, by, env.nowMs) & P.MANAGE_GUILD) === 0n)

@@ -20,7 +20,7 @@ export interface WidgetSettings {
   readonly channel_id: ChannelId | null;
 }
 
-/** The public widget; links are added by who knows the server's address. */
+/** The public widget. The transport adds links, because it knows the server's address. */
 export interface Widget {
   readonly id: string;
   readonly name: string;
@@ -108,14 +108,14 @@ function updateWidgetSettings(
   ]);
 }
 
-/** The invite that the widget shows, as long as it has not been revoked and its channel exists. */
+/** The invite of the widget, while it is not revoked and its channel exists. */
 function liveInvite(guild: Guild): Invite | null {
   const [code] = shownInvite(guild);
   const invite = code === undefined ? null : guild.invites.get(code);
   return invite && guild.channels.has(invite.channel_id) ? invite : null;
 }
 
-/** The server makes one invite for a widget that is on, and takes it back when the widget no longer leads there. */
+/** An enabled widget has one invite, which is revoked when the widget is disabled or leads to another channel. */
 function inviteFacts(guild: Guild, info: GuildInfo, code: string, env: Env): GuildFact[] {
   const channelId = info.widget_enabled ? info.widget_channel_id : null;
   const old = liveInvite(guild);

@@ -67,11 +67,11 @@ export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Repl
   };
 }
 
-/** What an application may do that is not in the guild: as in direct messages, but it notifies whom the invoker may. */
+/** Permissions of an application that is not in the guild: those of direct messages, with the invoker's permission to notify. */
 const outsidePermissions = (held: bigint): bigint =>
   P.ATTACH_FILES | P.EMBED_LINKS | P.USE_EXTERNAL_EMOJIS | (held & P.MENTION_EVERYONE);
 
-/** A component can be used as soon as the message is seen; a menu entry may reach far back. */
+/** Whether the invoker may use the message. The target of a menu entry may be old, so it needs READ_MESSAGE_HISTORY. */
 const mayUse = (
   messageChannelId: ChannelId,
   { channelId, message }: Pick<Asked, 'channelId' | 'message'>,

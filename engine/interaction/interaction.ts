@@ -102,7 +102,7 @@ export interface EphemeralMessage {
   readonly isGone: boolean;
 }
 
-/** What changes in the life of an interaction; always whole, so that the last one counts. */
+/** The state of an interaction. Facts carry it whole, so the latest one wins. */
 export type InteractionChange = Pick<Interaction, 'state' | 'modal' | 'followUps'>;
 
 export const changeOf = ({ state, modal, followUps }: Interaction): InteractionChange => ({

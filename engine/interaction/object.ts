@@ -3,7 +3,7 @@ import { type Entitlement, entitlementObject } from '../../protocol/premium.ts';
 import type { Interaction } from './interaction.ts';
 import type { Described } from './place.ts';
 
-/** What an application is told of an interaction beside what the interaction itself keeps. */
+/** Fields of the interaction object that are not stored with the interaction. */
 export interface Told {
   readonly described: Described;
   readonly token: string;

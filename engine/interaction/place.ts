@@ -3,7 +3,7 @@ import type { APIUser } from '../../protocol/objects.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { Resolved, Wanted } from './resolved.ts';
 
-/** What is asked of the place of an invocation. */
+/** The query to the place of an invocation. */
 export interface Asked {
   readonly channelId: ChannelId;
   readonly userId: UserId;

@@ -16,10 +16,10 @@ export interface Resolved {
   attachments?: Record<string, APIAttachment>;
 }
 
-/** What a value must be the id of. */
+/** The kind of object that a value must identify. */
 export type NamedKind = 'user' | 'role' | 'channel' | 'mentionable' | 'attachment';
 
-/** A value that can only be judged when what it names is known. */
+/** A value that is checked after its object is loaded. */
 export interface ResolvedCheck {
   readonly path: FieldPath;
   readonly kind: NamedKind;
@@ -76,7 +76,7 @@ function hasType(filename: string, types: readonly string[]): boolean {
   return types.some((type) => type === extension || GROUPS[type]?.includes(extension));
 }
 
-/** Reports values that name nothing, or something that does not fit. @param uploads Files by the request's ids. */
+/** Reports values whose object does not exist or has the wrong type. @param uploads Files by the request's ids. */
 export function checkResolved(
   checks: readonly ResolvedCheck[],
   { users = {}, roles = {}, channels = {} }: Resolved,

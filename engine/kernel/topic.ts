@@ -57,7 +57,7 @@ export const noting = <State, Fact, Dispatch, Before>(row: {
   readonly dispatches: (state: State, fact: Fact, before: Before) => readonly Dispatch[];
 }): FactRow<State, Fact, Dispatch> => row;
 
-/** Adds the facts that follow from others, whichever command caused those. */
+/** Adds the facts that follow from other facts, independent of the command. */
 export interface Consequence<S extends Shape> {
   /** Types of the facts from which something may follow; commands without one of these skip it. */
   readonly causes: ReadonlySet<keyof S['facts'] & string>;

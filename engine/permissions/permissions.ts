@@ -70,7 +70,7 @@ export function channelPermissions(
   return memberChannelPermissions(guild, member, base, channel) & restraint(member, nowMs);
 }
 
-/** The bits that a channel gives to every member, whoever that is. */
+/** The permissions that a channel gives to every member. */
 export function everyonePermissions(guild: Guild, channel: GuildChannel): bigint {
   const base = BigInt(guild.roles.get(everyoneRoleOf(guild.id))?.permissions ?? 0);
   if (isAdministrator(base)) return ALL_PERMISSIONS;

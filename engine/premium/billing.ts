@@ -116,7 +116,7 @@ function over(subscription: Subscription, entitlement: Entitlement, billing: Bil
   return [told(last, 'UPDATE'), ended(entitlement, endsMs)];
 }
 
-/** Nobody can be asked, as after the operator has left the provider: what was paid lasts to its end, and no longer. */
+/** Without the provider that sold the subscription, it lasts until the end of the paid period. */
 export function lapse(subscription: Subscription, entitlement: Entitlement, { nowMs }: Env): Decision {
   const untilMs = entitlement.untilMs ?? subscription.periodEndMs;
   if (subscription.status === STATUS.INACTIVE) return accepted(null);

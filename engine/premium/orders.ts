@@ -6,12 +6,12 @@ import { begun } from './billing.ts';
 import type { PremiumFact } from './premium.ts';
 import { type Decision, obtainable, type Shelf } from './shelf.ts';
 
-/** An order is taken up again for so long; a page of a payment provider is open for a day. */
+/** How long an open order is reused. A provider's payment page is valid for a day. */
 const REUSED_MS = 23 * 3_600_000;
 
 const written = (order: Order): PremiumFact => ({ type: 'orderWritten', order });
 
-/** The same wish within a day is the same order, so that pressing a button twice makes one payment. */
+/** A repeated request within a day returns the same order, so pressing a button twice makes one payment. */
 export function orderOf(
   shelf: Shelf,
   { skuId, to, payerId }: { readonly skuId: string; readonly to: Order['to']; readonly payerId: UserId },
@@ -37,7 +37,7 @@ export function orderOf(
   ]);
 }
 
-/** An order gives once, however often the provider says that it was paid, and nothing when it was refunded before. */
+/** An order grants once, however often the provider reports the payment, and never after a refund. */
 export function paid(
   shelf: Shelf,
   { paymentId, billing }: { readonly paymentId: string | null; readonly billing: Billing | null },
@@ -73,7 +73,7 @@ export function paid(
   ]);
 }
 
-/** Also an order that is not yet known to be paid, since the provider promises no sequence. @param takenBack What it gave. */
+/** Accepts an order that is not yet reported as paid: events may arrive in any order. @param takenBack What it granted. */
 export function refunded({ order, entitlement }: Shelf, takenBack: Decision): Decision {
   if (!order) return refused(refusal('UNKNOWN_ENTITLEMENT'));
   if (order.state === 'refunded') return accepted(null);

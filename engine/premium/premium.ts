@@ -1,7 +1,7 @@
 import type { Entitlement, Order, Sku, Subscription } from '../../protocol/premium.ts';
 import type { FactOf } from '../kernel/topic.ts';
 
-/** What became of an entitlement or a subscription: the last word of the dispatch; null where nobody is told. */
+/** The change of an entitlement or subscription, which is the last word of the dispatch's name; null without a dispatch. */
 type News = 'CREATE' | 'UPDATE' | 'DELETE';
 
 export type PremiumFacts = {

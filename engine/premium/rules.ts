@@ -19,7 +19,7 @@ import { begin, cancel, change, settle } from './subscriptions.ts';
 
 /** Most SKUs of one application, with the groups of its subscriptions. */
 const SKUS_MAX = 100;
-/** What may be asked about the things that an application sells. */
+/** Commands about the SKUs of an application. */
 export type PremiumCommand =
   | {
       readonly kind: 'createSku';
@@ -60,7 +60,7 @@ export type PremiumCommand =
 
 type Of<Kind extends PremiumCommand['kind']> = Extract<PremiumCommand, { kind: Kind }>;
 
-/** Decides a command about the things that an application sells. */
+/** Decides a command about the SKUs of an application. */
 export function decidePremium(shelf: Shelf, command: PremiumCommand, env: Env): Decision {
   switch (command.kind) {
     case 'createSku':

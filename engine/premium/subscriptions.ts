@@ -75,7 +75,7 @@ export function cancel(before: Subscription, last: Entitlement, atOnce: boolean,
   ]);
 }
 
-/** From the next period on it is another SKU; the present one again changes nothing then. */
+/** Changes the SKU from the next period on. Naming the current SKU cancels that change. */
 export function change(subscription: Subscription, sku: Sku): Decision {
   if (sku.type !== SKU_TYPE.SUBSCRIPTION) return refused(refusal('INVALID_SKU'));
   if (subscription.status !== STATUS.ACTIVE) return refused(refusal('UNKNOWN_ENTITLEMENT'));
@@ -84,7 +84,7 @@ export function change(subscription: Subscription, sku: Sku): Decision {
   return accepted(null, [told({ ...subscription, renewalSkuId })]);
 }
 
-/** What is due by now happens: the subscription is renewed, or ends. */
+/** Applies what is due: the subscription is renewed or ends. */
 export function settle(subscription: Subscription, last: Entitlement, env: Env): Decision {
   return accepted(null, settled(subscription, last, env).facts);
 }

@@ -14,7 +14,7 @@ export interface PrivateChannelObject extends Partial<GroupObject> {
   readonly recipients: readonly APIUser[];
 }
 
-/** What only groups have. */
+/** Fields that only groups have. */
 interface GroupObject {
   readonly name: string | null;
   readonly icon: string | null;

@@ -59,7 +59,7 @@ export interface PrivateChannelState {
   relations: readonly StoredRelation[] | null;
 }
 
-/** The users who are there, in the order of the channel. */
+/** The recipients who still exist, in the order of the channel. */
 export function recipientsOf(
   { recipientIds }: PrivateChannel,
   users: readonly APIUser[],

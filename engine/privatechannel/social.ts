@@ -104,7 +104,7 @@ function groupWith(
 
 const NOBODY = refused(refusal('UNKNOWN_CHANNEL'));
 
-/** Relations are between the users of a channel of two; a group asks for none. */
+/** Relationships are checked in a channel of two; a group does not require them. */
 const needsRelations = (_input: object, { channel, call }: SocialChannel): SocialNeeds => ({
   ...(!channel.group && { relations: true }),
   ...(call && { messages: [{ channelId: channel.id, id: call.messageId }] }),

@@ -8,7 +8,7 @@ import {
 } from '../../protocol/scheduledevents.ts';
 import type { RecurrenceRule } from './recurrence.ts';
 
-/** One occurrence of a recurring event that is not as its rule says. Its id contains the original time. */
+/** One occurrence of a recurring event that differs from its rule. Its id contains the original time. */
 export interface EventException {
   readonly event_id: string;
   readonly event_exception_id: string;

@@ -21,7 +21,7 @@ export interface RecurrenceRule {
 const DAY_MS = 86_400_000;
 const WEEK_DAYS = 7;
 const LAST_WEEK = 5;
-/** 29 February may be eight years away: 1900 and 2100 are no leap years. */
+/** 29 February can be eight years away, because 1900 and 2100 are not leap years. */
 const YEARS_MAX = 9;
 
 /** Days are counted from 1970-01-01, a Thursday. */

@@ -29,7 +29,7 @@ const MONTH_DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const LISTS = ['by_weekday', 'by_n_weekday', 'by_month', 'by_month_day'] as const;
 type List = (typeof LISTS)[number];
 
-/** The lists that a rule of each frequency has; those of daily and weekly ones may be absent. */
+/** The lists required by each frequency; optional for daily and weekly rules. */
 const LISTS_OF: Readonly<Record<Frequency, readonly List[]>> = {
   [FREQUENCY.YEARLY]: ['by_month', 'by_month_day'],
   [FREQUENCY.MONTHLY]: ['by_n_weekday'],
@@ -67,7 +67,7 @@ const wrong = (field: string): Read => ({
   refusal: invalidField(['recurrence_rule', field], 'BASE_TYPE_INVALID', 'This recurrence is not supported.'),
 });
 
-/** The first field that is not of the form; null for a rule of the form. */
+/** The first field that violates the form; null for a valid rule. */
 function wrongField(draft: RuleDraft): keyof RuleDraft | null {
   const { frequency, interval, end, count } = draft;
   if (end != null) return 'end';

@@ -44,7 +44,7 @@ interface Run {
   readonly output?: { readonly title?: Text; readonly summary?: Text } | null;
 }
 
-/** What is read of the body of a GitHub webhook. Its event is named in a header, and is told here by what the body holds. */
+/** The fields of a GitHub webhook's body that are used. The event's kind is recognised by its fields. */
 export interface GithubBody {
   readonly action?: Text;
   readonly ref?: Text;
@@ -132,7 +132,7 @@ const reference: Read = ({ ref, ref_type, master_branch, commits }) => {
   return { title: `${done} ${ref_type} ${master_branch ? 'created' : ''}: ${ref}`.replace(' :', ':') };
 };
 
-/** What each action on an issue or pull request is called; others are not told. */
+/** Titles of actions on an issue or pull request. Other actions are ignored. */
 const ACTIONS: Readonly<Record<string, true>> = { opened: true, closed: true, reopened: true };
 
 const pullRequest: Read = ({ action, pull_request: pull }) => {
@@ -158,7 +158,7 @@ const issue: Read = ({ action, issue: one }) => {
   };
 };
 
-/** Comments on issues, pull requests, commits and discussions: only new ones are told. */
+/** New comments on issues, pull requests, commits and discussions. Edits and deletions are ignored. */
 const comment: Read = ({ action, comment: one, issue: on, pull_request: pull, discussion }) => {
   if (!one || action !== 'created') return null;
   const said = { url: one.html_url ?? null, body: one.body ?? null, color: COLOR.comment };
@@ -239,7 +239,7 @@ const run: Read = ({ action, check_run: check, check_suite: suite, workflow_run:
   };
 };
 
-/** In the order in which a body is tried: what holds more comes first. */
+/** Tried in this order: the most specific body first. */
 const EVENTS: readonly Read[] = [
   review,
   comment,

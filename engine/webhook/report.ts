@@ -30,7 +30,7 @@ export function cut(text: string, max: number): string {
 
 type Loose<T> = { readonly [K in keyof T]: T[K] | null | undefined };
 
-/** An embed of the parts that are there; null and empty text are none. */
+/** An embed of the non-empty parts. */
 export const embedWith = (draft: Loose<ReportEmbed>): ReportEmbed => ({
   ...(draft.title && { title: draft.title }),
   ...(draft.url && { url: draft.url }),
@@ -53,7 +53,7 @@ const lengthOf = ({ title, description, footer, author, fields = [] }: ReportEmb
     ...fields.flatMap(({ name, value }) => [name, value]),
   ].reduce((sum, text) => sum + (text?.length ?? 0), 0);
 
-/** As many embeds, in order, as a message may hold. UTF-16 units count, which is never too few. */
+/** As many embeds, in order, as a message may hold. Counts UTF-16 units, which is never below the number of characters. */
 export function fitting(embeds: readonly ReportEmbed[]): ReportEmbed[] {
   const kept: ReportEmbed[] = [];
   let left: number = LIMITS.embeds_total_chars_max;

@@ -66,7 +66,7 @@ function colorOf(color: Text | undefined): number | undefined {
   return Number.parseInt(digits.length === 3 ? digits.replace(/./g, '$&$&') : digits, 16);
 }
 
-/** Years beyond 275760 are no dates. */
+/** Later years than 275760 are not valid dates. */
 const TS_MAX = 8_640_000_000_000;
 
 const stampOf = (ts: number | null | undefined): string | undefined =>

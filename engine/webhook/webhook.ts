@@ -29,7 +29,7 @@ export interface Webhook {
 }
 
 const HOST = 'discord.com';
-/** Words that no webhook's name contains, in any case: a name, and the platform's. */
+/** Words that a webhook's name must not contain, in any case. */
 const RESERVED: readonly string[] = ['clyde', HOST.slice(0, HOST.indexOf('.'))];
 
 /**

@@ -2,7 +2,7 @@ import type { Endpoint } from './ports.ts';
 import { Rate } from './room.ts';
 
 const BUCKETS = 4096;
-/** Beyond this many requests that came too early, the oldest is forgotten. */
+/** The bound on early requests; the oldest is dropped first. */
 const EARLY_MAX = 64;
 const EARLY_MS = 1_000;
 

@@ -78,7 +78,7 @@ const isEntryPoint = (command: { readonly type: number }, wanted: number): boole
 const nameOf = ({ name, name_default }: Pick<IndexedOption, 'name' | 'name_default'>): string =>
   name_default ?? name;
 
-/** A mistake in what a person typed; the message says what to type. */
+/** A mistake in the typed command. The message says what to type. */
 class InvocationError extends Error {
   override readonly name = 'InvocationError';
 }

@@ -31,7 +31,7 @@ export interface ShownModal {
   readonly components: readonly object[];
 }
 
-/** What a person sees of an application's answer. */
+/** An application's answer as the person sees it. */
 export type InteractionAnswer =
   | { readonly kind: 'message'; readonly message: ShownMessage; readonly isEphemeral: boolean }
   /** The message of the component has changed. */
@@ -107,10 +107,10 @@ const SUBMIT = 5;
 const BUTTON = 2;
 const EPHEMERAL = 1 << 6;
 const LOADING = 1 << 7;
-/** The server tells of a failure after three seconds; an answer that is prepared may take as long as its token lives. */
+/** The server reports a failure after three seconds; a deferred answer may arrive until the token expires. */
 const PATIENCE_MS = 10_000;
 const PREPARING_MS = 60_000;
-/** Time for a message that crosses another way than the note that it was accepted. */
+/** How long to wait for the message, which may arrive after INTERACTION_SUCCESS on another path. */
 const GRACE_MS = 300;
 
 let nonces = 0;
@@ -275,7 +275,7 @@ function answerTo(
   return { answer, cancel: () => stop() };
 }
 
-/** What has come of one interaction so far. */
+/** The state of one interaction so far. */
 class AnswerState {
   readonly #nonce: string;
   readonly #sourceId: string | null;

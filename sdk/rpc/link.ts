@@ -42,7 +42,7 @@ export interface Authenticated {
   readonly body: object;
 }
 
-/** Does what an application asks. Everything in `args` comes from a stranger. */
+/** Runs an application's command. `args` is untrusted. */
 export interface CommandRunner {
   authenticate(args: Args): Promise<Authenticated>;
   run(
@@ -85,7 +85,7 @@ const NONCE_CHARS_MAX = 128;
 const IN_PROGRESS_MAX = 32;
 const SUBSCRIPTIONS_MAX = 256;
 const [MESSAGES_MAX, WINDOW_MS] = [300, 5_000];
-/** So many messages beyond the bound end the connection. */
+/** This many messages beyond the bound close the connection. */
 const EXCESS_MAX = 3_000;
 
 const isCommand = (name: string): name is RpcCommand => Object.hasOwn(RPC_COMMANDS, name);
@@ -93,7 +93,7 @@ const isEvent = (name: string): name is RpcEvent => Object.hasOwn(RPC_EVENTS, na
 export const isObject = (value: unknown): value is Args =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Whether a message is small enough to look at. Stops counting as soon as it is not. */
+/** Whether a message is within the bound. Stops counting at the bound. */
 function isSmall(message: unknown): boolean {
   let values = 0;
   let chars = 0;

@@ -90,7 +90,7 @@ function messageOf(state: State, d: Json, given: { recipientId?: string } = {}):
   };
 }
 
-/** Recipient of a direct message: the participant who is not the author. A group's messages are for nobody alone. */
+/** Recipient of a direct message: the participant who is not the author. A group message has no single recipient. */
 function peerOf(state: State, d: Json, channelId: string, authorId: string): string | null {
   const recipient = idOf(d, 'recipient_id');
   if (recipient !== null) return recipient;
@@ -318,7 +318,7 @@ export function messagesReady(state: State, d: Json): Notice[] {
   return [];
 }
 
-/** A user joined or left a group that is known. */
+/** A user joined or left a known group. */
 const recipientChanged =
   (isThere: boolean) =>
   (state: State, d: Json): Notice[] => {

@@ -32,7 +32,7 @@ interface Loaded {
   timer: Timer | null;
 }
 
-/** After a failed write of what has lapsed. */
+/** Retry delay after a failed write of expired leases. */
 const AGAIN_MS = 5_000;
 
 /**

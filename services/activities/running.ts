@@ -47,7 +47,7 @@ const OWNERS_PAGE = 100;
 const NOTHING = wantedBy([]);
 const NOBODY = snowflakeOf(0n);
 
-/** Serves running activities, and takes up those that an earlier process has left. */
+/** Serves running activities, including those of an earlier process. */
 export function startRunningActivities(ports: RunningPorts): ServedActivities {
   const { storage, routing, onFault } = ports;
   const owner = new ActivityOwner({ ...ports, store: storage.activities, show: (one) => show(ports, one) });
@@ -136,7 +136,7 @@ const describe = (
     ...{ wanted: NOTHING, message: null },
   });
 
-/** Joins at the owner. A participant who may not be there any more leaves with the next renewal. */
+/** Joins at the owner. A participant who has lost access is removed at the next renewal. */
 async function joined(
   ports: RunningPorts,
   owner: ActivityOwner,

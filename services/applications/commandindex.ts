@@ -29,7 +29,7 @@ interface IndexPorts {
   installedBy(userId: UserId): Promise<readonly ApplicationId[]>;
 }
 
-/** What the overwrites of a guild say about a command for the caller; absent where they say nothing. */
+/** The permission overwrites of a command that concern the caller; absent without any. */
 interface ShownPermissions {
   readonly user?: boolean;
   readonly roles?: Readonly<Record<string, boolean>>;

@@ -12,7 +12,7 @@ interface NoticePorts {
   readonly onFault: (error: unknown) => void;
 }
 
-/** Tells guilds of changes of commands. Nobody waits for it. */
+/** Notifies guilds of changed commands, without waiting. */
 export interface CommandNotices {
   /** The commands of an application changed: those of a guild, or for null the global ones. */
   changed(applicationId: ApplicationId, guildId: GuildId | null): void;

@@ -2,7 +2,7 @@ import type { ApplicationId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal } from '../../protocol/refusal.ts';
 import type { EndpointAnswer, EndpointSender } from './endpoint.ts';
 
-/** What a URL of an application is for. */
+/** The purpose of an application's URL. */
 type EndpointKind = 'interactions' | 'events';
 
 interface Rules {

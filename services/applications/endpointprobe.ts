@@ -20,7 +20,7 @@ interface ProbePorts {
 }
 
 const INTERVAL_MS = 6 * 3_600_000;
-/** A host may be down for a while; further failures in a row remove its URL. */
+/** Failures in a row that are tolerated; one more removes the URL. */
 const FAILURES_MAX = 3;
 
 /**

@@ -36,7 +36,7 @@ const DELAY_MAX_MS = 120_000;
 const REPEAT_MS = 600_000;
 /** Events that could not be sent for so long are deleted. */
 const AGE_MAX_MS = 24 * 3_600_000;
-/** Looks for events whose announcement was lost, and deletes old ones. */
+/** Finds events whose announcement was lost, and deletes expired ones. */
 const SWEEP_MS = 300_000;
 const APPLICATIONS_PER_STEP = 500;
 /** URLs of lobbies that failed for too long; their events get one attempt each. */

@@ -21,7 +21,7 @@ interface GuildClockPorts {
 
 /** Guilds read together, and guilds asked at once. */
 const [GUILDS_PAGE, AT_ONCE] = [100, 8];
-/** Looks at least this often: something may be due in a guild that another shard has left. */
+/** Checks at least this often, because a guild may have been left by another shard. */
 const INTERVAL_MS = 60_000;
 /** The shortest time between two looks, also after a fault. */
 const REST_MS = 1_000;

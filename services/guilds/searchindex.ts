@@ -9,7 +9,7 @@ interface SearchIndexPorts {
 }
 
 const MESSAGES_AT_ONCE = 500;
-/** Between two steps, so that they take no more than a small part of the database's time. */
+/** Pause between two steps, so that indexing takes a small part of the database's time. */
 const REST_MS = 20;
 const RETRY_MS = 5_000;
 

@@ -72,7 +72,7 @@ const senderOf = (
   },
 });
 
-/** Answers interactions and sends what follows, one request of an interaction at a time: the caller sees to that. */
+/** Answers interactions and sends follow-ups. The caller runs one request of an interaction at a time. */
 export class Answering {
   readonly #ports: AnsweringPorts;
 
@@ -392,7 +392,7 @@ const replying = (draft: MessageDraft, messageId: MessageId | null): CreateInput
     ? draft
     : { ...draft, message_reference: { message_id: messageId, fail_if_not_exists: false } };
 
-/** A callback that updates a message: what it leaves out stays. */
+/** A callback that updates a message. Absent fields stay. */
 function editOf({ draft, attachments, keep }: Callback): Omit<EditInput, 'from'> {
   const { content, embeds, components, flags, allowed_mentions: mentions } = draft;
   return {

@@ -17,7 +17,7 @@ export interface DeliveryPorts {
   notify(userId: UserId, t: DispatchName, d: object, ears: SessionFilter): void;
 }
 
-/** What became of an interaction that was sent: the answer came with it, is to come later, or cannot come. */
+/** The result of sending an interaction: answered in the response, answered later, or failed. */
 type Delivered =
   | { readonly kind: 'sent' }
   | { readonly kind: 'answered'; readonly body: EndpointBody }

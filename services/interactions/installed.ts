@@ -44,7 +44,7 @@ export async function installations(
 }
 
 /**
- * Why a command cannot be used in a place, whoever asks; null when it can.
+ * Why a command cannot be used in a place by anyone; null when it can.
  *
  * @returns 10063 where the command is not shown, 50013 for a command of age-gated channels elsewhere.
  */

@@ -78,7 +78,7 @@ export interface ServedInteractions extends Interactions {
 const ROWS_MAX = 500;
 const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
 
-/** Begins to serve interactions, and takes up those that an earlier process has left. */
+/** Serves interactions, including those of an earlier process. */
 export function startInteractions(ports: InteractionPorts): ServedInteractions {
   const { storage, routing, wheel, nowMs, onFault } = ports;
   const open = new OpenInteractions(storage.interactions, nowMs);
@@ -141,7 +141,7 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
   };
 }
 
-/** How interactions begin: when all that others have begun here is known, since their nonces are not used again. */
+/** Starts interactions after earlier ones are loaded, because their nonces must not be used again. */
 function beginning(ports: InteractionPorts, owner: InteractionOwner, isOver: () => boolean) {
   const { routing, onFault } = ports;
   let adopted: Promise<void> = Promise.resolve();
@@ -228,7 +228,7 @@ function readOnce<Value>(read: () => Promise<Value>): () => Promise<Value> {
   };
 }
 
-/** Takes up interactions that are recent enough to wait for an answer, or whose nonces still count. */
+/** Loads interactions that still wait for an answer or whose nonces are still valid. */
 async function adoptRecent(
   { storage, nowMs }: InteractionPorts,
   owner: InteractionOwner,

@@ -28,7 +28,7 @@ import type { OpenInteractions } from './open.ts';
 import type { Places } from './places.ts';
 import type { Invocation } from './ports.ts';
 
-/** What the application is sent of an invocation, and what its interaction must remember. */
+/** The payload for the application, and the state that the interaction stores. */
 export interface Prepared {
   readonly described: Described;
   readonly installed: Installed;

@@ -23,7 +23,7 @@ export interface InvokableApplication {
 
 type Stores = Pick<Storage, 'applications' | 'appCommands' | 'users' | 'premium'>;
 
-/** Most entitlements that an interaction tells of. */
+/** Most entitlements in an interaction object. */
 const ENTITLEMENTS_MAX = 100;
 
 /** How long a row may be used after it was read, and how many rows are kept. */

@@ -44,9 +44,9 @@ const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_INTERACTION
 const REPEATED: Reply<Begun> = { ok: true, value: 'repeated' };
 const UNKNOWN_APPLICATION: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
 
-/** A little later than the deadline, so that an answer that arrives with it is decided first. */
+/** Slightly after the deadline, so that an answer that arrives at the deadline is decided first. */
 const GRACE_MS = 20;
-/** Time for sessions to come back after a crash, before they hear of what failed meanwhile. */
+/** Time for sessions to resume after a crash before INTERACTION_FAILURE is sent. */
 const RETURN_MS = 3_000;
 
 /** Interactions that this shard owns: their beginning, their first answer and their deadline. */

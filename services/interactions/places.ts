@@ -26,7 +26,7 @@ interface PlacePorts {
   readonly env: () => Env;
 }
 
-/** Who writes: an application that answers an interaction. */
+/** The author: an application that answers an interaction. */
 type From = { readonly from: Sender };
 type Sent = Omit<CreateInput, 'from'> & From;
 type Changed = Omit<EditInput, 'from'> & From;
@@ -102,7 +102,7 @@ async function stateOf(
   return channel && privateState(channel, await users.get(channel.recipientIds), null);
 }
 
-/** Messages as the rules of the place would leave them, where nothing is written. */
+/** Applies the message rules of the place without writing. */
 function preparing({ storage, guilds, env }: PlacePorts): Pick<Places, 'compose' | 'revise'> {
   async function within(
     place: InteractionPlace,

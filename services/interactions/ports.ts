@@ -64,7 +64,7 @@ export type ReceiveAnswer = (
   answer: (callback: Callback) => Promise<Reply<CallbackResult>>,
 ) => Promise<Reply<CallbackResult>>;
 
-/** Whether an invocation has begun an interaction, or is one that was sent before. */
+/** Whether an invocation started an interaction or repeats an earlier one. */
 export type Begun = 'begun' | 'repeated';
 
 /** Uses of commands, components and forms, and their answers. */

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { isSnowflake } from '../../protocol/ids.ts';
 
-/** What a token names: an interaction, and the guild or private channel that owns it. */
+/** The interaction of a token, and the guild or private channel that owns it. */
 interface TokenSubject {
   readonly id: string;
   readonly ownerId: string;

@@ -15,7 +15,7 @@ export interface ClockPorts {
   };
 }
 
-/** Moves the time of day forward, and has everything that waits for a date look at it. Never backward: ids carry the time. */
+/** Moves the time of day forward and wakes everything that waits for a date. Never backward, because ids contain the time. */
 export async function moveClock({ clock, features }: ClockPorts, byMs: number): Promise<{ nowMs: number }> {
   if (clock === null || !isMovable(clock))
     throw new ApiError({

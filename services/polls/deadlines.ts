@@ -22,7 +22,7 @@ const STEP_MS = 100;
 const RETRY_MS = 5_000;
 /** Retry interval for overdue polls of other shards. */
 const FOREIGN_RETRY_MS = 1_000;
-/** The next deadline is looked up this often, so that nobody must tell of a new poll: the shortest runs for an hour. */
+/** How often the next deadline is read. The shortest poll lasts an hour, so new polls need no notification. */
 const LOOK_MS = 60_000;
 
 /**

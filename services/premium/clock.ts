@@ -16,7 +16,7 @@ interface SubscriptionClockPorts {
 
 /** Subscriptions read together. */
 const PAGE = 500;
-/** Looks at least this often: a subscription may be due whose application another shard has left. */
+/** Checks at least this often, because another shard may have left an application. */
 const INTERVAL_MS = 60_000;
 /** The shortest time between two looks, also after a fault. */
 const REST_MS = 1_000;

@@ -18,7 +18,7 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { Premium, PremiumChange } from './premium.ts';
 
-/** What is bought, as the provider's page names it. */
+/** The purchase as the provider's page shows it. */
 export interface Offer {
   readonly skuId: string;
   readonly name: string;
@@ -26,7 +26,7 @@ export interface Offer {
   readonly price: Price;
 }
 
-/** A message of the provider that something changed. What it is now is asked of the provider. */
+/** A provider's notification of a change. The current state is read from the provider. */
 export interface Notice {
   readonly applicationId: ApplicationId;
   readonly orderId: string;
@@ -67,7 +67,7 @@ export interface Payments {
   notice(notice: Notice): Promise<Reply<PremiumChange>>;
 }
 
-/** Without a provider: the operator's own hand. What the operator gave is renewed until the operator cancels. */
+/** Without a provider the operator grants. Grants are renewed until the operator cancels them. */
 export const byHand = (premium: Premium): Payments => ({
   takesMoney: false,
   buy: async () => ({ ok: false, refusal: refusal('INVALID_SKU') }),
@@ -194,7 +194,7 @@ async function run(
   });
 }
 
-/** What the command is about, if it is one that a provider has to hear of. */
+/** The entitlement or subscription of a command that the provider must be called for; null for other commands. */
 async function boughtBy(
   { storage }: Pick<ProviderPorts, 'storage'>,
   applicationId: ApplicationId,

@@ -94,7 +94,7 @@ async function receiverRefusal(
   return guild.ok ? null : guild.refusal;
 }
 
-/** More than any bound on what one receiver has of one SKU. */
+/** Above every bound on one receiver's entitlements to one SKU. */
 const HELD_MAX = 200;
 
 async function shelfOf(
@@ -122,7 +122,7 @@ async function shelfOf(
   return { ...base, subscription, entitlement };
 }
 
-/** What a receiver has of a SKU. What was cancelled by hand does not count: it may be had again. */
+/** A receiver's entitlement to a SKU. One that the operator cancelled does not count and can be granted again. */
 async function heldBy(
   store: PremiumPorts['storage']['premium'],
   applicationId: ApplicationId,

@@ -15,7 +15,7 @@ import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { Payments } from './payments.ts';
 
-/** Something on the shelf of a store. */
+/** A SKU as a store lists it. */
 export interface Good {
   readonly id: string;
   readonly name: string;
@@ -24,7 +24,7 @@ export interface Good {
   readonly price: Price | null;
 }
 
-/** Something that the viewer has, or pays for. */
+/** An entitlement or subscription of the viewer. */
 export interface Possession {
   readonly id: string;
   readonly name: string;
@@ -118,7 +118,7 @@ export function createStore(ports: StorePorts): Store {
   };
 }
 
-/** Who pays decides; for what the operator gave, who has it. */
+/** The payer may change it; for a grant of the operator, its receiver. */
 async function isPayer(
   { storage }: Pick<StorePorts, 'storage'>,
   { applicationId, orderId, userId }: Subscription,

@@ -9,7 +9,7 @@ interface LastSeenPorts {
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/** Users remembered as marked today. When there are more, some are marked twice. */
+/** Users already marked today. Beyond this number some are marked twice, which is harmless. */
 const REMEMBERED_MAX = 100_000;
 const DAY_MS = 86_400_000;
 

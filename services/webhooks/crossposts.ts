@@ -23,10 +23,10 @@ interface CrosspostPorts {
 const QUEUED_MAX = 100;
 const FOLLOWERS_PAGE = 100;
 const AT_ONCE = 8;
-/** Work is looked for when it is queued, and this often: it may be left from a crash, or from another owner. */
+/** Work is read when it is queued, and this often, because a crash or another owner may have left some. */
 const INTERVAL_MS = 60_000;
 const RETRY_MS = 5_000;
-/** Work that still fails after this time is given up. */
+/** Work that still fails after this time is dropped. */
 const AGE_MS_MAX = 86_400_000;
 
 /**

@@ -36,7 +36,7 @@ type TokenEdit = Omit<EditInput, 'from'> & {
 /** A message sent under the token, or the answer to the interaction that the token is of. */
 export type TokenMessageId = MessageId | '@original';
 
-/** What a token opens: its own messages in one channel. Messages of others are unknown to it (10008). */
+/** The scope of a token: its own messages in one channel. Other messages are unknown (10008). */
 export interface TokenTarget {
   readonly channelId: ChannelId;
   /** The owner of the channel's messages. */
@@ -65,7 +65,7 @@ interface WebhookChange {
   readonly channelId?: ChannelId;
 }
 
-/** Webhooks by their id, wherever their guild is owned. A null authority is that of whoever has shown the token. */
+/** Webhooks by id, on whichever shard owns the guild. A null authority means that the caller presented the token. */
 export interface Webhooks {
   /** The webhook, for those who may manage it. @returns 10015 for an unknown id, and to those who cannot see its guild. */
   get(id: WebhookId, authority: Authority): Promise<Reply<Webhook>>;

@@ -6,7 +6,7 @@ const WRITE = upsert('guild_pages', { ...KEY, data: 'jsonb' }, 'guild_id, page')
 const REMOVE = remove('guild_pages', KEY);
 
 const CODE = { guild_id: 'bigint', code: 'text' };
-/** Not an upsert: a code must never change the guild it leads to. */
+/** Not an upsert: a code must never move to another guild. */
 const TAKE_CODE = `INSERT INTO template_directory (code, guild_id) SELECT r.code, r.guild_id FROM ${rows(CODE)}`;
 const DROP_CODE = remove('template_directory', CODE);
 

@@ -52,7 +52,7 @@ export interface MessageStore {
     answerId: number,
     page: { after?: UserId; limit: number },
   ): Promise<APIUser[]>;
-  /** Polls to end by now, whoever owns them, longest overdue first. */
+  /** Overdue polls of all owners, longest overdue first. */
   duePolls(nowMs: number, limit: number): Promise<DuePoll[]>;
   /** When the next poll ends, Unix milliseconds; null without one. */
   nextPollMs(): Promise<number | null>;

@@ -19,14 +19,14 @@ const quoted = (lexeme: string): string => `'${lexeme.replaceAll('\\', '\\\\').r
 const anyOf = (kind: TermKind, values: readonly string[]): string[] =>
   values.length === 0 ? [] : [`(${values.map((value) => quoted(termOf(kind, value))).join(' | ')})`];
 
-/** Options of which a `-` in front asks for the opposite: one of those without it, and none of those with it. */
+/** Options that a leading `-` negates: any of the plain ones must match, and none of the negated ones. */
 function signed(kind: TermKind, options: readonly string[]): string[] {
   const without = options.filter((option) => option.startsWith('-')).map((option) => option.slice(1));
   const required = options.filter((option) => !option.startsWith('-'));
   return [...anyOf(kind, required), ...without.map((value) => `!${quoted(termOf(kind, value))}`)];
 }
 
-/** Neighbours beyond these only have to be in the text: it bounds the query. */
+/** Words beyond this number only have to occur in the text, which bounds the query. */
 const NEIGHBOURS_MAX = 16;
 const PHRASE = "SELECT phraseto_tsquery('simple', $1)::text AS phrase";
 

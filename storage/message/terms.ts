@@ -6,7 +6,7 @@ export const HAS = [
 ];
 type HasKind = (typeof HAS)[number];
 
-/** Kinds of terms. A term is no word: no text has a control character in front of one. */
+/** Kinds of terms. Each begins with a control character, which no word contains. */
 const PREFIXES = {
   owner: 'g',
   author: 'a',

@@ -22,7 +22,7 @@ const ANSWER = upsert(
 );
 const TAKE_BACK = remove('scheduled_event_users', RSVP);
 
-/** Stands for the whole event where an exception's id is expected. */
+/** Exception id that means the whole event. */
 const WHOLE = '0';
 
 /** The events of the guild `g`, each with the number of interested users, as a value of a SELECT. */

@@ -141,7 +141,7 @@ const HIGHEST = '9223372036854775807';
 const LOWEST = '-1';
 
 type OwnRow = Pick<ThreadRow, 'thread'> & { readonly own: ThreadMember | null };
-/** What the reader, $3, is in a thread. */
+/** The membership of the reader, $3, in a thread. */
 const OWN = `CASE WHEN own.user_id IS NULL THEN NULL ELSE jsonb_build_object('user_id', own.user_id::text,
   'join_timestamp', own.join_timestamp, 'flags', own.flags) END`;
 const JOIN_OWN =
@@ -164,7 +164,7 @@ async function archived(
   return found.map(listed);
 }
 
-/** By what found threads are sorted; of names all words of which match none is nearer than another. */
+/** The sort order of found threads. Names that contain all words rank equally. */
 const SORTS = {
   relevance: 'coalesce(a.last_message_id, t.id)',
   last_message_time: 'coalesce(a.last_message_id, t.id)',

@@ -1,7 +1,7 @@
 import type { Webhook } from '../../engine/webhook/webhook.ts';
 import type { ChannelId, GuildId, MessageId, WebhookId } from '../../protocol/ids.ts';
 
-/** A published message whose followers must hear of it. */
+/** A published message that is queued for its followers. */
 export interface QueuedCrosspost {
   readonly guildId: GuildId;
   readonly channelId: ChannelId;

@@ -14,7 +14,7 @@ const WRITE_DIRECTORY = upsert('webhook_directory', { id: 'bigint', guild_id: 'b
 const REMOVE = remove('webhooks', KEY);
 const REMOVE_DIRECTORY = remove('webhook_directory', { id: 'bigint' });
 
-/** A message that changes again before its followers have heard of it waits once. */
+/** A message that changes again before delivery is queued once. */
 const QUEUE = `
 INSERT INTO crossposts AS t (guild_id, message_id, channel_id, id, creates)
 SELECT guild_id, message_id, max(channel_id), max(id), bool_or(creates) FROM ${rows({

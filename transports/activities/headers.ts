@@ -5,14 +5,14 @@ const HOP_BY_HOP = [
   ...(['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'] as const),
   ...(['te', 'trailer', 'transfer-encoding', 'upgrade'] as const),
 ];
-/** Added by proxies in front of this server: they tell who the person is. `cookie` is written anew. */
+/** Added by proxies in front of this server: they would identify the person. `cookie` is rewritten. */
 const NOT_SENT = new Set<string>([
   ...HOP_BY_HOP,
   ...['host', 'cookie', 'expect', 'forwarded', 'via', 'x-real-ip', 'true-client-ip', 'origin-agent-cluster'],
 ]);
 const NOT_SENT_PREFIXES = ['x-forwarded-', 'cf-', 'x-amz-', 'fly-', 'sec-websocket-'];
 
-/** What would change how browsers treat the origin. Ours are added, and `set-cookie` and `location` written anew. */
+/** Headers that change how browsers treat the origin. Ours replace them; `set-cookie` and `location` are rewritten. */
 const NOT_ANSWERED = new Set<string>([
   ...HOP_BY_HOP,
   ...['content-security-policy', 'content-security-policy-report-only', 'x-frame-options', 'referrer-policy'],
@@ -126,7 +126,7 @@ const joined = (prefix: string, rest: string): string => {
   return path.startsWith('//') ? path.replace(/^\/+/, '/') : path;
 };
 
-/** The longest end, of whole segments, that two paths have in common. */
+/** The longest common suffix of two paths, in whole segments. */
 function sharedTail(one: string, other: string): string {
   const [a, b] = [one.split('/'), other.split('/')];
   let count = 0;

@@ -174,7 +174,7 @@ function handling(options: ActivityProxyOptions, targets: Targets, origins: Orig
   };
 }
 
-/** The URL that was asked for; null for a target that is no path. */
+/** The requested URL; null when the request target is not a path. */
 function urlOf({ url: path = '' }: IncomingMessage, self: URL): URL | null {
   if (!path.startsWith('/') || !URL.canParse(`${self.origin}${path}`)) return null;
   const url = new URL(`${self.origin}${path}`);

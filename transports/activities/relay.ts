@@ -31,7 +31,7 @@ export const RELAY_PAGE = `<!doctype html>
 
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** The relay is embedded by pages of other origins, and may run nothing but its own script. */
+/** Pages of other origins embed the relay; it may run only its own script. */
 export function relayHeaders(policy: PagePolicy): OutgoingHttpHeaders {
   const csp = [
     "default-src 'none'",

@@ -43,7 +43,7 @@ const EXCHANGES_PER_APPLICATION_MAX = 400;
 const SOCKETS_MAX = 4_000;
 const SOCKETS_PER_APPLICATION_MAX = 1_000;
 const ANSWER_BYTES_MAX = 1 << 30;
-/** A target has this long to begin an answer, and for each further part of it. */
+/** Timeout of a target for the first and for each further part of its answer. */
 const TARGET_MS = 30_000;
 const EXCHANGE_MS = 900_000;
 /** A WebSocket on which nothing passes ends. */
@@ -242,7 +242,7 @@ function passBack(
   from.pipe(answer);
 }
 
-/** Calls `exceeded` when more bytes pass than allowed. */
+/** Calls `exceeded` when more bytes pass than the bound allows. */
 function bounded(stream: IncomingMessage, bytesMax: number, exceeded: () => void): void {
   let bytes = 0;
   stream.on('data', (chunk: Buffer) => {

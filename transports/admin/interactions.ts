@@ -5,7 +5,7 @@ import type { Application } from '../../engine/user/facts.ts';
 import { ApiError } from '../../protocol/apierror.ts';
 import { AdminError, type AdminRoute } from './route.ts';
 
-/** What `POST /interactions` takes. What is left out is chosen: a guild of the bot, its first text channel, its owner. */
+/** Body of `POST /interactions`. Defaults: a guild of the bot, its first text channel, its owner. */
 const Body = Compile(
   Type.Object(
     {
@@ -71,7 +71,7 @@ interface Wanted {
   readonly channel_id?: string;
 }
 
-/** The place and the user of the request, or for what it leaves out the first that fits. */
+/** The place and the user of the request; the first suitable one where a field is absent. */
 async function placeOf(
   engine: Invoking,
   { bot_id: botId, name }: Application,

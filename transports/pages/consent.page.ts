@@ -162,7 +162,7 @@ ${form('/activate', call.frame, [field(code, messages), html`<div class="buttons
   return page('Connect a device', body, status);
 }
 
-/** For a device that is to be the user's own, as after a sign-in with the password. */
+/** For a device that will act as the user, as after a sign-in with a password. */
 function signInPage(call: SignedInCall, userCode: string): Page {
   const body = html`<p>A program on the device that shows <strong>${userCode}</strong>
 wants to be signed in as you, <strong>${call.frame.who}</strong>.</p>

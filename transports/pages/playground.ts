@@ -11,7 +11,7 @@ interface PlaygroundDeps extends PagesDeps {
   readonly codes: Pick<SignInCodes, 'redeem'>;
 }
 
-/** The header of the code: it stands in no address, and no log writes it. */
+/** The header that carries the one-time code: neither URLs nor logs contain it. */
 const CODE_HEADER = /^Code ([\w-]{32})$/;
 const HEADERS = {
   'Content-Type': 'application/json',

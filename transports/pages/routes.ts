@@ -237,7 +237,7 @@ const EMPTY: ReadForm = { ok: true, fields: new URLSearchParams() };
 
 const FOREIGN = notice(
   'Not from here',
-  'This form was not sent from a page of this server. Open the page anew and try again.',
+  'This form was not sent from a page of this server. Reload the page and try again.',
   null,
   403,
 );

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** A message that is older, or dated so far ahead, is refused: it may be one that somebody has recorded. */
+/** Tolerance for a message's age, in both directions. Others are refused as possible replays. */
 const TOLERANCE_SEC = 300;
 /** Signatures that are read of one message: one for each secret while secrets are rotated. */
 const SIGNATURES_MAX = 8;

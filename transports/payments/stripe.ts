@@ -4,7 +4,7 @@ import { isRecord } from '../../protocol/present.ts';
 import type { Notice, Offer, PaymentProvider } from '../../services/premium/payments.ts';
 import { type StripeCall, StripeFault, type StripeObject } from './stripe.http.ts';
 
-/** What this server writes into the objects that it makes, and by which it knows them again. */
+/** Metadata that this server writes into Stripe objects to recognise them. */
 const [ORDER, APPLICATION, SKU] = ['guildhall_order', 'guildhall_application', 'guildhall_sku'] as const;
 
 interface StripePorts {
@@ -142,7 +142,7 @@ async function done(call: Promise<unknown>, code: string): Promise<void> {
   }
 }
 
-/** What was paid last for a subscription. */
+/** The latest payment for a subscription. */
 async function latestPayment(call: StripeCall, { billingId }: Order): Promise<string | null> {
   if (billingId === null) return null;
   const { latest_invoice: invoice } = await call('GET', `/v1/subscriptions/${idOf(billingId)}`);

@@ -16,7 +16,7 @@ interface EmbeddedPorts {
   readonly nearest: Nearest;
 }
 
-/** Names that the language and test tools ask any object for. */
+/** Property names that the language and test tools read from any object. */
 const ASKED_OF_ANY = /^(?:then|toJSON|inspect|asymmetricMatch|nodeType|tagName|[$@]{2}.*)$/;
 
 /**

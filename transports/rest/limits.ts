@@ -111,7 +111,7 @@ export function createLimits(
   };
 }
 
-/** The bucket of a call that names something old. */
+/** The bucket for calls on old objects. */
 function agedBucketOf(
   { operation }: CatalogEntry,
   params: Readonly<Record<string, string>>,

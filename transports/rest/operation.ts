@@ -41,7 +41,7 @@ export interface Bucket {
   readonly development?: { readonly limit: number; readonly windowMs: number };
 }
 
-/** A second bucket, for calls that name something old: its refusal has a code of its own. */
+/** A second bucket for calls on old objects. Its refusal has its own code. */
 export interface AgedBucket extends Bucket {
   /** The path parameter that says when the thing was made. */
   readonly of: 'message_id';

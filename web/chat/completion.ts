@@ -1,6 +1,6 @@
 import type { IndexedCommand } from '../../sdk/interactions/invocation.ts';
 
-/** How a line can go on. */
+/** Completions of a line. */
 export interface Completion {
   /** What the user reads, and what the text becomes. */
   readonly label: string;

@@ -243,7 +243,7 @@ function styled(rest: string, before: string, depth: number): Found | null {
   return null;
 }
 
-/** Where the mark closes: not after a backslash, and a single star or underscore not within a double one. */
+/** Where the mark closes. A backslash escapes it, and a single mark does not close inside a double one. */
 function endOf(rest: string, mark: string): number {
   for (let at = rest.indexOf(mark, mark.length); at >= 0; at = rest.indexOf(mark, at + 1)) {
     if (rest[at - 1] === '\\') continue;

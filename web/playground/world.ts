@@ -41,7 +41,7 @@ export interface Place {
   readonly isLobbies: boolean;
 }
 
-/** Guilds with channels, threads and members, as the gateway has told them. */
+/** Guilds with channels, threads and members, as received from the gateway. */
 export type World = ReadonlyMap<string, GuildView>;
 
 export const CHANNEL = { text: 0, voice: 2, category: 4, news: 5, stage: 13, forum: 15, media: 16 } as const;

@@ -5,7 +5,7 @@ import { type World, worldAfter } from './world.ts';
 
 export type WorldStore = Store<{ readonly guilds: World }>;
 
-/** Members asked for of each guild; the gateway tells of further ones as they come. */
+/** Members requested per guild; later ones arrive with dispatches. */
 const MEMBERS_ASKED = 100;
 
 /** The guilds of a session, kept up with its dispatches. */

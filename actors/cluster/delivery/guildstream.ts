@@ -3,7 +3,7 @@ import type { Owner, Subscribed } from '../../placement/ports.ts';
 import type { Timer } from '../../runtime/clock.ts';
 import type { LocalSession, Peer } from './peer.ts';
 
-/** A session to be subscribed to a guild: starting with GUILD_CREATE (`after` null), or after this stream position. */
+/** A session that subscribes to a guild. `after` null starts with GUILD_CREATE; a number resumes after that stream position. */
 export interface GuildSubscription<Session> {
   readonly session: Session;
   readonly after: number | null;
@@ -61,7 +61,7 @@ export const newGuildStream = (guildId: string, retryMs: number): GuildStream =>
   ...{ isRequesting: false, retryMs, retry: null },
 });
 
-/** A remote owner has the request, and what ends it names no request. */
+/** Whether a remote owner still works on the request. */
 export const isBeingAnswered = ({ source }: GuildStream, { request, local }: PendingSubscription): boolean =>
   source !== 'here' && source !== null && request !== null && !local.session.over;
 

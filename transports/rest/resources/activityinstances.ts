@@ -50,7 +50,7 @@ async function whereOf(
 
 const RUNNING = '/channels/:channel_id/activities' as const;
 
-/** What the windows of people's clients ask. The platform publishes no such routes; docs/activities.md lists them. */
+/** Requests of people's clients. The platform publishes no such routes; docs/activities.md lists them. */
 export const runningActivities = resource({
   get_channel_activities: op({
     method: 'GET',

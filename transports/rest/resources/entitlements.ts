@@ -249,7 +249,7 @@ async function reached(
   return { ok: true, entitlement } as const;
 }
 
-/** No user has this id. */
+/** An id that no user has. */
 const ANYBODY = '0';
 
 /** Whose subscriptions to a SKU the caller asks for: a bot names the user, a person gets their own. */

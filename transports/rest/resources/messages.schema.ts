@@ -88,7 +88,7 @@ const content = {
   attachments: Maybe(Arr(Attachment, LIMITS.attachments_per_message_max)),
 };
 
-/** Fields of a new message, whoever writes it. */
+/** Fields of a new message, for all authors. */
 export const WrittenMessage = { ...content, poll: Maybe(Poll), tts: Maybe(Bool()) };
 
 export const CreateMessage = Obj({

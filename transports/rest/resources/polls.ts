@@ -61,7 +61,7 @@ export const polls = resource({
   }),
 });
 
-/** How people's own clients vote. @source https://docs.discord.food/resources/message#create-poll-vote */
+/** Votes of user clients. @source https://docs.discord.food/resources/message#create-poll-vote */
 export const pollsUnlisted = resource({
   vote_poll: op({
     method: 'PUT',

@@ -88,7 +88,7 @@ function wantedBy(
   };
 }
 
-/** A bot searches texts only where it may read them. */
+/** Whether the caller may search by words: a bot needs MESSAGE_CONTENT. */
 const readsContent = (caller: Caller): boolean =>
   caller.kind !== 'bot' || (grantedIntents(caller.applicationFlags) & INTENTS.MESSAGE_CONTENT) !== 0;
 

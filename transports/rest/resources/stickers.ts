@@ -17,7 +17,7 @@ const Name = () => NameText(LIMITS.sticker_name_chars_min, LIMITS.sticker_name_c
 const Tags = () => Str(1, LIMITS.sticker_tags_chars_max);
 const Description = () => Optional(Nullable(Str(0, LIMITS.sticker_description_chars_max)));
 
-/** An empty description is none. */
+/** An empty description counts as absent. */
 const described = (text: string | null | undefined): string | null => text || null;
 
 /** Operations on stickers: those of a guild, and the packs that everyone has. */

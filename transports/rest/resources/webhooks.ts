@@ -30,14 +30,14 @@ const UpdateWebhook = Obj({
 });
 
 interface Shows {
-  /** Null for whoever has shown the token. */
+  /** Null when the caller presented the token. */
   readonly caller: Caller | null;
   readonly publicUrl: string;
 }
 
 /**
- * A webhook as the caller sees it. Its token is shown to whoever manages it, but that of an application's webhook only to
- * the application; whoever has the token does not learn who created it.
+ * A webhook as the caller sees it. Its token is shown to callers who manage it, but that of an application's webhook only to
+ * the application. A caller with the token does not see who created it.
  */
 function bodyOf(webhook: Webhook, { caller, publicUrl }: Shows, webhooks: Pick<Webhooks, 'tokenOf'>): object {
   const { user, ...rest } = webhook;

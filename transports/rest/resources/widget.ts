@@ -10,7 +10,7 @@ import { inviteCode } from './invites.ts';
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 const WRITES = { per: 'guild_id', limit: 5, windowMs: 10_000 } as const;
-/** Of pages all over the web. */
+/** For web pages of any origin. */
 const PUBLIC = { per: 'guild_id', limit: 30, windowMs: 10_000 } as const;
 
 /** Default avatars, of which each member of a widget has one: a real one would tell who it is. */
