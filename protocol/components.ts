@@ -52,6 +52,8 @@ export type ComponentField = { readonly required?: true; readonly only?: Compone
   | { readonly is: 'boolean' }
   | { readonly is: 'choice'; readonly of: readonly (string | number)[] }
   | { readonly is: 'snowflake' }
+  /** A group of file types or an extension, in any case. */
+  | { readonly is: 'fileType' }
   /** A web address: http or https. */
   | { readonly is: 'link'; readonly max: number }
   /** A Unicode emoji, or the id and name of a custom one. */
@@ -257,7 +259,7 @@ export const COMPONENT_SCHEMAS: Readonly<Record<ComponentKind, ComponentSchema>>
       min_values: integer(0, 10),
       max_values: integer(1, 10),
       required,
-      file_types: list(text(1, 32), 0, 10),
+      file_types: list({ is: 'fileType' }, 0, 10),
     },
   },
   [C.RADIO_GROUP]: {

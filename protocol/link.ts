@@ -138,6 +138,7 @@ export const LINK = {
   'privateChannel.relationsChanged': repeatable('channel', [channelId], nothing),
   'users.update': repeatable('user', [userId, object], reply(object)),
   'users.guildIdsOf': repeatable('user', [userId], list(guildId)),
+  'users.hasSession': repeatable('user', [userId, text], flag),
   'users.plays': repeatable('user', [userId, applicationId], flag),
   'users.presences': asksShard([list(userId)], object),
   'users.deliver': tells('user', [list(tuple(userId, anything)), text, text, anything]),

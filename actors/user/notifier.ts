@@ -50,6 +50,8 @@ export interface Notifier {
   presencesOf(userIds: readonly UserId[]): Promise<ReadonlyMap<UserId, Presence>>;
   /** Guilds of a user who is online. */
   guildIdsOf(userId: UserId): Promise<readonly GuildId[]>;
+  /** Whether the user has this session open, with a token of the user's own. */
+  hasSession(userId: UserId, sessionId: string): Promise<boolean>;
   /** Whether the application has an open session of the user that receives dispatches without a guild. */
   plays(userId: UserId, applicationId: ApplicationId): Promise<boolean>;
 }

@@ -1,5 +1,6 @@
 import { OPTION, type OptionType } from '../../protocol/appcommands.ts';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
+import { FILE_TYPE_INVALID, fileTypeOf } from '../../protocol/filetypes.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
 import type { CommandOption, OptionChoice } from './appcommand.ts';
@@ -27,12 +28,6 @@ const ALLOWED = {
 type Place = keyof typeof ALLOWED;
 
 const CHANNEL_TYPES = Object.values(CHANNEL);
-/**
- * A group of file types, or an extension with its dot. The length of an extension is ours.
- *
- * @source https://docs.discord.com/developers/reference
- */
-const FILE_TYPE = /^(?:image|video|audio|\.[a-z0-9][a-z0-9_+-]{0,30})$/;
 
 /** Reads the options of a command, a group or a subcommand. */
 export function readOptions(form: Form, path: FieldPath, raw: unknown, place: Place): CommandOption[] {
@@ -155,10 +150,9 @@ function readDetails(form: Form, path: FieldPath, raw: Json, type: OptionType): 
 }
 
 function readFileType(form: Form, path: FieldPath, raw: unknown): string | undefined {
-  if (typeof raw === 'string' && FILE_TYPE.test(raw.toLowerCase())) return raw.toLowerCase();
-  const message = 'Must be image, video, audio, or an extension such as ".pdf".';
-  form.add(path, 'FILE_TYPE_INVALID', message);
-  return undefined;
+  const type = fileTypeOf(raw);
+  if (type === null) form.add(path, 'FILE_TYPE_INVALID', FILE_TYPE_INVALID);
+  return type ?? undefined;
 }
 
 type Valued = typeof OPTION.STRING | typeof OPTION.INTEGER | typeof OPTION.NUMBER;

@@ -5,6 +5,7 @@ import {
   type ComponentKind,
   type ComponentPlace,
 } from '../../protocol/components.ts';
+import { FILE_TYPE_INVALID, fileTypeOf } from '../../protocol/filetypes.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { keepsDigits } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
@@ -134,6 +135,8 @@ function readField(reading: Reading, path: FieldPath, raw: unknown, field: Compo
       return readChoice(form, path, raw, field.of);
     case 'snowflake':
       return readSnowflake(form, path, raw);
+    case 'fileType':
+      return fileTypeOf(raw) ?? wrong(form, path, 'FILE_TYPE_INVALID', FILE_TYPE_INVALID);
     case 'link':
       return readUrl(form, path, raw, field.max);
     case 'emoji':

@@ -1,4 +1,5 @@
 import type { APIAttachment } from 'discord-api-types/v10';
+import { hasFileType } from '../../protocol/filetypes.ts';
 import { type FreshId, isAnyId } from '../../protocol/ids.ts';
 import type { APIRole, APIUser } from '../../protocol/objects.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
@@ -59,23 +60,6 @@ export const wantedBy = (checks: readonly ResolvedCheck[]): Wanted => {
   };
 };
 
-/**
- * The groups of file types, by the extensions of names.
- *
- * @source https://docs.discord.com/developers/reference
- */
-const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  image: ['.png', '.gif', '.jpg', '.jpeg', '.jfif', '.webp', '.avif'],
-  video: ['.mp4', '.mov', '.qt', '.webm'],
-  audio: ['.mp3', '.m4a', '.wav', '.ogg', '.opus', '.flac'],
-};
-
-/** Whether a file's name has one of the types; its content is not looked at. */
-function hasType(filename: string, types: readonly string[]): boolean {
-  const extension = /\.[^.]*$/.exec(filename.toLowerCase())?.[0] ?? '';
-  return types.some((type) => type === extension || GROUPS[type]?.includes(extension));
-}
-
 /** Reports values whose object does not exist or has the wrong type. @param uploads Files by the request's ids. */
 export function checkResolved(
   checks: readonly ResolvedCheck[],
@@ -94,7 +78,7 @@ export function checkResolved(
       form.add(path, 'CHANNEL_TYPE_INVALID', 'A channel of this type cannot be chosen.');
     const file = kind === 'attachment' ? uploads[id] : undefined;
     if (kind === 'attachment' && !file) unknown();
-    if (file && fileTypes && !hasType(file.filename, fileTypes))
+    if (file && fileTypes && !hasFileType(file.filename, fileTypes))
       form.add(path, 'FILE_TYPE_INVALID', `The file must be one of: ${fileTypes.join(', ')}.`);
   }
 }

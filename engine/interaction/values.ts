@@ -68,7 +68,7 @@ export function readValues(
         checks.push({
           ...{ path: at, kind, id },
           ...(channelTypes?.length && { channelTypes }),
-          ...(fileTypes?.length && { fileTypes: fileTypes.map((type) => type.toLowerCase()) }),
+          ...(fileTypes?.length && { fileTypes }),
         });
     }
   }

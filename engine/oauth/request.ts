@@ -46,6 +46,8 @@ const FOREIGN_REDIRECT = invalidField(
   'REDIRECT_URI_INVALID',
   'The redirect is not one of the application.',
 );
+const GUILD_INSTALL = '0';
+const USER_INSTALL = '1';
 const PERMISSIONS = /^\d{1,20}$/;
 const PERMISSIONS_MAX = (1n << 64n) - 1n;
 
@@ -67,11 +69,34 @@ export function failed(
   return { kind: 'redirect', location: answeredAt(to.redirectUri, where, values) };
 }
 
-/** The default installation of an application, for a link without scopes. */
-function installScopes({ install_params }: Application): { scope: string; permissions: string } | null {
-  const params = install_params as { scopes?: readonly string[]; permissions?: string } | null;
+interface InstallParams {
+  readonly scopes?: readonly string[];
+  readonly permissions?: string;
+}
+type InstallConfig = Readonly<Record<string, { readonly oauth2_install_params?: InstallParams } | null>>;
+
+/** Where, with which scopes and with which permissions a link without scopes adds the application. */
+interface InstallLink {
+  readonly integrationType: string;
+  readonly scope: string;
+  readonly permissions: string;
+}
+
+/**
+ * The installation that an application has configured, for a link without scopes. A link that does not name the place
+ * adds the application to a guild, or to the account when only that is configured.
+ *
+ * @source https://docs.discord.com/developers/resources/application#application-object-application-integration-types
+ */
+function installLink(application: Application, asked: string | null): InstallLink | null {
+  const config = (application.integration_types_config ?? {}) as InstallConfig;
+  const integrationType =
+    asked ?? (config[GUILD_INSTALL] || !config[USER_INSTALL] ? GUILD_INSTALL : USER_INSTALL);
+  const older =
+    integrationType === GUILD_INSTALL ? (application.install_params as InstallParams | null) : null;
+  const params = config[integrationType]?.oauth2_install_params ?? older;
   if (!params?.scopes?.length) return null;
-  return { scope: params.scopes.join(' '), permissions: params.permissions ?? '0' };
+  return { integrationType, scope: params.scopes.join(' '), permissions: params.permissions ?? '0' };
 }
 
 /**
@@ -82,7 +107,7 @@ function installScopes({ install_params }: Application): { scope: string; permis
 export function readRequest(query: AuthorizeQuery, application: Application | null): ReadRequest {
   if (!application) return refused(refusal('UNKNOWN_APPLICATION'));
   const { response_type: asked, state } = query;
-  const defaults = query.scope === null ? installScopes(application) : null;
+  const defaults = query.scope === null ? installLink(application, query.integration_type) : null;
   const scope = query.scope ?? defaults?.scope ?? '';
   const isPlain = asked === null && scope.split(' ').every((name) => PLACING.has(name as Scope));
   const named = query.redirect_uri;
@@ -95,7 +120,7 @@ export function readRequest(query: AuthorizeQuery, application: Application | nu
   }
   const scopes = readScopes(scope, application, 'consent');
   if (!scopes.ok) return failed(to, 'invalid_scope', scopes.refusal.message);
-  return completed(query, application, { ...to, scopes: scopes.scopes, permissions: defaults?.permissions });
+  return completed(query, application, { ...to, scopes: scopes.scopes, defaults });
 }
 
 interface Begun {
@@ -103,7 +128,7 @@ interface Begun {
   readonly responseType: string | null;
   readonly state: string | null;
   readonly scopes: readonly Scope[];
-  readonly permissions: string | undefined;
+  readonly defaults: InstallLink | null;
 }
 
 function completed(query: AuthorizeQuery, application: Application, begun: Begun): ReadRequest {
@@ -119,10 +144,12 @@ function completed(query: AuthorizeQuery, application: Application, begun: Begun
     return failed(begun, 'invalid_scope', 'The scope "role_connections.write" is given by code only.');
   if (scopes.includes('bot') && application.bot_require_code_grant && responseType !== 'code')
     return wrong('The application adds its bot by code only.');
-  const integrationType = query.integration_type ?? '0';
-  if (integrationType !== '0' && integrationType !== '1') return wrong('The integration_type is 0 or 1.');
-  if (integrationType === '1' && scopes.includes('bot')) return wrong('A bot is installed to a server.');
-  const permissions = query.permissions ?? begun.permissions ?? '0';
+  const integrationType = query.integration_type ?? begun.defaults?.integrationType ?? GUILD_INSTALL;
+  if (integrationType !== GUILD_INSTALL && integrationType !== USER_INSTALL)
+    return wrong('The integration_type is 0 or 1.');
+  if (integrationType === USER_INSTALL && scopes.includes('bot'))
+    return wrong('A bot is installed to a server.');
+  const permissions = query.permissions ?? begun.defaults?.permissions ?? '0';
   if (!PERMISSIONS.test(permissions) || BigInt(permissions) > PERMISSIONS_MAX)
     return wrong('The permissions are a decimal number.');
   if (query.guild_id !== null && !isSnowflake(query.guild_id)) return wrong('The guild_id is not an id.');
@@ -140,7 +167,7 @@ function completed(query: AuthorizeQuery, application: Application, begun: Begun
       prompt: query.prompt ?? 'consent',
       nonce: query.nonce,
       challenge,
-      integrationType: integrationType === '1' ? 1 : 0,
+      integrationType: integrationType === USER_INSTALL ? 1 : 0,
       permissions: BigInt(permissions),
       guildId: query.guild_id as GuildId | null,
       guildFixed: query.disable_guild_select === 'true',

@@ -37,7 +37,7 @@ interface EmbeddedServer {
 function embeddedPerson(server: EmbeddedServer, userId: string, applicationId?: string): Person {
   const as = { as: userId };
   return createPerson({
-    sessionId: `embedded-${userId}`,
+    sessionId: null,
     async commands({ guildId, channelId }: Place) {
       const index =
         guildId === null

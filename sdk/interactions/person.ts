@@ -48,7 +48,8 @@ export type InteractionAnswer =
 
 /** How a person reaches the server. */
 interface PersonPorts {
-  readonly sessionId: string;
+  /** The session that receives the answers; null when `listen` needs none. */
+  readonly sessionId: string | null;
   /** The commands that can be used in a place. */
   commands(place: Place): Promise<readonly IndexedCommand[]>;
   /** POST /interactions. Rejects when the server refuses it. */

@@ -41,7 +41,7 @@ interface InteractionPorts {
   readonly inPrivate: InPrivate;
   readonly sender: Pick<EndpointSender, 'post'>;
   readonly receive: ReceiveAnswer;
-  readonly notifier: Pick<Notifier, 'notify' | 'notifySession'>;
+  readonly notifier: Pick<Notifier, 'notify' | 'notifySession' | 'hasSession'>;
   /** Launches the activity of an interaction's application for its invoker. @returns the instance's id. */
   launchActivity(interaction: Interaction): Promise<Reply<string>>;
   /** Shows the embedding program what is dispatched. */
@@ -77,6 +77,11 @@ export interface ServedInteractions extends Interactions {
 
 const ROWS_MAX = 500;
 const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
+/** Dispatches to a session that is not open would be kept for it, in a buffer that all users share. */
+const UNKNOWN_SESSION: Reply<never> = {
+  ok: false,
+  refusal: invalidField(['session_id'], 'UNKNOWN_SESSION', 'You have no open gateway session with this id.'),
+};
 
 /** Serves interactions, including those of an earlier process. */
 export function startInteractions(ports: InteractionPorts): ServedInteractions {
@@ -110,7 +115,11 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
       },
     },
     forget: routing.tellAll('interactions.forget', (id: string) => lookups.forget(id)),
-    invoke: (invocation) => at.invoke(invocation.ownerId, invocation),
+    async invoke(invocation) {
+      const { userId, sessionId, ownerId } = invocation;
+      const isOpen = sessionId === '' || (await ports.notifier.hasSession(userId, sessionId));
+      return isOpen ? at.invoke(ownerId, invocation) : UNKNOWN_SESSION;
+    },
     async answer(id, token, callback) {
       const subject = (await tokens()).read(token);
       return subject?.id === id ? at.answer(subject.ownerId, id, callback) : UNKNOWN;
@@ -178,7 +187,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
   };
   const notifySession: Notifier['notifySession'] = (userId, sessionId, t, d) => {
     ports.tap.see(t, d, userId);
-    notifier.notifySession(userId, sessionId, t, d);
+    if (sessionId !== '') notifier.notifySession(userId, sessionId, t, d);
   };
   const ephemeral = new EphemeralMessages({
     ...{ places, store: storage.interactions, commitAsOwner, notify, sign: ports.sign },

@@ -11,6 +11,7 @@ export interface Invocation extends InteractionPlace {
   readonly type: InteractionType;
   readonly applicationId: ApplicationId;
   readonly userId: UserId;
+  /** The invoker's session that receives what becomes of it; empty for none. */
   readonly sessionId: string;
   readonly nonce: string | null;
   /** The invoker's locales, best first; at least one. */
@@ -69,7 +70,11 @@ export type Begun = 'begun' | 'repeated';
 
 /** Uses of commands, components and forms, and their answers. */
 export interface Interactions {
-  /** Sends an invocation to its application. @returns when the interaction is durable; `repeated` for a known nonce. */
+  /**
+   * Sends an invocation to its application. Resolves when the interaction is durable.
+   *
+   * @returns `repeated` for a known nonce; 50035 at `session_id` when the invoker has no such session.
+   */
   invoke(invocation: Invocation): Promise<Reply<Begun>>;
   /** @returns 10062 for an unknown token or one of another interaction, 40060 when it was answered. */
   answer(id: string, token: string, callback: Callback): Promise<Reply<CallbackResult>>;

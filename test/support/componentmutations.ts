@@ -91,6 +91,9 @@ function spoilScalar({ put }: Spoiler, path: Path, field: ComponentField): void 
     case 'snowflake':
       put(path, 'x1', 'no id');
       return;
+    case 'fileType':
+      put(path, 'pdf', 'an extension without its dot');
+      return;
     case 'link':
       spoilUrl(put, path, field.max);
       return;

@@ -62,6 +62,8 @@ function fieldValue(field: ComponentField, place: ComponentPlace, depth: number)
       return fc.constantFrom(...field.of);
     case 'snowflake':
       return snowflake;
+    case 'fileType':
+      return fc.constantFrom('image', 'video', 'audio', '.png', '.tar');
     case 'link':
       return webUrl;
     case 'emoji':

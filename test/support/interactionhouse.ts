@@ -2,7 +2,7 @@ import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
 import { writeCommand } from '../../engine/appcommand/rules.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import type { ChannelId } from '../../protocol/ids.ts';
+import type { ChannelId, GuildId } from '../../protocol/ids.ts';
 import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
 import type { Callback, Invocation } from '../../services/interactions/ports.ts';
 import { openHouse, type RecordingSink, until } from './house.ts';
@@ -63,11 +63,15 @@ class InteractionHouse {
     this.channelId = guild.channels.find(({ type }) => type === 0)!.id;
   }
 
-  /** Registers a command of an application. */
-  async command(raw: object, { id }: Pick<Application, 'id'> = this.own): Promise<AppCommand> {
+  /** Registers a command of an application, globally or in one guild. */
+  async command(
+    raw: object,
+    { id }: Pick<Application, 'id'> = this.own,
+    guildId: GuildId | null = null,
+  ): Promise<AppCommand> {
     const { house } = this;
     const scope = {
-      ...{ applicationId: id, guildId: null, commands: [], creates: null },
+      ...{ applicationId: id, guildId, commands: [], creates: null },
       installations: [0, 1] as const,
     };
     const env = { nowMs: house.clock.now(), nextId: house.foundation.nextId };

@@ -192,7 +192,7 @@ function clusterSender(userDelivery: UserDelivery, { clock, cluster }: NotifierP
 function userQueries({
   users,
   cluster,
-}: NotifierPorts): Pick<Notifier, 'guildIdsOf' | 'plays' | 'presencesOf'> {
+}: NotifierPorts): Pick<Notifier, 'guildIdsOf' | 'hasSession' | 'plays' | 'presencesOf'> {
   const { ownership, router } = cluster;
   const presencesHere = (userIds: readonly UserId[]): Map<UserId, Presence> =>
     new Map(
@@ -207,6 +207,13 @@ function userQueries({
     'users.guildIdsOf',
     async (userId: UserId): Promise<readonly GuildId[]> => users.guildIds(userId),
   );
+  const hasSession = ask(
+    'users.hasSession',
+    async (userId: UserId, sessionId: string): Promise<boolean> =>
+      users
+        .sessions(userId)
+        .some((session) => session.sessionId === sessionId && session.authorization === null),
+  );
   const plays = ask(
     'users.plays',
     async (userId: UserId, applicationId: ApplicationId): Promise<boolean> =>
@@ -214,6 +221,7 @@ function userQueries({
   );
   return {
     guildIdsOf,
+    hasSession,
     plays,
     async presencesOf(userIds) {
       const known = presencesHere(userIds);

@@ -1,0 +1,131 @@
+// Goal: what an interaction opens is open to its user, its application and its channel, and to nobody and nowhere else.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
+import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
+import { until } from '../support/house.ts';
+import { codeOf, openInteractions, wellDone } from '../support/interactionhouse.ts';
+
+const EPHEMERAL = 1 << 6;
+const PING = { name: 'ping', description: 'Answers.' };
+const BUTTON = { type: 1, components: [{ type: 2, style: 1, label: 'Go', custom_id: 'go' }] };
+const FORM = {
+  ...{ custom_id: 'form', title: 'Form' },
+  components: [{ type: 18, label: 'Words', component: { type: 4, custom_id: 'words', style: 1 } }],
+};
+
+let at: Awaited<ReturnType<typeof openInteractions>>;
+let bert: { readonly userId: UserId; readonly sessionId: string };
+let otherChannelId: ChannelId;
+
+beforeAll(async () => {
+  at = await openInteractions();
+  const { house } = at;
+  const { user } = await house.operator.createUser({ username: 'bert' });
+  const userId = user.id as UserId;
+  await house.operator.addMember({ guildId: house.guildId, userId });
+  const { session } = await house.connect((await house.identity.issue(userId, 'user')).reveal());
+  bert = { userId, sessionId: session.id };
+  const made = await house.guilds.call(
+    house.guildId,
+    'createChannel',
+    { draft: { name: 'elsewhere' } } as never,
+    { ...SYSTEM, by: { ...SYSTEM.by, userId: house.ownerId } },
+  );
+  otherChannelId = (wellDone(made) as { readonly id: ChannelId }).id;
+}, 60_000);
+afterAll(() => at.house.close());
+
+/** An interaction of the owner, answered with a message that only the owner sees. */
+async function hidden() {
+  const sent = await at.use(await at.command(PING));
+  const draft = { content: 'hidden', flags: EPHEMERAL, components: [BUTTON] };
+  const { written } = wellDone(await at.answer(sent, CALLBACK.MESSAGE, draft));
+  return { sent, id: written!.message.id as MessageId };
+}
+
+const target = async (token: string) => {
+  const found = await at.house.features.interactions.tokenMessages.find(at.own.id as never, token);
+  return found!;
+};
+
+describe('a message that only its reader sees', () => {
+  test('is changed and read with a token of the reader’s interactions alone', async () => {
+    const { id } = await hidden();
+    const [own, hers] = [
+      await at.use(await at.command(PING)),
+      await at.send({ type: INTERACTION.COMMAND, data: at.dataOf(await at.command(PING)), ...bert }),
+    ];
+    for (const sent of [own, hers]) wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'seen' }));
+    const change = {
+      edit: { content: 'changed' },
+      keep: null,
+      attachments: [],
+      threadId: undefined,
+    } as never;
+    const by = async ({ token }: { readonly token: string }) => {
+      const messages = await target(token);
+      return [
+        codeOf(await messages.get(id, undefined)),
+        codeOf(await messages.edit(id, change)),
+        codeOf(await messages.delete(id, undefined)),
+      ];
+    };
+    expect(await by(hers)).toEqual([10_008, 10_008, 10_008]);
+    expect(await by(own)).toEqual([null, null, null]);
+  });
+
+  test('is dismissed and pressed by its reader, in its channel', async () => {
+    const { house, channelId } = at;
+    const { id } = await hidden();
+    const place = { ownerId: house.guildId, guildId: house.guildId, channelId };
+    const dismiss = (where: object, userId = house.ownerId) =>
+      house.features.interactions.dismiss({ ...place, ...where }, id, userId).then(codeOf);
+    const press = (more: object) =>
+      at.ask({ ...at.click(id, 'go'), isEphemeral: true, ...more }).then(codeOf);
+    expect(await press({ channelId: otherChannelId })).toBe(10_008);
+    expect(await press(bert)).toBe(10_008);
+    expect(await press({})).toBeNull();
+    expect(await dismiss({ channelId: otherChannelId })).toBe(10_008);
+    expect(await dismiss({}, bert.userId)).toBe(10_008);
+    expect(await dismiss({})).toBeNull();
+  });
+});
+
+describe('a form', () => {
+  test('is submitted by its user, to its application and in its channel', async () => {
+    const sent = await at.use(await at.command(PING));
+    wellDone(await at.answer(sent, CALLBACK.MODAL, FORM));
+    const components = [{ type: 18, component: { type: 4, custom_id: 'words', value: 'hello' } }];
+    const submission = {
+      type: INTERACTION.MODAL_SUBMIT,
+      data: { id: sent.id, custom_id: 'form', components },
+    };
+    const { application } = await at.house.operator.createApplication({ name: 'Other' });
+    const other = { ...at.own, id: application.id as typeof at.own.id };
+    expect(codeOf(await at.ask(submission, other))).toBe(10_062);
+    expect(codeOf(await at.ask({ ...submission, ...bert }))).toBe(10_062);
+    expect(codeOf(await at.ask({ ...submission, channelId: otherChannelId }))).toBe(10_062);
+    expect(codeOf(await at.ask(submission))).toBeNull();
+    expect(codeOf(await at.ask(submission))).toBe(10_062);
+  });
+});
+
+test('a command of one guild is unknown in another', async () => {
+  const { house, bot } = at;
+  const one = await at.command({ ...PING, name: 'local' }, at.own, house.guildId);
+  const guild = await house.operator.createGuild({ name: 'Next', ownerId: house.ownerId });
+  const guildId = guild.id as GuildId;
+  await house.operator.addMember({ guildId, userId: house.botId as UserId });
+  const news = () =>
+    bot.sink.dispatches.find(({ t, d }) => t === 'GUILD_CREATE' && (d as { id: string }).id === guildId)?.d as
+      | { readonly channels: readonly { readonly id: ChannelId; readonly type: number }[] }
+      | undefined;
+  await until(() => news() !== undefined, 'GUILD_CREATE');
+  const { id: channelId } = news()!.channels.find(({ type }) => type === 0)!;
+  const place = { ownerId: guildId, guildId, channelId };
+  const ask = async (command: typeof one) =>
+    codeOf(await at.ask({ type: INTERACTION.COMMAND, data: at.dataOf(command), ...place }));
+  expect(await ask(one)).toBe(10_063);
+  expect(await ask(await at.command(PING))).toBeNull();
+});

@@ -1,0 +1,110 @@
+// Goal: who begins interactions: an application is added by its link, its answers go to one session, and nobody asks without a limit.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { UserId } from '../../protocol/ids.ts';
+import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
+import { asking } from '../services/oauth/flows.ts';
+import { until } from '../support/house.ts';
+import { openInteractions, wellDone } from '../support/interactionhouse.ts';
+
+const PING = { name: 'ping', description: 'Answers.' };
+const OWN = ['INTERACTION_CREATE', 'INTERACTION_SUCCESS', 'INTERACTION_MODAL_CREATE'];
+
+let at: Awaited<ReturnType<typeof openInteractions>>;
+beforeAll(async () => {
+  at = await openInteractions();
+}, 60_000);
+afterAll(() => at.house.close());
+
+/** Another connection of a person, or of a new one. */
+async function connected(userId: UserId = at.house.ownerId) {
+  return at.house.connect((await at.house.identity.issue(userId, 'user')).reveal());
+}
+
+describe('the session that an invocation names', () => {
+  test('alone of all sessions receives what becomes of it', async () => {
+    const others = [await connected(), at.bot];
+    const sent = await at.use(await at.command(PING));
+    const form = {
+      ...{ custom_id: 'form', title: 'Form' },
+      components: [{ type: 18, label: 'Words', component: { type: 4, custom_id: 'words', style: 1 } }],
+    };
+    wellDone(await at.answer(sent, CALLBACK.MODAL, form));
+    await at.shown(at.person.sink, 'INTERACTION_SUCCESS');
+    expect(OWN.every((t) => at.person.sink.names.includes(t))).toBe(true);
+    expect(others[0]!.sink.names.filter((t) => OWN.includes(t))).toEqual([]);
+    expect(others[1]!.sink.names.filter((t) => OWN.slice(1).includes(t))).toEqual([]);
+  });
+
+  test.each<[string, () => Promise<string>]>([
+    ['that never was', async () => 'f'.repeat(32)],
+    [
+      'of another person',
+      async () => {
+        const { user } = await at.house.operator.createUser({ username: 'bert' });
+        return (await connected(user.id as UserId)).session.id;
+      },
+    ],
+    ['of a bot', async () => at.bot.session.id],
+  ])('is refused when it is one %s, and the application hears nothing', async (_, sessionOf) => {
+    const one = await at.command(PING);
+    const before = at.bot.sink.dispatches.length;
+    const asked = { type: INTERACTION.COMMAND, data: at.dataOf(one), sessionId: await sessionOf() };
+    expect(await at.ask(asked)).toMatchObject({
+      ok: false,
+      refusal: { code: 50_035, errors: { session_id: { _errors: [{ code: 'UNKNOWN_SESSION' }] } } },
+    });
+    expect(at.bot.sink.names.slice(before)).not.toContain('INTERACTION_CREATE');
+  });
+
+  test('may be left out, and the answer is in the channel all the same', async () => {
+    const one = await at.command(PING);
+    const before = at.person.sink.dispatches.length;
+    const sent = await at.send({ type: INTERACTION.COMMAND, data: at.dataOf(one), sessionId: '' });
+    wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'for all' }));
+    await at.shown(at.person.sink, 'MESSAGE_CREATE', ({ content }) => content === 'for all');
+    expect(at.person.sink.names.slice(before).filter((t) => OWN.includes(t))).toEqual([]);
+  });
+});
+
+describe('the link of an application', () => {
+  const link = (id: string) =>
+    asking({
+      ...{ client_id: id, response_type: null, redirect_uri: null },
+      ...{ state: null, scope: null },
+    });
+  const decision = { authorize: true, permissions: null, guildId: null, integrationType: null };
+
+  async function made(config: object) {
+    const { application, botToken } = await at.house.operator.createApplication({ name: 'Linked' });
+    const id = application.id as typeof at.own.id;
+    const configured = { integration_types_config: config };
+    wellDone(await at.house.features.endpoints.update(id, configured));
+    const { sink } = await at.house.connect(botToken);
+    const one = await at.command(PING, { id });
+    return { id, sink, ask: { type: INTERACTION.COMMAND, data: at.dataOf(one) } };
+  }
+
+  test('adds its bot and its commands to the guild of a member who may', async () => {
+    const { house } = at;
+    const scopes = ['bot', 'applications.commands'];
+    const { id, sink, ask } = await made({ 0: { oauth2_install_params: { scopes, permissions: '2048' } } });
+    expect(await at.ask(ask, { ...at.own, id })).toMatchObject({ ok: false, refusal: { code: 10_063 } });
+    const chosen = { ...decision, guildId: house.guildId };
+    const decided = await house.features.oauth.consents.decide(house.ownerId, link(id), chosen);
+    expect(decided).toMatchObject({ kind: 'decided' });
+    await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+    const sent = await at.send(ask, { application: { ...at.own, id }, sink });
+    expect(sent.authorizing_integration_owners).toEqual({ 0: house.guildId });
+  });
+
+  test('adds it to the account alone when only that is configured', async () => {
+    const { house } = at;
+    const params = { scopes: ['applications.commands'], permissions: '0' };
+    const { id, sink, ask } = await made({ 1: { oauth2_install_params: params } });
+    const decided = await house.features.oauth.consents.decide(house.ownerId, link(id), decision);
+    expect(decided).toMatchObject({ kind: 'decided' });
+    const sent = await at.send(ask, { application: { ...at.own, id }, sink });
+    expect(sent.authorizing_integration_owners).toEqual({ 1: house.ownerId });
+    expect(sink.names).not.toContain('GUILD_CREATE');
+  });
+});

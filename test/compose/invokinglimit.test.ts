@@ -1,0 +1,70 @@
+// Goal: a person who invokes too often is told to wait, alone, and a session that is not the person's is refused over HTTP too.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createEngine } from '../../compose/engine.ts';
+
+type Engine = Awaited<ReturnType<typeof createEngine>>;
+const LIMIT = 20;
+let engine: Engine;
+let api: string;
+let place: object;
+const tokens: string[] = [];
+
+const invoke = async (token: string, more: object = {}) => {
+  const response = await fetch(`${api}/v10/interactions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      type: 2,
+      ...place,
+      data: { id: '1', version: '1', name: 'ping', type: 1 },
+      ...more,
+    }),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
+};
+
+beforeAll(async () => {
+  engine = await createEngine({
+    config: { listen_port: 0, voice: false, log_level: 'silent' },
+  });
+  ({ api } = await engine.listen());
+  const lantern = await engine.admin.createApplication({ name: 'Lantern' });
+  const people = [];
+  for (const username of ['anna', 'bert', 'cleo']) people.push(await engine.admin.createUser({ username }));
+  tokens.push(...people.map(({ token }) => token));
+  const ownerId = people[0]!.user.id as never;
+  const guild = await engine.admin.createGuild({ name: 'Harbour', ownerId });
+  for (const { user } of people.slice(1))
+    await engine.admin.addMember({ guildId: guild.id as never, userId: user.id as never });
+  const headers = { authorization: `Bearer ${tokens[0]}` };
+  const channels = await (await fetch(`${api}/v10/guilds/${guild.id}/channels`, { headers })).json();
+  const channel = channels.find(({ type }: { type: number }) => type === 0);
+  place = { application_id: lantern.application.id, guild_id: guild.id, channel_id: channel.id };
+}, 60_000);
+afterAll(() => engine.close());
+
+describe('POST /interactions', () => {
+  test('names the session that is not open', async () => {
+    const { status, body } = await invoke(tokens[2]!, { session_id: 'f'.repeat(32) });
+    expect({ status, body }).toMatchObject({
+      ...{ status: 400, body: { code: 50_035 } },
+      body: { errors: { session_id: { _errors: [{ code: 'UNKNOWN_SESSION' }] } } },
+    });
+    expect((await invoke(tokens[2]!)).body.code).toBe(10_063);
+  });
+
+  test('answers 429 to the twenty-first request of a person in five seconds, and goes on for others', async () => {
+    const all = await Promise.all(Array.from({ length: LIMIT + 1 }, () => invoke(tokens[0]!)));
+    const limited = all.filter(({ status }) => status === 429);
+    expect(limited).toHaveLength(1);
+    expect(all.filter(({ body }) => body.code === 10_063)).toHaveLength(LIMIT);
+    const { body, headers } = limited[0]!;
+    expect(body).toMatchObject({ global: false, retry_after: expect.any(Number) });
+    expect(body.retry_after).toBeLessThanOrEqual(5);
+    expect(headers.get('x-ratelimit-scope')).toBe('user');
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(headers.get('x-ratelimit-bucket')).toBe(all[0]!.headers.get('x-ratelimit-bucket'));
+    expect((await invoke(tokens[1]!)).status).toBe(404);
+  });
+});
