@@ -1,5 +1,5 @@
 import type { Application } from '../../engine/user/facts.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { Mailer } from '../accounts/ports.ts';
 
 interface NoticePorts {
@@ -7,6 +7,8 @@ interface NoticePorts {
   readonly contact: (
     userId: UserId,
   ) => Promise<{ readonly email: string; readonly verified: boolean } | null>;
+  /** Writes a line for the operator. */
+  readonly warn: (fields: { readonly applicationId: ApplicationId }, text: string) => void;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -17,9 +19,10 @@ interface Notices {
   endpointRemoved(application: Application, fault: string): void;
 }
 
-/** An owner without a confirmed address gets no e-mail. */
-export function createNotices({ mailer, contact, onFault }: NoticePorts): Notices {
-  async function send({ owner_id }: Application, subject: string, text: string): Promise<void> {
+/** An owner without a confirmed address gets no e-mail; the line for the operator is written all the same. */
+export function createNotices({ mailer, contact, warn, onFault }: NoticePorts): Notices {
+  async function send({ id, owner_id }: Application, subject: string, text: string): Promise<void> {
+    warn({ applicationId: id }, subject);
     const to = await contact(owner_id);
     if (to?.verified) await mailer.send({ to: to.email, subject, text });
   }

@@ -66,6 +66,17 @@ describe('the session that an invocation names', () => {
   });
 });
 
+test('an answer of 2,000 characters is sent after one of 2,001 was refused at its place', async () => {
+  const sent = await at.use(await at.command(PING));
+  const refused = await at.answer(sent, CALLBACK.MESSAGE, { content: 'x'.repeat(2_001) });
+  const wrong = {
+    code: 50_035,
+    errors: { data: { content: { _errors: [{ code: 'BASE_TYPE_MAX_LENGTH' }] } } },
+  };
+  expect(refused).toMatchObject({ ok: false, refusal: wrong });
+  wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'x'.repeat(2_000) }));
+});
+
 describe('the link of an application', () => {
   const link = (id: string) =>
     asking({

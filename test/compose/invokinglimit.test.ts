@@ -38,8 +38,9 @@ beforeAll(async () => {
   for (const { user } of people.slice(1))
     await engine.admin.addMember({ guildId: guild.id as never, userId: user.id as never });
   const headers = { authorization: `Bearer ${tokens[0]}` };
-  const channels = await (await fetch(`${api}/v10/guilds/${guild.id}/channels`, { headers })).json();
-  const channel = channels.find(({ type }: { type: number }) => type === 0);
+  const answer = await fetch(`${api}/v10/guilds/${guild.id}/channels`, { headers });
+  const channels = (await answer.json()) as readonly { readonly id: string; readonly type: number }[];
+  const channel = channels.find(({ type }) => type === 0)!;
   place = { application_id: lantern.application.id, guild_id: guild.id, channel_id: channel.id };
 }, 60_000);
 afterAll(() => engine.close());
