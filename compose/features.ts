@@ -177,7 +177,6 @@ export function createEndpoints(context: ServiceContext): Endpoints {
     }),
     mailer: mailerOf(context),
     contact: (userId) => context.features().accounts.contact(userId),
-    warn: (fields, text) => context.logger.warn(fields, text),
     forget: (botId) => identity.forget(botId),
     notifyGuilds: (application) => context.features().integrations.updated(application),
     nowMs: () => clock.now(),

@@ -22,7 +22,7 @@ interface EndpointPorts {
   readonly mailer: Pick<Mailer, 'send'>;
   /** The confirmed e-mail address of a user. */
   readonly contact: Parameters<typeof createNotices>[0]['contact'];
-  readonly warn: Parameters<typeof createNotices>[0]['warn'];
+  readonly logger: Parameters<typeof createNotices>[0]['logger'];
   readonly routing: Routing;
   readonly wheel: Wheel;
   readonly nowMs: () => number;

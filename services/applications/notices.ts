@@ -7,8 +7,7 @@ interface NoticePorts {
   readonly contact: (
     userId: UserId,
   ) => Promise<{ readonly email: string; readonly verified: boolean } | null>;
-  /** Writes a line for the operator. */
-  readonly warn: (fields: { readonly applicationId: ApplicationId }, text: string) => void;
+  readonly logger: { warn(fields: { readonly applicationId: ApplicationId }, text: string): void };
   readonly onFault: (error: unknown) => void;
 }
 
@@ -20,9 +19,9 @@ interface Notices {
 }
 
 /** An owner without a confirmed address gets no e-mail; the line for the operator is written all the same. */
-export function createNotices({ mailer, contact, warn, onFault }: NoticePorts): Notices {
+export function createNotices({ mailer, contact, logger, onFault }: NoticePorts): Notices {
   async function send({ id, owner_id }: Application, subject: string, text: string): Promise<void> {
-    warn({ applicationId: id }, subject);
+    logger.warn({ applicationId: id }, subject);
     const to = await contact(owner_id);
     if (to?.verified) await mailer.send({ to: to.email, subject, text });
   }

@@ -1,6 +1,7 @@
 // Goal: a person who invokes too often is told to wait, alone, and a session that is not the person's is refused over HTTP too.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEngine } from '../../compose/engine.ts';
+import { interactionRoute } from '../../transports/admin/interactions.ts';
 
 type Engine = Awaited<ReturnType<typeof createEngine>>;
 const LIMIT = 20;
@@ -35,8 +36,8 @@ beforeAll(async () => {
   tokens.push(...people.map(({ token }) => token));
   const ownerId = people[0]!.user.id as never;
   const guild = await engine.admin.createGuild({ name: 'Harbour', ownerId });
-  for (const { user } of people.slice(1))
-    await engine.admin.addMember({ guildId: guild.id as never, userId: user.id as never });
+  for (const { id } of [...people.slice(1).map(({ user }) => user), lantern.bot])
+    await engine.admin.addMember({ guildId: guild.id as never, userId: id as never });
   const headers = { authorization: `Bearer ${tokens[0]}` };
   const answer = await fetch(`${api}/v10/guilds/${guild.id}/channels`, { headers });
   const channels = (await answer.json()) as readonly { readonly id: string; readonly type: number }[];
@@ -44,6 +45,22 @@ beforeAll(async () => {
   place = { application_id: lantern.application.id, guild_id: guild.id, channel_id: channel.id };
 }, 60_000);
 afterAll(() => engine.close());
+
+describe('POST /interactions of the admin API', () => {
+  const ask = (more: object) =>
+    interactionRoute.handle(engine, { body: { bot: 'Lantern', text: '/ping', ...more } } as never);
+
+  test.each<[string, object, number, string]>([
+    ['of an unknown user', { as: '123' }, 404, '10013'],
+    ['in an unknown guild', { guild_id: '123' }, 404, '10004'],
+    ['in an unknown channel', { channel_id: '123' }, 400, 'refused'],
+    ['of an unknown command', {}, 400, 'refused'],
+    ['of an unknown application', { bot: 'Nobody' }, 404, '10002'],
+    ['without a command', { text: '' }, 400, 'invalid_body'],
+  ])('refuses an invocation %s', async (_, more, status, code) => {
+    await expect(ask(more)).rejects.toMatchObject({ status, code });
+  });
+});
 
 describe('POST /interactions', () => {
   test('names the session that is not open', async () => {

@@ -34,7 +34,7 @@ export const interactionRoute: AdminRoute = {
       throw new AdminError(
         400,
         'invalid_body',
-        'Give bot and text, and as, guild_id and channel_id if need be.',
+        'Expected bot and text, not empty; as, guild_id and channel_id are ids and can be left out.',
       );
     const application = await applicationOf(engine, body.bot);
     const place = await placeOf(engine, application, body);
@@ -47,6 +47,7 @@ export const interactionRoute: AdminRoute = {
     } catch (error) {
       if (error instanceof Error && (error.name === 'InvocationError' || error instanceof ApiError))
         throw new AdminError(400, 'refused', error.message);
+      if (error instanceof RangeError) throw new AdminError(404, '10013', error.message);
       throw error;
     }
   },

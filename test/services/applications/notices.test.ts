@@ -16,7 +16,7 @@ function arranged(contact: { readonly email: string; readonly verified: boolean 
   const notices = createNotices({
     mailer: { send: async (email) => void emails.push(email) },
     contact: async (userId) => (userId === OWNER ? contact : null),
-    warn: ({ applicationId }, text) => lines.push(`${applicationId} ${text}`),
+    logger: { warn: ({ applicationId }, text) => void lines.push(`${applicationId} ${text}`) },
     onFault: (error) => faults.push(error),
   });
   return { emails, lines, faults, notices };
@@ -40,9 +40,9 @@ test('an owner with a confirmed address gets an e-mail with the cause, and the o
 });
 
 test.each([
-  ['without an address', null],
-  ['whose address is not confirmed', { email: 'anna@example.com', verified: false }],
-])('of an owner %s only the operator is told', async (_, contact) => {
+  ['has no address', null],
+  ['has no confirmed address', { email: 'anna@example.com', verified: false }],
+])('only the operator is told when the owner %s', async (_, contact) => {
   const { emails, lines, notices } = arranged(contact);
   notices.eventsDisabled(application);
   await new Promise<void>((resolve) => setImmediate(resolve));

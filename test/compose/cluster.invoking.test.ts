@@ -1,0 +1,34 @@
+// Goal: an invocation names a session of its user, whichever shards have the session, the user and the place.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { INTERACTION } from '../../protocol/interactions.ts';
+import { openCluster, type TestCluster } from '../support/cluster.ts';
+import { codeOf } from '../support/interactionhouse.ts';
+
+let cluster: TestCluster;
+beforeAll(async () => {
+  cluster = await openCluster(3);
+}, 60_000);
+afterAll(() => cluster.close());
+
+it('is refused at every shard unless the session is open at some shard', async () => {
+  const { user, token } = await cluster.while(cluster.house(0).operator.createUser({ username: 'ann' }));
+  const other = await cluster.while(cluster.house(0).operator.createUser({ username: 'bob' }));
+  const { session } = await cluster.while(cluster.house(2).connect(token));
+  const ask = (house: number, userId: string, sessionId: string) => {
+    const place = { ownerId: '77', guildId: null, channelId: '77' as ChannelId };
+    const asked = cluster.house(house).features.interactions.invoke({
+      ...{ type: INTERACTION.COMMAND, ...place, applicationId: '78' as never, userId: userId as UserId },
+      ...{ sessionId, nonce: null, locales: ['en-US'], messageId: null, isEphemeral: false },
+      ...{ data: {}, uploads: {} },
+    });
+    return cluster.while(asked).then(codeOf);
+  };
+  const UNKNOWN_APPLICATION = 10_002;
+  for (const at of [0, 1, 2]) {
+    expect(await ask(at, user.id, session.id)).toBe(UNKNOWN_APPLICATION);
+    expect(await ask(at, user.id, '')).toBe(UNKNOWN_APPLICATION);
+    expect(await ask(at, user.id, 'f'.repeat(32))).toBe(50_035);
+    expect(await ask(at, other.user.id, session.id)).toBe(50_035);
+  }
+});
