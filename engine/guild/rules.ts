@@ -2,6 +2,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import { aggregate, type CommandsOf } from '../kernel/aggregate.ts';
 import type { Authority } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
+import { refused } from '../kernel/outcome.ts';
 import { activities } from './activities.ts';
 import { audit } from './audit.ts';
 import { forbidden } from './authorize.ts';
@@ -24,7 +25,7 @@ import { lobbyLinks } from './lobbylinks.ts';
 import { members } from './members.ts';
 import { memberVerification } from './memberverification.ts';
 import { messages } from './messages.ts';
-import { mfa } from './mfa.ts';
+import { mfa, withholds } from './mfa.ts';
 import { newMembers } from './newmembers.ts';
 import { onboarding } from './onboarding.ts';
 import { pages } from './pages.ts';
@@ -55,8 +56,7 @@ import { webhooks } from './webhooks.ts';
 import { welcomeScreen } from './welcomescreen.ts';
 import { widget } from './widget.ts';
 
-/** The guild: its channels, roles, members, messages, and voice states. */
-export const guildRules = aggregate<GuildShape>()({
+const rules = aggregate<GuildShape>()({
   name: 'guild',
   missing: refusal('UNKNOWN_GUILD'),
   needs: withCaller,
@@ -112,6 +112,25 @@ export const guildRules = aggregate<GuildShape>()({
     interactions,
   ],
 });
+
+/**
+ * The guild: its channels, roles, members, messages, and voice states. Where a caller lacks a permission only for want of a
+ * second factor, the refusal says so.
+ */
+export const guildRules: typeof rules = {
+  ...rules,
+  decide(guild, type, input, authority, env) {
+    const outcome = rules.decide(guild, type, input, authority, env);
+    if (outcome.ok || outcome.refusal.code !== LACKING.code || !withholds(guild, authority.by))
+      return outcome;
+    const by = { ...authority.by, secondFactor: 'set' } as const;
+    const withFactor = rules.decide(guild, type, input, { ...authority, by }, env);
+    const isLacking = !withFactor.ok && withFactor.refusal.code === LACKING.code;
+    return isLacking ? outcome : refused(refusal('TWO_FACTOR_REQUIRED'));
+  },
+};
+
+const LACKING = refusal('MISSING_PERMISSIONS');
 
 /** Every command of the guild with its input and its value. */
 export type GuildCommands = CommandsOf<typeof guildRules>;

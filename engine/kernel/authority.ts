@@ -1,5 +1,8 @@
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 
+/** Whether an account has a second factor; `unknown` until it is looked up. */
+export type SecondFactor = 'unknown' | 'none' | 'set';
+
 /** The authenticated caller of a command. */
 export interface By {
   readonly userId: UserId;
@@ -14,7 +17,7 @@ export interface By {
    * Whether the user, or the owner of the bot, has a second factor; `unknown` until a guild asks. Absent for commands that
    * use no permission of moderation.
    */
-  readonly secondFactor?: 'unknown' | 'none' | 'set';
+  readonly secondFactor?: SecondFactor;
   /** The server itself (its operator, an internal step): not a member, and exempt from permission checks. */
   readonly system?: true;
 }

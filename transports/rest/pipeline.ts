@@ -1,5 +1,5 @@
 import type { ApiParams } from '../../embedding.ts';
-import type { Authority } from '../../engine/kernel/authority.ts';
+import type { Authority, SecondFactor } from '../../engine/kernel/authority.ts';
 import { ERRORS } from '../../protocol/errors.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { oauthRefusal } from '../../protocol/oauth.ts';
@@ -10,6 +10,7 @@ import { notSnowflake, REQUIRED } from './explain.ts';
 import { type Limits, waitHeaders } from './limits.ts';
 import type { Answer, AnyOperation, BasicCredentials, Caller } from './operation.ts';
 import { errorBody, type Result } from './result.ts';
+import { createSecondFactors, type SecondFactors } from './secondfactors.ts';
 import type { Services } from './services.ts';
 import { signAttachments } from './signing.ts';
 import type { HookRefusal } from './typed.ts';
@@ -64,6 +65,8 @@ interface PipelineDeps {
   readonly signUrl?: (url: string) => string;
 }
 
+type PipelineContext = PipelineDeps & { readonly factors: SecondFactors };
+
 /** Headers for the answer of an admitted call, or the answer that refuses the call. */
 type RequestAdmission =
   | { readonly ok: true; readonly headers: Readonly<Record<string, string>> }
@@ -95,6 +98,7 @@ export interface Pipeline {
 
 export function createPipeline(deps: PipelineDeps): Pipeline {
   const { catalog, limits } = deps;
+  const within: PipelineContext = { ...deps, factors: createSecondFactors(deps.services) };
 
   function entryOf(operationId: string): CatalogEntry {
     const entry = catalog.get(operationId);
@@ -130,7 +134,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     const entry = entryOf(operationId);
     const { operation } = entry;
     if (!operation) return resultOf(notBuilt(operationId), headers);
-    return seen(call.address, await perform(entry, operation, call, headers, deps));
+    return seen(call.address, await perform(entry, operation, call, headers, within));
   }
 
   return {
@@ -154,8 +158,9 @@ async function perform(
   operation: AnyOperation,
   call: Invocation,
   headers: Readonly<Record<string, string>>,
-  { hooks, services, signUrl }: PipelineDeps,
+  within: PipelineContext,
 ): Promise<Result> {
+  const { hooks, signUrl } = within;
   const context = { operationId: entry.operationId, callerId: call.caller?.userId ?? null };
   if (call.reason && call.reason.length > REASON_LENGTH_MAX) return resultOf(LONG_REASON, headers);
   let read = readParts(entry, call);
@@ -169,7 +174,7 @@ async function perform(
     if (!read.ok) return refusedBy(operation, read.refusal, headers);
   }
   const { parts } = read;
-  const answer = await handled(operation, parts, call, services);
+  const answer = await handled(operation, parts, call, within);
   let result = answerOf(operation, answer, headers);
   if (signUrl && holdsMessages(entry)) result = { ...result, body: signAttachments(result.body, signUrl) };
   for (const hook of hooks.after(entry.operationId)) {
@@ -179,32 +184,31 @@ async function perform(
   return result;
 }
 
-/** Runs the handler. A guild that asks for a second factor is asked again with that of the caller, who may have one. */
+/**
+ * Runs the handler. A guild that asks for a second factor is asked again with that of the caller, who may have one; later calls
+ * of that caller name it at once.
+ */
 async function handled(
   operation: AnyOperation,
   parts: RequestParts,
   call: Invocation,
-  services: Services,
+  { services, factors }: PipelineContext,
 ): Promise<Answer> {
   const authority = authorityOf(operation, call);
   const { caller, publicUrl, address, basic = null, locales = [] } = call;
   const asked = { ...parts, caller, publicUrl, address, basic, locales };
-  const answer = await operation.handle({ ...asked, authority }, services);
+  const handle = (secondFactor: SecondFactor) =>
+    operation.handle(
+      { ...asked, authority: authority && { ...authority, by: { ...authority.by, secondFactor } } },
+      services,
+    );
+  const known = caller && authority ? await factors.known(caller) : 'unknown';
+  const answer = await handle(known);
   if (answer.ok || answer.refusal.code !== TWO_FACTOR_CODE || !caller || !authority) return answer;
-  const secondFactor = (await hasSecondFactor(caller, services)) ? 'set' : 'none';
-  const by = { ...authority.by, secondFactor } as const;
-  return operation.handle({ ...asked, authority: { ...authority, by } }, services);
+  return known === 'unknown' ? handle(await factors.ask(caller)) : answer;
 }
 
 const TWO_FACTOR_CODE = refusal('TWO_FACTOR_REQUIRED').code;
-
-/** Whether the account of a user, or of a bot's owner, has a second factor. */
-async function hasSecondFactor({ kind, userId, applicationId }: Caller, { accounts, read }: Services) {
-  const application =
-    kind === 'bot' && applicationId !== null ? await read.applications.get(applicationId) : null;
-  const ownerId = kind === 'bot' ? application?.owner_id : userId;
-  return ownerId !== undefined && ((await accounts.profile(ownerId))?.hasFactor ?? false);
-}
 
 const holdsMessages = ({ path }: CatalogEntry): boolean =>
   path.includes('/messages') ||

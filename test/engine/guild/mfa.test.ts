@@ -15,7 +15,10 @@ let guild: Guild;
 beforeEach(() => {
   guild = buildGuild({
     everyone: P.VIEW_CHANNEL | P.SEND_MESSAGES,
-    roles: [role('60', P.KICK_MEMBERS | P.MANAGE_ROLES | P.MANAGE_MESSAGES, 5), role('61', 0n, 1)],
+    roles: [
+      role('60', P.KICK_MEMBERS | P.MANAGE_ROLES | P.MANAGE_MESSAGES | P.MANAGE_CHANNELS, 5),
+      role('61', 0n, 1),
+    ],
     members: [fullMember(MODERATOR, ['60']), fullMember(PLAIN)],
     channels: [channel('50')],
   });
@@ -43,10 +46,26 @@ const say = (userId: string, secondFactor?: By['secondFactor']) =>
     channelId: '50' as ChannelId,
   });
 
-test('a moderator without one is refused with 60003, or has no such permission', () => {
-  expect([kick('none'), give('none')]).toEqual([60_003, 50_013]);
+const plainMember = (command: keyof GuildCommands, input: object) => code(command, input, PLAIN, 'none');
+const BOTH: readonly (readonly [keyof GuildCommands, object])[] = [
+  ['createChannel', { draft: { name: 'crew', type: 0 } }],
+  ['updateMember', { userId: PLAIN, roles: ['61'] }],
+];
+
+test('a moderator without one is refused with 60003', () => {
+  expect([kick('none'), give('none')]).toEqual([60_003, 60_003]);
   expect([kick('set'), give('set')]).toEqual([null, null]);
 });
+
+test.each(BOTH)(
+  '%s, whose operation declares no permission, asks moderators for the factor',
+  (type, input) => {
+    expect(code(type, input, MODERATOR, 'none')).toBe(60_003);
+    expect(plainMember(type, input)).toBe(50_013);
+    guild.info = { ...guild.info, mfa_level: 0 };
+    expect(code(type, input, MODERATOR, 'none')).toBeNull();
+  },
+);
 
 test('the owner and administrators are no exception', () => {
   expect([kick('none', OWNER_ID), kick('set', OWNER_ID)]).toEqual([60_003, null]);

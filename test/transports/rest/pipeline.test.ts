@@ -263,3 +263,43 @@ test('attachments of messages leave with a signature, and what is kept stays wit
     { referenced_message: signed },
   ]);
 });
+
+describe('in a guild that asks for a second factor', () => {
+  const asking = () => {
+    const factors: unknown[] = [];
+    const handle: AnyOperation['handle'] = ({ authority }) => {
+      const secondFactor = authority?.by.secondFactor;
+      factors.push(secondFactor);
+      return secondFactor === 'set'
+        ? { ok: true, body: {} }
+        : { ok: false, refusal: refusal('TWO_FACTOR_REQUIRED') };
+    };
+    return { factors, operation: echo({ handle }) };
+  };
+
+  test.each([
+    ['runs the handler once for a caller whom it has asked before', true, 200],
+    ['refuses a caller without one, whose handler then runs once', false, 401],
+  ])('%s', async (_, hasFactor, status) => {
+    const { factors, operation } = asking();
+    const services = { accounts: { profile: async () => ({ hasFactor }) } };
+    const { pipeline } = pipelineOf({ create_message: operation }, { services });
+    const ask = () => pipeline.invoke('create_message', { ...call(), caller: HUMAN });
+    const known = hasFactor ? 'set' : 'none';
+    expect((await ask()).status).toBe(status);
+    expect(factors).toEqual(['unknown', known]);
+    expect((await ask()).status).toBe(status);
+    expect(factors).toEqual(['unknown', known, known]);
+  });
+
+  test('looks the factor up at each call, so that one set meanwhile counts at once', async () => {
+    const { operation } = asking();
+    let hasFactor = false;
+    const services = { accounts: { profile: async () => ({ hasFactor }) } };
+    const { pipeline } = pipelineOf({ create_message: operation }, { services });
+    const ask = async () => (await pipeline.invoke('create_message', { ...call(), caller: HUMAN })).status;
+    expect([await ask(), await ask()]).toEqual([401, 401]);
+    hasFactor = true;
+    expect(await ask()).toBe(200);
+  });
+});
