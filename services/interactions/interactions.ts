@@ -160,19 +160,20 @@ function beginning(ports: InteractionPorts, owner: InteractionOwner, isOver: () 
     adopted = before.then(() => adoptRecent(ports, owner, isWanted));
     adopted.catch((error) => isOver() || onFault(error));
   };
-  const invoke = async (invocation: Invocation): Promise<Reply<Begun>> => {
-    await adopted.catch(() => {
-      adopt(() => true);
-      return adopted;
+  const invoke = (invocation: Invocation): Promise<Reply<Begun>> =>
+    owner.invoke(invocation, async (begin) => {
+      await adopted.catch(() => {
+        adopt(() => true);
+        return adopted;
+      });
+      try {
+        return await begin();
+      } catch (error) {
+        // Whether it was stored is unknown: the next invocation with this nonce waits until it is read.
+        adopt((ownerId) => ownerId === invocation.ownerId);
+        throw error;
+      }
     });
-    try {
-      return await owner.invoke(invocation);
-    } catch (error) {
-      // Whether it was stored is unknown.
-      adopt((ownerId) => ownerId === invocation.ownerId);
-      throw error;
-    }
-  };
   return { adopt, invoke };
 }
 

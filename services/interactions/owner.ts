@@ -44,6 +44,9 @@ const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_INTERACTION
 const REPEATED: Reply<Begun> = { ok: true, value: 'repeated' };
 const UNKNOWN_APPLICATION: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
 
+/** Runs the beginning of an interaction once everything is known that may have begun before. */
+type Attempt = (begin: () => Promise<Reply<Begun>>) => Promise<Reply<Begun>>;
+
 /** Slightly after the deadline, so that an answer that arrives at the deadline is decided first. */
 const GRACE_MS = 20;
 /** Time for sessions to resume after a crash before INTERACTION_FAILURE is sent. */
@@ -78,8 +81,11 @@ export class InteractionOwner {
     for (const [id, { ownerId }] of this.#deadlines) if (moved(ownerId)) this.#settle(id);
   }
 
-  /** Begins an interaction and sends it to its application. */
-  async invoke(invocation: Invocation): Promise<Reply<Begun>> {
+  /**
+   * Begins an interaction and sends it to its application. `attempt` surrounds the beginning; the next invocation with the
+   * same nonce follows when it has ended.
+   */
+  async invoke(invocation: Invocation, attempt: Attempt): Promise<Reply<Begun>> {
     const { invoking, open, lookups } = this.#ports;
     const { userId, nonce } = invocation;
     if (open.isRepeated(invocation)) return REPEATED;
@@ -93,7 +99,7 @@ export class InteractionOwner {
       await this.#begin(invocation, application, prepared.value);
       return { ok: true, value: 'begun' };
     };
-    return nonce === null ? begin() : this.#mutex(`${userId} ${nonce}`, begin);
+    return nonce === null ? attempt(begin) : this.#mutex(`${userId} ${nonce}`, () => attempt(begin));
   }
 
   async #begin(invocation: Invocation, application: InvokableApplication, prepared: Prepared): Promise<void> {

@@ -304,3 +304,18 @@ test('overwrites of a command are told to the bot and noted in the audit log whe
     options: { application_id: at.own.id },
   });
 });
+
+test('begins once, when the database is lost as it stores the first of two uses with one nonce', async () => {
+  at = await openInteractions();
+  const { house, bot } = at;
+  const one = await at.command(PING);
+  const use = () => at.ask({ type: INTERACTION.COMMAND, data: at.dataOf(one), nonce: 'twice' });
+  house.steer.lose = 'interactionWritten';
+  const ended = await Promise.allSettled([use(), use()]);
+  const values = ended.map((each) => (each.status === 'fulfilled' ? each.value : String(each.reason)));
+  expect(values).toHaveLength(2);
+  expect(values).toEqual(
+    expect.arrayContaining([expect.stringContaining('gone'), { ok: true, value: 'repeated' }]),
+  );
+  expect(bot.sink.names).not.toContain('INTERACTION_CREATE');
+});

@@ -39,11 +39,11 @@ export class RecordingSink implements FrameSink {
   }
 }
 
-/** A storage whose commits can be held back or made to fail. */
+/** A storage whose commits can be held back or made to fail, or of which one with a fact of the type `lose` is stored without its writer learning so. */
 function steered(storage: Storage) {
   const held: Commit[] = [];
   const waiting: (() => void)[] = [];
-  const steer = { hold: false, fail: false };
+  const steer = { hold: false, fail: false, lose: null as string | null };
   const writer: Storage['writer'] = {
     get depth() {
       return storage.writer.depth + held.length;
@@ -55,7 +55,10 @@ function steered(storage: Storage) {
     commit(commit) {
       if (steer.fail) queueMicrotask(() => commit.done(new Error('The disk is gone.')));
       else if (steer.hold) held.push(commit);
-      else storage.writer.commit(commit);
+      else if (commit.facts.some(({ type }) => type === steer.lose)) {
+        steer.lose = null;
+        storage.writer.commit({ ...commit, done: () => commit.done(new Error('The database is gone.')) });
+      } else storage.writer.commit(commit);
     },
   };
   const release = () => {
