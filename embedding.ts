@@ -20,6 +20,7 @@ import type { Email, Mailer } from './services/accounts/ports.ts';
 import type { QueueDefinition } from './services/matchmaking/ports.ts';
 import type { Blobs } from './storage/blob/blobs.ts';
 import type { Storage } from './storage/ports.ts';
+import type { UploadedImage } from './transports/rest/services.ts';
 import type { AfterHook, Api, BeforeHook, OperationId } from './transports/rest/typed.ts';
 import type { DispatchPayloads } from './transports/wire/payloads.ts';
 
@@ -76,7 +77,7 @@ export type {
   VoiceState,
   Webhook,
 } from './transports/wire/replies.ts';
-export type { Clock, Directory, Email as Letter, Mailer, Timer };
+export type { Clock, Directory, Email as Letter, Mailer, Timer, UploadedImage };
 
 export interface EngineOptions {
   /** Settings that differ from the defaults of `config/config.ts`. */
@@ -99,6 +100,11 @@ export interface EngineOptions {
   readonly logger?: Logger;
   /** Sends e-mails, instead of the mail server or the folder that `config` names. A rejection is treated as a fault. */
   readonly mailer?: Mailer;
+  /**
+   * Whether an image that a member sends is explicit. A guild whose `explicit_content_filter` covers the member refuses the
+   * message with 20009. Called with the whole image, before it is stored; a rejection is treated as a fault.
+   */
+  readonly isExplicit?: (image: UploadedImage) => boolean | Promise<boolean>;
   /** Injects failures, to test clients and bots; `{}` to add rules later. Never set it for players. */
   readonly chaos?: ChaosScenario;
 }

@@ -79,6 +79,7 @@ interface ServicePorts
       Services,
       | 'activityOrigin'
       | 'authenticate'
+      | 'isExplicit'
       | 'nextId'
       | 'nowMs'
       | 'rulesMs'
@@ -167,6 +168,7 @@ export function createServices(ports: ServicePorts): Services {
     tokenMessages: anyTokenMessages([webhookMessages, ports.interactions.tokenMessages]),
     read: storage,
     blobs: ports.blobs,
+    isExplicit: ports.isExplicit,
     nextId: ports.nextId,
     nowMs: ports.nowMs,
     rulesMs: ports.rulesMs,

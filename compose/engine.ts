@@ -76,7 +76,7 @@ function engineOver(
     ...{ ...common, config, rulesMs: () => rulesMsOf(config, clock.now()) },
     ...actors.features,
     gateway: gatewayOf(() => network.urls().gateway, sessions),
-    activityOrigin: (id) => network.activityOrigin(id),
+    ...{ isExplicit: options.isExplicit, activityOrigin: (id) => network.activityOrigin(id) },
   });
   const api = createApi({
     ...{ config, clock, services, invalid, storage },

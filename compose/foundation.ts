@@ -114,6 +114,7 @@ const OPTIONS: Readonly<Record<keyof EngineOptions, true>> = {
   blobs: true,
   logger: true,
   mailer: true,
+  isExplicit: true,
   chaos: true,
 };
 

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, it, vi } from 'vitest';
 import { snowflakeSource } from '../actors/runtime/snowflakes.ts';
-import type { Engine, OperationId } from '../embedding.ts';
+import type { Engine, OperationId, UploadedImage } from '../embedding.ts';
 import { ApiError, createEngine } from '../main.ts';
 import { reserveUdpPort } from '../media/webrtc/reservation.ts';
 import { EPOCH_MS, type GuildId, type UserId } from '../protocol/ids.ts';
@@ -15,6 +15,7 @@ import { createTestEngine, VirtualClock } from '../testing.ts';
 import { attachmentKey } from '../transports/rest/image.ts';
 import { OPERATIONS } from '../transports/rest/operations.generated.ts';
 import { unlisted } from '../transports/rest/resources/index.ts';
+import { pngOf } from './support/media.ts';
 
 const START_MS = 1_750_000_000_000;
 
@@ -420,4 +421,46 @@ describe('the end', () => {
     });
     expect(await refused).toBe('ECONNREFUSED');
   }, 60_000);
+});
+
+describe('an image that the program calls explicit', () => {
+  it('is refused with 20009 where the filter of the guild covers its author, and is not kept', async () => {
+    const shown: string[] = [];
+    const isExplicit = ({ filename, contentType }: UploadedImage) => {
+      shown.push(`${filename} ${contentType}`);
+      return filename === 'bare.png';
+    };
+    const own = openMemoryBlobs();
+    const { engine: judging } = await createTestEngine({
+      storage: await openStorage(),
+      blobs: own,
+      isExplicit,
+    });
+    const { guildId, channelId, ownerId } = await world(judging);
+    const params = { channel_id: channelId };
+    const send = (name: string, bytes: Uint8Array = pngOf(8, 8)) =>
+      refusalOf(
+        judging.api.create_message!(
+          {
+            ...{ params, body: { content: 'look' } },
+            files: [{ field: 'files[0]', filename: name, contentType: 'image/png', bytes }],
+          },
+          { as: ownerId },
+        ),
+      );
+    const filter = (explicit_content_filter: 0 | 1 | 2) =>
+      judging.api.update_guild!(
+        { params: { guild_id: guildId }, body: { explicit_content_filter } },
+        { as: ownerId },
+      );
+    expect(await send('bare.png')).toBeNull();
+    for (const level of [1, 2] as const) {
+      await filter(level);
+      expect(await send('bare.png')).toMatchObject({ code: 20009, status: 403 });
+      expect(await send('boat.png')).toBeNull();
+    }
+    expect(await send('bare.png', Buffer.from('no image'))).toBeNull();
+    expect(new Set(shown)).toEqual(new Set(['bare.png image/png', 'boat.png image/png']));
+    await judging.close();
+  });
 });

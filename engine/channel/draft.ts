@@ -106,6 +106,8 @@ export interface CreateInput {
   readonly from?: Sender;
   /** Files of the request, already stored, in the wire's shape. */
   readonly attachments: readonly APIAttachment[];
+  /** The embedding program calls one of the images explicit. */
+  readonly isExplicit?: boolean;
   readonly forward: ForwardSource | null;
 }
 
@@ -126,6 +128,8 @@ export interface EditInput {
   readonly keep: readonly KeptAttachment[] | null;
   /** New files, already stored. */
   readonly attachments: readonly APIAttachment[];
+  /** The embedding program calls one of the new images explicit. */
+  readonly isExplicit?: boolean;
 }
 
 /** Result of a create or an edit: the input for the message object of the wire. */

@@ -26,6 +26,7 @@ import { channelIn } from '../permissions/permissions.ts';
 import { auditEntry } from './auditing.ts';
 import { verificationRefusal } from './authorize.ts';
 import { moderated, notePace } from './automod.messages.ts';
+import { explicitRefusal } from './explicit.ts';
 import type { GuildFact, MessageFacts } from './facts.ts';
 import type { Guild, GuildChannel, Member, StoredMessage } from './guild.ts';
 import {
@@ -89,7 +90,8 @@ function createMessage(
 ): Outcome<Written, GuildFact> {
   const thread = guild.threads.get(input.channelId);
   const unverified = input.from ? null : verificationRefusal(guild, by, env);
-  const no = unverified ?? (thread && writingRefusal(guild, thread, by, env));
+  const no =
+    unverified ?? explicitRefusal(guild, by, input) ?? (thread && writingRefusal(guild, thread, by, env));
   if (no) return refused(no);
   const compose = (scope: GuildScope): Outcome<Written, GuildFact> => {
     const before = repeated(scope, input);
@@ -267,18 +269,15 @@ export const messages: GuildTopic<MessageCommands, keyof MessageFacts> = {
         ...needsNamed(input.edit.content, guild),
         ...needsMessage(input, guild),
       }),
-      decide: (guild, input, by, env) =>
-        inChannel(
-          guild,
-          input.channelId,
-          by,
-          env,
-          (scope) =>
-            moderated(scope, reviseMessage(scope, input.messageId, input, by, env), {
-              ...{ guild, by, env, from: input.from },
-            }),
-          input.from,
-        ),
+      decide(guild, input, by, env) {
+        const revise = (scope: GuildScope): Outcome<Written, GuildFact> => {
+          const no = explicitRefusal(guild, by, input);
+          if (no) return refused(no);
+          const outcome = reviseMessage(scope, input.messageId, input, by, env);
+          return moderated(scope, outcome, { guild, by, env, from: input.from });
+        };
+        return inChannel(guild, input.channelId, by, env, revise, input.from);
+      },
     },
     deleteMessage: {
       needs: needsMessage,

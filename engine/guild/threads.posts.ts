@@ -12,6 +12,7 @@ import { threadMemberObject } from '../thread/thread.ts';
 import { auditEntry } from './auditing.ts';
 import { bitsIn, verificationRefusal } from './authorize.ts';
 import { moderated, moderatedTitle } from './automod.messages.ts';
+import { explicitRefusal } from './explicit.ts';
 import type { GuildFact } from './facts.ts';
 import { channelFrom } from './founding.parts.ts';
 import type { Guild, GuildChannel } from './guild.ts';
@@ -88,8 +89,9 @@ function createPost(
 }
 
 /** Why the caller cannot create another post now. A webhook is not a member. */
-const postingRefusal = (guild: Guild, forum: GuildChannel, { from }: CreateInput, by: By, env: Env) =>
-  (from ? null : (verificationRefusal(guild, by, env) ?? threadWaitRefusal(guild, forum, by, env))) ??
+const postingRefusal = (guild: Guild, forum: GuildChannel, first: CreateInput, by: By, env: Env) =>
+  explicitRefusal(guild, by, first) ??
+  (first.from ? null : (verificationRefusal(guild, by, env) ?? threadWaitRefusal(guild, forum, by, env))) ??
   activeRefusal(guild, CHANNEL.PUBLIC_THREAD);
 
 /** The first message of a post has the post's id. */

@@ -44,6 +44,15 @@ type ChannelCommand = {
   [K in keyof GuildCommands]: Input<K> extends { readonly channelId: ChannelId } ? K : never;
 }[keyof GuildCommands];
 
+/** An image of a new message or an edit, before it is stored. */
+export interface UploadedImage {
+  readonly filename: string;
+  /** The type that its bytes have. */
+  readonly contentType: string;
+  readonly bytes: Uint8Array;
+  readonly channelId: ChannelId;
+}
+
 /**
  * The services that handlers use. Commands are sent to the aggregate's owner, which checks the authority. Reads that are
  * too large for a command's reply use the stores, after a command has confirmed that the caller may read.
@@ -128,6 +137,8 @@ export interface Services {
     readonly search: Pick<SearchStore, 'find' | 'isIndexed'>;
   };
   readonly blobs: Blobs;
+  /** Whether an uploaded image is explicit; undefined when nobody decides. */
+  readonly isExplicit: ((image: UploadedImage) => boolean | Promise<boolean>) | undefined;
   /** The owner of a token, a bot or a user; null for an unknown token. */
   readonly authenticate: (
     token: string,

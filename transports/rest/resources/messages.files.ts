@@ -9,6 +9,7 @@ import { refusal } from '../../../protocol/refusal.ts';
 import type { Blobs } from '../../../storage/blob/blobs.ts';
 import { attachmentKey, sniffImage } from '../image.ts';
 import type { Upload } from '../operation.ts';
+import type { Services } from '../services.ts';
 import { plainText } from '../validate.ts';
 import { imageSize } from './messages.imagesize.ts';
 
@@ -63,6 +64,21 @@ export interface Shelf {
   readonly channelId: ChannelId;
   readonly publicUrl: string;
   nextId(): FreshId;
+  /** The embedding program's judgement; without it no image is explicit. */
+  readonly isExplicit?: Services['isExplicit'];
+}
+
+/** Whether the embedding program calls one of the images explicit. Other files are not shown to it. */
+export async function holdsExplicitImage(
+  { isExplicit, channelId }: Pick<Shelf, 'isExplicit' | 'channelId'>,
+  { files }: Paired,
+): Promise<boolean> {
+  if (!isExplicit) return false;
+  for (const { upload } of files) {
+    const contentType = sniffImage(upload.bytes);
+    if (contentType && (await isExplicit({ ...upload, contentType, channelId }))) return true;
+  }
+  return false;
 }
 
 /** Stores files and returns their attachment objects, in order. */

@@ -5,6 +5,7 @@ import {
   type AttachmentNote,
   copyFiles,
   discardFiles,
+  holdsExplicitImage,
   type Paired,
   type Shelf,
   storeFiles,
@@ -17,14 +18,19 @@ import {
 export async function usingFiles<Value extends Written | null>(
   shelf: Shelf,
   { paired, forward }: { readonly paired: Paired; readonly forward: ForwardSource | null },
-  run: (attachments: readonly APIAttachment[], forward: ForwardSource | null) => Promise<Reply<Value>>,
+  run: (
+    attachments: readonly APIAttachment[],
+    forward: ForwardSource | null,
+    isExplicit: boolean,
+  ) => Promise<Reply<Value>>,
 ): Promise<Reply<Value>> {
-  if (paired.files.length === 0 && !forward?.message.files) return run([], forward);
+  if (paired.files.length === 0 && !forward?.message.files) return run([], forward, false);
+  const isExplicit = await holdsExplicitImage(shelf, paired);
   const attachments = await storeFiles(shelf, paired);
   // After a fault it is unknown whether the message was committed. A file without a message wastes space, but a message
   // without its file loses data, so only a refusal deletes the files.
   const copied = forward && (await copyFiles(shelf, forward));
-  const reply = await run(attachments, copied);
+  const reply = await run(attachments, copied, isExplicit);
   // Files are also unused when the message repeats an earlier one, or when an edit shows fewer files than it sent.
   const taken = new Set(reply.ok ? reply.value?.message.files?.map(({ id }) => id) : []);
   const stored = [...attachments, ...(copied?.files ?? [])];

@@ -104,7 +104,7 @@ async function withFiles(
   run: Parameters<typeof usingFiles<Written>>[2],
 ): Promise<Reply<Written>> {
   const sends = paired.files.length > 0;
-  if (!sends && !forward?.message.files) return run([], forward);
+  if (!sends && !forward?.message.files) return run([], forward, false);
   const channelId = call.params.channel_id;
   const requires = call.authority.requires | (sends ? P.ATTACH_FILES : 0n);
   const may = await services.channels.call(
@@ -114,8 +114,9 @@ async function withFiles(
     { ...call.authority, requires },
   );
   if (!may.ok) return may;
-  const { blobs, nextId } = services;
-  return usingFiles({ blobs, channelId, publicUrl: call.publicUrl, nextId }, { paired, forward }, run);
+  const { blobs, nextId, isExplicit } = services;
+  const shelf = { blobs, channelId, publicUrl: call.publicUrl, nextId, isExplicit };
+  return usingFiles(shelf, { paired, forward }, run);
 }
 
 /** Answers with the message that a command wrote. */
@@ -193,8 +194,8 @@ export const messages = resource({
         call,
         services,
         { paired: pairs.value, forward: forward.value },
-        (attachments, forward) => {
-          const input = { draft, ...named, attachments, forward };
+        (attachments, forward, isExplicit) => {
+          const input = { draft, ...named, attachments, forward, isExplicit };
           return services.channels.call(channelId, 'createMessage', input, call.authority);
         },
       );
@@ -219,10 +220,15 @@ export const messages = resource({
       const keep = keptBy(call.body, pairs.value);
       const skuIds = await skusOf(edit.components, call.authority, services);
       const { channel_id, message_id } = call.params;
-      const reply = await withFiles(call, services, { paired: pairs.value, forward: null }, (attachments) => {
-        const input = { messageId: message_id, edit, skuIds, keep, attachments };
-        return services.channels.call(channel_id, 'updateMessage', input, call.authority);
-      });
+      const reply = await withFiles(
+        call,
+        services,
+        { paired: pairs.value, forward: null },
+        (attachments, _forward, isExplicit) => {
+          const input = { messageId: message_id, edit, skuIds, keep, attachments, isExplicit };
+          return services.channels.call(channel_id, 'updateMessage', input, call.authority);
+        },
+      );
       return written(call, services, reply);
     },
   }),

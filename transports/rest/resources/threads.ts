@@ -99,7 +99,7 @@ async function createdPost(
   services: Services,
 ): Promise<Answer> {
   const { params, caller, authority, publicUrl } = call;
-  const { blobs, nextId, channels, read, premium } = services;
+  const { blobs, nextId, isExplicit: judge, channels, read, premium } = services;
   const paired = pairFiles(call.files, notes);
   if (!paired.ok) return paired;
   if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
@@ -109,10 +109,10 @@ async function createdPost(
   const skuIds = await premium.forButtons(authority.by.applicationId, written.components);
   let thread: object = {};
   const reply = await usingFiles<Written>(
-    { blobs, nextId, channelId: id, publicUrl },
+    { blobs, nextId, channelId: id, publicUrl, isExplicit: judge },
     { paired: paired.value, forward: null },
-    async (attachments) => {
-      const first = { draft: written, stickers, emojis, skuIds, attachments, forward: null };
+    async (attachments, _forward, isExplicit) => {
+      const first = { draft: written, stickers, emojis, skuIds, attachments, forward: null, isExplicit };
       const made = await channels.call(params.channel_id, 'createPost', { id, draft, first }, authority);
       if (!made.ok) return made;
       thread = made.value.thread;

@@ -56,3 +56,25 @@ it('hides the message a reply answers for the same reasons', async () => {
   const [shown] = await presentMessages(NO_STORE, view(), [reply], [answered]);
   expect(shown).toMatchObject({ content: 'hello', referenced_message: { id: answered.id, ...NOTHING } });
 });
+
+it('shows the thread that was made from a message, with the membership of the caller who is in it', async () => {
+  const HAS_THREAD = 1 << 5;
+  const flagged = (id: string) => written({ id: id as MessageId, flags: HAS_THREAD });
+  const threadOf = (id: string) => ({ id, name: `About ${id}`, type: 11 });
+  const own = { join_timestamp: '2030-01-01T00:00:00.000Z', flags: 0 };
+  const asked: unknown[] = [];
+  const listed = async (...given: unknown[]) => {
+    asked.push(given);
+    return [{ thread: threadOf('101'), own }, { thread: threadOf('102') }];
+  };
+  const store = { ...NO_STORE, threads: { listed: listed as never } };
+  const messages = [flagged('101'), flagged('102'), flagged('103'), written({ id: '104' as MessageId })];
+  const shown = await presentMessages(store, view(), messages);
+  // The thread of the third was deleted, or is hidden.
+  expect(shown.map((message) => (message as { readonly thread?: object }).thread)).toEqual([
+    { ...threadOf('101'), member: { id: '101', ...own } },
+    threadOf('102'),
+    ...[undefined, undefined],
+  ]);
+  expect(asked).toEqual([['1', BOT.userId, ['101', '102', '103']]]);
+});
