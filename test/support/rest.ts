@@ -30,11 +30,14 @@ export const HUMAN: Caller = {
 
 const NO_HOOKS: Hooks = { before: () => [], after: () => [] };
 
+/** Services that an engine may lack. */
+const OPTIONAL: ReadonlySet<string | symbol> = new Set(['isExplicit']);
+
 /** Services of which only the given ones may be touched; any other is a failure of the test. */
 export function servicesOf(given: object): Services {
   return new Proxy(given, {
     get(target, key) {
-      if (key in target) return Reflect.get(target, key);
+      if (key in target || OPTIONAL.has(key)) return Reflect.get(target, key);
       throw new TypeError(`The test gave no service "${String(key)}".`);
     },
   }) as Services;
