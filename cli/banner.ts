@@ -104,6 +104,7 @@ export function devBanner(
     ``,
     `  API      ${addresses.api}`,
     `  Gateway  ${addresses.gateway}`,
+    `  Docs     ${addresses.cdn}/docs/`,
     ...voiceLines(addresses),
     `  Admin    ${admin.url}   token ${admin.token}`,
     ...(shards ? [shardLine(shards)] : []),

@@ -206,6 +206,7 @@ async function devConfig(
     // Links saved in notes and scripts stay valid during development.
     attachment_signatures_required: false,
     playground: true,
+    docs: true,
     log_level: 'warn',
     ...(Number.isInteger(port) && portsBeside(port)),
   } as const;

@@ -23,8 +23,8 @@ import { cdnRoutes } from '../transports/http/cdn.ts';
 import { documentRoutes } from '../transports/http/documents.ts';
 import { type HttpServer, type Installer, startServer } from '../transports/http/server.ts';
 import type { UrlSigner } from '../transports/http/signature.ts';
-import { webRoutes } from '../transports/http/web.ts';
-import { builtWebFolder } from '../transports/http/webfiles.ts';
+import { docsRoutes, webRoutes } from '../transports/http/web.ts';
+import { builtDocsFolder, builtWebFolder } from '../transports/http/webfiles.ts';
 import { wellKnownRoutes } from '../transports/http/wellknown.ts';
 import { originsOf } from '../transports/outgoing/connection.ts';
 import { PAGES } from '../transports/pages/index.ts';
@@ -184,6 +184,7 @@ const installersOf = (
       ? [playgroundRoutes({ ...pagesOver(ports, origin), codes: ports.signInCodes })]
       : []),
     ...(ports.voice ? [ports.voice.routes.onMainPort] : []),
+    ...(config.docs ? [docsRoutes(builtDocsFolder())] : []),
     ...(ports.voice || config.playground
       ? [webRoutes(builtWebFolder(), { frames: ports.activityOrigins, isHome: config.playground })]
       : []),

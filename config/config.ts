@@ -46,6 +46,7 @@ const LISTENING = {
     'Origins of further pages that may show activities, besides those of this server.',
   ),
   playground: boolean(false, 'Whether `/` serves the playground, as in `guildhall dev`.'),
+  docs: boolean(false, 'Whether `/docs` serves this documentation, as in `guildhall dev`.'),
   admin_host: string('127.0.0.1', 'Address the admin API listens on. Keep it away from the public.'),
   admin_port: integer(
     3001,

@@ -64,6 +64,16 @@ export function ensureBuilt() {
   run(process.execPath, page, 'The page of voice rooms could not be built; the lines above say why.');
 }
 
+/** Builds `dist/docs` when it is missing or older than a page or what makes pages. */
+export function ensureDocs() {
+  const built = join(ROOT, 'dist', 'docs', 'index.html');
+  const sources = ['docs', 'web/docs', 'scripts/docs'].map((folder) => newestMs(join(ROOT, folder)));
+  if (existsSync(built) && changedMs(built) >= Math.max(...sources)) return;
+  say('Building the documentation …');
+  const docs = [join(ROOT, 'scripts/docs.mjs'), '--quiet'];
+  run(process.execPath, docs, 'The documentation could not be built; the lines above say why.');
+}
+
 /** Path of the script behind a package's command. */
 export function binOf(name, command) {
   const folder = join(ROOT, 'node_modules', name);
@@ -79,6 +89,14 @@ function run(command, args, complaint) {
 }
 
 const changedMs = (path) => statSync(path).mtimeMs;
+
+/** When a file of the folder changed last. */
+const newestMs = (folder) =>
+  Math.max(
+    ...readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, path, name }) => changedMs(join(parentPath ?? path, name))),
+  );
 
 function newestSourceMs(folder) {
   let newestMs = 0;

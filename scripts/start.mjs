@@ -2,13 +2,14 @@
 // `npm start -- --port 4000`, or `npm start -- start --host 0.0.0.0`.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkNode, ensureBuilt, ensureInstalled, ROOT } from './prepare.mjs';
+import { checkNode, ensureBuilt, ensureDocs, ensureInstalled, ROOT } from './prepare.mjs';
 
 const WATCH_MS = 500;
 
 checkNode();
 ensureInstalled();
 ensureBuilt();
+ensureDocs();
 
 const given = process.argv.slice(2);
 const isCommand = given[0] !== undefined && !given[0].startsWith('-');

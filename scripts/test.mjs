@@ -34,7 +34,8 @@ const STEPS = [
 ];
 /** The steps whose tests compare replies. */
 const COMPARING = ['e2e', 'realtime'];
-const BUILD = "(await import('./scripts/prepare.mjs')).ensureBuilt()";
+const BUILD =
+  "const { ensureBuilt, ensureDocs } = await import('./scripts/prepare.mjs'); ensureBuilt(); ensureDocs();";
 
 checkNode();
 const { only, files } = readArguments(process.argv.slice(2));

@@ -7,7 +7,8 @@ type Uses = Map<string, Set<'code' | 'test'>>;
 const isTest = (path: string): boolean => path.startsWith('test/');
 
 /** What runs a file without importing it. */
-const STARTED = /\.(test|bench|config)\.ts$|\.d\.ts$|^examples\/|^bench\/[a-z/]+\/(host|crowd|load)\.ts$/;
+const STARTED =
+  /\.(test|bench|config)\.ts$|\.d\.ts$|^examples\/|^web\/docs\/main\.ts$|^bench\/[a-z/]+\/(host|crowd|load)\.ts$/;
 /** Exports that a tool takes by their names. */
 const TAKEN_BY_TOOLS: readonly (readonly [RegExp, string])[] = [
   [/\.config\.ts$/, 'default'],

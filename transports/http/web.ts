@@ -31,9 +31,32 @@ export function webRoutes(folder: string, { frames, isHome }: WebOptions): Insta
     app.any(ROOM_PATH.slice(0, -1), (res, req) => {
       new Exchange(res, req, state).send(308, { ...safe, Location: ROOM_PATH }, '');
     });
-    app.any(`${ROOM_PATH}*`, (res, req) => serve(new Exchange(res, req, state), pages, safe));
+    app.any(`${ROOM_PATH}*`, (res, req) => serveUnder(ROOM_PATH, new Exchange(res, req, state), pages, safe));
   };
 }
+
+/** Path of the documentation. */
+const DOCS_PATH = '/docs/';
+
+/** Serves the documentation that `npm run docs` has built. The folder is read when it is first requested, a few megabytes in total. */
+export function docsRoutes(folder: string): Installer {
+  const safe = safeHeaders(null);
+  let pages: ReadonlyMap<string, WebFile> = new Map();
+  return (app, state) => {
+    app.any(DOCS_PATH.slice(0, -1), (res, req) => {
+      new Exchange(res, req, state).send(308, { ...safe, Location: DOCS_PATH }, '');
+    });
+    app.any(`${DOCS_PATH}*`, (res, req) => {
+      const exchange = new Exchange(res, req, state);
+      if (pages.size === 0) pages = readWebFiles(folder, safe);
+      if (pages.size > 0) serveUnder(DOCS_PATH, exchange, pages, safe);
+      else exchange.send(404, { ...safe, 'Content-Type': 'text/plain;charset=utf-8' }, NOT_BUILT);
+    });
+  };
+}
+
+const NOT_BUILT =
+  'The documentation is not built here. Run `npm run docs` in the folder of the repository, then load this page again.\n';
 
 /** Browsers get the page; other clients the answer of a path that does not exist. */
 function serveHome(exchange: Exchange, { headers, body }: WebFile): void {
@@ -44,11 +67,16 @@ function serveHome(exchange: Exchange, { headers, body }: WebFile): void {
   else exchange.answer(resultOf(refusal('NOT_FOUND')));
 }
 
-function serve(exchange: Exchange, pages: ReadonlyMap<string, WebFile>, safe: WebFile['headers']): void {
+function serveUnder(
+  base: string,
+  exchange: Exchange,
+  pages: ReadonlyMap<string, WebFile>,
+  safe: WebFile['headers'],
+): void {
   const { method } = exchange;
-  const path = exchange.path.slice(ROOM_PATH.length);
+  const path = exchange.path.slice(base.length);
   const page = pages.get(path.replace(/(^|\/)$/, '$1index.html'));
-  if (pages.has(`${path}/index.html`)) exchange.send(308, { ...safe, Location: `${ROOM_PATH}${path}/` }, '');
+  if (pages.has(`${path}/index.html`)) exchange.send(308, { ...safe, Location: `${base}${path}/` }, '');
   else if (page === undefined) exchange.answer(resultOf(refusal('NOT_FOUND')));
   else if (method === 'GET' || method === 'HEAD') exchange.send(200, page.headers, page.body);
   else exchange.answer(resultOf(refusal('METHOD_NOT_ALLOWED')));

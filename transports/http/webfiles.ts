@@ -9,6 +9,8 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
   '.ogg': 'audio/ogg',
   '.wasm': 'application/wasm',
+  '.json': 'application/json',
+  '.txt': 'text/plain;charset=utf-8',
 };
 
 /**
@@ -37,13 +39,16 @@ export interface WebFile {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Folder of the built page: beside the built server, or under `dist` when the server runs from source. */
-export function builtWebFolder(): string {
-  const fromHere = import.meta.url.endsWith('.ts') ? '../../dist/web/' : '../../web/';
+/** Folder of built pages: beside the built server, or under `dist` when the server runs from source. */
+function builtFolder(name: string): string {
+  const fromHere = import.meta.url.endsWith('.ts') ? `../../dist/${name}/` : `../../${name}/`;
   return fileURLToPath(new URL(fromHere, import.meta.url));
 }
 
-/** The files of the folder by path, read now: a few of less than two megabytes in total. Empty without the folder. */
+export const builtWebFolder = (): string => builtFolder('web');
+export const builtDocsFolder = (): string => builtFolder('docs');
+
+/** The files of the folder by path, read now: a few megabytes in total. Empty without the folder. */
 export function readWebFiles(folder: string, safe: WebFile['headers']): ReadonlyMap<string, WebFile> {
   const pages = new Map<string, WebFile>();
   for (const path of namesIn(folder)) {

@@ -1,0 +1,57 @@
+// Goal: `/docs` serves the built documentation and nothing beside it, and says what to run where it is not built.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type HttpServer, startServer } from '../../../transports/http/server.ts';
+import { docsRoutes } from '../../../transports/http/web.ts';
+
+const HOST = '127.0.0.1';
+let folder: string;
+let server: HttpServer;
+let base: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'guildhall-docs-'));
+  server = await startServer({ host: HOST, port: 0, installers: [docsRoutes(join(folder, 'site'))] });
+  base = `http://${HOST}:${server.port}`;
+});
+afterAll(() => {
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+describe('/docs', () => {
+  test('says what to run while the site is not built, and serves it once it is', async () => {
+    const before = await fetch(`${base}/docs/`);
+    expect(before.status).toBe(404);
+    expect(await before.text()).toContain('npm run docs');
+    mkdirSync(join(folder, 'site/start'), { recursive: true });
+    writeFileSync(join(folder, 'site/index.html'), '<h1>Documentation</h1>');
+    writeFileSync(join(folder, 'site/start/bot.html'), '<h1>A bot</h1>');
+    writeFileSync(join(folder, 'secret.txt'), 'not of the site');
+    expect(await (await fetch(`${base}/docs`)).text()).toBe('<h1>Documentation</h1>');
+    expect(await (await fetch(`${base}/docs/start/bot.html`)).text()).toBe('<h1>A bot</h1>');
+  });
+
+  test('lets pages load nothing from other origins and run no inline script', async () => {
+    const { headers } = await fetch(`${base}/docs/`);
+    const policy = headers.get('content-security-policy');
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain('unsafe-inline');
+    expect(headers.get('content-type')).toBe('text/html;charset=utf-8');
+  });
+
+  test.each(['/docs/nothing.html', '/docs/%2e%2e/secret.txt', '/docs/../secret.txt', '/docs/start'])(
+    '%s gives no file',
+    async (path) => {
+      const { status } = await fetch(`${base}${path}`, { redirect: 'manual' });
+      expect(status).toBe(404);
+    },
+  );
+
+  test('answers no other method than GET and HEAD', async () => {
+    expect((await fetch(`${base}/docs/`, { method: 'POST' })).status).toBe(405);
+    expect((await fetch(`${base}/docs/`, { method: 'HEAD' })).status).toBe(200);
+  });
+});
