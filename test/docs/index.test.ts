@@ -30,6 +30,17 @@ describe('the documentation', () => {
     expect(missing).toEqual([]);
   });
 
+  test('answers ten questions, each with links to pages that exist', () => {
+    const rows = read('docs/questions.md')
+      .split('\n')
+      .filter((line) => /^\| .+\? \|/.test(line));
+    expect(rows).toHaveLength(10);
+    for (const row of rows) expect([row, row.includes('.md)')]).toEqual([row, true]);
+    const missing = linksOf('docs/questions.md').filter((target) => !existsSync(join(ROOT, target)));
+    expect(missing).toEqual([]);
+    expect(linksOf('docs/index.md')).toContain('docs/questions.md');
+  });
+
   test('begins with a README of at most 150 lines, with the quick start first and a link to the index', () => {
     const lines = read('README.md').trimEnd().split('\n');
     expect(lines.length).toBeLessThanOrEqual(README_LINES_MAX);

@@ -34,7 +34,7 @@ const children: ChildProcess[] = [];
 
 const block = async (language: string): Promise<string> => {
   const page = await readFile(join(ROOT, 'docs/deploy.md'), 'utf8');
-  const chapter = page.slice(page.indexOf('## For production'));
+  const chapter = page.slice(page.indexOf('## Settings for production'));
   return new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(chapter)![1]!;
 };
 
