@@ -7,6 +7,7 @@ import { REDACTION } from '../services/identity/secret.ts';
 import { type ConsoleServer, openAdminServer } from '../transports/admin/server.ts';
 import { certificateFailure, startFailure } from './failures.ts';
 import { checkPorts } from './ports.ts';
+import { prettyLine } from './prettylog.ts';
 import { CommandError, type World } from './world.ts';
 
 /** A server that runs in this process until it is stopped. */
@@ -118,10 +119,16 @@ export async function serve(
 const NEVER = new Promise<void>(() => undefined);
 
 /** Creates the logger, which writes to standard error; lines of a shard contain its name. */
-export function loggerOf({ log_level: level, shard_id: shard }: Config, tail?: LogTail): Logger {
+export function loggerOf(
+  { log_level: level, log_format: format, shard_id: shard }: Config,
+  tail?: LogTail,
+): Logger {
   const output = pino.destination({ fd: 2, sync: true });
+  const isTerminal = process.stderr.isTTY === true;
+  const isPretty = format === 'pretty' || (format === 'auto' && isTerminal);
+  const isColoured = isTerminal && !process.env.NO_COLOR;
   const write = (line: string): void => {
-    output.write(line);
+    output.write(isPretty ? prettyLine(line, isColoured) : line);
     tail?.add(line);
   };
   const logger = pino({ level, redact: REDACTION }, { write });

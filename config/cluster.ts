@@ -122,10 +122,15 @@ export const CLUSTER = {
 
 /** Settings of logs and metrics. */
 export const OPERATION = {
+  log_format: choice(
+    'auto',
+    ['auto', 'json', 'pretty'],
+    'How the log is written to standard error: JSON lines, or lines for people. `auto` is for people on a terminal, in colour unless `NO_COLOR` is set, and JSON elsewhere.',
+  ),
   log_level: choice(
     'info',
     ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'],
-    'Least severity of log lines, which are written to standard error as JSON.',
+    'Least severity of log lines, which are written to standard error.',
   ),
   metrics: boolean(true, 'Whether metrics are collected and served at /metrics of the admin port.'),
 };
