@@ -16,6 +16,7 @@ COPY --from=build /build/package.json /build/LICENSE /build/NOTICE ./
 COPY --from=build /build/node_modules node_modules
 COPY --from=build /build/bench/payloads bench/payloads
 COPY --from=build /build/dist dist
+COPY --from=build /build/templates templates
 RUN ln -s /opt/guildhall/dist/cli.js /usr/local/bin/guildhall \
     && chmod +x dist/cli.js \
     && install -d -o node -g node /var/lib/guildhall /var/lib/guildhall/journal

@@ -9,6 +9,7 @@ import { addConnectCommand } from './connecting.ts';
 import { addDescribeCommands } from './describing.ts';
 import { addDoctorCommand } from './doctor.ts';
 import { environmentFailure } from './failures.ts';
+import { addInitCommand } from './init.ts';
 import { addInteractCommand } from './interact.ts';
 import { addLoginCommands } from './login.ts';
 import { addPremiumCommands } from './premium.ts';
@@ -62,6 +63,7 @@ export async function runCli(
   addCallsCommand(program, world);
   addInteractCommand(program, world);
   addConnectCommand(program, world);
+  addInitCommand(program, world);
   addLoginCommands(program, world);
   addRpcCommand(program, world);
   addTopCommand(program, world);

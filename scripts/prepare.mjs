@@ -9,7 +9,16 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const NODE_MIN = [20, 19];
-const NOT_SOURCE = new Set(['node_modules', 'dist', 'coverage', 'data', 'docs', 'test', 'scripts']);
+const NOT_SOURCE = new Set([
+  'node_modules',
+  'dist',
+  'coverage',
+  'data',
+  'docs',
+  'test',
+  'scripts',
+  'templates',
+]);
 
 export const say = (line) => process.stderr.write(`${line}\n`);
 
@@ -41,6 +50,12 @@ export function ensureInstalled({ tests = false } = {}) {
   run(command, args, 'The dependencies could not be installed; the lines above say why.');
 }
 
+/** What vite builds, and the complaint when it fails. */
+const BUNDLES = [
+  ['web/vite.config.ts', 'The pages could not be built'],
+  ['web/sdk.config.ts', 'The client library could not be built as a script'],
+];
+
 /** Builds `dist` when it is missing or older than a source file. */
 export function ensureBuilt() {
   const built = join(ROOT, 'dist', 'cli.js');
@@ -53,15 +68,10 @@ export function ensureBuilt() {
   run(process.execPath, descriptions, 'The interface could not be described; the lines above say why.');
   const database = [join(ROOT, 'scripts/database.mjs')];
   run(process.execPath, database, 'The empty database could not be made; the lines above say why.');
-  const page = [
-    binOf('vite', 'vite'),
-    'build',
-    '--config',
-    join(ROOT, 'web/vite.config.ts'),
-    '--logLevel',
-    'warn',
-  ];
-  run(process.execPath, page, 'The page of voice rooms could not be built; the lines above say why.');
+  for (const [config, complaint] of BUNDLES) {
+    const bundle = ['build', '--config', join(ROOT, config), '--logLevel', 'warn'];
+    run(process.execPath, [binOf('vite', 'vite'), ...bundle], `${complaint}; the lines above say why.`);
+  }
 }
 
 /** Builds `dist/docs` when it is missing or older than a page or what makes pages. */

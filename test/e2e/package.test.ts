@@ -1,43 +1,22 @@
 // Goal: the package as it is published has types that resolve everywhere, that take right programs and refuse wrong ones.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type PackedPackage, packPackage, runCommand as run } from '../support/packed.ts';
 import { ROOT } from '../support/root.ts';
 
+let packed: PackedPackage;
 let folder: string;
-let tarball: string;
-
-async function run(command: string, args: readonly string[], cwd: string) {
-  const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
-  let text = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (text += data));
-  const [code] = await once(child, 'close');
-  return { code, text };
-}
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'guildhall-package-'));
-  const packed = await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], ROOT);
-  const [name] = (await readdir(folder)).filter((file) => file.endsWith('.tgz'));
-  if (name === undefined) throw new Error(packed.text);
-  tarball = join(folder, name);
-  const modules = join(folder, 'node_modules');
-  await mkdir(modules);
-  await run('tar', ['xzf', tarball], folder);
-  await symlink(join(folder, 'package'), join(modules, 'guildhall'));
-  // The package is not a link to this repository, but finds the dependencies that are installed here.
-  for (const dependency of await readdir(join(ROOT, 'node_modules')))
-    if (!dependency.startsWith('guildhall'))
-      await symlink(join(ROOT, 'node_modules', dependency), join(modules, dependency));
-  await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module', private: true }));
+  packed = await packPackage();
+  ({ folder } = packed);
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(() => packed.remove());
 
 /** What the compiler says of a program that uses the package, one text for each error. */
 async function compiled(file: string, module: string, moduleResolution: string): Promise<string[]> {
@@ -201,7 +180,9 @@ describe('the package', () => {
   });
 
   test('has no wrong types for programs of ES modules', async () => {
-    const result = await checkPackage(createPackageFromTarballData(new Uint8Array(await readFile(tarball))));
+    const result = await checkPackage(
+      createPackageFromTarballData(new Uint8Array(await readFile(packed.tarball))),
+    );
     if (!result.types) throw new Error('The package has no types.');
     // It is ES modules only, so it does not resolve as CommonJS.
     const problems = result.problems.filter(
@@ -210,7 +191,58 @@ describe('the package', () => {
     expect(problems.filter(({ kind }) => kind !== 'CJSResolvesToESM')).toEqual([]);
     expect(Object.keys(result.entrypoints).sort()).toEqual([
       ...['.', './activities', './asyncapi.json', './openapi.json', './package.json', './protocol'],
-      ...['./sdk', './testing'],
+      ...['./sdk', './sdk.js', './testing'],
     ]);
+  });
+
+  test('has the client library as a script of less than 60 KB compressed, calls included', async () => {
+    const script = await readFile(join(folder, 'package/dist/sdk.js'));
+    const kilobytes = [gzipSync(script), brotliCompressSync(script)].map(({ length }) => length / 1_000);
+    expect(Math.max(...kilobytes)).toBeLessThan(60);
+  });
+
+  test('has the documentation, the changelog and the templates', async () => {
+    const files = ['docs/index.md', 'CHANGELOG.md', 'NOTICE', 'templates/game/game.js', 'dist/openapi.json'];
+    for (const file of files)
+      expect((await readFile(join(folder, 'package', file), 'utf8')).length).toBeGreaterThan(100);
+  });
+});
+
+describe('the packages for clients', () => {
+  let clients: string;
+  beforeAll(async () => {
+    clients = join(folder, 'clients');
+    const made = await run(process.execPath, [join(ROOT, 'scripts/packages.mjs'), clients], ROOT);
+    if (made.code !== 0) throw new Error(made.text);
+  });
+
+  test.each([
+    ['protocol', []],
+    ['sdk', ['ws', 'xstate']],
+  ])('@guildhall/%s has no problem that publint knows, and needs only %j', async (name, needed) => {
+    const pkgDir = join(clients, name);
+    const { messages, pkg } = await publint({ pkgDir, pack: false, strict: true });
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
+    const { dependencies } = JSON.parse(await readFile(join(pkgDir, 'package.json'), 'utf8'));
+    expect(Object.keys(dependencies).toSorted()).toEqual(needed);
+  });
+
+  test('run in a folder that has nothing but what they need', async () => {
+    const alone = join(folder, 'alone');
+    await mkdir(join(alone, 'node_modules/@guildhall'), { recursive: true });
+    for (const name of ['protocol', 'sdk'])
+      await cp(join(clients, name), join(alone, 'node_modules/@guildhall', name), { recursive: true });
+    for (const name of ['ws', 'xstate'])
+      await cp(join(ROOT, 'node_modules', name), join(alone, 'node_modules', name), { recursive: true });
+    await writeFile(
+      join(alone, 'game.mjs'),
+      `import { OP } from '@guildhall/protocol';
+       import { Client } from '@guildhall/sdk';
+       console.log(OP.HELLO, Client.getDefaultCommunicationScopes());
+       new Client({ apiBase: 'http://127.0.0.1:1/api' }).destroy();`,
+    );
+    expect(await run(process.execPath, ['game.mjs'], alone)).toEqual({
+      ...{ code: 0, text: '10 openid sdk.social_layer\n' },
+    });
   });
 });
