@@ -1,7 +1,16 @@
 // What a whole end-to-end run compared: each implemented operation, listed by the platform or not, needs a test in which a
 // successful reply passes the relay (test/support/relay.ts), which compares the reply with its schema.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import {
+  CONFORMANCE_PAGE,
+  pageWith,
+  readConformancePage,
+  recordsOf,
+  rowsOf,
+  staleClaims,
+} from './conformance.mjs';
 import { ROOT } from './prepare.mjs';
 
 /**
@@ -14,14 +23,6 @@ export const FOLDER_VARIABLE = 'COMPARED_REPLIES_FOLDER';
 async function implemented() {
   const { operations, unlisted } = await import('../dist/transports/rest/resources/index.js');
   return { listed: Object.keys(operations), unlisted: Object.keys(unlisted) };
-}
-
-/** What the workers of a run wrote: an operation, a status or the code of a refusal, and the test file. */
-function recordsOf(lines) {
-  return lines.map((line) => {
-    const [operationId, answer, file] = line.split('\t');
-    return { operationId, answer: Number(answer), file };
-  });
 }
 
 /** What the workers recorded: successful replies that fit their schema, and refusals. */
@@ -50,11 +51,26 @@ export function countReplies(operationIds, folder) {
   };
 }
 
-/** Passes when the whole run that wrote to the folder compared a reply of every operation of the built server. */
+/**
+ * Passes when the whole run that wrote to the folder compared a reply of every operation of the built server, and saw all that
+ * docs/conformance.md says of tests.
+ */
 export async function checkReplies(folder) {
   if (!existsSync(join(ROOT, 'dist'))) return { passed: 0, failed: 1, skipped: [] };
   const { listed, unlisted } = await implemented();
   const { lines, ...counts } = countReplies([...listed, ...unlisted], folder);
-  process.stdout.write(`${lines.join('\n')}\n`);
-  return counts;
+  const stale = staleClaims(readConformancePage(), recordsIn(folder));
+  process.stdout.write(`${[...lines, ...stale].join('\n')}\n`);
+  return { ...counts, failed: counts.failed + stale.length };
 }
+
+/** Writes docs/conformance.md from what a run recorded in the folder. */
+export async function writeConformance(folder) {
+  const { OPERATIONS } = await import('../dist/transports/rest/operations.generated.js');
+  const { listed } = await implemented();
+  const rows = rowsOf(OPERATIONS, listed, recordsIn(folder));
+  writeFileSync(join(ROOT, CONFORMANCE_PAGE), pageWith(readConformancePage(), rows));
+}
+
+// The folder that a run of tests was given in COMPARED_REPLIES_FOLDER.
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await writeConformance(process.argv[2]);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ALL_INTENTS, INTENTS, type IntentName } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import { type Dialect, GatewayClient } from '../support/gateway-client.ts';
+import { dataUri, mp3Of, pngOf } from '../support/media.ts';
 import { type NewBot, startServer, type TestServer } from '../support/server.ts';
 
 /** Of ten messages of 6 KB each. */
@@ -88,6 +89,55 @@ async function oneOfEverything(): Promise<void> {
   await actor.close();
 }
 
+/** And one of everything that a guild has besides: expressions, events, rules, threads and webhooks. */
+async function oneOfEveryThing(): Promise<void> {
+  const rest = server.bot(0);
+  const params = { guild_id: guildId };
+  const image = dataUri(pngOf(32, 32));
+  const emoji = await rest.call<WithId>('create_guild_emoji', { params, body: { name: 'canoe', image } });
+  await rest.call('delete_guild_emoji', { params: { ...params, emoji_id: emoji.id } });
+  const sound = dataUri(mp3Of(20), 'audio/mpeg');
+  const { sound_id } = await rest.call<{ sound_id: string }>('create_guild_soundboard_sound', {
+    params,
+    body: { name: 'splash', sound },
+  });
+  const ofSound = { ...params, sound_id };
+  await rest.call('update_guild_soundboard_sound', { params: ofSound, body: { name: 'plunge' } });
+  await rest.call('delete_guild_soundboard_sound', { params: ofSound });
+
+  const [start, end] = [3_600_000, 7_200_000].map((ms) => new Date(Date.now() + ms).toISOString());
+  const event = await rest.call<WithId>('create_guild_scheduled_event', {
+    params,
+    body: {
+      ...{ name: 'Regatta', privacy_level: 2, entity_type: 3, entity_metadata: { location: 'Lake' } },
+      ...{ scheduled_start_time: start, scheduled_end_time: end },
+    },
+  });
+  const ofEvent = { ...params, guild_scheduled_event_id: event.id };
+  await rest.call('update_guild_scheduled_event', { params: ofEvent, body: { name: 'Race' } });
+  await rest.call('delete_guild_scheduled_event', { params: ofEvent });
+
+  const words = { trigger_metadata: { keyword_filter: ['capsize'] }, actions: [{ type: 1 }] };
+  const rule = await rest.call<WithId>('create_auto_moderation_rule', {
+    params,
+    body: { name: 'Words', event_type: 1, trigger_type: 1, enabled: true, ...words },
+  });
+  const ofRule = { ...params, rule_id: rule.id };
+  await rest.call('update_auto_moderation_rule', { params: ofRule, body: { name: 'Rude words' } });
+  await rest.call('delete_auto_moderation_rule', { params: ofRule });
+
+  const ofChannel = { channel_id: channelId };
+  const hook = await rest.call<WithId>('create_webhook', { params: ofChannel, body: { name: 'Gull' } });
+  await rest.call('delete_webhook', { params: { webhook_id: hook.id } });
+  const thread = await rest.call<WithId>('create_thread', {
+    params: ofChannel,
+    body: { name: 'Oars', type: 11 },
+  });
+  const ofThread = { channel_id: thread.id };
+  await rest.call('update_channel', { params: ofThread, body: { name: 'Paddles' } });
+  await rest.call('delete_channel', { params: ofThread });
+}
+
 const say = async (channel_id: string, by = server.bot(0)) =>
   (await by.call<WithId>('create_message', { params: { channel_id }, body: { content: 'A line' } })).id;
 
@@ -118,11 +168,31 @@ const BROUGHT: Partial<Record<IntentName, readonly string[]>> = {
     'STAGE_INSTANCE_CREATE',
     'STAGE_INSTANCE_DELETE',
     'STAGE_INSTANCE_UPDATE',
+    'THREAD_CREATE',
+    'THREAD_DELETE',
+    'THREAD_UPDATE',
     'VOICE_CHANNEL_START_TIME_UPDATE',
     'VOICE_CHANNEL_STATUS_UPDATE',
   ],
-  GUILD_MEMBERS: ['GUILD_MEMBER_ADD', 'GUILD_MEMBER_REMOVE', 'GUILD_MEMBER_UPDATE'],
+  GUILD_MEMBERS: ['GUILD_MEMBER_ADD', 'GUILD_MEMBER_REMOVE', 'GUILD_MEMBER_UPDATE', 'THREAD_MEMBERS_UPDATE'],
   GUILD_MODERATION: ['GUILD_AUDIT_LOG_ENTRY_CREATE', 'GUILD_BAN_ADD', 'GUILD_BAN_REMOVE'],
+  GUILD_EXPRESSIONS: [
+    'GUILD_EMOJIS_UPDATE',
+    'GUILD_SOUNDBOARD_SOUND_CREATE',
+    'GUILD_SOUNDBOARD_SOUND_DELETE',
+    'GUILD_SOUNDBOARD_SOUND_UPDATE',
+  ],
+  GUILD_WEBHOOKS: ['WEBHOOKS_UPDATE'],
+  GUILD_SCHEDULED_EVENTS: [
+    'GUILD_SCHEDULED_EVENT_CREATE',
+    'GUILD_SCHEDULED_EVENT_DELETE',
+    'GUILD_SCHEDULED_EVENT_UPDATE',
+  ],
+  AUTO_MODERATION_CONFIGURATION: [
+    'AUTO_MODERATION_RULE_CREATE',
+    'AUTO_MODERATION_RULE_DELETE',
+    'AUTO_MODERATION_RULE_UPDATE',
+  ],
   GUILD_INVITES: ['INVITE_CREATE', 'INVITE_DELETE'],
   GUILD_VOICE_STATES: ['VOICE_CHANNEL_EFFECT_SEND', 'VOICE_STATE_UPDATE'],
   GUILD_PRESENCES: ['PRESENCE_UPDATE'],
@@ -145,6 +215,7 @@ test('every intent brings its dispatches and no others; without any nothing come
   const sessions = await Promise.all(names.map((name) => ready(bot, INTENTS[name])));
   const none = await ready(bot, 0);
   await oneOfEverything();
+  await oneOfEveryThing();
   const dm = await server.user(0).call<WithId>('create_dm', { body: { recipient_id: bot.id } });
   await writeIn(dm.id, server.user(0));
   const seen: Record<string, string[]> = {};

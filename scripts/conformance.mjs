@@ -1,0 +1,113 @@
+// The table of docs/conformance.md, from what a run of the end-to-end tests recorded:
+//   npm run build && COMPARED_REPLIES_FOLDER=/tmp/answers npx vitest run --project e2e --project realtime
+//   node scripts/replies.mjs /tmp/answers
+// Each row says what the run saw of an operation: a successful reply that fits its schema, and refusals.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from './prepare.mjs';
+
+const BEGIN = '<!-- Made by `node scripts/replies.mjs`, from what the end-to-end tests record. -->';
+const END = '<!-- End of what is made. -->';
+const HEAD = ['| operation | built | successful reply | refusals |', '| --- | --- | --- | --- |'];
+
+/** Where the page is, from the root. */
+export const CONFORMANCE_PAGE = 'docs/conformance.md';
+
+const isRefusal = ({ answer }) => answer >= 400;
+
+/** What the workers of a run wrote: `operationId`, a status or the code of a refusal, and the test file. */
+export function recordsOf(lines) {
+  return lines.map((line) => {
+    const [operationId, answer, file] = line.split('\t');
+    return { operationId, answer: Number(answer), file };
+  });
+}
+
+/** Records by a key of theirs, in the order in which each key is first seen. */
+function groupBy(records, keyOfRecord) {
+  const groups = new Map();
+  for (const record of records)
+    groups.set(keyOfRecord(record), [...(groups.get(keyOfRecord(record)) ?? []), record]);
+  return groups;
+}
+
+/** The first test file in which most of the answers were seen, with these; then the same of what is left. */
+function grouped(records) {
+  const groups = [];
+  let left = records;
+  while (left.length > 0) {
+    const byFile = groupBy(left, ({ file }) => file);
+    const ordered = [...byFile].sort(
+      ([a, some], [b, others]) => others.length - some.length || (a < b ? -1 : 1),
+    );
+    const [file, seen] = ordered[0];
+    const answers = [...new Set(seen.map(({ answer }) => answer))].sort((a, b) => a - b);
+    groups.push({ file, answers });
+    left = left.filter(({ answer }) => !answers.includes(answer));
+  }
+  return groups;
+}
+
+const link = ({ file, answers }) => `${answers.join(', ')} in [${file.replace(/^test\//, '')}](../${file})`;
+
+/** Rows of the page, one for each operation of the published file: a row is its cells. */
+export function rowsOf(operations, built, records) {
+  const byId = groupBy(records, ({ operationId }) => operationId);
+  return operations.map((line) => {
+    const [id, ...place] = line.split(' ');
+    const seen = (byId.get(id) ?? []).toSorted((a, b) => a.answer - b.answer);
+    const cellOf = (some) => some.map(link).join('; ') || '–';
+    const successes = grouped(seen.filter((each) => !isRefusal(each))).slice(0, 1);
+    const refusals = grouped(seen.filter(isRefusal));
+    return [
+      `\`${id}\` ${place.join(' ')}`,
+      built.includes(id) ? 'yes' : 'no',
+      cellOf(successes),
+      cellOf(refusals),
+    ];
+  });
+}
+
+/** The rows of a page, as `rowsOf` gives them. */
+export function rowsIn(page) {
+  const made = page
+    .slice(page.indexOf(BEGIN) + BEGIN.length, page.indexOf(END))
+    .trim()
+    .split('\n');
+  return made.slice(HEAD.length).map((line) => line.slice(2, -2).split(' | '));
+}
+
+/** The page with other rows. */
+export function pageWith(page, rows) {
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`${CONFORMANCE_PAGE} lacks the place for its table.`);
+  const table = [...HEAD, ...rows.map((cells) => `| ${cells.join(' | ')} |`)].join('\n');
+  return `${page.slice(0, begin)}${BEGIN}\n\n${table}\n\n${page.slice(end)}`;
+}
+
+/** What a page says that tests showed: an answer of an operation in a test file. */
+export function claimsIn(page) {
+  return rowsIn(page).flatMap(([name, , ...cells]) =>
+    cells.flatMap((cell) =>
+      [...cell.matchAll(/([\d, ]+) in \[[^\]]*\]\(\.\.\/([^)]+)\)/g)].flatMap(([, answers, file]) =>
+        answers
+          .split(',')
+          .map((answer) => ({ operationId: /`(\w+)`/.exec(name)[1], answer: Number(answer), file })),
+      ),
+    ),
+  );
+}
+
+const keyOf = ({ operationId, answer, file }) => `${operationId} ${answer} ${file}`;
+
+/** A sentence for each claim of the page that a whole run did not see. */
+export function staleClaims(page, records) {
+  const seen = new Set(records.map(keyOf));
+  return claimsIn(page)
+    .filter((claim) => !seen.has(keyOf(claim)))
+    .map(
+      (claim) => `${CONFORMANCE_PAGE} is stale: no ${claim.answer} of ${claim.operationId} in ${claim.file}`,
+    );
+}
+
+export const readConformancePage = () => readFileSync(join(ROOT, CONFORMANCE_PAGE), 'utf8');
