@@ -12,10 +12,11 @@ ENV NODE_ENV=production \
     GUILDHALL_LISTEN_HOST=0.0.0.0 \
     GUILDHALL_ADMIN_HOST=0.0.0.0
 WORKDIR /opt/guildhall
-COPY --from=build /build/package.json /build/LICENSE /build/NOTICE ./
+COPY --from=build /build/package.json /build/LICENSE /build/NOTICE /build/CHANGELOG.md ./
 COPY --from=build /build/node_modules node_modules
 COPY --from=build /build/bench/payloads bench/payloads
 COPY --from=build /build/dist dist
+COPY --from=build /build/docs docs
 COPY --from=build /build/templates templates
 RUN ln -s /opt/guildhall/dist/cli.js /usr/local/bin/guildhall \
     && chmod +x dist/cli.js \
