@@ -16,9 +16,8 @@ import { openJournals } from '../storage/journal/openjournals.ts';
 import type { Journals } from '../storage/journal/port.ts';
 import type { Storage } from '../storage/ports.ts';
 import { readLinkTls } from '../transports/cluster/certificates.ts';
-import { etcdDirectory } from '../transports/cluster/directory.etcd.ts';
 import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
-import { createLinks, type GrpcLinks } from '../transports/cluster/links.ts';
+import type { GrpcLinks } from '../transports/cluster/links.ts';
 import { bytesWaiting, linkMetrics } from '../transports/cluster/metrics.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -169,10 +168,10 @@ const openAlone = (config: Config): OpenCluster => ({
  *
  * @throws RangeError when each shard would have a database of its own, and errors of reading the certificates.
  */
-export function directoryOf(
+export async function directoryOf(
   foundation: Foundation,
   given: Pick<EngineOptions, 'directory' | 'storage'>,
-): Directory | null {
+): Promise<Directory | null> {
   const { config } = foundation;
   if (!given.directory && config.etcd_urls === null)
     return config.journal === 'on' ? new SoloDirectory(config.partitions) : null;
@@ -181,8 +180,10 @@ export function directoryOf(
   return given.directory ?? etcdOf(foundation, config.etcd_urls ?? '');
 }
 
-const etcdOf = ({ config, clock, randomBytes, onFault }: Foundation, urls: string): Directory =>
-  etcdDirectory(
+async function etcdOf({ config, clock, randomBytes, onFault }: Foundation, urls: string): Promise<Directory> {
+  // A process without peers does not load etcd's client.
+  const { etcdDirectory } = await import('../transports/cluster/directory.etcd.ts');
+  return etcdDirectory(
     {
       urls: urls.split(',').map((url) => url.trim()),
       username: config.etcd_username,
@@ -198,6 +199,7 @@ const etcdOf = ({ config, clock, randomBytes, onFault }: Foundation, urls: strin
       onFault: (error, what) => onFault(error, `etcd: ${what}`),
     },
   );
+}
 
 const UINT32 = 2 ** 32;
 
@@ -237,6 +239,8 @@ async function linksOf(
       { link_host: config.link_host },
       'Links are not encrypted, and any peer that reaches them is trusted: configure certificates (link_ca_file).',
     );
+  // A process without peers does not load gRPC.
+  const { createLinks } = await import('../transports/cluster/links.ts');
   return createLinks({
     self,
     clusterId: config.cluster_id,

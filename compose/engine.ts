@@ -35,7 +35,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   checkOptions(options);
   const foundation = foundationOf(options);
   const { config, lifetime } = foundation;
-  const directory = directoryOf(foundation, options);
+  const directory = await directoryOf(foundation, options);
   const stores = await openStores(config, options, foundation);
   let cluster: OpenCluster | null = null;
   try {

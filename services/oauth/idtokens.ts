@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { type CryptoKey, exportJWK, exportPKCS8, generateKeyPair, importPKCS8, SignJWT } from 'jose';
+import type { CryptoKey } from 'jose';
 import type { Storage } from '../../storage/ports.ts';
 import { hashOf } from '../identity/tokens.ts';
 import type { PublicKey } from './ports.ts';
@@ -84,6 +84,7 @@ export function createIdTokenKeys({ settings, nowMs }: KeyPorts) {
       const { kid, privateKey } = await current();
       const issuedSec = Math.floor(nowMs() / 1000);
       const times = { auth_time: Math.floor(authenticatedMs / 1000), iat: issuedSec };
+      const { SignJWT } = await jose();
       return new SignJWT({ ...(nonce === null ? {} : { nonce }), ...times })
         .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT', kid })
         .setIssuer(issuer)
@@ -97,12 +98,17 @@ export function createIdTokenKeys({ settings, nowMs }: KeyPorts) {
 
 export type IdTokenKeys = ReturnType<typeof createIdTokenKeys>;
 
+/** Loaded for the first token: most processes sign none. */
+const jose = () => import('jose');
+
 async function newKey(): Promise<string> {
+  const { exportPKCS8, generateKeyPair } = await jose();
   const { privateKey } = await generateKeyPair(ALGORITHM, { modulusLength: 2048, extractable: true });
   return exportPKCS8(privateKey);
 }
 
 async function read(pem: string): Promise<SigningKey> {
+  const { exportJWK, importPKCS8 } = await jose();
   const privateKey = await importPKCS8(pem, ALGORITHM);
   const { kty = '', n = '', e = '' } = await exportJWK(createPublicKey(pem));
   // Derived from the key, so every process uses the same key id.

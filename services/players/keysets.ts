@@ -1,4 +1,4 @@
-import { type CryptoKey, importJWK, type JWK } from 'jose';
+import type { CryptoKey, JWK } from 'jose';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { SigningAlgorithm, TokenHeader } from '../../engine/provisional/idtoken.ts';
@@ -183,7 +183,8 @@ async function importedKeyOf(
   { jwk, imported: made }: ImportedKey,
   algorithm: SigningAlgorithm,
 ): Promise<Reply<CryptoKey>> {
-  const key = made.get(algorithm) ?? (importJWK({ ...jwk }, algorithm) as Promise<CryptoKey>);
+  const imported = async () => (await import('jose')).importJWK({ ...jwk }, algorithm) as Promise<CryptoKey>;
+  const key = made.get(algorithm) ?? imported();
   made.set(algorithm, key);
   try {
     return { ok: true, value: await key };

@@ -1,4 +1,3 @@
-import { compactVerify, decodeJwt, decodeProtectedHeader } from 'jose';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { checkClaims, type Expected, readTokenHeader } from '../../engine/provisional/idtoken.ts';
 import type { ConfigurableProvider, ProviderSettings } from '../../engine/provisional/providers.ts';
@@ -121,6 +120,8 @@ async function verifyIdToken(
   expected: Expected,
   who: { readonly providerType: ProviderType; readonly providerId: string | null },
 ): Promise<Reply<VerifiedPlayer>> {
+  // Loaded for the first token: most processes verify none.
+  const { compactVerify, decodeJwt, decodeProtectedHeader } = await import('jose');
   let parts: { readonly header: unknown; readonly claims: unknown };
   try {
     parts = { header: decodeProtectedHeader(token), claims: decodeJwt(token) };

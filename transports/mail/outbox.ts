@@ -2,7 +2,6 @@ import { mkdirSync, mkdtempSync } from 'node:fs';
 import { readdir, rename, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createTransport } from 'nodemailer';
 import type { Mailer } from '../../services/accounts/ports.ts';
 
 /** E-mails kept in the folder; the oldest are deleted. */
@@ -19,7 +18,6 @@ interface OutboxPorts {
 
 /** Writes e-mails to files instead of sending them, for servers without a mail server. Only this user can read them. */
 export function createOutbox({ folder, from, nowMs, written }: OutboxPorts): Mailer {
-  const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
   let place: string | null = null;
   let order = 0;
 
@@ -40,6 +38,9 @@ export function createOutbox({ folder, from, nowMs, written }: OutboxPorts): Mai
   return {
     async send({ to, subject, text }) {
       const at = opened();
+      // Loaded for the first e-mail: most processes send none.
+      const { createTransport } = await import('nodemailer');
+      const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
       const { message } = await transport.sendMail({ from, to, subject, text, date: new Date(nowMs()) });
       const path = join(at, `${nowMs()}-${String(order++).padStart(6, '0')}.eml`);
       // Renamed when complete, so that a program that watches the folder never sees a partial file.

@@ -1,4 +1,4 @@
-import { createTransport } from 'nodemailer';
+import type { Transporter } from 'nodemailer';
 import type { Mailer } from '../../services/accounts/ports.ts';
 
 const TIMEOUT_MS = 20_000;
@@ -8,7 +8,7 @@ export function createSmtpMailer({ url, from }: { readonly url: string; readonly
   const server = new URL(url);
   const secure = server.protocol === 'smtps:';
   const user = decodeURIComponent(server.username);
-  const transport = createTransport({
+  const options = {
     pool: true,
     host: server.hostname.replace(/^\[|\]$/g, ''),
     port: Number(server.port) || (secure ? 465 : 587),
@@ -20,10 +20,13 @@ export function createSmtpMailer({ url, from }: { readonly url: string; readonly
     // E-mails are plain text of this program; nothing in them may make the library read files or fetch URLs.
     disableFileAccess: true,
     disableUrlAccess: true,
-  });
+  } as const;
+  let transport: Promise<Transporter> | null = null;
   return {
     async send({ to, subject, text }) {
-      await transport.sendMail({ from, to, subject, text });
+      // Loaded for the first e-mail: most processes send none.
+      transport ??= import('nodemailer').then(({ createTransport }) => createTransport(options));
+      await (await transport).sendMail({ from, to, subject, text });
     },
   };
 }

@@ -12,7 +12,7 @@ export type Validate<Value = unknown> =
   | { readonly ok: false; readonly refusal: Refusal };
 
 /**
- * Compiles a schema into a reader. The reader coerces the value (drops unknown keys, accepts the other spellings that the
+ * Creates a reader for a schema; its first use compiles the schema, because most operations are never called. The reader coerces the value (drops unknown keys, accepts the other spellings that the
  * platform accepts), validates it with the compiled checker, and walks the schema again only to explain a refusal.
  *
  * @param text True for query strings, in which every value is text.
@@ -24,8 +24,9 @@ export function compileValidator<S extends TSchema>(
 ): (value: unknown) => Validate<Static<S>> {
   const node = asSchemaNode(schema);
   checkSupported(node, '#');
-  const checker = Compile(schema);
+  let checker: ReturnType<typeof Compile<S>> | null = null;
   return (value) => {
+    checker ??= Compile(schema);
     const shaped = coerce(node, value, text);
     if (checker.Check(shaped)) return { ok: true, value: shaped };
     return { ok: false, refusal: invalidForm(explain(node, shaped) ?? UNEXPLAINED) };
