@@ -24,6 +24,9 @@ const APART = ['test/sdk/**/*.test.ts', 'test/compose/cluster*.test.ts'];
 /** The cluster on seeded time; and the same with bugs planted in it. */
 const SIMULATION = ['test/suites/sim.test.ts', 'test/suites/planted.test.ts'];
 
+/** Prepares what tests with an embedded database unpack. */
+const DATABASES = 'test/support/database.setup.ts';
+
 /** Two at least, where vitest would take one: a test waits as often as it works. */
 const WORKERS = Math.max(2, availableParallelism() - 1);
 
@@ -66,6 +69,7 @@ export default defineConfig({
         ...shipped,
         test: {
           name: 'unit',
+          globalSetup: [DATABASES],
           include: ['test/**/*.test.ts'],
           exclude: ['test/e2e/**', 'test/suites/**', 'node_modules/**', ...APART, ...ALSO_IN_REAL_TIME],
           // Files of a worker share the modules: to load them again for each would take longer than the tests.
@@ -80,6 +84,7 @@ export default defineConfig({
         ...shipped,
         test: {
           name: 'apart',
+          globalSetup: [DATABASES],
           include: APART,
           exclude: ['node_modules/**', ...ALSO_IN_REAL_TIME],
           pool: 'threads',
@@ -94,7 +99,7 @@ export default defineConfig({
           name: 'suites',
           include: ['test/suites/**/*.test.ts'],
           exclude: [...SIMULATION, 'node_modules/**'],
-          globalSetup: ['test/support/postgres.setup.ts'],
+          globalSetup: [DATABASES, 'test/support/postgres.setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
           pool: 'forks',
@@ -121,6 +126,7 @@ export default defineConfig({
         test: {
           ...endToEnd,
           name: 'realtime',
+          globalSetup: [...endToEnd.globalSetup, DATABASES],
           include: [...IN_REAL_TIME, ...ALSO_IN_REAL_TIME],
           fileParallelism: false,
         },

@@ -46,6 +46,7 @@ export async function openStores(
       ...(config.data_dir !== null && { dataDirectory: config.data_dir }),
       connectionsMax: config.postgres_connections,
       onMigrated: (report) => reportMigration(report, logger),
+      onUnprepared: (reason) => logger.info(reason),
       writer: { groupCommitsMax: config.commit_batch_max, depthMax: config.commit_depth_max },
     }));
   try {

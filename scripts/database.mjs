@@ -1,4 +1,4 @@
-// The last step of a build: packs an empty database beside the code that opens it.
-import { prepareDatabase } from '../dist/storage/database/emptydatabase.js';
+// A step of the build: packs new databases beside the code that opens them.
+import { prepare } from '../dist/storage/prepare.js';
 
-await prepareDatabase();
+await prepare();

@@ -54,22 +54,37 @@ export function migrate(
   known: readonly Migration[] = MIGRATIONS,
 ): Promise<readonly string[]> {
   return driver.transaction(async (sql) => {
-    const report: string[] = [];
     if (driver.kind === 'postgres') await sql.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KEY]);
-    for (const migration of pending(await applied(sql), known)) {
-      try {
-        await sql.script(migration.sql);
-        for (const line of (await migration.after?.(sql)) ?? []) report.push(line);
-      } catch (error) {
-        const where = `Migration ${migration.version} (${migration.name})`;
-        throw new StorageFault(`${where} failed: ${messageOf(error)}`, { cause: error });
-      }
-      await sql.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
-        migration.version,
-        migration.name,
-        checksum(migration),
-      ]);
-    }
-    return report;
+    return migrateWithin(sql, known);
   });
+}
+
+/** Applies the pending migrations in a transaction of the caller. @returns lines for the operator. */
+export async function migrateWithin(
+  sql: Sql,
+  known: readonly Migration[] = MIGRATIONS,
+): Promise<readonly string[]> {
+  const report: string[] = [];
+  for (const migration of pending(await applied(sql), known)) {
+    try {
+      await sql.script(migration.sql);
+      for (const line of (await migration.after?.(sql)) ?? []) report.push(line);
+    } catch (error) {
+      const where = `Migration ${migration.version} (${migration.name})`;
+      throw new StorageFault(`${where} failed: ${messageOf(error)}`, { cause: error });
+    }
+    await sql.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
+      migration.version,
+      migration.name,
+      checksum(migration),
+    ]);
+  }
+  return report;
+}
+
+/** Identifies the schema that a list of migrations creates. */
+export function schemaKey(known: readonly Migration[] = MIGRATIONS): string {
+  const hash = createHash('sha256');
+  for (const migration of known) hash.update(`${migration.version}:${checksum(migration)}\n`);
+  return `schema-${hash.digest('hex').slice(0, 16)}`;
 }

@@ -9,8 +9,7 @@ import { clusterStore } from './cluster/cluster.ts';
 import { counted } from './database/counted.ts';
 import { type Driver, messageOf, type Sql } from './database/driver.ts';
 import { databaseOf, markDatabaseMade, refuseLostDatabase } from './database/lostdatabase.ts';
-import { openPglite } from './database/pglite.ts';
-import { openPostgres } from './database/postgres.ts';
+import type { FirstOpening } from './database/pglite.ts';
 import { directoryStore, settingStore } from './directory.ts';
 import { auditLog } from './guild/audit.ts';
 import { bans, bansOf } from './guild/bans.ts';
@@ -35,6 +34,7 @@ import { migrate } from './migrate.ts';
 import { oauthStore } from './oauth/oauth.ts';
 import type { Commit, Storage, Writer } from './ports.ts';
 import { premiumStore } from './premium/premium.ts';
+import { DATABASES, LOGGED } from './prepare.ts';
 import { privateChannelStore } from './privatechannel/privatechannels.ts';
 import { openPurge, type Purge } from './purge.ts';
 import { socialStore } from './relationship/relationships.ts';
@@ -59,19 +59,30 @@ interface StorageOptions extends DriverOptions {
   readonly writer?: WriterOptions;
   /** Called with the operator's report of an upgrade, once it is durable. */
   readonly onMigrated?: (report: readonly string[]) => void;
+  /** Called when a new embedded database must be created, because none is prepared. */
+  readonly onUnprepared?: (reason: string) => void;
 }
 
-/** Opens the database. @throws StorageFault when that fails. */
-export function openDriver(options: DriverOptions = {}): Promise<Driver> {
+/**
+ * Opens the database; a new one is empty. Loads only the driver that it uses.
+ *
+ * @throws StorageFault when that fails.
+ */
+export async function openDriver(options: DriverOptions = {}, opening?: FirstOpening): Promise<Driver> {
   const { databaseUrl, directory, dataDirectory, connectionsMax } = options;
-  if (databaseUrl !== undefined)
+  if (databaseUrl !== undefined) {
+    const { openPostgres } = await import('./database/postgres.ts');
     return openPostgres({ databaseUrl, ...(connectionsMax !== undefined && { connectionsMax }) });
-  return dataDirectory === undefined ? openPglite(directory) : openInDataDirectory(dataDirectory);
+  }
+  if (dataDirectory !== undefined) return openInDataDirectory(dataDirectory, opening);
+  const { openPglite } = await import('./database/pglite.ts');
+  return openPglite(directory, opening);
 }
 
-async function openInDataDirectory(dataDirectory: string): Promise<Driver> {
+async function openInDataDirectory(dataDirectory: string, opening?: FirstOpening): Promise<Driver> {
   await refuseLostDatabase(dataDirectory);
-  const driver = await openPglite(databaseOf(dataDirectory));
+  const { openPglite } = await import('./database/pglite.ts');
+  const driver = await openPglite(databaseOf(dataDirectory), opening);
   try {
     await markDatabaseMade(dataDirectory);
     return driver;
@@ -219,8 +230,24 @@ export function storageOver(
   };
 }
 
-/** For the embedded database, which dies with its process: snapshots must be logged to survive. */
-const LOGGED = 'ALTER TABLE actor_snapshots SET LOGGED;';
+/**
+ * Opens the database and brings its schema up to date.
+ *
+ * @throws StorageFault when the database does not open, is in use, or is newer than the program.
+ */
+export async function openMigrated(options: Omit<StorageOptions, 'writer'> = {}): Promise<Driver> {
+  const { onUnprepared, onMigrated } = options;
+  const driver = await openDriver(options, { contents: DATABASES, ...(onUnprepared && { onUnprepared }) });
+  try {
+    const report = await migrate(driver);
+    if (report.length > 0) onMigrated?.(report);
+    if (driver.kind === 'pglite') await driver.script(LOGGED);
+    return driver;
+  } catch (error) {
+    await driver.close();
+    throw error;
+  }
+}
 
 /**
  * Opens the database, brings its schema up to date, and returns all stores and the writer.
@@ -228,14 +255,5 @@ const LOGGED = 'ALTER TABLE actor_snapshots SET LOGGED;';
  * @throws StorageFault when the database does not open, is in use, or is newer than the program.
  */
 export async function openStorage(options: StorageOptions = {}): Promise<Storage> {
-  const driver = await openDriver(options);
-  try {
-    const report = await migrate(driver);
-    if (report.length > 0) options.onMigrated?.(report);
-    if (driver.kind === 'pglite') await driver.script(LOGGED);
-  } catch (error) {
-    await driver.close();
-    throw error;
-  }
-  return storageOver(driver, options.writer);
+  return storageOver(await openMigrated(options), options.writer);
 }

@@ -4,8 +4,7 @@ import { parseArgs } from 'node:util';
 import type { ThreadRecord } from '../../engine/guild/guild.ts';
 import { threadsOf } from '../../engine/guild/threads.state.ts';
 import { type ChannelId, type GuildId, snowflakeOf } from '../../protocol/ids.ts';
-import { migrate } from '../../storage/migrate.ts';
-import { openDriver, storageOver } from '../../storage/open.ts';
+import { openMigrated, storageOver } from '../../storage/open.ts';
 
 const { values } = parseArgs({
   options: {
@@ -18,8 +17,7 @@ const [ACTIVE, ARCHIVED, MEMBERS] = [Number(values.active), Number(values.archiv
 const GUILD: GuildId = snowflakeOf(1_000n);
 const FIRST = 1_000_000;
 
-const driver = await openDriver();
-await migrate(driver);
+const driver = await openMigrated();
 const storage = storageOver(driver);
 
 const THREADS = `

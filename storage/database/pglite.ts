@@ -6,8 +6,17 @@ import { damageIn } from './damage.ts';
 import { prepareDirectory, restoreAdvice } from './datadirectory.ts';
 import { lockDirectory } from './directorylock.ts';
 import { type Driver, messageOf, type Sql, StorageFault } from './driver.ts';
-import { emptyDatabase, preparedDatabase } from './emptydatabase.ts';
+import { FilledMemoryFs } from './memoryfs.ts';
+import { type Content, EMPTY, makeDatabase, preparedDatabase } from './prepared.ts';
 import { SyncedFs } from './syncedfs.ts';
+
+/** What a database contains that is created because there is none yet. */
+export interface FirstOpening {
+  /** Contents in order of preference: the first that is prepared is unpacked. If none is, the last is created. */
+  readonly contents: readonly Content[];
+  /** Called when none is prepared, before seconds of work. */
+  readonly onUnprepared?: (reason: string) => void;
+}
 
 /** The methods that PGlite and its transactions share. */
 type Queryable = Pick<PGlite, 'query' | 'exec'>;
@@ -66,21 +75,24 @@ async function notOpening(directory: string | undefined, error: unknown): Promis
  *
  * @throws StorageFault when another process has the directory open: two would destroy it.
  */
-export async function openPglite(directory?: string): Promise<Driver> {
+export async function openPglite(
+  directory?: string,
+  opening: FirstOpening = { contents: [EMPTY] },
+): Promise<Driver> {
   if (directory) await makeDirectory(dirname(resolve(directory)));
   const unlock = directory ? await lockDirectory(directory) : async () => {};
   let db: PGlite;
   let synced: SyncedFs | null = null;
   try {
-    if (directory) await prepareDirectory(directory, () => emptyDatabase());
-    const packed = directory ? null : await preparedDatabase();
+    if (directory) await prepareDirectory(directory, () => firstDatabase(opening));
+    const archive = directory ? null : await firstDatabase(opening);
     if (directory) synced = new SyncedFs(directory);
+    const fs = synced ?? (archive && new FilledMemoryFs(archive));
     const parsers = { [types.INT8]: (text: string) => text };
     db = await PGlite.create({
       parsers,
       startParams: synced ? START_SYNCED : START,
-      ...(synced && { fs: synced }),
-      ...(packed && { loadDataDir: new Blob([packed], { type: 'application/gzip' }) }),
+      ...(fs && { fs }),
     });
     await db.exec(PLANNER);
   } catch (error) {
@@ -89,6 +101,19 @@ export async function openPglite(directory?: string): Promise<Driver> {
     throw new StorageFault(await notOpening(directory, error), { cause: error });
   }
   return driverOver(db, { directory, synced, unlock });
+}
+
+/** A tar archive of the database that a first opening begins with. */
+async function firstDatabase({ contents, onUnprepared }: FirstOpening): Promise<Uint8Array> {
+  for (const content of contents) {
+    const prepared = await preparedDatabase(content);
+    if (prepared !== null) return prepared;
+  }
+  onUnprepared?.(
+    `No prepared database fits this program (${contents.map(({ key }) => key).join(' or ')}): creating one takes seconds. ` +
+      'npm run build prepares it.',
+  );
+  return makeDatabase(contents.at(-1) ?? EMPTY);
 }
 
 interface Opened {

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
 import type { Driver } from '../../storage/database/driver.ts';
-import { migrate } from '../../storage/migrate.ts';
-import { type DriverOptions, openDriver, storageOver } from '../../storage/open.ts';
+import { type DriverOptions, openMigrated, storageOver } from '../../storage/open.ts';
 import type { WriterOptions } from '../../storage/writer.ts';
 
 /** A fresh database; `dispose` removes it. */
@@ -44,8 +43,7 @@ export function databases(): readonly Kind[] {
 /** An open storage over a fresh database, with the driver beneath it for looking behind its back. */
 export async function openFresh(kind: Kind, options: WriterOptions = {}) {
   const database = await kind.create();
-  const driver: Driver = await openDriver(database.options);
-  await migrate(driver);
+  const driver: Driver = await openMigrated(database.options);
   const storage = storageOver(driver, options);
   const close = async (): Promise<void> => {
     await storage.close();

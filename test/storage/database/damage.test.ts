@@ -36,7 +36,7 @@ const flip = (at: number) => async (path: string) => {
 const cutTo = (bytes: number) => (path: string) => truncate(path, bytes);
 const write = (text: string) => (path: string) => writeFile(path, text);
 
-const LOG = 'pg_wal/000000010000000000000001';
+const LOG = 'pg_wal/000000010000000000000002';
 const CASES: readonly (readonly [string, string, (path: string) => Promise<void>, string])[] = [
   ['PG_VERSION', 'emptied', cutTo(0), 'PG_VERSION is empty'],
   ['PG_VERSION', 'overwritten', write('junk'), 'PG_VERSION contains no version number'],

@@ -1,0 +1,37 @@
+import { MemoryFS, PGlite } from '@electric-sql/pglite';
+import { untar } from './tar.ts';
+
+/** The parts of Emscripten's file system that this module uses. */
+interface Files {
+  mkdirTree(path: string, mode: number): void;
+  /** With `canOwn`, the file keeps the array instead of a copy. */
+  writeFile(
+    path: string,
+    data: Uint8Array,
+    options: { readonly canOwn: boolean; readonly mode: number },
+  ): void;
+}
+
+/**
+ * PGlite's file system in memory, which contains the files of a tar archive from the beginning. The files share the archive's
+ * memory; PGlite's own option `loadDataDir` copies it three times.
+ */
+export class FilledMemoryFs extends MemoryFS {
+  #archive: Uint8Array | null;
+
+  constructor(archive: Uint8Array) {
+    super();
+    this.#archive = archive;
+  }
+
+  override async initialSyncFs(): Promise<void> {
+    const files: Files | undefined = this.pg?.Module.FS;
+    if (files === undefined || this.#archive === null) return;
+    for (const { name, isFolder, data } of untar(this.#archive)) {
+      const path = `${PGlite.paths.PGDATA}/${name}`;
+      if (isFolder) files.mkdirTree(path, 0o700);
+      else files.writeFile(path, data, { canOwn: true, mode: 0o600 });
+    }
+    this.#archive = null;
+  }
+}
