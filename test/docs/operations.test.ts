@@ -130,12 +130,12 @@ describe('the composed cluster', () => {
   });
 });
 
-test('the program and `npm start` give the young generation the same size', () => {
-  const sizes = [read('cli.ts'), read('package.json')].map(
-    (text) => /--max-semi-space-size=\d+/.exec(text)?.[0],
+test('the program and `npm start` pass the same flags to Node', () => {
+  const flags = [read('cli.ts'), read('package.json')].map(
+    (text) => /--max-semi-space-size=\d+ --wasm-tiering-budget=\d+/.exec(text)?.[0],
   );
-  expect(sizes[0]).toBeDefined();
-  expect(sizes[1]).toBe(sizes[0]);
+  expect(flags[0]).toBeDefined();
+  expect(flags[1]).toBe(flags[0]);
 });
 
 describe('the image', () => {

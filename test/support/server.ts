@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
@@ -175,6 +176,11 @@ process.on('exit', () => {
 });
 
 const CLI = join(ROOT, 'dist/cli.js');
+/** Flags of Node that the program starts with, in its first line: they shorten a start. */
+const FLAGS =
+  readFileSync(join(ROOT, 'cli.ts'), 'utf8')
+    .split('\n', 1)[0]!
+    .match(/--wasm\S+/g) ?? [];
 const START_TIMEOUT_MS = 110_000;
 
 /** Others look for ports too, and may have taken one that was free a moment ago. */
@@ -204,7 +210,8 @@ async function startOn(port: number, options: ServerOptions): Promise<TestServer
   const child = spawn(
     process.execPath,
     [
-      ...[CLI, 'dev', '--json', '--port', String(port), '--admin-port', '0', '--bots', String(bots)],
+      ...[...FLAGS, CLI, 'dev', '--json', '--port', String(port), '--admin-port', '0'],
+      ...['--bots', String(bots)],
       ...(dataDir === undefined ? [] : ['--data', dataDir]),
       ...(shards === undefined ? [] : ['--shards', String(shards)]),
       ...(rateLimits ? [] : ['--no-rate-limits']),
