@@ -25,10 +25,10 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'guildhall-'));
   await prepareDatabases([ONE_TABLE], folder);
-}, 60_000);
+}, 120_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-describe('a prepared database', () => {
+describe('a prepared database', { timeout: 120_000 }, () => {
   test('opens with its content and nothing else', async () => {
     const archive = await preparedDatabase(ONE_TABLE, folder);
     const db = await PGlite.create({ fs: new FilledMemoryFs(archive!) });
@@ -65,7 +65,8 @@ describe('a prepared database', () => {
   });
 });
 
-describe('a first opening', () => {
+// Some of these create a database, which takes seconds.
+describe('a first opening', { timeout: 120_000 }, () => {
   test('has the schema of this program without running a migration', async () => {
     const driver = await openPglite(undefined, { contents: DATABASES });
     const rows = await driver.query('SELECT version FROM schema_migrations ORDER BY version');

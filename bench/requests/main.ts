@@ -1,0 +1,138 @@
+// What a request costs the server in CPU, beside a bare uWebSockets handler in the same run (G18).
+// `npm run bench:requests`; BENCH_DATABASE_URL names an empty PostgreSQL database, else the embedded database is used.
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { LOAD_CPU, SERVER_CPU, Worker } from '../fanout/arena.ts';
+import { type Finding, runParts } from '../fanout/parts.ts';
+import { ratiosOf, show, spreadOf, verdictOf } from '../fanout/spread.ts';
+import { type SpawnedServer, spawnServer } from '../gateway/spawn.ts';
+import { usageOf } from '../wire/process.ts';
+import type { LoadNews, LoadOrder } from './load.ts';
+
+const ROUNDS = 5;
+const CONNECTIONS = 16;
+const DURATION_MS = 2_000;
+const STORED_MESSAGES = 120;
+
+/** Bounds of the ratio to the reference, with PostgreSQL outside the process. */
+const TARGETS = {
+  'POST message': 6,
+  'GET messages?limit=50': 12,
+  'GET channel': 4,
+  'GET users/@me': 4.5,
+} as const;
+type Kind = keyof typeof TARGETS;
+const KINDS: readonly Kind[] = ['POST message', 'GET messages?limit=50', 'GET channel', 'GET users/@me'];
+
+const scriptOf = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
+
+const CONTENT = 'The ferry leaves at a quarter past, and the last one waits for the train from the north.';
+
+function requestOf(kind: Kind, { channelId, tokens }: Pick<SpawnedServer, 'channelId' | 'tokens'>): string {
+  const body = kind === 'POST message' ? JSON.stringify({ content: CONTENT }) : '';
+  const paths: Readonly<Record<Kind, string>> = {
+    'POST message': `/channels/${channelId}/messages`,
+    'GET messages?limit=50': `/channels/${channelId}/messages?limit=50`,
+    'GET channel': `/channels/${channelId}`,
+    'GET users/@me': '/users/@me',
+  };
+  const head = [
+    `${kind.split(' ', 1)[0]} /api/v10${paths[kind]} HTTP/1.1`,
+    'Host: 127.0.0.1',
+    `Authorization: Bot ${tokens[0]}`,
+    ...(body ? ['Content-Type: application/json', `Content-Length: ${body.length}`] : []),
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${body}`;
+}
+
+interface Contender {
+  readonly pid: number;
+  readonly port: number;
+}
+
+/** CPU-microseconds of the contender's process per request. */
+async function costOf(
+  load: Worker<LoadOrder, LoadNews>,
+  { pid, port }: Contender,
+  request: string,
+): Promise<number> {
+  const before = usageOf(pid)?.cpuMicros ?? Number.NaN;
+  const loaded = load.next('loaded');
+  load.order({ port, request, connections: CONNECTIONS, durationMs: DURATION_MS });
+  const { requests, failed } = await loaded;
+  if (failed > 0) throw new Error(`${failed} of ${requests} requests failed: ${request.split('\r\n', 1)[0]}`);
+  return ((usageOf(pid)?.cpuMicros ?? Number.NaN) - before) / requests;
+}
+
+async function fill({ api, channelId, tokens }: SpawnedServer): Promise<void> {
+  for (let at = 0; at < STORED_MESSAGES; at += 1) {
+    const answer = await fetch(`${api}/v10/channels/${channelId}/messages`, {
+      method: 'POST',
+      headers: { authorization: `Bot ${tokens[0]}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ content: `${CONTENT} ${at}` }),
+    });
+    if (!answer.ok) throw new Error(`A message was refused: ${answer.status} ${await answer.text()}`);
+  }
+}
+
+async function measure(rounds: number): Promise<Finding> {
+  const databaseUrl = process.env.BENCH_DATABASE_URL;
+  const pinned = ['-c', SERVER_CPU, process.execPath];
+  const flags = ['--max-semi-space-size=64', fileURLToPath(new URL('../../cli.js', import.meta.url))];
+  const dev = [
+    'dev',
+    '--json',
+    '--port',
+    '0',
+    '--admin-port',
+    '0',
+    '--no-rate-limits',
+    '--set',
+    'voice=false',
+  ];
+  const database = databaseUrl === undefined ? [] : ['--set', `database_url=${databaseUrl}`];
+  const server = await spawnServer('taskset', [...pinned, ...flags, ...dev, ...database]);
+  const reference = new Worker<never, { readonly kind: 'opened'; readonly port: number }>(
+    scriptOf('host'),
+    [],
+    SERVER_CPU,
+  );
+  const load = new Worker<LoadOrder, LoadNews>(scriptOf('load'), [], LOAD_CPU);
+  try {
+    const { port } = await reference.next('opened');
+    await fill(server);
+    await pause(2_000);
+    const ours: Contender = { pid: server.pid, port: Number(new URL(server.api).port) };
+    const theirs: Contender = { pid: reference.pid, port };
+    const costs = new Map<Kind, { readonly ours: number[]; readonly reference: number[] }>();
+    // The first round warms both up and does not count.
+    for (let round = 0; round <= rounds; round += 1)
+      for (const kind of KINDS) {
+        const request = requestOf(kind, server);
+        const pair = [await costOf(load, ours, request), await costOf(load, theirs, request)] as const;
+        if (round === 0) costs.set(kind, { ours: [], reference: [] });
+        else {
+          costs.get(kind)?.ours.push(pair[0]);
+          costs.get(kind)?.reference.push(pair[1]);
+        }
+      }
+    const lines = [...costs].map(([kind, cost]) => {
+      const ratio = ratiosOf(cost.ours, cost.reference);
+      const [own, other] = [spreadOf(cost.ours), spreadOf(cost.reference)];
+      const verdict = `target ≤ ${TARGETS[kind]}: ${verdictOf(ratio, TARGETS[kind])}`;
+      return `${kind.padEnd(22)} ${show(own, 0)} µs CPU, reference ${show(other, 0)}, ratio ${show(ratio, 1)}, ${verdict}`;
+    });
+    const name = databaseUrl === undefined ? 'the embedded database' : 'PostgreSQL';
+    return {
+      lines: [`${CONNECTIONS} connections, saturated, with ${name}`, ...lines],
+      figures: { database: name, rounds, connections: CONNECTIONS, cpuMicros: Object.fromEntries(costs) },
+    };
+  } finally {
+    load.end();
+    reference.end();
+    await server.stop();
+  }
+}
+
+await runParts({ g18: measure }, ROUNDS);
+process.exit();
