@@ -84,13 +84,14 @@ export async function serveRpc(
     import('../sdk/rpc/index.ts'),
   ]);
   const gateway = await callApi(api, '/gateway', { token });
-  const { openSocket, openUrl, os, fetch } = nodeHost();
+  const { openSocket, openUrl, os, fetch, createAudio } = nodeHost();
   let end = (_reason: string): void => undefined;
   const ended = new Promise<string>((resolve) => {
     end = resolve;
   });
   const host = new RpcHost({
     ...{ api, token, os, fetch, open: openSocket, gatewayUrl: String(gateway.body.url) },
+    audio: createAudio(),
     nowMs: () => performance.now(),
     ended: end,
     page: {

@@ -23,6 +23,7 @@ export const RPC_ERROR = {
   OAUTH2_ERROR: 5000,
   GET_GUILD_TIMED_OUT: 5002,
   SELECT_VOICE_FORCE_REQUIRED: 5003,
+  PURCHASE_CANCELED: 5008,
   PURCHASE_ERROR: 5009,
   RATE_LIMITED: 5011,
 } as const;
@@ -62,6 +63,8 @@ const [LOCAL, EMBEDDED, AUTHENTICATED] = [
   ['rpc.authenticated'],
 ] as const;
 const RPC = ['rpc'] as const;
+/** Of the platform's own pages; no application has it here. */
+const PRIVATE = ['rpc.private'] as const;
 const VOICE_READ: Needs = [RPC, ['rpc.voice.read']];
 const VOICE_WRITE: Needs = [RPC, ['rpc.voice.write']];
 const GAME: Needs = [RPC, LOCAL];
@@ -126,6 +129,29 @@ export const RPC_COMMANDS = {
   SET_CONFIG: 'nothing',
   SET_ORIENTATION_LOCK_STATE: 'nothing',
   REQUEST_PROXY_TICKET_REFRESH: [AUTHENTICATED, EMBEDDED],
+  NAVIGATE_TO_CONNECTIONS: [AUTHENTICATED],
+  START_PREMIUM_PURCHASE: SHOWN,
+  SET_USER_VOICE_SETTINGS_2: [LOCAL],
+  SET_VOICE_SETTINGS_2: [LOCAL],
+  GET_SOUNDBOARD_SOUNDS: GAME,
+  PLAY_SOUNDBOARD_SOUND: [['rpc', 'rpc.voice.write']],
+  TOGGLE_VIDEO: [['rpc', 'rpc.video.write']],
+  TOGGLE_SCREENSHARE: [['rpc', 'rpc.screenshare.write']],
+  GET_IMAGE: [LOCAL],
+  GET_ENTITLEMENT_TICKET: [LOCAL],
+  GET_APPLICATION_TICKET: [LOCAL],
+  OPEN_MESSAGE: [LOCAL],
+  DEEP_LINK: [LOCAL, PRIVATE],
+  SET_OVERLAY_LOCKED: [LOCAL],
+  OPEN_OVERLAY_ACTIVITY_INVITE: [LOCAL],
+  OPEN_OVERLAY_GUILD_INVITE: [LOCAL],
+  OPEN_OVERLAY_VOICE_SETTINGS: [LOCAL],
+  OVERLAY: [PRIVATE],
+  CONNECTIONS_CALLBACK: [PRIVATE],
+  GIFT_CODE_BROWSER: [PRIVATE],
+  GUILD_TEMPLATE_BROWSER: [PRIVATE],
+  INVITE_BROWSER: [PRIVATE],
+  BROWSER_HANDOFF: [['rpc.private.limited']],
 } as const satisfies Record<string, Needs>;
 
 export type RpcCommand = keyof typeof RPC_COMMANDS;
@@ -164,9 +190,25 @@ export const RPC_EVENTS = {
   THERMAL_STATE_UPDATE: 'nothing',
   ACTIVITY_INSTANCE_PARTICIPANTS_UPDATE: [AUTHENTICATED],
   QUEST_ENROLLMENT_STATUS_UPDATE: [AUTHENTICATED],
+  VOICE_SETTINGS_UPDATE_2: [LOCAL],
+  ACTIVITY_PIP_MODE_UPDATE: 'nothing',
+  OVERLAY: [PRIVATE],
+  OVERLAY_UPDATE: [LOCAL],
+  SCREENSHARE_STATE_UPDATE: [['rpc.screenshare.read'], LOCAL],
+  VIDEO_STATE_UPDATE: [['rpc.voice.read'], LOCAL],
+  AUTHORIZE_REQUEST: 'nothing',
 } as const satisfies Record<string, Needs>;
 
 export type RpcEvent = keyof typeof RPC_EVENTS;
+
+/** @source https://docs.discord.com/developers/topics/rpc#voice_connection_status */
+export type VoiceConnectionState =
+  | 'DISCONNECTED'
+  | 'AWAITING_ENDPOINT'
+  | 'CONNECTING'
+  | 'VOICE_DISCONNECTED'
+  | 'VOICE_CONNECTING'
+  | 'VOICE_CONNECTED';
 
 /** Whether these scopes meet what is needed. */
 export const hasNeeded = (needs: Needs, scopes: ReadonlySet<string>): boolean =>

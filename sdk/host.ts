@@ -12,7 +12,16 @@ export interface RedirectPlace {
 export interface LocalClient {
   /** Sets the activity of the application; null takes it away. @throws Error when there is no server, or it refuses. */
   setActivity(activity: object | null): Promise<void>;
+  /** Who is signed in there. @throws Error when there is no server, or it refuses. */
+  user(): Promise<LocalUser>;
   close(): void;
+}
+
+/** The person who is signed in to the RPC server of this machine. */
+export interface LocalUser {
+  readonly id: string;
+  readonly username: string;
+  readonly globalName: string | null;
 }
 
 /** What differs between environments. */

@@ -10,6 +10,7 @@ import {
   text,
 } from '../rpc/commands.ts';
 import { type Authenticated, type CommandRunner, isObject, RpcError } from '../rpc/link.ts';
+import { shopCommands } from '../rpc/shop.ts';
 
 /** What the page does for an activity, with the person's word where it matters. */
 export interface ActivityPage extends Prompts {
@@ -23,6 +24,8 @@ interface RunnerPorts extends SharedPorts {
   readonly page: ActivityPage;
   readonly guildId: string | null;
   readonly channelId: string;
+  /** Origin of the server. */
+  readonly origin: string;
   /** The person's permissions in the channel, decimal. */
   readonly permissions: () => string;
   readonly participants: () => Promise<readonly object[]>;
@@ -35,6 +38,7 @@ const MESSAGE_CHARS_MAX = 1_000;
 export function createRunner(ports: RunnerPorts): CommandRunner {
   const table: Readonly<Record<string, Run>> = {
     ...sharedCommands(ports),
+    ...shopCommands(ports),
     ...reading(ports),
     ...asking(ports),
   };

@@ -79,12 +79,14 @@ export class ActivityHost {
 
   /** A dispatch of the person's gateway session. */
   dispatch(t: string, d: Args): void {
-    const { channelId, guildId } = this.#options;
+    const { channelId, guildId, applicationId } = this.#options;
     if (t === 'EMBEDDED_ACTIVITY_UPDATE_V2' && d.composite_instance_id === this.#instanceId)
       this.#participate(idsOf(d));
     else if (t === 'VOICE_STATE_UPDATE' && d.channel_id === channelId) void this.#voice(d);
     else if (t === 'USER_UPDATE' && d.id === this.#selfId)
       this.#link?.emit('CURRENT_USER_UPDATE', rpcUser(d));
+    else if ((t === 'ENTITLEMENT_CREATE' || t === 'ENTITLEMENT_DELETE') && d.application_id === applicationId)
+      this.#link?.emit(t, { entitlement: { gift_code_flags: 0, ...d } });
     else if (t === 'GUILD_MEMBER_UPDATE' && d.guild_id === guildId) this.#member(d);
   }
 
@@ -108,6 +110,10 @@ export class ActivityHost {
     const query = new URLSearchParams({ connection_id: this.#frameId });
     this.#call('DELETE', `${this.#path()}?${query}`).catch(() => undefined);
     this.#options.ended?.(reason);
+  }
+
+  get #origin(): string {
+    return this.#options.api.replace(/\/api$/, '');
   }
 
   #path(): string {
@@ -186,7 +192,7 @@ export class ActivityHost {
       runner: createRunner({
         call: (...request) => this.#call(...request),
         page: { ...browserPage(), ...this.#options.page },
-        ...{ applicationId, guildId, channelId },
+        ...{ applicationId, guildId, channelId, origin: this.#origin },
         selfId: () => this.#selfId,
         permissions: () => this.#permissions,
         participants: () => this.#participants(),
@@ -198,7 +204,7 @@ export class ActivityHost {
   #shareUrl(customId: string | null): string {
     const query = new URLSearchParams({ ...(this.#selfId !== null && { referrer_id: this.#selfId }) });
     if (customId !== null) query.set('custom_id', customId);
-    return `${this.#options.api.replace(/\/api$/, '')}/activities/${this.#options.applicationId}?${query}`;
+    return `${this.#origin}/activities/${this.#options.applicationId}?${query}`;
   }
 
   #participate(ids: readonly string[]): void {

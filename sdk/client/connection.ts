@@ -1,5 +1,7 @@
 import { type ConnectionError, LoggingSeverity, type Status } from '../enums.ts';
+import type { LocalUser } from '../host.ts';
 import type { Log, LogCallback } from '../log.ts';
+import { invalid } from '../result.ts';
 import type { Disposer } from '../signal.ts';
 import { type Core, checkId } from './core.ts';
 
@@ -72,6 +74,31 @@ export class Connection {
    */
   registerLaunchCommand(applicationId: string, command: string): boolean {
     return this.#core.host.registerLaunch?.(checkId('applicationId', applicationId), command) ?? false;
+  }
+
+  /** Registers a game of Steam: its link starts it there. @returns false where `registerLaunchCommand` does. */
+  registerLaunchSteamApplication(applicationId: string, steamAppId: number): boolean {
+    if (!Number.isSafeInteger(steamAppId) || steamAppId <= 0)
+      throw invalid('steamAppId must be an id of Steam.');
+    return this.registerLaunchCommand(applicationId, `steam://rungameid/${steamAppId}`);
+  }
+
+  /** Whether a client of the platform runs on this machine: `guildhall rpc`. Always false in browsers. */
+  isPlatformAppInstalled(): Promise<boolean> {
+    return this.getPlatformClientConnectedUser(this.#core.applicationIdOr()).then((user) => user !== null);
+  }
+
+  /** Who is signed in to the client on this machine; null where there is none. */
+  async getPlatformClientConnectedUser(applicationId: string): Promise<LocalUser | null> {
+    const local = this.#core.host.openLocal?.(checkId('applicationId', applicationId));
+    if (!local) return null;
+    try {
+      return await local.user();
+    } catch {
+      return null;
+    } finally {
+      local.close();
+    }
   }
 
   /** Closes the client for good: connection, calls, logs. Later calls are rejected. */

@@ -9,6 +9,7 @@ import { Session, type SessionEvents } from '../session.ts';
 import { Signal } from '../signal.ts';
 import { reduce } from '../store/reduce.ts';
 import { emptyState, type Notice, type State } from '../store/store.ts';
+import { voiceUrlOf } from '../voice/voiceurl.ts';
 import { isJson, type Json } from '../voice/wire.ts';
 import { createSignals, emitNotice, type Signals } from './signals.ts';
 
@@ -207,15 +208,6 @@ function callHost(parts: CallParts): CallHost {
     complain,
     log: (line) => voiceLog.info(line),
   };
-}
-
-/**
- * An unencrypted gateway is a local one. It serves the voice gateway on its own port, also unencrypted, because
- * clients do not trust the certificate at the advertised endpoint.
- */
-function voiceUrlOf(endpoint: string, gatewayUrl: string | null): string {
-  const isClear = gatewayUrl?.startsWith('ws:') === true;
-  return isClear ? new URL('/voice/', gatewayUrl).href : `wss://${endpoint}`;
 }
 
 /** @throws ClientError of type ValidationError. */

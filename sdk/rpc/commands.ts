@@ -71,8 +71,6 @@ export function sharedCommands(ports: SharedPorts): Record<string, Run> {
     CAPTURE_LOG: () => null,
     SEND_ANALYTICS_EVENT: () => null,
     USER_SETTINGS_GET_LOCALE: () => ({ locale: page.locale }),
-    GET_SKUS_EMBEDDED: () => ({ skus: [] }),
-    GET_ENTITLEMENTS_EMBEDDED: () => ({ entitlements: [] }),
     GET_USER: async (args) => {
       const { status, body } = await call('GET', `/users/${id(args, 'id')}`);
       return status === 200 && isObject(body) ? rpcUser(body) : null;

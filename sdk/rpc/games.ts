@@ -1,17 +1,9 @@
 import type { RpcEvent } from '../../protocol/rpc.ts';
 import { readActivity } from './activity.ts';
-import {
-  authenticate,
-  id,
-  optional,
-  type Run,
-  rpcUser,
-  type SharedPorts,
-  sharedCommands,
-  text,
-} from './commands.ts';
+import { authenticate, id, optional, type Run, type SharedPorts, sharedCommands, text } from './commands.ts';
 import { type Args, type CommandRunner, isObject, RpcError } from './link.ts';
 import type { Person } from './person.ts';
+import { shopCommands } from './shop.ts';
 import { guildView, messageView, voiceView } from './views.ts';
 import type { VoiceControl } from './voicecontrol.ts';
 
@@ -48,6 +40,8 @@ const CHANNEL_EVENTS: ReadonlySet<RpcEvent> = new Set([
   'MESSAGE_UPDATE',
   'MESSAGE_DELETE',
 ]);
+/** For a channel, or without one for every channel that the person speaks in. */
+const SPEAKING_EVENTS: ReadonlySet<RpcEvent> = new Set(['SPEAKING_START', 'SPEAKING_STOP']);
 const MESSAGES_SHOWN = 50;
 const JOIN = 1;
 const TEXT_TYPES: ReadonlySet<unknown> = new Set([0, 2, 5, 10, 11, 12, 13]);
@@ -56,6 +50,7 @@ const TEXT_TYPES: ReadonlySet<unknown> = new Set([0, 2, 5, 10, 11, 12, 13]);
 export function createGameRunner(ports: GamePorts): CommandRunner {
   const table: Readonly<Record<string, Run>> = {
     ...sharedCommands(ports),
+    ...shopCommands({ ...ports, origin: ports.cdn }),
     ...places(ports),
     ...voice(ports),
     ...parties(ports),
@@ -69,6 +64,7 @@ export function createGameRunner(ports: GamePorts): CommandRunner {
     },
     subscribed(event, args) {
       if (GUILD_EVENTS.has(event)) return guildOf(ports, args).id;
+      if (SPEAKING_EVENTS.has(event)) return args.channel_id ? id(args, 'channel_id') : null;
       return CHANNEL_EVENTS.has(event) ? id(args, 'channel_id') : null;
     },
   };
@@ -103,6 +99,21 @@ async function channelView(ports: GamePorts, channelId: string): Promise<object>
   };
 }
 
+/** Shows a text channel to the person, in a page of the server: the RPC server has no window. */
+async function showText(ports: GamePorts, args: Args): Promise<object | null> {
+  // There is no window that could show no channel.
+  if (args.channel_id === null || args.channel_id === undefined) return null;
+  const channelId = id(args, 'channel_id');
+  const { type, name, guild_id: guildId } = await channelOf(ports, channelId);
+  if (!TEXT_TYPES.has(type) || typeof guildId !== 'string')
+    throw new RpcError('INVALID_CHANNEL', 'Only text channels of guilds can be selected.');
+  const query = new URLSearchParams({ guild: guildId, channel: channelId });
+  const { application, page, cdn } = ports;
+  if (await page.confirm(`${application.name} wants to show you #${String(name)}.`))
+    page.openExternal(`${cdn}/voice-room/?${query}`);
+  return channelView(ports, channelId);
+}
+
 /** Guilds, channels and people. */
 function places(ports: GamePorts): Record<string, Run> {
   const { call, person, cdn } = ports;
@@ -110,6 +121,7 @@ function places(ports: GamePorts): Record<string, Run> {
     GET_GUILD: (args) => ({ ...guildView(guildOf(ports, args), cdn), members: [] }),
     GET_GUILDS: () => ({ guilds: [...person.guilds.values()].map((guild) => guildView(guild, cdn)) }),
     GET_CHANNEL: (args) => channelView(ports, id(args, 'channel_id')),
+    SELECT_TEXT_CHANNEL: (args) => showText(ports, args),
     GET_CHANNELS: async (args) => {
       const { status, body } = await call('GET', `/guilds/${guildOf(ports, args).id}/channels`);
       if (status !== 200 || !Array.isArray(body)) throw new RpcError('INVALID_GUILD', 'Unknown guild.');
@@ -123,10 +135,6 @@ function places(ports: GamePorts): Record<string, Run> {
       if (status !== 200) throw new RpcError('INVALID_PERMISSIONS', 'Invites cannot be made there.');
       return body;
     },
-    GET_USER: async (args) => {
-      const { status, body } = await call('GET', `/users/${id(args, 'id')}`);
-      return status === 200 && isObject(body) ? rpcUser(body) : null;
-    },
     SET_CERTIFIED_DEVICES: ({ devices }) => {
       if (!Array.isArray(devices)) throw new RpcError('INVALID_PAYLOAD', 'devices must be a list.');
       return null;
@@ -134,13 +142,14 @@ function places(ports: GamePorts): Record<string, Run> {
   };
 }
 
-/** Voice, as far as a program without sound can act. */
+/** Voice, as far as a program without a microphone can act. */
 function voice(ports: GamePorts): Record<string, Run> {
   const { person, voice: control, connection } = ports;
   const selected = () => person.voices.get(ports.selfId() ?? '') ?? null;
   return {
     GET_VOICE_SETTINGS: () => control.settings,
     SET_VOICE_SETTINGS: (args) => control.change(connection, args),
+    PUSH_TO_TALK: ({ active }) => void control.hold(connection, active),
     SET_USER_VOICE_SETTINGS: (args) => control.changeUser(id(args, 'user_id'), args),
     GET_SELECTED_VOICE_CHANNEL: () => {
       const own = selected();

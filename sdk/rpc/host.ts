@@ -1,10 +1,13 @@
 import { RPC_CLOSE, RPC_LIMITS, RPC_OP, RPC_SCOPE, type RpcEvent } from '../../protocol/rpc.ts';
+import type { CallAudio } from '../call/media.ts';
 import type { OpenSocket } from '../voice/wire.ts';
 import { type CallApi, type Prompts, rpcUser } from './commands.ts';
 import { createGameRunner, type RpcApplication } from './games.ts';
 import { type Accepted, type Args, isObject, RpcClosed, RpcLink } from './link.ts';
 import { Person } from './person.ts';
+import { inTurn } from './prompts.ts';
 import { rpcEvents } from './rpcevents.ts';
+import { VoiceCall } from './voicecall.ts';
 import { VoiceControl } from './voicecontrol.ts';
 
 interface RpcHostOptions {
@@ -17,6 +20,8 @@ interface RpcHostOptions {
   readonly open: OpenSocket;
   readonly fetch: typeof fetch;
   readonly page: Prompts;
+  /** Connects the person to calls; null: a host without sound, which does not know who speaks. */
+  readonly audio: CallAudio | null;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   /** The server has ended the person's session. */
@@ -59,14 +64,17 @@ export class RpcHost {
   readonly #options: RpcHostOptions;
   readonly #person: Person;
   readonly #voice: VoiceControl;
+  readonly #voiceCall: VoiceCall | null;
   readonly #connections = new Set<Connected>();
   /** When each client id has connected within the last minute. */
   readonly #admitted = new Map<string, number[]>();
   readonly #cdn: string;
+  readonly #page: Prompts;
 
   constructor(options: RpcHostOptions) {
     this.#options = options;
     this.#cdn = options.api.replace(/\/api$/, '');
+    this.#page = inTurn(options.page);
     this.#person = new Person({
       ...{ gatewayUrl: options.gatewayUrl, token: options.token, open: options.open, os: options.os },
       dispatched: (t, d, before) => {
@@ -78,6 +86,7 @@ export class RpcHost {
         };
         for (const event of rpcEvents(t, d, seen))
           this.#emit(event.name, event.data, event.of ?? null, event.applicationId ?? null);
+        this.#voiceCall?.dispatch(t, d);
       },
       ended: (reason) => {
         for (const { link } of this.#connections) link.close(RPC_CLOSE.TOKEN_REVOKED, reason);
@@ -85,10 +94,16 @@ export class RpcHost {
         options.ended(reason);
       },
     });
-    this.#voice = new VoiceControl((settings) => {
-      const own = this.#person.voices.get(this.#selfId() ?? '');
-      if (own) this.#person.joinVoice(own.guildId, own.channelId, settings.mute, settings.deaf);
-      this.#emit('VOICE_SETTINGS_UPDATE', settings);
+    this.#voiceCall = options.audio === null ? null : this.#calls(options.audio);
+    this.#voice = new VoiceControl({
+      changed: (settings) => {
+        const own = this.#person.voices.get(this.#selfId() ?? '');
+        if (own) this.#person.joinVoice(own.guildId, own.channelId, settings.mute, settings.deaf);
+        this.#voiceCall?.apply(settings);
+        this.#emit('VOICE_SETTINGS_UPDATE', settings);
+      },
+      changedUser: (userId, settings) => this.#voiceCall?.applyUser(userId, settings),
+      hold: this.#voiceCall && ((isHeld) => this.#voiceCall?.hold(isHeld)),
     });
   }
 
@@ -134,7 +149,25 @@ export class RpcHost {
   close(): void {
     for (const { link } of this.#connections) link.close();
     this.#connections.clear();
+    this.#voiceCall?.close();
     this.#person.close();
+  }
+
+  #calls(audio: CallAudio): VoiceCall {
+    const { open, gatewayUrl } = this.#options;
+    return new VoiceCall({
+      ...{ audio, open, gatewayUrl, selfId: () => this.#selfId(), sessionId: () => this.#person.sessionId },
+      rejoin: (guildId, channelId, { mute, deaf }) => {
+        this.#person.joinVoice(guildId, null, mute, deaf);
+        this.#person.joinVoice(guildId, channelId, mute, deaf);
+      },
+      speaking: (channelId, userId, isSpeaking) => {
+        const data = { channel_id: channelId, user_id: userId };
+        this.#emit(isSpeaking ? 'SPEAKING_START' : 'SPEAKING_STOP', data, channelId);
+      },
+      connection: (state, hostname) =>
+        this.#emit('VOICE_CONNECTION_STATUS', { state, hostname, pings: [], average_ping: 0, last_ping: 0 }),
+    });
   }
 
   async #accept(handshake: Args, { kind, origin }: RpcTransport, connected: Connected): Promise<Accepted> {
@@ -159,7 +192,7 @@ export class RpcHost {
       },
       runner: createGameRunner({
         ...{ application, applicationId: application.id, connection: connected, cdn: this.#cdn },
-        ...{ person: this.#person, voice: this.#voice, page: this.#options.page, call: this.#call },
+        ...{ person: this.#person, voice: this.#voice, page: this.#page, call: this.#call },
         selfId: () => this.#selfId(),
         show: (activity) => {
           // After the connection has ended, nothing would take the activity away.

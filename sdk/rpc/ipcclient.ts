@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { createConnection, type Socket } from 'node:net';
 import { RPC_OP, RPC_SOCKETS } from '../../protocol/rpc.ts';
-import type { LocalClient } from '../host.ts';
+import type { LocalClient, LocalUser } from '../host.ts';
 import { encodeFrame, FrameReader } from './frame.ts';
 import { type Args, isObject } from './link.ts';
 import { type SocketPlace, socketPath } from './socketpath.ts';
@@ -34,14 +35,22 @@ function answered(pending: Map<string, Pending>, { nonce, evt, data }: Args): vo
   else waiting.resolve();
 }
 
+/** The person of READY. */
+function userOf(ready: unknown): LocalUser | null {
+  const user = isObject(ready) ? ready.user : null;
+  if (!isObject(user) || typeof user.id !== 'string' || typeof user.username !== 'string') return null;
+  const globalName = typeof user.global_name === 'string' ? user.global_name : null;
+  return { id: user.id, username: user.username, globalName };
+}
+
 /** A game's connection to the RPC server of the person: it sets the activity of the application. */
 export function openLocalClient(
   applicationId: string,
   place: SocketPlace = { env: process.env, platform: process.platform },
 ): LocalClient {
   const pending = new Map<string, Pending>();
-  let nonces = 0;
   let socket: Promise<Socket> | null = null;
+  let user: LocalUser | null = null;
 
   const connect = async (): Promise<Socket> => {
     const opened = await openSocket(place);
@@ -65,35 +74,41 @@ export function openLocalClient(
           if (op === RPC_OP.CLOSE) fail(new Error(String(data.message)));
           else if (data.evt === 'READY') {
             clearTimeout(timer);
+            user = userOf(data.data);
             resolve(opened);
           } else answered(pending, data);
         }
-        if (reader.problem !== null) fail(new Error(`The RPC server is not understood: ${reader.problem}.`));
+        if (reader.problem !== null)
+          fail(new Error(`Malformed answer of the RPC server: ${reader.problem}.`));
       });
       opened.write(encodeFrame(RPC_OP.HANDSHAKE, { v: 1, client_id: applicationId }));
     });
   };
 
+  const open = (): Promise<Socket> => {
+    socket ??= connect().catch((error: unknown) => {
+      socket = null;
+      throw error;
+    });
+    return socket;
+  };
   return {
+    async user() {
+      await open();
+      if (user === null) throw new Error('The RPC server does not say who is signed in.');
+      return user;
+    },
     async setActivity(activity) {
-      socket ??= connect();
-      const opened = await socket.catch((error: unknown) => {
-        socket = null;
-        throw error;
-      });
-      nonces += 1;
-      const nonce = String(nonces);
+      const opened = await open();
+      const nonce = randomUUID();
+      const args = { pid: process.pid, activity };
       await new Promise<void>((resolve, reject) => {
         pending.set(nonce, { resolve, reject });
-        const args = { pid: process.pid, activity };
         opened.write(encodeFrame(RPC_OP.FRAME, { cmd: 'SET_ACTIVITY', args, nonce }));
       });
     },
     close() {
-      socket?.then(
-        (opened) => opened.destroy(),
-        () => undefined,
-      );
+      socket?.then((opened) => opened.destroy()).catch(() => undefined);
       socket = null;
     },
   };

@@ -1,4 +1,6 @@
-import { chmod, lstat, unlink } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { type BigIntStats, linkSync, lstatSync, renameSync, unlinkSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { isMainThread } from 'node:worker_threads';
 import { RPC_CLOSE, RPC_OP, RPC_SOCKETS } from '../../protocol/rpc.ts';
@@ -25,10 +27,33 @@ const probe = (path: string): Promise<string | null> =>
     socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'UNKNOWN'));
   });
 
-/** Removes a socket of this user that no process listens on any more. */
-async function removeStale(path: string): Promise<void> {
-  const entry = await lstat(path).catch(() => null);
-  if (entry?.isSocket() && entry.uid === process.getuid?.()) await unlink(path).catch(() => undefined);
+const entryAt = (path: string): BigIntStats | null =>
+  lstatSync(path, { bigint: true, throwIfNoEntry: false }) ?? null;
+/** Inode numbers are used again, so the time of creation counts too. */
+const isSame = (one: BigIntStats, other: BigIntStats | null): boolean =>
+  one.dev === other?.dev && one.ino === other.ino && one.mtimeNs === other.mtimeNs;
+
+/**
+ * Removes a socket of this user that no process listens on any more. Another server may have replaced it since it was
+ * probed, also while this runs: the file is moved aside, and goes back when it is not the probed one.
+ *
+ * @param dead The entry as it was before the probe.
+ */
+function removeStale(path: string, dead: BigIntStats): void {
+  if (!dead.isSocket() || dead.uid !== BigInt(process.getuid?.() ?? -1) || !isSame(dead, entryAt(path)))
+    return;
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    renameSync(path, aside);
+    if (!isSame(dead, entryAt(aside))) linkSync(aside, path);
+  } catch {
+    // Another server was faster; binding the path tells.
+  }
+  try {
+    unlinkSync(aside);
+  } catch {
+    // It was not moved.
+  }
 }
 
 /** Listens with a mode that is set before others can connect. @returns false when another server has the path */
@@ -68,9 +93,10 @@ export async function serveIpc(
   });
   for (let index = 0; index < RPC_SOCKETS.count; index += 1) {
     const path = socketPath(place, index);
+    const entry = entryAt(path);
     const problem = await probe(path);
     if (problem === null) continue;
-    if (problem === 'ECONNREFUSED') await removeStale(path);
+    if (problem === 'ECONNREFUSED' && entry !== null) removeStale(path, entry);
     if (!(await listenAt(server, path))) continue;
     if (place.platform !== 'win32') await chmod(path, SOCKET_MODE);
     return {

@@ -9,16 +9,23 @@ interface UserSettings {
 const USERS_MAX = 500;
 const USER_DEFAULTS: UserSettings = { volume: 100, mute: false };
 
+interface VoicePorts {
+  /** Called with the settings after each change. */
+  changed(settings: VoiceSettings): void;
+  changedUser(userId: string, settings: UserSettings): void;
+  /** Presses or releases the push-to-talk key; null in a host without sound. */
+  readonly hold: ((isHeld: boolean) => void) | null;
+}
+
 /** The person's voice settings. One connection controls them until it ends; then they are as before. */
 export class VoiceControl {
-  readonly #changed: (settings: VoiceSettings) => void;
+  readonly #ports: VoicePorts;
   readonly #users = new Map<string, UserSettings>();
   #settings: VoiceSettings = VOICE_DEFAULTS;
   #holder: { readonly connection: object; readonly before: VoiceSettings } | null = null;
 
-  /** @param changed Called with the settings after each change. */
-  constructor(changed: (settings: VoiceSettings) => void) {
-    this.#changed = changed;
+  constructor(ports: VoicePorts) {
+    this.#ports = ports;
   }
 
   get settings(): VoiceSettings {
@@ -31,12 +38,21 @@ export class VoiceControl {
 
   /** @throws RpcError when another connection has control, or a setting is invalid. */
   change(connection: object, given: Args): VoiceSettings {
-    if (this.#holder !== null && this.#holder.connection !== connection)
-      throw new RpcError('INVALID_PERMISSIONS', 'Another application controls the voice settings.');
+    this.#checkFree(connection);
     const next = changedVoice(this.#settings, given);
     this.#holder ??= { connection, before: this.#settings };
     this.#apply(next);
     return next;
+  }
+
+  /** PUSH_TO_TALK. @throws RpcError when another connection has control, or the host has no sound. */
+  hold(connection: object, isHeld: unknown): void {
+    if (typeof isHeld !== 'boolean') throw new RpcError('INVALID_PAYLOAD', 'active must be true or false.');
+    if (this.#ports.hold === null)
+      throw new RpcError('INVALID_COMMAND', 'PUSH_TO_TALK is not available: this host has no sound.');
+    this.#checkFree(connection);
+    this.#holder ??= { connection, before: this.#settings };
+    this.#ports.hold(isHeld);
   }
 
   changeUser(userId: string, given: Args): object {
@@ -47,6 +63,7 @@ export class VoiceControl {
     const [oldest] = this.#users.keys();
     if (this.#users.size >= USERS_MAX && oldest !== undefined) this.#users.delete(oldest);
     this.#users.set(userId, { volume, mute });
+    this.#ports.changedUser(userId, { volume, mute });
     return { user_id: userId, pan: { left: 1, right: 1 }, volume, mute };
   }
 
@@ -55,11 +72,17 @@ export class VoiceControl {
     if (this.#holder?.connection !== connection) return;
     const { before } = this.#holder;
     this.#holder = null;
+    this.#ports.hold?.(false);
     this.#apply(before);
+  }
+
+  #checkFree(connection: object): void {
+    if (this.#holder !== null && this.#holder.connection !== connection)
+      throw new RpcError('INVALID_PERMISSIONS', 'Another application controls the voice settings.');
   }
 
   #apply(settings: VoiceSettings): void {
     this.#settings = settings;
-    this.#changed(settings);
+    this.#ports.changed(settings);
   }
 }

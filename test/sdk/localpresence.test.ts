@@ -22,6 +22,10 @@ beforeEach(() => {
       if (problem !== null) throw problem;
       shown.push([applicationId, activity]);
     },
+    async user() {
+      if (problem !== null) throw problem;
+      return { id: applicationId, username: 'ada', globalName: null };
+    },
     close: () => void shown.push('closed'),
   });
 });
@@ -64,5 +68,25 @@ describe('a rich presence without a connection', () => {
     expect((await refusal(client.updateRichPresence({ state: 'Alone' }))).type).toBe(
       ErrorType.ClientNotReady,
     );
+  });
+});
+
+describe('the client of the platform on this machine', () => {
+  test('is asked who is signed in there', async () => {
+    const { client } = scriptedClient({ applicationId: APPLICATION }, server);
+    expect(await client.isPlatformAppInstalled()).toBe(true);
+    expect(await client.getPlatformClientConnectedUser('77')).toMatchObject({ id: '77', username: 'ada' });
+    problem = new Error('No RPC server runs on this machine.');
+    expect(await client.isPlatformAppInstalled()).toBe(false);
+    expect(await client.getPlatformClientConnectedUser('77')).toBeNull();
+    await expect(client.getPlatformClientConnectedUser('x')).rejects.toThrow('applicationId must be an id');
+  });
+
+  test('is not there in a browser', async () => {
+    server.openLocal = null;
+    const { client } = scriptedClient({ applicationId: APPLICATION }, server);
+    expect(await client.isPlatformAppInstalled()).toBe(false);
+    expect(client.registerLaunchSteamApplication(APPLICATION, 440)).toBe(false);
+    expect(() => client.registerLaunchSteamApplication(APPLICATION, -1)).toThrow('steamAppId');
   });
 });

@@ -24,10 +24,17 @@ let server: ScriptedServer;
 let host: RpcHost;
 let nowMs: number;
 let isConsenting: boolean;
+let opened: string[];
+let questions: number;
+let confirming: Promise<boolean> | null;
+const asked = async () => {
+  questions += 1;
+  return confirming ?? isConsenting;
+};
 
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-  [nowMs, isConsenting] = [0, true];
+  [nowMs, isConsenting, opened, questions, confirming] = [0, true, [], 0, null];
   server = new ScriptedServer();
   for (const [id, name] of [
     [GAME, 'Game'],
@@ -37,10 +44,10 @@ beforeEach(async () => {
   const { os, openSocket, fetch } = server.host();
   host = new RpcHost({
     ...{ api: 'http://server.test/api', gatewayUrl: 'ws://server.test', token: 'own', os, fetch },
-    ...{ open: openSocket, nowMs: () => nowMs, ended: () => undefined },
+    ...{ open: openSocket, nowMs: () => nowMs, ended: () => undefined, audio: null },
     page: {
-      ...{ locale: 'en-GB', confirm: async () => true, openExternal: () => true },
-      consent: async () => isConsenting,
+      ...{ locale: 'en-GB', confirm: asked, consent: async () => isConsenting },
+      openExternal: (url) => opened.push(url) > 0,
     },
   });
   server.welcome({ guilds: [{ id: GUILD, name: 'Hall', icon: 'abc', voice_states: [], members: [] }] });
@@ -239,7 +246,76 @@ describe('consent', () => {
   });
 });
 
+describe('a purchase', () => {
+  const skus = () => [{ id: '81', name: 'Lantern', price: null }];
+
+  test('opens the store after the person has agreed, and says nothing of payment', async () => {
+    server.answer(`GET /applications/${GAME}/skus`, () => ({ body: skus() }));
+    const game = connect();
+    await game.shake();
+    expect(await game.ask('GET_SKUS')).toMatchObject({ data: [{ id: '81', price: { amount: 0 } }] });
+    expect(await game.ask('START_PURCHASE', { sku_id: '81' })).toMatchObject({ evt: null, data: [] });
+    expect(opened).toEqual([`http://server.test/store/${GAME}#sku-81`]);
+    isConsenting = false;
+    expect(await game.ask('START_PURCHASE', { sku_id: '81' })).toMatchObject({ data: { code: 5008 } });
+    expect(opened).toHaveLength(1);
+  });
+
+  test('is refused with 5009 for what the application does not sell, and opens nothing', async () => {
+    server.answer(`GET /applications/${GAME}/skus`, () => ({ body: skus() }));
+    const game = connect();
+    await game.shake();
+    expect(await game.ask('START_PURCHASE', { sku_id: '82' })).toMatchObject({ data: { code: 5009 } });
+    expect(await game.ask('START_PURCHASE', { sku_id: '../x' })).toMatchObject({ data: { code: 4000 } });
+    expect(opened).toEqual([]);
+  });
+
+  test('is heard of when it is given, by its application alone', async () => {
+    const [game, other] = [connect(), connect()];
+    await game.shake();
+    await other.shake(OTHER);
+    await game.ask('SUBSCRIBE', {}, 'ENTITLEMENT_CREATE');
+    await other.ask('SUBSCRIBE', {}, 'ENTITLEMENT_CREATE');
+    server.dispatch('ENTITLEMENT_CREATE', { id: '91', application_id: GAME, sku_id: '81' });
+    expect(game.heard('ENTITLEMENT_CREATE')).toMatchObject([{ entitlement: { id: '91' } }]);
+    expect(other.heard('ENTITLEMENT_CREATE')).toEqual([]);
+  });
+});
+
+test('applications ask the person one question at a time, and at most four wait', async () => {
+  server.answer(`GET /applications/${GAME}/skus`, () => ({ body: [{ id: '81', name: 'Lantern' }] }));
+  const [game, other] = [connect(), connect()];
+  await game.shake();
+  await other.shake();
+  let answer = (_: boolean): void => undefined;
+  confirming = new Promise((resolve) => {
+    answer = resolve;
+  });
+  for (const each of [game, game, game, other, other])
+    expect(await each.ask('START_PURCHASE', { sku_id: '81' })).toEqual({});
+  expect(questions).toBe(1);
+  expect(await other.ask('START_PURCHASE', { sku_id: '81' })).toMatchObject({ data: { code: 5011 } });
+  answer(true);
+  await settle();
+  await settle();
+  expect([questions, opened.length]).toEqual([5, 5]);
+});
+
 describe('an authenticated application', () => {
+  test('shows the person a text channel after they have agreed', async () => {
+    const game = await signedIn('rpc');
+    server.answer(`GET /channels/${CHANNEL}`, () => ({
+      body: { id: CHANNEL, type: 0, name: 'hall', guild_id: GUILD },
+    }));
+    const selected = await game.ask('SELECT_TEXT_CHANNEL', { channel_id: CHANNEL });
+    expect(selected).toMatchObject({ data: { id: CHANNEL, name: 'hall' } });
+    expect(opened).toEqual([`http://server.test/voice-room/?guild=${GUILD}&channel=${CHANNEL}`]);
+    isConsenting = false;
+    await game.ask('SELECT_TEXT_CHANNEL', { channel_id: CHANNEL });
+    expect(opened).toHaveLength(1);
+    expect(await game.ask('SELECT_TEXT_CHANNEL', { channel_id: null })).toMatchObject({ data: null });
+  });
+
   test('reads guilds, and no guild of others', async () => {
     const game = await signedIn('rpc');
     expect(await game.ask('GET_GUILDS')).toMatchObject({

@@ -1,6 +1,7 @@
 // Goal: the local socket belongs to its user, survives crashed servers and hostile streams, and carries the presence of a game that has no gateway connection.
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ import { RpcHost } from '../../../sdk/rpc/host.ts';
 import { openLocalClient } from '../../../sdk/rpc/ipcclient.ts';
 import { serveIpc } from '../../../sdk/rpc/ipcserver.ts';
 import { socketPath } from '../../../sdk/rpc/socketpath.ts';
-import { APPLICATION, ScriptedServer } from '../../support/sdk.ts';
+import { APPLICATION, ME, ScriptedServer } from '../../support/sdk.ts';
 
 let folder: string;
 let server: ScriptedServer;
@@ -32,6 +33,7 @@ beforeEach(async () => {
   host = new RpcHost({
     ...{ api: 'http://server.test/api', gatewayUrl: 'ws://server.test', token: 'own', os, fetch },
     ...{ open: openSocket, nowMs: () => 0, ended: () => undefined },
+    audio: null,
     page: { locale: 'en', confirm: async () => false, openExternal: () => false, consent: async () => false },
   });
   server.welcome({ guilds: [] });
@@ -42,6 +44,13 @@ afterEach(async () => {
   for (const close of closing.reverse()) await close();
   await rm(folder, { recursive: true, force: true });
 });
+
+/** Leaves the socket of a process that was killed. */
+async function leaveDead(path: string): Promise<void> {
+  const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`;
+  spawnSync(process.execPath, ['-e', script]);
+  expect((await stat(path)).isSocket()).toBe(true);
+}
 
 /** Sends bytes and collects the answers until the server ends the connection. */
 async function talk(path: string, ...parts: readonly Uint8Array[]): Promise<RpcFrame[]> {
@@ -80,6 +89,35 @@ describe('the local socket', () => {
     await writeFile(join(folder, 'discord-ipc-1'), 'mine');
     expect((await serve()).path).toMatch(/-2$/);
     expect((await stat(join(folder, 'discord-ipc-1'))).size).toBe(4);
+  });
+
+  test('is taken over from a dead server by one of two that start together; the other has the next number', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      await leaveDead(join(folder, 'discord-ipc-0'));
+      const both = await Promise.all([serve(), serve(), serve()]);
+      expect(both.map(({ path }) => path.at(-1)).sort()).toEqual(['0', '1', '2']);
+      for (const { path } of both) {
+        const socket = createConnection(path);
+        await once(socket, 'connect');
+        socket.destroy();
+      }
+      for (const { close } of both) await close();
+      expect(await readdir(folder)).toEqual([]);
+    }
+  });
+
+  test.runIf(process.getuid?.() === 0)('refuses the programs of other users of the machine', async () => {
+    const { path } = await serve();
+    // So that the mode of the socket decides, and not that of its folder.
+    await chmod(folder, 0o755);
+    const script = `require('node:net').createConnection(${JSON.stringify(path)})
+      .on('connect', () => process.exit(0)).on('error', ({ code }) => { console.log(code); process.exit(1); })`;
+    const outcome = spawnSync(process.execPath, ['-e', script], {
+      uid: 65_534,
+      gid: 65_534,
+      encoding: 'utf8',
+    });
+    expect([outcome.status, outcome.stdout.trim()]).toEqual([1, 'EACCES']);
   });
 
   test('is refused when all ten are taken', async () => {
@@ -125,6 +163,13 @@ describe('a game without a gateway connection', () => {
     await expect(game.setActivity({ state: 'x' })).rejects.toThrow('state must have 2 to 128 characters.');
     game.close();
     await expect.poll(states).toEqual([['Alone'], ['Together'], []]);
+  });
+
+  test('asks who is signed in on this machine', async () => {
+    await serve();
+    const game = openLocalClient(APPLICATION, place());
+    expect(await game.user()).toEqual({ id: ME, username: 'me', globalName: 'Me' });
+    game.close();
   });
 
   test('is told that no server runs', async () => {
