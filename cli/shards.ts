@@ -19,6 +19,7 @@ export function shardConfigs(config: Config, count: number, port: number): Confi
       'Set DATABASE_URL=postgres://user:password@host/database, or start one shard without --shards.',
     );
   }
+  if (count > 1) checkActivities(config);
   return Array.from({ length: count }, (_, index) => ({
     ...config,
     ...PRIVATE_ADMIN,
@@ -28,6 +29,7 @@ export function shardConfigs(config: Config, count: number, port: number): Confi
     voice_udp_port: moved(config, 'voice_udp_port', index * Math.max(1, config.voice_workers)),
     voice_webrtc_port: moved(config, 'voice_webrtc_port', index),
     voice_endpoint: movedAddress(config.voice_endpoint, index),
+    activities_port: moved(config, 'activities_port', index, activitiesPort(config)),
     link_port: moved(config, 'link_port', index),
     link_address: movedAddress(config.link_address, index),
     // A single process that is restarted resumes its sessions too.
@@ -47,17 +49,28 @@ function prefixOf({ shard_id: given, etcd_urls: etcd }: Config): string {
   );
 }
 
+/** The port of the proxy of activities: the configured one, else that of its URL; 0 for any. */
+const activitiesPort = ({ activities_port: port, activities_url: url }: Config): number =>
+  port === 0 && url !== null ? Number(new URL(url).port) : port;
+
+/** Without a port in the URL each shard's activities would have origins of their own. @throws CommandError */
+function checkActivities({ activities_url: url }: Config): void {
+  if (url === null || new URL(url).protocol === 'https:' || new URL(url).port !== '') return;
+  throw new CommandError(
+    `activities_url ${url} names no port, and several shards cannot share one that is free.`,
+    'Set activities_url with a port, such as http://localhost:3080.',
+  );
+}
+
 function moved(
   config: Config,
-  key: 'voice_port' | 'voice_udp_port' | 'voice_webrtc_port' | 'link_port',
+  key: 'voice_port' | 'voice_udp_port' | 'voice_webrtc_port' | 'link_port' | 'activities_port',
   by: number,
+  first: number = config[key],
 ) {
-  const port = config[key] === 0 ? 0 : config[key] + by;
+  const port = first === 0 ? 0 : first + by;
   if (port <= PORT_MAX) return port;
-  throw new CommandError(
-    `${key} ${config[key]} leaves no port for shard ${by}.`,
-    `Set ${key} lower, or to 0.`,
-  );
+  throw new CommandError(`${key} ${first} leaves no port for shard ${by}.`, `Set ${key} lower, or to 0.`);
 }
 
 /** Increments the port of an address, such as `host:443`; an address without a port is unchanged. */

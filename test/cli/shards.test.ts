@@ -263,6 +263,23 @@ describe('the settings of shards', () => {
     expect(shardConfigs({ ...base, shard_id: 'west' }, 1, 1)[0]?.shard_id).toBe('west-0');
   });
 
+  test.each([
+    ['https://activities.example.org', 8443, [8443, 8444]],
+    ['https://activities.example.org:9000', 0, [9000, 9001]],
+    ['http://localhost:3080', 0, [3080, 3081]],
+    ['https://activities.example.org', 0, [0, 0]],
+    [null, 0, [0, 0]],
+  ])('serve activities of %s on ports from %i on', (url, port, expected) => {
+    const given = { ...base, activities_url: url, activities_port: port };
+    expect(shardConfigs(given, 2, 1).map((config) => config.activities_port)).toEqual(expected);
+  });
+
+  test('refuse an address of activities whose port would be another for each', () => {
+    const given = { ...base, activities_url: 'http://localhost' };
+    expect(() => shardConfigs(given, 2, 1)).toThrow(/names no port/);
+    expect(shardConfigs(given, 1, 1)).toHaveLength(1);
+  });
+
   test('do not go beyond the last port', () => {
     expect(() => shardConfigs({ ...base, voice_port: 65_535 }, 2, 1)).toThrow(CommandError);
   });
