@@ -27,11 +27,25 @@ function runningOf(d: Json): Running | null {
   };
 }
 
+/** Where a link to an activity leads: `/activities/<application>?custom_id=…&referrer_id=…`. */
+interface AskedActivity {
+  readonly applicationId: string;
+  readonly customId: string | null;
+  readonly referrerId: string | null;
+}
+
+interface ActivitiesProps {
+  readonly session: Session;
+  readonly guild: Guild;
+  readonly asked: AskedActivity | null;
+}
+
 /** The running activities of a guild, and the one that this user has opened. */
-export function Activities({ session, guild }: { session: Session; guild: Guild }) {
+export function Activities({ session, guild, asked }: ActivitiesProps) {
   const [running, setRunning] = useState<ReadonlyMap<string, Running>>(new Map());
   const [openId, setOpenId] = useState<string | null>(null);
   const [complaint, setComplaint] = useState<string | null>(null);
+  const [askedChannelId, setAskedChannelId] = useState<string | null>(null);
 
   useEffect(() => {
     const take = (d: Json): void => {
@@ -61,32 +75,31 @@ export function Activities({ session, guild }: { session: Session; guild: Guild 
   }, [session, guild.id]);
 
   const open = openId === null ? undefined : running.get(openId);
-  if (running.size === 0 && complaint === null) return null;
+  const ended = (reason: string): void => {
+    setOpenId(null);
+    setAskedChannelId(null);
+    setComplaint(reason);
+  };
+  if (running.size === 0 && complaint === null && asked === null) return null;
   return (
     <section class="card" aria-label="Activities">
       <h2>Activities</h2>
       {complaint !== null && <p class="notice">{complaint}</p>}
-      <ul class="channels">
-        {[...running.values()].map(({ id, channelId, participants }) => (
-          <li key={id}>
-            <button type="button" class="channel" disabled={id === openId} onClick={() => setOpenId(id)}>
-              <span class="name">{nameOf(guild, channelId)}</span>
-              <span class="dim">{participants === 1 ? 'One person' : `${participants} people`}</span>
-            </button>
-          </li>
-        ))}
-      </ul>
-      {open !== undefined && (
-        <Shown
-          key={open.id}
-          {...{ session, guild }}
-          applicationId={open.applicationId}
-          channelId={open.channelId}
-          ended={(reason) => {
-            setOpenId(null);
-            setComplaint(reason);
-          }}
-        />
+      <RunningList guild={guild} running={[...running.values()]} openId={openId} open={setOpenId} />
+      {asked !== null && askedChannelId === null && open === undefined && (
+        <ChannelChoice guild={guild} choose={setAskedChannelId} />
+      )}
+      {asked !== null && askedChannelId !== null ? (
+        <Shown key={askedChannelId} {...{ session, guild, ended, ...asked }} channelId={askedChannelId} />
+      ) : (
+        open !== undefined && (
+          <Shown
+            key={open.id}
+            {...{ session, guild, ended, customId: null, referrerId: null }}
+            applicationId={open.applicationId}
+            channelId={open.channelId}
+          />
+        )
       )}
     </section>
   );
@@ -95,21 +108,67 @@ export function Activities({ session, guild }: { session: Session; guild: Guild 
 const nameOf = (guild: Guild, channelId: string): string =>
   guild.channels.get(channelId)?.name ?? guild.texts.get(channelId)?.name ?? 'Channel';
 
-interface ShownProps {
+interface RunningListProps {
+  readonly guild: Guild;
+  readonly running: readonly Running[];
+  readonly openId: string | null;
+  readonly open: (id: string) => void;
+}
+
+const RunningList = ({ guild, running, openId, open }: RunningListProps) => (
+  <ul class="channels">
+    {running.map(({ id, channelId, participants }) => (
+      <li key={id}>
+        <button type="button" class="channel" disabled={id === openId} onClick={() => open(id)}>
+          <span class="name">{nameOf(guild, channelId)}</span>
+          <span class="dim">{participants === 1 ? 'One person' : `${participants} people`}</span>
+        </button>
+      </li>
+    ))}
+  </ul>
+);
+
+/** Where to open the activity that a link leads to. */
+function ChannelChoice({ guild, choose }: { guild: Guild; choose: (channelId: string) => void }) {
+  const channels = [...guild.channels.values(), ...guild.texts.values()];
+  const [chosen, setChosen] = useState(channels[0]?.id ?? '');
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        choose(chosen);
+      }}
+    >
+      <label>
+        Open the activity in{' '}
+        <select value={chosen} onChange={({ currentTarget }) => setChosen(currentTarget.value)}>
+          {channels.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="submit">Open the activity</button>
+    </form>
+  );
+}
+
+interface ShownProps extends AskedActivity {
   readonly session: Session;
   readonly guild: Guild;
-  readonly applicationId: string;
   readonly channelId: string;
   readonly ended: (reason: string) => void;
 }
 
-function Shown({ session, guild, applicationId, channelId, ended }: ShownProps) {
+function Shown({ session, guild, channelId, ended, ...asked }: ShownProps) {
+  const { applicationId } = asked;
   const container = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (container.current === null) return;
     const place = { guildId: guild.id, channelId };
     // The element belongs to the activity from here on: no view has children in it.
-    return session.activities().open(place, applicationId, { container: container.current, ended });
+    return session.activities().open(place, asked, { container: container.current, ended });
   }, [session, guild.id, applicationId, channelId]);
   return (
     <>

@@ -17,6 +17,7 @@ interface Place {
 export const SPEAKING = 'SPEAKING';
 
 type Shown = Pick<ActivityHostOptions, 'container' | 'ended'>;
+type Asked = Pick<ActivityHostOptions, 'applicationId' | 'customId' | 'referrerId'>;
 
 /** The activities that the signed-in user opens. */
 export class SessionActivities {
@@ -27,10 +28,10 @@ export class SessionActivities {
   }
 
   /** Shows an activity; this user takes part until the returned function is called. */
-  open({ guildId, channelId }: Place, applicationId: string, { container, ended }: Shown): () => void {
+  open({ guildId, channelId }: Place, asked: Asked, { container, ended }: Shown): () => void {
     const { token, listen, setPresence } = this.#ports;
     const host = new ActivityHost({
-      ...{ api: `${location.origin}/api`, token, applicationId, guildId, channelId, container },
+      ...{ api: `${location.origin}/api`, token, ...asked, guildId, channelId, container },
       ...(ended && { ended }),
       page: { setPresence },
     });

@@ -8,6 +8,15 @@ import { SignIn } from './signin.tsx';
 import { useStore } from './store.ts';
 
 const KEPT = 'token';
+/** `?guild=…&channel=…` opens the chat of a channel, `?activity=…` an activity. */
+const ASKED = new URLSearchParams(location.search);
+const askedActivity = ASKED.has('activity')
+  ? {
+      applicationId: ASKED.get('activity') ?? '',
+      customId: ASKED.get('custom_id'),
+      referrerId: ASKED.get('referrer_id'),
+    }
+  : null;
 
 /** The voice-room page: sign in, choose a channel, join its call. The token is kept only for this tab. */
 export function App() {
@@ -41,7 +50,8 @@ function SignedIn({ session, signOut }: { session: Session; signOut: () => void 
   const { directory, place, call } = state;
   const guild = place === null ? undefined : directory.guilds.get(place.guildId);
   const channel = place === null ? undefined : guild?.channels.get(place.channelId);
-  const shown = guild ?? [...directory.guilds.values()][0];
+  const asked = directory.guilds.get(ASKED.get('guild') ?? '');
+  const shown = guild ?? asked ?? [...directory.guilds.values()][0];
   return (
     <>
       <header class="bar">
@@ -65,9 +75,16 @@ function SignedIn({ session, signOut }: { session: Session; signOut: () => void 
         ) : (
           <Lobby session={session} state={state} />
         )}
-        {shown !== undefined && <Activities key={`activities ${shown.id}`} session={session} guild={shown} />}
         {shown !== undefined && (
-          <ChatCard key={shown.id} session={session} known={{ guild: shown, people: directory.people }} />
+          <Activities key={`activities ${shown.id}`} session={session} guild={shown} asked={askedActivity} />
+        )}
+        {shown !== undefined && (
+          <ChatCard
+            key={shown.id}
+            session={session}
+            known={{ guild: shown, people: directory.people }}
+            asked={ASKED.get('channel')}
+          />
         )}
       </main>
     </>

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { Server as GameServer, Room } from '@colyseus/core';
+import { WebSocketTransport } from '@colyseus/ws-transport';
 import type { Frame, Page } from 'playwright-core';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -14,7 +16,7 @@ import { ROOT } from '../support/source.ts';
 const A4_HZ = 440;
 const soon = { timeout: 15_000, interval: 100 };
 const SCOPES = ['identify', 'guilds', 'guilds.members.read', 'rpc.voice.read', 'rpc.activities.write'];
-const INVALID_PERMISSIONS = 4006;
+const [INVALID_PERMISSIONS, PURCHASE_ERROR] = [4006, 5009];
 
 type Answer = { readonly ok?: unknown; readonly error?: unknown };
 /** What the sample has on `globalThis`. */
@@ -25,6 +27,7 @@ interface Sample {
   askConsent(clientId: string, scope: readonly string[]): Promise<object>;
   run(name: string, args?: object): Promise<Answer>;
   hear(event: string, args?: object): Promise<number | null>;
+  say(text: string): Promise<string>;
 }
 
 /** Scripts for the frame; the tests know no DOM types. */
@@ -49,6 +52,23 @@ const ATTACK = `{
   for (let n = 0; n < 10_000; n++) parent.postMessage([1, { cmd: 'CAPTURE_LOG', nonce: String(n), args: {} }], '*');
 }`;
 
+/** Tells everybody at the table what one says. */
+class Table extends Room {
+  override onCreate(): void {
+    this.onMessage('say', (_, text: string) => this.broadcast('said', text));
+  }
+}
+
+async function openTables(): Promise<{ readonly host: string; close(): Promise<void> }> {
+  const transport = new WebSocketTransport();
+  const tables = new GameServer({ transport, greet: false, gracefullyShutdown: false });
+  tables.define('table', Table);
+  await tables.listen(0, '127.0.0.1');
+  const { port } = transport.server!.address() as AddressInfo;
+  return { host: `127.0.0.1:${port}`, close: () => tables.gracefullyShutdown(false) };
+}
+
+let tables: Awaited<ReturnType<typeof openTables>>;
 let target: Server;
 let sockets: WebSocketServer;
 let server: TestServer;
@@ -100,6 +120,7 @@ beforeAll(async () => {
   sockets.on('connection', (socket) => socket.on('message', (data) => socket.send(`echo ${data}`)));
   target.listen(0, '127.0.0.1');
   await once(target, 'listening');
+  tables = await openTables();
   server = await startServer({ relayed: false, set: { activities_url: 'http://localhost' } });
   applicationId = server.info.application.id;
   const host = `127.0.0.1:${(target.address() as AddressInfo).port}`;
@@ -107,6 +128,7 @@ beforeAll(async () => {
     url_mappings: [
       { prefix: '/', target: `${host}/site` },
       { prefix: '/api', target: `${host}/api` },
+      { prefix: '/colyseus', target: tables.host },
     ],
   });
   await server.admin(`/applications/${applicationId}/oauth2`, {
@@ -117,6 +139,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await browser?.close();
+  await tables?.close();
   sockets?.close();
   target?.closeAllConnections();
   target?.close();
@@ -124,9 +147,9 @@ afterAll(async () => {
 });
 
 /** A person at the voice-room page. */
-async function openRoom(index: number): Promise<Page> {
+async function openRoom(index: number, path = '/voice-room/'): Promise<Page> {
   const page = await (await browser.browser.newContext()).newPage();
-  await page.goto(`http://127.0.0.1:${server.port}/voice-room/`);
+  await page.goto(`http://127.0.0.1:${server.port}${path}`);
   await page.getByLabel('Token').fill(server.info.users[index]!.token);
   await page.getByRole('button', { name: 'Sign in' }).click();
   return page;
@@ -245,6 +268,46 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
     await bo.getByRole('button', { name: 'Leave the activity' }).click();
     await expect.poll(ids, soon).toEqual([both, [both[0]]]);
     await bo.context().close();
+  });
+
+  test('sells what its application offers: the store opens, and the activity hears of what was given', async () => {
+    const path = `/applications/${applicationId}/skus`;
+    const { skus } = await server.admin<{ skus: { id: string }[] }>(path, {
+      name: 'Lantern',
+      type: 'durable',
+    });
+    const skuId = skus[0]!.id;
+    const run = async (name: string, args?: object) => (await sample.call('run', name, args)).ok;
+    expect(await run('getSkus')).toMatchObject({ skus: [{ id: skuId, name: 'Lantern' }] });
+    expect(await sample.call('run', 'startPurchase', { sku_id: '1' })).toEqual({ error: PURCHASE_ERROR });
+    expect(await sample.call('hear', 'ENTITLEMENT_CREATE')).toBeNull();
+    const [store, bought] = [ada.context().waitForEvent('page'), run('startPurchase', { sku_id: skuId })];
+    await ada.getByRole('dialog').getByRole('button', { name: 'Yes' }).click();
+    const page = await store;
+    await page.waitForURL((url) => decodeURIComponent(url.href).includes(`/store/${applicationId}`));
+    expect(await bought).toEqual([]);
+    await page.close();
+    const userId = server.info.users[0]!.id;
+    await server.admin(`/applications/${applicationId}/grants`, { sku_id: skuId, user_id: userId });
+    const given = async () => (await sample.heard()).filter(([event]) => event === 'ENTITLEMENT_CREATE');
+    await expect
+      .poll(given, soon)
+      .toMatchObject([['ENTITLEMENT_CREATE', { entitlement: { sku_id: skuId, user_id: userId } }]]);
+    expect(await run('getEntitlements')).toMatchObject({ entitlements: [{ sku_id: skuId }] });
+  });
+
+  test('is opened by a link in a channel of choice, and reads what the link says', async () => {
+    const query = `custom_id=level-7&referrer_id=${server.info.users[1]!.id}`;
+    const page = await openRoom(1, `/activities/${applicationId}?${query}`);
+    await page.getByRole('button', { name: 'Open the activity' }).click();
+    expect(await sampleIn(await frameOf(page)).call('begin', applicationId)).toMatchObject({
+      ...{ customId: 'level-7', referrerId: server.info.users[1]!.id, platform: 'desktop' },
+    });
+    await page.context().close();
+  });
+
+  test('plays in a room of Colyseus behind another mapping', async () => {
+    expect(await sample.call('say', 'checkmate')).toBe('checkmate');
   });
 
   test('reaches its mappings alone, with its own cookies and none of ours', async () => {

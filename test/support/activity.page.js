@@ -1,4 +1,5 @@
-// A sample activity: the unmodified SDK, and what the test asks of it.
+// A sample activity: the unmodified SDK, a room of Colyseus, and what the test asks of them.
+import { Client } from '@colyseus/sdk';
 import * as library from '@discord/embedded-app-sdk';
 
 /** The class of the SDK, which has the platform's name. */
@@ -13,8 +14,8 @@ globalThis.activity = {
     const sdk = new Sdk(clientId);
     await sdk.ready();
     this.sdk = sdk;
-    const { instanceId, channelId, guildId, platform } = sdk;
-    return { instanceId, channelId, guildId, platform };
+    const { instanceId, channelId, guildId, platform, customId, referrerId } = sdk;
+    return { instanceId, channelId, guildId, platform, customId, referrerId };
   },
   async signIn(clientId, scope) {
     const { code } = await this.sdk.commands.authorize({
@@ -34,6 +35,14 @@ globalThis.activity = {
     const answer = await fetch('/.proxy/api/token', { method: 'POST', body: JSON.stringify({ code }) });
     const { access_token } = await answer.json();
     return this.sdk.commands.authenticate({ access_token });
+  },
+  /** Joins a room that a mapping leads to. Resolves with what everybody in it hears. */
+  async say(text) {
+    const room = await new Client(`${location.origin}/.proxy/colyseus`).joinOrCreate('table');
+    return new Promise((resolve) => {
+      room.onMessage('said', resolve);
+      room.send('say', text);
+    });
   },
   async run(name, args) {
     try {

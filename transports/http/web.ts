@@ -1,3 +1,4 @@
+import { isAnyId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { resultOf } from '../rest/pipeline.ts';
 import { Exchange } from './exchange.ts';
@@ -31,8 +32,29 @@ export function webRoutes(folder: string, { frames, isHome }: WebOptions): Insta
     app.any(ROOM_PATH.slice(0, -1), (res, req) => {
       new Exchange(res, req, state).send(308, { ...safe, Location: ROOM_PATH }, '');
     });
+    app.any('/activities/:application', (res, req) => openActivity(new Exchange(res, req, state), safe));
     app.any(`${ROOM_PATH}*`, (res, req) => serveUnder(ROOM_PATH, new Exchange(res, req, state), pages, safe));
   };
+}
+
+/** What a link to an activity may carry to it. @source https://docs.discord.com/developers/activities/development-guides */
+const LINKED = { custom_id: /^.{1,64}$/s, referrer_id: /^\d{1,20}$/ } as const;
+
+/** A link to an activity leads to the voice-room page, where the viewer chooses a channel for it. */
+function openActivity(exchange: Exchange, safe: WebFile['headers']): void {
+  const applicationId = exchange.path.split('/')[2];
+  const { method } = exchange;
+  if (!isAnyId(applicationId)) exchange.answer(resultOf(refusal('NOT_FOUND')));
+  else if (method !== 'GET' && method !== 'HEAD') exchange.answer(resultOf(refusal('METHOD_NOT_ALLOWED')));
+  else {
+    const given = new URLSearchParams(exchange.query);
+    const query = new URLSearchParams({ activity: applicationId });
+    for (const [name, pattern] of Object.entries(LINKED)) {
+      const value = given.get(name);
+      if (value !== null && pattern.test(value)) query.set(name, value);
+    }
+    exchange.send(302, { ...safe, Location: `${ROOM_PATH}?${query}` }, '');
+  }
 }
 
 /** Path of the documentation. */

@@ -4,11 +4,18 @@ import type { Chat } from './chat.ts';
 import { Conversation } from './conversation.tsx';
 import type { Known } from './entities.ts';
 
+interface ChatCardProps {
+  readonly session: Session;
+  readonly known: Known;
+  /** The id of the channel that is shown first, when the guild has it. */
+  readonly asked: string | null;
+}
+
 /** A text channel of a guild: its messages, what can be pressed in them, and a line to type in. */
-export function ChatCard({ session, known }: { readonly session: Session; readonly known: Known }) {
+export function ChatCard({ session, known, asked }: ChatCardProps) {
   const { guild } = known;
   const channels = [...guild.texts.values()].sort((a, b) => a.position - b.position);
-  const [chosen, setChosen] = useState<string | null>(null);
+  const [chosen, setChosen] = useState(asked);
   const channel = channels.find(({ id }) => id === chosen) ?? channels[0];
   const [chat, setChat] = useState<Chat | null>(null);
   const channelId = channel?.id;

@@ -146,7 +146,9 @@ function Center({ session, state, guild, channel, token, go }: CenterProps) {
           join={() => session.join({ guildId: guild.id, channelId: channel.id })}
         />
       )}
-      {isVoice(channel) && known && <Activities key={known.id} session={session} guild={known} />}
+      {isVoice(channel) && known && (
+        <Activities key={known.id} session={session} guild={known} asked={null} />
+      )}
       {known && state.phase !== 'connecting' && (
         <TextChannel key={channel.id} {...{ session, guild, channel, open, known, directory }} />
       )}
