@@ -1,27 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-
-/** The parameters that Stripe's published description has of each call that is made here; `*` stands for any key. */
-const PARAMETERS: Readonly<Record<string, readonly RegExp[]>> = {
-  'POST /v1/checkout/sessions': [
-    /^(mode|client_reference_id|success_url|cancel_url)$/,
-    /^line_items\[0\]\[(quantity|price_data\]\[(currency|unit_amount|product_data\]\[name|recurring\]\[(interval|interval_count)))\]$/,
-    /^(metadata|subscription_data\[metadata\]|payment_intent_data\[metadata\])\[\w{1,40}\]$/,
-  ],
-  'POST /v1/subscriptions/*': [
-    /^(cancel_at_period_end|proration_behavior)$/,
-    /^items\[0\]\[(id|price_data\]\[(currency|unit_amount|product|recurring\]\[(interval|interval_count)))\]$/,
-    /^metadata\[\w{1,40}\]$/,
-  ],
-  'POST /v1/refunds': [/^payment_intent$/],
-  'POST /v1/products': [/^(id|name)$/],
-  'DELETE /v1/subscriptions/*': [],
-  'GET /v1/subscriptions/*': [/^expand\[\]$/],
-  'GET /v1/checkout/sessions/*': [],
-  'GET /v1/charges/*': [],
-  'GET /v1/invoice_payments': [/^(invoice|status)$/],
-};
+import { STRIPE_OPERATIONS, type StripeField } from './stripe.description.ts';
 
 type Thing = Record<string, unknown> & { readonly id: string; metadata: Record<string, string> };
 
@@ -110,10 +90,7 @@ export class StripeStandIn {
     if (headers.authorization !== `Bearer ${this.key}`) throw new Refused(401, 'invalid_api_key');
     const form = method === 'POST' ? new URLSearchParams(body) : searchParams;
     const route = `${method} ${pathname.replace(/\/(cs|sub|ch)_\w+$/, '/*')}`;
-    const known = PARAMETERS[route];
-    if (!known) throw new Refused(404, `unknown route ${route}`);
-    for (const name of form.keys())
-      if (!known.some((pattern) => pattern.test(name))) throw new Refused(400, `parameter_unknown ${name}`);
+    checkForm(route, form);
     const idempotencyKey = headers['idempotency-key'];
     if (method !== 'POST' || typeof idempotencyKey !== 'string') return this.#do(route, pathname, form);
     const before = this.#answers.get(idempotencyKey);
@@ -268,6 +245,35 @@ export class StripeStandIn {
 export function signatureOf(body: string, secret: string, atMs: number): string {
   const time = Math.floor(atMs / 1_000);
   return `t=${time},v1=${createHmac('sha256', secret).update(`${time}.${body}`).digest('hex')}`;
+}
+
+const isValue = (field: StripeField, value: string): boolean => {
+  if (typeof field !== 'string') return field.includes(value);
+  if (field === 'integer') return /^-?\d+$/.test(value);
+  return field === 'string' ? value.length <= 5_000 : value === 'true' || value === 'false';
+};
+
+/** The name as the description has it: any index of a list, and any key of metadata of at most 40 characters. */
+const described = (name: string): string =>
+  name.replaceAll(/\[\d+\]/g, '[]').replace(/(^|\[)(metadata\]?)\[\w{1,40}\]$/, '$1$2[*]');
+
+/** @throws Refused for an operation, a parameter or a value that Stripe's published description does not have. */
+export function checkForm(route: string, form: URLSearchParams): void {
+  const operation = STRIPE_OPERATIONS[route];
+  if (!operation) throw new Refused(404, `unknown route ${route}`);
+  const given = new Set<string>();
+  for (const [name, value] of form) {
+    const field = operation.fields[described(name)];
+    if (!field) throw new Refused(400, `parameter_unknown ${name}`);
+    if (!isValue(field, value)) throw new Refused(400, `parameter_invalid ${name}`);
+    given.add(described(name));
+  }
+  for (const name of operation.required) {
+    const parent = name.replace(/\[\w+\]$/, '');
+    const isWanted = parent === name || [...given].some((each) => each.startsWith(`${parent}[`));
+    const isGiven = [...given].some((each) => each === name || each.startsWith(`${name}[`));
+    if (isWanted && !isGiven) throw new Refused(400, `parameter_missing ${name}`);
+  }
 }
 
 function missing(): never {
