@@ -30,6 +30,15 @@ export function addPremiumCommands(program: Command, world: World): void {
     'let people buy it in the store, where payments are configured',
     setPrice,
   ).option('--days <n>', 'length of each period of a subscription', '30');
+  remote(
+    sku,
+    'perks <application> <sku>',
+    world,
+    'let it give a guild a premium tier, or a person a premium type',
+    setPerks,
+  )
+    .option('--guild-tier <tier>', 'of a subscription for guilds: 0 to 3', '0')
+    .option('--premium-type <type>', 'of a person: 0 to 3', '0');
   remote(program, 'grant <application> <sku> <user>', world, 'give a person what an application sells', grant)
     .option('--guild <guild id>', 'the guild that the person gets it for')
     .option('--gift-of <user id>', 'who gives it')
@@ -89,6 +98,19 @@ async function setPrice(
     lines: [
       `SKU ${skuId} costs ${amount} ${currency.toUpperCase()}.`,
       `Next: open /store/${id} on the server, where people buy it once stripe_key and stripe_webhook_secret are set.`,
+    ],
+  };
+}
+
+async function setPerks(ask: Remote, [id, skuId]: readonly string[], flags: Flags): Promise<CommandOutput> {
+  const value = await ask('POST', `/applications/${id}/skus/perks`, {
+    ...{ sku_id: skuId, guild_tier: Number(flags.guildTier), premium_type: Number(flags.premiumType) },
+  });
+  return {
+    value,
+    lines: [
+      `SKU ${skuId} gives guild tier ${flags.guildTier} and premium type ${flags.premiumType}.`,
+      `Next: guildhall grant ${id} ${skuId} <user id>`,
     ],
   };
 }

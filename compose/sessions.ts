@@ -57,7 +57,7 @@ export function createSessions(foundation: Foundation, ports: SessionPorts) {
     ...{ ...owners, ...ports, places, clock, wheel, publishPresence: publish, onFault },
     subscribe: ports.membership.subscribe,
     seen: lastSeen({ ...owners, clock, onFault: foundation.onFault }),
-    ownUser: (user, scopes) => ownUser(user, scopes, ports.features().accounts),
+    ownUser: (user, scopes) => ownUser(user, scopes, ports.features()),
     isClosing: () => foundation.lifetime.over,
   });
   const clusterSessions = cluster.links

@@ -19,6 +19,15 @@ export interface Price {
   readonly days: number;
 }
 
+/** What the operator lets a SKU give on this server, besides what its application gives. 0: nothing. */
+export interface Perks {
+  /** Premium tier of a guild. */
+  readonly guildTier: 0 | 1 | 2 | 3;
+  /** @source https://docs.discord.com/developers/resources/user#user-object-premium-types */
+  readonly premiumType: 0 | 1 | 2 | 3;
+}
+export const NO_PERKS: Perks = { guildTier: 0, premiumType: 0 };
+
 /** Something that an application offers. */
 export interface Sku {
   readonly id: string;
@@ -29,6 +38,7 @@ export interface Sku {
   readonly flags: number;
   /** Absent: nobody can buy it; the operator gives it by hand. */
   readonly price?: Price | null;
+  readonly perks?: Perks;
 }
 
 /** The receiver: a person, or a guild for which a person buys. */
@@ -121,7 +131,7 @@ const iso = (ms: number): string => new Date(ms).toISOString();
 const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms));
 
 /** @source https://docs.discord.com/developers/resources/sku#sku-object */
-export const skuObject = ({ price: _, ...sku }: Sku) => ({
+export const skuObject = ({ price: _, perks: __, ...sku }: Sku) => ({
   ...sku,
   ...{ dependent_sku_id: null, manifest_labels: null, access_type: 1, features: [], release_date: null },
   ...{ premium: false, show_age_gate: false },

@@ -2,6 +2,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import {
   type Billing,
   type Entitlement,
+  type Perks,
   type Price,
   type Receiver,
   SKU_FLAG,
@@ -30,6 +31,8 @@ export type PremiumCommand =
     }
   | { readonly kind: 'setAvailable'; readonly skuId: string; readonly available: boolean }
   | { readonly kind: 'setPrice'; readonly skuId: string; readonly price: Price | null }
+  /** What the SKU gives on this server; decided by the operator. */
+  | { readonly kind: 'setPerks'; readonly skuId: string; readonly perks: Perks }
   | { readonly kind: 'test'; readonly skuId: string; readonly to: Receiver }
   | {
       readonly kind: 'grant';
@@ -69,6 +72,8 @@ export function decidePremium(shelf: Shelf, command: PremiumCommand, env: Env): 
       return setAvailable(shelf, command);
     case 'setPrice':
       return setPrice(shelf, command);
+    case 'setPerks':
+      return setPerks(shelf, command);
     case 'order':
       return orderOf(shelf, command, env);
     case 'paid':
@@ -146,6 +151,16 @@ function setPrice({ skus }: Shelf, { skuId, price }: Of<'setPrice'>): Decision {
   const before = skus.find(({ id }) => id === skuId);
   if (!before || before.type === SKU_TYPE.GROUP) return refused(refusal('UNKNOWN_SKU'));
   return accepted(null, [{ type: 'skuWritten', sku: { ...before, price } }]);
+}
+
+/** A guild has perks by subscriptions alone: everything else is for people. */
+function setPerks({ skus }: Shelf, { skuId, perks }: Of<'setPerks'>): Decision {
+  const before = skus.find(({ id }) => id === skuId);
+  if (!before || before.type === SKU_TYPE.GROUP) return refused(refusal('UNKNOWN_SKU'));
+  const isForGuilds = (before.flags & SKU_FLAG.GUILD) !== 0;
+  if (before.type === SKU_TYPE.CONSUMABLE || (isForGuilds ? perks.premiumType : perks.guildTier) !== 0)
+    return refused(refusal('INVALID_SKU'));
+  return accepted(null, [{ type: 'skuWritten', sku: { ...before, perks } }]);
 }
 
 function grant(shelf: Shelf, command: Of<'test' | 'grant'>, env: Env): Decision {

@@ -5,8 +5,10 @@ import type { PremiumStore } from '../../storage/premium/port.ts';
 import type { Payments } from './payments.ts';
 
 interface SubscriptionClockPorts {
-  readonly store: Pick<PremiumStore, 'due' | 'nextDueMs'>;
+  readonly store: Pick<PremiumStore, 'due' | 'nextDueMs' | 'forgetOrders'>;
   readonly settle: Payments['settle'];
+  /** Perks whose purchase a crash has left without them. */
+  applyPerks(): Promise<void>;
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
   readonly wheel: Wheel;
   /** Unix milliseconds. */
@@ -18,6 +20,13 @@ interface SubscriptionClockPorts {
 const PAGE = 500;
 /** Checks at least this often, because another shard may have left an application. */
 const INTERVAL_MS = 60_000;
+/**
+ * An order that was not paid for so long is forgotten: a page of Stripe's is open for a day, and its slowest ways to pay take two
+ * weeks.
+ */
+const ORDER_MS = 30 * 86_400_000;
+/** Between two looks for such orders, and for perks. */
+const HOURLY_MS = 3_600_000;
 /** The shortest time between two looks, also after a fault. */
 const REST_MS = 1_000;
 
@@ -30,6 +39,7 @@ export class SubscriptionClock {
   /** Time of the next look, Unix milliseconds, and its timer. */
   #nextMs = Number.POSITIVE_INFINITY;
   #timer: Timer | null = null;
+  #hourlyMs = Number.NEGATIVE_INFINITY;
   #looking = false;
   #over = false;
 
@@ -71,6 +81,7 @@ export class SubscriptionClock {
     this.#looking = true;
     try {
       await this.#settleAll();
+      await this.#tidy();
       const nextMs = this.#over ? null : await store.nextDueMs();
       this.#schedule(Math.max(nowMs() + REST_MS, Math.min(nextMs ?? Infinity, nowMs() + INTERVAL_MS)));
     } catch (error) {
@@ -79,6 +90,15 @@ export class SubscriptionClock {
     } finally {
       this.#looking = false;
     }
+  }
+
+  /** Deletes a page of unpaid orders, more an hour later, and applies perks again. */
+  async #tidy(): Promise<void> {
+    const { store, nowMs } = this.#ports;
+    if (this.#over || nowMs() < this.#hourlyMs) return;
+    this.#hourlyMs = nowMs() + HOURLY_MS;
+    await store.forgetOrders(nowMs() - ORDER_MS, PAGE);
+    await this.#ports.applyPerks();
   }
 
   /** One page of those due; a fuller table has its turn at the next look, after the shortest time. */

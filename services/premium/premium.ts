@@ -23,6 +23,7 @@ import {
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 import { skusForSale } from './forsale.ts';
+import type { PerkKeeper } from './perks.ts';
 
 export interface PremiumPorts {
   readonly storage: Pick<Storage, 'applications' | 'premium' | 'users'>;
@@ -30,6 +31,8 @@ export interface PremiumPorts {
   readonly notifier: Pick<Notifier, 'notify'>;
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
   readonly routing: Pick<Routing, 'ask'>;
+  readonly perks: PerkKeeper;
+  readonly onFault: (error: unknown, where: string) => void;
   nextId(): FreshId;
   nowMs(): number;
 }
@@ -45,6 +48,8 @@ export interface PremiumChange {
 /** Changes what an application sells, and who has it. */
 export interface Premium {
   run(applicationId: ApplicationId, command: PremiumCommand): Promise<Reply<PremiumChange>>;
+  /** A person's premium type by what they have. */
+  readonly premiumTypeOf: PerkKeeper['premiumTypeOf'];
   /**
    * What the author's application sells, for the premium buttons among the components that it sends. Reads nothing where
    * there are none, as in nearly all messages.
@@ -69,15 +74,32 @@ export function createPremium(ports: PremiumPorts): Premium {
       if (facts.length > 0)
         await ports.commitAsOwner(applicationId, [...facts, ...eventsOf(application, facts, env)]);
       tell(application, facts, notifier);
+      await applyPerks(ports, facts, command);
       return { ok: true, value: changeOf(facts) };
     });
   return {
     run: routing.ask('premium.run', run),
+    premiumTypeOf: ports.perks.premiumTypeOf,
     forButtons: async (applicationId, components) =>
       applicationId !== null && hasPremiumButton(components)
         ? skusForSale(storage.premium, applicationId)
         : [],
   };
+}
+
+/** A fault here is no fault of the command, which is durable: the clock applies all perks again within the hour. */
+async function applyPerks(
+  { perks, onFault }: Pick<PremiumPorts, 'perks' | 'onFault'>,
+  facts: readonly PremiumFact[],
+  { kind }: PremiumCommand,
+): Promise<void> {
+  const written = facts.flatMap((fact) => (fact.type === 'entitlementWritten' ? [fact.entitlement] : []));
+  try {
+    if (kind === 'setPerks') await perks.applyAll();
+    else if (written.length > 0) await perks.apply(written);
+  } catch (error) {
+    onFault(error, 'perks');
+  }
 }
 
 /** The refusal for a receiver that does not exist. */
@@ -159,16 +181,19 @@ const eventsOf = (application: Application, facts: readonly PremiumFact[], env: 
       : [],
   );
 
+/** The application's bot hears of everything, and the receiver's own sessions of what the receiver gets and loses. */
 function tell(
   { bot_id: botId }: Application,
   facts: readonly PremiumFact[],
   { notify }: PremiumPorts['notifier'],
 ) {
-  if (botId === null) return;
   for (const fact of facts) {
-    if (fact.type === 'entitlementWritten' && fact.news !== null)
-      notify(botId, `ENTITLEMENT_${fact.news}`, entitlementObject(fact.entitlement), ALL_SESSIONS);
-    if (fact.type === 'subscriptionWritten' && fact.news !== null)
+    if (fact.type === 'entitlementWritten' && fact.news !== null) {
+      const { userId } = fact.entitlement;
+      for (const id of botId === null ? [userId] : [botId, userId])
+        notify(id, `ENTITLEMENT_${fact.news}`, entitlementObject(fact.entitlement), ALL_SESSIONS);
+    }
+    if (fact.type === 'subscriptionWritten' && fact.news !== null && botId !== null)
       notify(botId, `SUBSCRIPTION_${fact.news}`, subscriptionObject(fact.subscription), ALL_SESSIONS);
   }
 }

@@ -3,15 +3,15 @@ import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import { SubscriptionClock } from './clock.ts';
 import { byHand, byProvider, type PaymentProvider, type Payments } from './payments.ts';
+import { createPerks } from './perks.ts';
 import { createPremium, type Premium, type PremiumPorts } from './premium.ts';
 
-interface StartPorts extends Omit<PremiumPorts, 'nowMs' | 'routing'> {
+interface StartPorts extends Omit<PremiumPorts, 'nowMs' | 'routing' | 'perks'> {
   readonly routing: Routing;
   readonly wheel: Wheel;
   readonly clock: Pick<Clock, 'now'>;
   /** Null: nobody pays here, and the operator gives by hand what was sold. */
   readonly provider: PaymentProvider | null;
-  readonly onFault: (error: unknown, where: string) => void;
 }
 
 /** What applications sell, with the clock of subscriptions. */
@@ -24,11 +24,13 @@ export interface ServedPremium extends Premium {
 
 export function startPremium(ports: StartPorts): ServedPremium {
   const nowMs = () => ports.clock.now();
-  const premium = createPremium({ ...ports, nowMs });
-  const { routing, wheel, storage, provider } = ports;
+  const { routing, wheel, storage, provider, guilds } = ports;
+  const perks = createPerks({ store: storage.premium, guilds, nowMs });
+  const premium = createPremium({ ...ports, nowMs, perks });
   const payments = provider === null ? byHand(premium) : byProvider({ ...ports, premium, provider, nowMs });
   const clock = new SubscriptionClock({
     ...{ store: storage.premium, settle: payments.settle, routing, wheel, nowMs },
+    applyPerks: perks.applyAll,
     onFault: (error) => ports.onFault(error, 'subscriptions'),
   });
   clock.start();

@@ -31,6 +31,8 @@ export interface PremiumStore {
   sku(id: string): Promise<Sku | null>;
   /** Oldest first. */
   skus(applicationId: ApplicationId): Promise<Sku[]>;
+  /** The SKUs of all applications that the operator gave perks. */
+  skusWithPerks(): Promise<Sku[]>;
   entitlement(applicationId: ApplicationId, id: string): Promise<Entitlement | null>;
   /** By ascending id; with `before` alone those closest to it. */
   entitlements(query: EntitlementQuery): Promise<Entitlement[]>;
@@ -43,6 +45,8 @@ export interface PremiumStore {
     applicationId: ApplicationId,
     wish: { readonly skuId: string; readonly payerId: UserId; readonly to: Receiver },
   ): Promise<Order | null>;
+  /** Deletes orders that were made before this time, Unix milliseconds, and never paid. @returns how many, at most `limit`. */
+  forgetOrders(beforeMs: number, limit: number): Promise<number>;
   /** Subscriptions whose period has ended, by ascending end. */
   due(
     nowMs: number,

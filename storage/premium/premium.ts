@@ -1,5 +1,5 @@
 import type { PremiumFacts } from '../../engine/premium/premium.ts';
-import type { ApplicationId } from '../../protocol/ids.ts';
+import { type ApplicationId, snowflakeAt } from '../../protocol/ids.ts';
 import {
   type Entitlement,
   type Order,
@@ -116,6 +116,10 @@ export function premiumStore(sql: Sql): PremiumStore {
       const text = 'SELECT data FROM skus WHERE application_id = $1 ORDER BY id';
       return (await sql.query<{ data: Sku }>(text, [applicationId])).map(({ data }) => data);
     },
+    skusWithPerks: async () => {
+      const text = `SELECT data FROM skus WHERE data->'perks' IS NOT NULL ORDER BY application_id, id`;
+      return (await sql.query<{ data: Sku }>(text, [])).map(({ data }) => data);
+    },
     entitlement: (applicationId, id) => one<Entitlement>('entitlements', applicationId, id),
     entitlements: entitlementsOf(sql),
     subscription: (applicationId, id) => one<Subscription>('subscriptions', applicationId, id),
@@ -126,6 +130,11 @@ export function premiumStore(sql: Sql): PremiumStore {
         AND user_id = $4 AND guild_id IS NOT DISTINCT FROM $5 AND state = 'open' ORDER BY id DESC LIMIT 1`;
       const values = [applicationId, payerId, skuId, to.userId, to.guildId];
       return (await sql.query<{ data: Order }>(text, values))[0]?.data ?? null;
+    },
+    forgetOrders: async (beforeMs, limit) => {
+      const text = `DELETE FROM orders WHERE (application_id, id) IN (SELECT application_id, id FROM orders
+        WHERE state = 'open' AND id < $1 LIMIT $2) AND state = 'open' RETURNING id`;
+      return (await sql.query(text, [snowflakeAt(beforeMs), limit])).length;
     },
     due: async (nowMs, limit) => {
       const text = `SELECT application_id AS "applicationId", id, due_ms::float8 AS "dueMs" FROM subscriptions

@@ -267,6 +267,11 @@ const threadStore = (line: DatabaseLine) =>
     nextDueMs: () => null,
   });
 
+const premiumStore = (line: DatabaseLine) =>
+  storeOf<Storage['premium']>(line, 'premium', {
+    ...{ due: never, skus: never, nextDueMs: () => null, forgetOrders: () => 0, skusWithPerks: never },
+  });
+
 /** The Storage port of one process over the database of the simulation. */
 export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Error): Storage {
   const { database } = line;
@@ -310,7 +315,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
       permissions: never,
     }),
     activities: storeOf<Storage['activities']>(line, 'activities', { ofOwner: never, owners: never }),
-    premium: storeOf<Storage['premium']>(line, 'premium', { due: never, skus: never, nextDueMs: () => null }),
+    premium: premiumStore(line),
     interactions: interactionStore(line),
     scheduledEvents: scheduledEventStore(line),
     threads: threadStore(line),

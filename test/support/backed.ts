@@ -65,7 +65,7 @@ export function backed(
     },
     blobs: { put: async (key: string, bytes: Uint8Array) => void blobs.set(key, bytes) },
     /** No application sells anything. */
-    premium: { forButtons: async () => [] },
+    premium: { forButtons: async () => [], premiumTypeOf: async () => 0 },
     nextId,
     nowMs: () => NOW_MS,
     ...more,

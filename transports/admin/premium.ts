@@ -21,6 +21,9 @@ async function run(admin: Admin, id: ApplicationId, command: PremiumCommand): Pr
   };
 }
 
+/** Of guilds and of people. */
+const Level = Type.Enum([0, 1, 2, 3]);
+
 /** Routes for what applications sell. Each answers with what it changed. */
 export const premiumRoutes: readonly AdminRoute[] = [
   post(
@@ -61,6 +64,15 @@ export const premiumRoutes: readonly AdminRoute[] = [
     ),
     (admin, { sku_id: skuId, price }, id) =>
       run(admin, id, { kind: 'setPrice', skuId, price: price && { days: DAYS_DEFAULT, ...price } }),
+  ),
+  post(
+    '/applications/:id/skus/perks',
+    Type.Object(
+      { sku_id: Snowflake(), guild_tier: Type.Optional(Level), premium_type: Type.Optional(Level) },
+      closed,
+    ),
+    (admin, { sku_id: skuId, guild_tier: guildTier = 0, premium_type: premiumType = 0 }, id) =>
+      run(admin, id, { kind: 'setPerks', skuId, perks: { guildTier, premiumType } }),
   ),
   post(
     '/applications/:id/grants',

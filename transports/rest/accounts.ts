@@ -3,6 +3,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { Scope, Scopes } from '../../protocol/scopes.ts';
 import type { Accounts, Profile } from '../../services/accounts/ports.ts';
+import type { Premium } from '../../services/premium/premium.ts';
 
 /** A user as other users see them, with every key that the wire object always has. */
 export function userBody(user: APIUser): object {
@@ -25,10 +26,11 @@ interface Seen {
   readonly scopes: Scopes | null;
   /** Null for accounts without sign-in. */
   readonly profile: Pick<Profile, 'email' | 'claimedEmail' | 'hasFactor'> | null;
+  readonly premiumType: number;
 }
 
 /** A user as they see themselves, or as an application that acts for them sees them. */
-function ownUserBody(user: APIUser, { scopes, profile }: Seen): APIUser {
+function ownUserBody(user: APIUser, { scopes, profile, premiumType }: Seen): APIUser {
   const sees = (scope: Scope) => scopes === null || scopes.has(scope);
   const email = profile?.email ?? profile?.claimedEmail ?? null;
   return {
@@ -36,19 +38,29 @@ function ownUserBody(user: APIUser, { scopes, profile }: Seen): APIUser {
     flags: user.flags ?? user.public_flags ?? 0,
     mfa_enabled: profile?.hasFactor ?? false,
     locale: user.locale ?? 'en-US',
-    premium_type: sees('identify.premium') ? (user.premium_type ?? 0) : 0,
+    premium_type: sees('identify.premium') ? premiumType : 0,
     // An unconfirmed address is not verified; without an address, `verified` is true.
     ...(sees('email') ? { email, verified: email === (profile?.email ?? null) } : {}),
   } as APIUser;
 }
 
-/** Loads the profile and returns the user's own view. `scopes` is null for bots and for users themselves. */
+interface OwnUserPorts {
+  readonly accounts: Pick<Accounts, 'profile'>;
+  readonly premium: Pick<Premium, 'premiumTypeOf'>;
+}
+
+/** Loads what only the user sees, and returns the user's own view. `scopes` is null for bots and for users themselves. */
 export async function ownUser(
   user: APIUser,
   scopes: Scopes | null,
-  accounts: Pick<Accounts, 'profile'>,
+  { accounts, premium }: OwnUserPorts,
 ): Promise<APIUser> {
-  return ownUserBody(user, { scopes, profile: user.bot ? null : await accounts.profile(user.id) });
+  if (user.bot) return ownUserBody(user, { scopes, profile: null, premiumType: 0 });
+  const [profile, premiumType] = await Promise.all([
+    accounts.profile(user.id),
+    premium.premiumTypeOf(user.id),
+  ]);
+  return ownUserBody(user, { scopes, profile, premiumType });
 }
 
 /** The public view of an application. */

@@ -57,6 +57,7 @@ function world(accounts: Partial<Accounts> = {}) {
       },
     },
     accounts: { profile: async () => null, ...accounts },
+    premium: { premiumTypeOf: async () => 0 },
     guilds: { call: guildCall(told) },
     gateway: {
       url: 'ws://127.0.0.1:3000',

@@ -107,6 +107,7 @@ const ANY = [
   'get_sku_subscription',
   'get_sku_subscriptions',
   'ignore_authorize_requests',
+  'list_skus',
   'upload_application_attachment',
   'want_authorize_requests',
 ];

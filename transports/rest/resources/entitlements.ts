@@ -1,5 +1,11 @@
 import { type ApplicationId, isAnyId, type UserId } from '../../../protocol/ids.ts';
-import { entitlementObject, skuObject, subscriptionObject } from '../../../protocol/premium.ts';
+import {
+  entitlementObject,
+  SKU_FLAG,
+  type Sku,
+  skuObject,
+  subscriptionObject,
+} from '../../../protocol/premium.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { idsOf } from '../idlist.ts';
 import { type Caller, op, resource } from '../operation.ts';
@@ -214,15 +220,27 @@ export const entitlementsUnlisted = resource({
   list_skus: op({
     method: 'GET',
     path: '/applications/:application_id/skus',
-    auth: 'bot',
+    auth: 'any',
+    scope: 'any',
     bucket: READ,
     status: 200,
     handle: async ({ params, caller }, services) => {
-      const seen = await seenBy(caller, params.application_id, services);
-      if ('no' in seen) return seen.no;
-      return { ok: true, body: (await services.read.premium.skus(params.application_id)).map(skuObject) };
+      const { application_id: id } = params;
+      // People see what is for sale, as in the store; an application that acts for one sees what it sells itself.
+      const isPerson = caller.kind === 'user' && (!caller.authorization || caller.applicationId === id);
+      const seen = isPerson ? null : await seenBy(caller, id, services);
+      if (seen && 'no' in seen) return seen.no;
+      const skus = await services.read.premium.skus(id);
+      const shown = isPerson ? skus.filter(({ flags }) => (flags & SKU_FLAG.AVAILABLE) !== 0) : skus;
+      return { ok: true, body: shown.map((sku) => (isPerson ? pricedSku(sku) : skuObject(sku))) };
     },
   }),
+});
+
+/** @source https://github.com/discord/embedded-app-sdk, `src/schema/responses.ts` */
+const pricedSku = (sku: Sku) => ({
+  ...skuObject(sku),
+  price: sku.price ? { amount: sku.price.amount, currency: sku.price.currency } : null,
 });
 
 const idOf = (text: string | undefined) => (isAnyId(text) ? text : null);

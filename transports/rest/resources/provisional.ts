@@ -124,7 +124,7 @@ export const provisionalUnlisted = resource({
     bucket: { per: null, limit: 5, windowMs: 60_000 },
     body: Obj({ global_name: Nullable(NameText(1, L.name_characters_max)) }),
     status: 200,
-    async handle({ body, caller }, { provisional, users, accounts }) {
+    async handle({ body, caller }, { provisional, users, accounts, premium }) {
       const mayAnybody = caller.authorization?.scopes.has('account.global_name.update') ?? true;
       if (!mayAnybody && !(await provisional.isProvisional(caller.userId))) {
         const missing = refusal('MISSING_OAUTH2_SCOPE');
@@ -133,7 +133,8 @@ export const provisionalUnlisted = resource({
       }
       const reply = await users.updateUser(caller.userId, { global_name: body.global_name });
       if (!reply.ok) return reply;
-      return { ok: true, body: await ownUser(reply.value, caller.authorization?.scopes ?? null, accounts) };
+      const own = await ownUser(reply.value, caller.authorization?.scopes ?? null, { accounts, premium });
+      return { ok: true, body: own };
     },
   }),
 });

@@ -185,8 +185,8 @@ export const users = resource({
 });
 
 /** The caller's own account, with the fields that the caller's scopes allow. */
-const ownBody = (user: APIUser, { authorization }: Caller, { accounts }: Services): Promise<object> =>
-  ownUser(user, authorization?.scopes ?? null, accounts);
+const ownBody = (user: APIUser, { authorization }: Caller, services: Services): Promise<object> =>
+  ownUser(user, authorization?.scopes ?? null, services);
 
 const PASSWORD_REQUIRED = {
   ok: false,
