@@ -45,6 +45,25 @@ async function letIn(): Promise<void> {
   voice(VOICE_OP.SESSION_DESCRIPTION);
 }
 
+/** An application that has authenticated; `ask` and `lose` are its own. */
+async function connect(): Promise<void> {
+  const connection = host.connect({
+    ...{ kind: 'ipc', origin: null, closed: () => undefined },
+    send: (_, data) => void frames.push(data as Frame),
+  });
+  lose = () => connection.lost();
+  let nonces = 0;
+  ask = async (cmd, args = {}, evt) => {
+    const nonce = String(++nonces);
+    connection.receive(RPC_OP.FRAME, { cmd, args, nonce, ...(evt && { evt }) });
+    await vi.advanceTimersByTimeAsync(1);
+    return frames.find((one) => one.nonce === nonce) ?? {};
+  };
+  connection.receive(RPC_OP.HANDSHAKE, { v: 1, client_id: APPLICATION });
+  await vi.advanceTimersByTimeAsync(1);
+  await ask('AUTHENTICATE', { access_token: 't' });
+}
+
 beforeEach(async () => {
   vi.useFakeTimers();
   [server, medias, frames] = [new ScriptedServer(), [], []];
@@ -72,21 +91,7 @@ beforeEach(async () => {
   });
   server.welcome({ guilds: [{ id: GUILD, name: 'Hall', voice_states: [], members: [] }] });
   await host.started();
-  const connection = host.connect({
-    ...{ kind: 'ipc', origin: null, closed: () => undefined },
-    send: (_, data) => void frames.push(data as Frame),
-  });
-  lose = () => connection.lost();
-  let nonces = 0;
-  ask = async (cmd, args = {}, evt) => {
-    const nonce = String(++nonces);
-    connection.receive(RPC_OP.FRAME, { cmd, args, nonce, ...(evt && { evt }) });
-    await vi.advanceTimersByTimeAsync(1);
-    return frames.find((one) => one.nonce === nonce) ?? {};
-  };
-  connection.receive(RPC_OP.HANDSHAKE, { v: 1, client_id: APPLICATION });
-  await vi.advanceTimersByTimeAsync(1);
-  await ask('AUTHENTICATE', { access_token: 't' });
+  await connect();
   await ask('SUBSCRIBE', {}, 'VOICE_CONNECTION_STATUS');
 });
 afterEach(() => {
@@ -131,6 +136,10 @@ describe('the call of the helper', () => {
     expect(medias[0]!.isOpen).toBe(true);
     expect(await ask('PUSH_TO_TALK', { active: 1 })).toMatchObject({ data: { code: 4000 } });
     lose();
+    expect(medias[0]!.isOpen).toBe(false);
+    // Nobody holds the key for the next application.
+    await connect();
+    await ask('SET_VOICE_SETTINGS', { mode: { type: 'PUSH_TO_TALK', delay: 0 } });
     expect(medias[0]!.isOpen).toBe(false);
     host.close();
     expect(medias[0]!.isClosed).toBe(true);
