@@ -164,14 +164,6 @@ export const followUpRefusal = ({ isInstalledHere, followUps }: Interaction): Re
 export const answerType = ({ command }: Interaction): MessageType =>
   command?.type === APP_COMMAND.CHAT_INPUT ? MessageType.ChatInputCommand : MessageType.ContextMenuCommand;
 
-/** Flags that an application may set on the messages that answer an interaction. */
-export const ANSWER_FLAGS =
-  MessageFlags.SuppressEmbeds |
-  MessageFlags.Ephemeral |
-  MessageFlags.IsVoiceMessage |
-  MessageFlags.IsComponentsV2 |
-  MessageFlags.SuppressNotifications;
-
 /** Whether a message with these flags is for the invoker only. */
 export const isEphemeral = (interaction: Interaction, flags: number | null | undefined): boolean =>
   interaction.forcesEphemeral || ((flags ?? 0) & MessageFlags.Ephemeral) !== 0;

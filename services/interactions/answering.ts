@@ -6,7 +6,6 @@ import { hasPremiumButton } from '../../engine/channel/premiumbuttons.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import { localizedChoices, readChoices } from '../../engine/interaction/choices.ts';
 import {
-  ANSWER_FLAGS,
   answerType,
   callbackRefusal,
   followUpRefusal,
@@ -371,20 +370,16 @@ function resultOf(
 }
 
 /**
- * The flags that an application may set, and users as the only ones who are notified unless it says otherwise. One that
- * only the invoker has brought along notifies nobody whom the invoker could not.
+ * Only users are notified unless the answer says otherwise. An application that only the invoker has installed notifies
+ * nobody whom the invoker could not notify.
  */
-function permitted<D extends Pick<MessageDraft, 'flags' | 'allowed_mentions'>>(
+function permitted<D extends Pick<MessageDraft, 'allowed_mentions'>>(
   { mentionsEveryone }: Interaction,
   draft: D,
 ): D {
   const mentions = draft.allowed_mentions ?? DEFAULT_MENTIONS;
   const users = { ...mentions, parse: mentions.parse?.filter((kind) => kind === 'users') ?? null, roles: [] };
-  return {
-    ...draft,
-    ...(typeof draft.flags === 'number' && { flags: draft.flags & ANSWER_FLAGS }),
-    allowed_mentions: mentionsEveryone ? mentions : users,
-  };
+  return { ...draft, allowed_mentions: mentionsEveryone ? mentions : users };
 }
 
 const replying = (draft: MessageDraft, messageId: MessageId | null): CreateInput['draft'] =>

@@ -108,7 +108,69 @@ describe('a form', () => {
     expect(codeOf(await at.ask({ ...submission, channelId: otherChannelId }))).toBe(10_062);
     expect(codeOf(await at.ask(submission))).toBeNull();
     expect(codeOf(await at.ask(submission))).toBe(10_062);
+    const stored = await at.house.storage.interactions.get(at.house.guildId, sent.id);
+    expect(stored?.modal).toBeNull();
   });
+});
+
+describe('a token', () => {
+  const used = async () => at.use(await at.command(PING));
+
+  test('answers its own interaction, once', async () => {
+    const [one, two] = [await used(), await used()];
+    const swapped = { ...one, token: two.token };
+    expect(codeOf(await at.answer(swapped, CALLBACK.MESSAGE, { content: 'x' }))).toBe(10_062);
+    wellDone(await at.answer(one, CALLBACK.MESSAGE, { content: 'x' }));
+    expect(codeOf(await at.answer(one, CALLBACK.MESSAGE, { content: 'x' }))).toBe(40_060);
+  });
+
+  test('reaches the messages of its application alone, under the application’s id', async () => {
+    const { house, channelId } = at;
+    const sent = await used();
+    wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'mine' }));
+    const input = { channelId, draft: { content: 'theirs' }, attachments: [], forward: null };
+    const by = { ...SYSTEM, by: { ...SYSTEM.by, userId: house.ownerId } };
+    const made = await house.guilds.call(house.guildId, 'createMessage', input as never, by);
+    const theirs = (wellDone(made) as { readonly message: { readonly id: MessageId } }).message.id;
+    const messages = await target(sent.token);
+    expect(codeOf(await messages.get(theirs, undefined))).toBe(10_008);
+    expect(codeOf(await messages.delete(theirs, undefined))).toBe(10_008);
+    const { application } = await house.operator.createApplication({ name: 'Another' });
+    const { tokenMessages } = house.features.interactions;
+    expect(await tokenMessages.find(application.id as never, sent.token)).toBeNull();
+  });
+
+  test('sends no messages when it is one of an autocomplete', async () => {
+    const options = [{ type: 3, name: 'text', description: 't', autocomplete: true }];
+    const one = await at.command({ ...PING, name: 'complete', options });
+    const typed = [{ type: 3, name: 'text', value: 'r', focused: true }];
+    const sent = await at.send({ type: INTERACTION.AUTOCOMPLETE, data: at.dataOf(one, { options: typed }) });
+    wellDone(await at.answer(sent, CALLBACK.CHOICES, { choices: [{ name: 'Red', value: 'red' }] }));
+    const { tokenMessages } = at.house.features.interactions;
+    expect(await tokenMessages.find(at.own.id as never, sent.token)).toBeNull();
+  });
+
+  test('sends a message of its own after the deferred answer was deleted', async () => {
+    const sent = await used();
+    const deferred = wellDone(await at.answer(sent, CALLBACK.DEFERRED_MESSAGE));
+    wellDone(await (await target(sent.token)).delete('@original', undefined));
+    const { message } = wellDone(await at.followUp(sent, { content: 'more' }));
+    expect(message.id).not.toBe(deferred.written?.message.id);
+  });
+});
+
+test('a button is pressed for the application that sent it, and a command used by those who may', async () => {
+  const { application } = await at.house.operator.createApplication({ name: 'Third' });
+  const other = { ...at.own, id: application.id as typeof at.own.id };
+  const sent = await at.use(await at.command(PING));
+  const shown = wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'x', components: [BUTTON] }));
+  const press = at.click(shown.written!.message.id, 'go');
+  expect(codeOf(await at.ask(press, other))).toBe(10_008);
+  expect(codeOf(await at.ask(press))).toBeNull();
+  const reserved = await at.command({ ...PING, name: 'reserved', default_member_permissions: '0' });
+  const use = { type: INTERACTION.COMMAND, data: at.dataOf(reserved) };
+  expect(codeOf(await at.ask({ ...use, ...bert }))).toBe(50_013);
+  expect(codeOf(await at.ask(use))).toBeNull();
 });
 
 test('a command of one guild is unknown in another', async () => {

@@ -250,7 +250,9 @@ describe('an application that is not in the guild', () => {
     wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'seen by all', components: [BUTTON] }));
     const answer = await at.shown(person.sink, 'MESSAGE_CREATE');
     expect(answer.flags & EPHEMERAL).toBe(0);
-    for (let n = 0; n < 5; n += 1) wellDone(await at.followUp(sent, { content: `follow-up ${n}` }));
+    expect(codeOf(await at.followUp(sent, { content: 'x'.repeat(2_001) }))).toBe(50_035);
+    for (let n = 0; n < 5; n += 1)
+      wellDone(await at.followUp(sent, { content: `follow-up ${n}`, flags: n % 2 === 0 ? EPHEMERAL : 0 }));
     expect(codeOf(await at.followUp(sent, { content: 'one too many' }))).toBe(40_094);
     expect(codeOf(await at.followUp(sent, { content: 'hidden too', flags: EPHEMERAL }))).toBe(40_094);
     const pressed = at.ask(at.click(answer.id, 'go'), { ...at.own, id });
