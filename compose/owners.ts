@@ -197,6 +197,8 @@ export interface OwnerAccess {
   readonly notifier: Notifier;
   readonly privates: PrivateChannels;
   readonly inPrivate: PrivateChannels['call'];
+  /** As `inPrivate`, on this shard alone: rejects when another shard owns the channel. */
+  readonly inPrivateHere: PrivateChannels['call'];
   readonly openPrivate: PrivateChannels['open'];
   readonly direct: DirectDelivery | null;
 }
@@ -214,10 +216,8 @@ function createOwnerAccess(ports: OwnerAccessPorts): OwnerAccess {
   const routing = routingOver(ports.cluster);
   const direct = createDirectDelivery(ports);
   const notifier = createNotifier({ ...ports, userDelivery: direct?.userDelivery ?? null });
-  const privates = routed(
-    createPrivateChannels({ ...ports, ownership: ports.cluster.ownership, notifier }),
-    PRIVATE_ROUTES,
-    ports.cluster,
-  );
-  return { direct, routing, notifier, privates, inPrivate: privates.call, openPrivate: privates.open };
+  const here = createPrivateChannels({ ...ports, ownership: ports.cluster.ownership, notifier });
+  const privates = routed(here, PRIVATE_ROUTES, ports.cluster);
+  const calls = { inPrivate: privates.call, inPrivateHere: here.call, openPrivate: privates.open };
+  return { direct, routing, notifier, privates, ...calls };
 }

@@ -29,7 +29,7 @@ export class Guilds {
     this.#registry = registry;
     this.#router = ownership.standalone ? null : router;
     this.#router?.serve('guild.command', ([guildId, type, input, authority]: GuildCall, { commandKey }) =>
-      this.#callHere(guildId, type, input, authority, commandKey),
+      this.callHere(guildId, type, input, authority, commandKey),
     );
   }
 
@@ -40,23 +40,24 @@ export class Guilds {
     input: GuildCommands[K]['input'],
     authority: Authority,
   ): Promise<Reply<GuildCommands[K]['value']>> {
-    if (this.#router === null) return this.#callHere(guildId, type, input, authority, null);
+    if (this.#router === null) return this.callHere(guildId, type, input, authority, null);
     const { repeatable } = guildRules.commands[type];
     return this.#router.askOwner(
       'guild.command',
       guildId,
       [guildId, type, input, authority],
-      (commandKey) => this.#callHere(guildId, type, input, authority, commandKey),
+      (commandKey) => this.callHere(guildId, type, input, authority, commandKey),
       { repeatable },
     );
   }
 
-  #callHere<K extends keyof GuildCommands>(
+  /** As `call`, on this shard alone: rejects when another shard owns the guild. */
+  callHere<K extends keyof GuildCommands>(
     guildId: GuildId,
     type: K,
     input: GuildCommands[K]['input'],
     authority: Authority,
-    commandKey: string | null,
+    commandKey: string | null = null,
   ): Promise<Reply<GuildCommands[K]['value']>> {
     const { background: patient = false } = guildRules.commands[type];
     return new Promise((resolve, reject) => {

@@ -38,7 +38,8 @@ interface InteractionPorts {
     'interactions' | 'applications' | 'appCommands' | 'users' | 'messages' | 'privateChannels' | 'premium'
   >;
   readonly guilds: Guilds;
-  readonly inPrivate: InPrivate;
+  /** As `inPrivate`, on this shard alone. */
+  readonly inPrivateHere: InPrivate;
   readonly sender: Pick<EndpointSender, 'post'>;
   readonly receive: ReceiveAnswer;
   readonly notifier: Pick<Notifier, 'notify' | 'notifySession' | 'hasSession'>;

@@ -20,8 +20,8 @@ import type { Storage } from '../../storage/ports.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
 
 interface PlacePorts {
-  readonly guilds: Pick<Guilds, 'look' | 'call'>;
-  readonly inPrivate: InPrivate;
+  readonly guilds: Pick<Guilds, 'look' | 'callHere'>;
+  readonly inPrivateHere: InPrivate;
   readonly storage: Pick<Storage, 'privateChannels' | 'users' | 'messages'>;
   readonly env: () => Env;
 }
@@ -31,7 +31,10 @@ type From = { readonly from: Sender };
 type Sent = Omit<CreateInput, 'from'> & From;
 type Changed = Omit<EditInput, 'from'> & From;
 
-/** The guild or the private channel of an interaction, which this shard owns. */
+/**
+ * The guild or the private channel of an interaction, which this shard owns. Once another shard owns it, every change is
+ * rejected: the next owner has decided what became of an answer whose message it did not find.
+ */
 export interface Places {
   describe(place: InteractionPlace, asked: Asked): Promise<Reply<Described>>;
   write(place: InteractionPlace, sent: Sent): Promise<Reply<Written>>;
@@ -53,7 +56,7 @@ const authorityOf = ({ fields }: Sender): Authority => ({
 });
 
 export function createPlaces(ports: PlacePorts): Places {
-  const { storage, guilds, inPrivate, env } = ports;
+  const { storage, guilds, inPrivateHere, env } = ports;
   const find: Places['find'] = async ({ ownerId, channelId }, id) =>
     (await storage.messages.get(ownerId, [{ channelId, id }]))[0] ?? null;
   return {
@@ -76,19 +79,19 @@ export function createPlaces(ports: PlacePorts): Places {
     async write({ guildId, channelId }, sent) {
       const input = { ...sent, channelId };
       const authority = authorityOf(sent.from);
-      if (guildId === null) return inPrivate(channelId, 'createMessage', input, authority);
-      return guilds.call(guildId, 'createMessage', input, authority);
+      if (guildId === null) return inPrivateHere(channelId, 'createMessage', input, authority);
+      return guilds.callHere(guildId, 'createMessage', input, authority);
     },
     async edit({ guildId, channelId }, messageId, changed) {
       const input = { ...changed, channelId, messageId };
       const authority = authorityOf(changed.from);
-      if (guildId === null) return inPrivate(channelId, 'updateMessage', input, authority);
-      return guilds.call(guildId, 'updateMessage', input, authority);
+      if (guildId === null) return inPrivateHere(channelId, 'updateMessage', input, authority);
+      return guilds.callHere(guildId, 'updateMessage', input, authority);
     },
     async remove({ guildId, channelId }, messageId, from) {
       const input = { channelId, messageId, from };
-      if (guildId === null) return inPrivate(channelId, 'deleteMessage', input, authorityOf(from));
-      return guilds.call(guildId, 'deleteMessage', input, authorityOf(from));
+      if (guildId === null) return inPrivateHere(channelId, 'deleteMessage', input, authorityOf(from));
+      return guilds.callHere(guildId, 'deleteMessage', input, authorityOf(from));
     },
     ...preparing(ports),
   };

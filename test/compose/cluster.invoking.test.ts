@@ -1,4 +1,5 @@
-// Goal: an invocation names a session of its user, whichever shards have the session, the user and the place.
+// Goal: an invocation names a session of its user, whichever shards have the session, the user and the place; and only the
+// owner of the place writes its answer.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { INTERACTION } from '../../protocol/interactions.ts';
@@ -31,4 +32,17 @@ it('is refused at every shard unless the session is open at some shard', async (
     expect(await ask(at, user.id, 'f'.repeat(32))).toBe(50_035);
     expect(await ask(at, other.user.id, session.id)).toBe(50_035);
   }
+});
+
+it('is answered by the owner of its place alone: another shard cannot write there in its stead', async () => {
+  const { guildId, ownerId } = await cluster.found();
+  const by = { userId: ownerId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+  const authority = { by, requires: 0n };
+  const [owner, stranger] = [cluster.ownerOf(guildId), cluster.strangerTo(guildId)];
+  const rename = { draft: { name: 'Harbour' } };
+  await expect(
+    cluster.while(stranger.guilds.callHere(guildId, 'updateGuild', rename, authority)),
+  ).rejects.toThrow();
+  const renamed = await cluster.while(owner.guilds.callHere(guildId, 'updateGuild', rename, authority));
+  expect(codeOf(renamed)).toBeNull();
 });
