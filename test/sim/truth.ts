@@ -3,6 +3,7 @@ import type { Accepted, Database } from './database.ts';
 
 const VIEW_CHANNEL = 1n << 10n;
 const ADMINISTRATOR = 1n << 3n;
+const PRIVATE_THREAD = 12;
 
 /** A message as it was committed. */
 export interface Told {
@@ -56,6 +57,9 @@ export class Truth {
         this.#name(fact.interaction.id, fact.interaction.nonce ?? '');
       else if (fact.type === 'guildUpdated') this.#name(ownerId, fact.info.name);
       else if (fact.type === 'channelUpdated') this.#name(fact.channel.id, fact.channel.name ?? '');
+      // An open thread is announced by a message with its name, which counts.
+      else if (fact.type === 'threadCreated' && fact.thread.type === PRIVATE_THREAD)
+        this.#name(fact.thread.id, fact.thread.name);
       else if (fact.type === 'roleCreated') this.#name(fact.role.id, fact.role.name);
       seen ||= MOVES_SIGHT.has(fact.type);
     }
@@ -84,8 +88,9 @@ export class Truth {
   /** Channels of the guild that the user sees now. */
   visible(guildId: string, userId: string): string[] {
     const last = this.#sights.get(guildId)?.at(-1);
+    const channels = this.#database.guilds.get(guildId)?.channels;
     return [...(last?.viewers ?? [])].flatMap(([channelId, viewers]) =>
-      viewers.has(userId) ? [channelId] : [],
+      viewers.has(userId) && channels?.has(channelId as never) ? [channelId] : [],
     );
   }
 
@@ -117,6 +122,7 @@ export class Truth {
 
 const MOVES_SIGHT: ReadonlySet<string> = new Set([
   ...['guildCreated', 'guildUpdated', 'channelCreated', 'channelUpdated', 'channelDeleted'],
+  ...['threadCreated', 'threadMembersChanged', 'threadDeleted'],
   ...['roleCreated', 'roleUpdated', 'roleDeleted', 'memberAdded', 'memberUpdated', 'memberRemoved'],
 ]);
 
@@ -128,7 +134,30 @@ function viewersOf(guild: Guild): Map<string, Set<string>> {
       if (member && sees(guild, channel, userId, member.roles)) seeing.add(userId);
     viewers.set(channel.id, seeing);
   }
+  for (const [id, record] of guild.threads) {
+    const parent = record && guild.channels.get(record.thread.parent_id);
+    if (!parent) continue;
+    const seeing = viewers.get(parent.id) ?? new Set();
+    const isOpen = record.thread.type !== PRIVATE_THREAD;
+    viewers.set(
+      id,
+      new Set(
+        [...seeing].filter((userId) => isOpen || record.members.has(userId as never) || rules(guild, userId)),
+      ),
+    );
+  }
   return viewers;
+}
+
+/** The owner and administrators see private threads of others; nobody here holds MANAGE_THREADS without it. */
+function rules(guild: Guild, userId: string): boolean {
+  const roles = guild.members.get(userId as never)?.roles ?? [];
+  return (
+    guild.info.owner_id === userId ||
+    [guild.id, ...roles].some(
+      (id) => (BigInt(guild.roles.get(id as never)?.permissions ?? '0') & ADMINISTRATOR) !== 0n,
+    )
+  );
 }
 
 function sees(guild: Guild, channel: GuildChannel, userId: string, roles: readonly string[]): boolean {

@@ -1,4 +1,5 @@
 import type { GuildCommands } from '../../engine/guild/rules.ts';
+import { isActive } from '../../engine/guild/threads.state.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
@@ -85,7 +86,8 @@ export class Workload {
     const user = world.random.pick(users);
     const dice = world.random.below(100);
     if (dice < 48) this.#message(guild.id, user.id);
-    else if (dice < 55) this.#sight(guild);
+    else if (dice < 53) this.#sight(guild);
+    else if (dice < 55) this.#thread(guild, user);
     else if (dice < 60) this.#rename(guild);
     else if (dice < 65) this.#come(guild, user);
     else if (dice < 71) this.#role(guild, user);
@@ -117,7 +119,7 @@ export class Workload {
   }
 
   #message(guildId: GuildId, userId: UserId): void {
-    const channelId = this.#channel(guildId, 0);
+    const channelId = (this.#probing ? null : this.#someThread(guildId)) ?? this.#channel(guildId, 0);
     if (!channelId) return;
     const mark = this.#mark('m');
     const draft = { content: mark, nonce: mark, enforce_nonce: true };
@@ -129,6 +131,22 @@ export class Workload {
       mark,
       true,
     );
+  }
+
+  /** Sometimes a thread of the guild that is not archived. */
+  #someThread(guildId: GuildId): ChannelId | null {
+    const { world, database } = this.#ports;
+    if (world.chance(0.7)) return null;
+    const threads = [...(database.guilds.get(guildId)?.threads.values() ?? [])].filter(isActive);
+    return threads.length === 0 ? null : world.random.pick(threads).thread.id;
+  }
+
+  /** An open thread, or a private one, which only its maker and those who may see everything see. */
+  #thread({ id }: SimGuild, { id: userId }: SimUser): void {
+    const channelId = this.#channel(id, 0);
+    if (!channelId) return;
+    const draft = { name: this.#mark('t'), type: this.#ports.world.chance(0.5) ? 11 : 12 } as const;
+    this.#call(id, userId, 'createThread', { channelId, draft }, draft.name, false);
   }
 
   #sight({ id, ownerId }: SimGuild): void {
