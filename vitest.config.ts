@@ -31,7 +31,7 @@ const DATABASES = 'test/support/database.setup.ts';
 const WORKERS = Math.max(2, availableParallelism() - 1);
 
 /** Files that take a minute or so, which at the end would leave the other worker with nothing to do. */
-const LONG = /\/(cli|chaos|shards|shardskilled|shardscalls|embed)\.test\.ts$/;
+const LONG = /\/(cli|chaos|shards|shardskilled|shardscalls|embed|docsblocks)\.test\.ts$/;
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
