@@ -2,6 +2,8 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { type Command, Option } from 'commander';
 import { numberFrom, oneOf, wholeFrom } from '../cli/flags.ts';
+import { RunWatch } from './about.ts';
+import { addCompareCommand } from './compare.ts';
 import { type BenchOptions, benchGateway } from './gateway/bench.ts';
 import { besideCsvOf, besideOf, type ShardedReport } from './gateway/beside.ts';
 import { besidePageOf, pageOf } from './gateway/page.ts';
@@ -89,6 +91,7 @@ export function addBenchCommand(program: Command): void {
     )
     .action(async (flags: Flags) => {
       if (flags.shards && flags.shards.length > 1) return runBeside(flags, flags.shards);
+      const watch = new RunWatch();
       const report = await runFlags(flags, flags.shards?.[0]);
       const { thresholds, failures } = report;
       const forms = {
@@ -96,25 +99,31 @@ export function addBenchCommand(program: Command): void {
         csv: () => csvOf(report),
         page: () => pageOf(report),
       };
-      present(flags, { report, ...forms, thresholds, failures });
+      present(flags, { report, ...forms, thresholds, failures }, watch);
     });
   addGuildBench(bench);
   addLobbiesBench(bench);
   addVoiceBench(bench);
+  addCompareCommand(bench);
 }
 
 /** Repeats the run with each number of shards. */
 async function runBeside(flags: Flags, counts: readonly number[]): Promise<void> {
+  const watch = new RunWatch();
   const found: ShardedReport[] = [];
   for (const shards of counts) found.push({ shards, report: await runFlags(flags, shards) });
-  present(flags, {
-    report: { runs: found },
-    table: () => besideOf(found),
-    csv: () => besideCsvOf(found),
-    page: () => besidePageOf(found),
-    thresholds: found.flatMap(({ report }) => report.thresholds),
-    failures: found.flatMap(({ report }) => report.failures),
-  });
+  present(
+    flags,
+    {
+      report: { runs: found },
+      table: () => besideOf(found),
+      csv: () => besideCsvOf(found),
+      page: () => besidePageOf(found),
+      thresholds: found.flatMap(({ report }) => report.thresholds),
+      failures: found.flatMap(({ report }) => report.failures),
+    },
+    watch,
+  );
 }
 
 /** @param shards Number of shards of the started server; undefined for one process without a supervisor. */

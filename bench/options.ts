@@ -5,8 +5,11 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { collect, wholeFrom } from '../cli/flags.ts';
 import { CommandError } from '../cli/world.ts';
 import { messageOf } from '../protocol/thrown.ts';
+import { aboutFiguresOf, type RunWatch } from './about.ts';
+import { withAbout } from './gateway/page.ts';
 import { parseBound } from './gateway/threshold.ts';
 import type { Failure } from './gateway/verdict.ts';
+import { figureLines } from './table.ts';
 
 export interface RunFlags {
   readonly url?: string;
@@ -97,17 +100,37 @@ export interface Outcome {
   readonly failures: readonly Failure[];
 }
 
-/** Prints and writes the requested forms, explains a failure on the error stream, and sets the exit code. */
-export function present(flags: Pick<RunFlags, 'json' | 'csv' | 'report'>, outcome: Outcome): void {
-  const text = flags.json ? JSON.stringify(outcome.report) : flags.csv ? outcome.csv() : outcome.table();
+/**
+ * Prints and writes the requested forms, explains a failure on the error stream, and sets the exit code.
+ *
+ * @param watch Started before the run; it says how the run was made and whether the generator was starved.
+ */
+export function present(
+  flags: Pick<RunFlags, 'json' | 'csv' | 'report'>,
+  outcome: Outcome,
+  watch: Pick<RunWatch, 'end'>,
+): void {
+  const about = watch.end(process.argv.slice(2));
+  const table = (): string => `${figureLines(aboutFiguresOf(about)).join('\n')}\n\n${outcome.table()}`;
+  const text = flags.json
+    ? JSON.stringify({ ...outcome.report, about })
+    : flags.csv
+      ? outcome.csv()
+      : table();
   process.stdout.write(`${text.trimEnd()}\n`);
-  if (flags.report !== undefined) writeFileSync(flags.report, outcome.page());
+  if (flags.report !== undefined)
+    writeFileSync(flags.report, withAbout(outcome.page(), aboutFiguresOf(about)));
+  for (const why of about.starved) showNote(starvedLine(why));
   for (const { message, advice } of outcome.failures)
     process.stderr.write(`guildhall: The run failed: ${message}.\n${advice}\n`);
   const missed = outcome.thresholds.filter(({ kept }) => !kept).map(({ text: bound }) => bound);
   if (missed.length > 0) process.stderr.write(`guildhall: Thresholds missed: ${missed.join(', ')}.\n`);
   if (outcome.failures.length > 0 || missed.length > 0) process.exitCode = 1;
 }
+
+/** A warning that the figures show the generator rather than the server. */
+export const starvedLine = (why: string): string =>
+  `The generator was starved, so the figures are not those of the server alone: ${why}.`;
 
 /** Notes about a run that is smaller than requested. */
 export const showNote = (note: string): void => void process.stderr.write(`guildhall: ${note}\n`);

@@ -10,8 +10,13 @@ export function csvTable(rows: readonly Row[]): string {
   return `${[header, ...rows.map((row) => row.map(([, value]) => value))].map((cells) => cells.map(cell).join(',')).join('\n')}\n`;
 }
 
+/** Figures in two columns. */
+export function figureLines(figures: Row): string[] {
+  const width = Math.max(...figures.map(([name]) => name.length));
+  return figures.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`);
+}
+
 /** Figures in two columns, the headline last so that it stays visible on the screen. */
 export function columnsOf(figures: Row, headline: string): string {
-  const width = Math.max(...figures.map(([name]) => name.length));
-  return [...figures.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`), '', headline].join('\n');
+  return [...figureLines(figures), '', headline].join('\n');
 }

@@ -39,15 +39,21 @@ function plot(title: string, points: readonly (readonly [number, number])[], xs:
   ].join('\n');
 }
 
+/** End of the axis, where the maximum is drawn. */
+const NINES_MAX = 5;
+
 /** Percentiles on an axis that gives each nine equal space, since tails matter. */
 function curvePlot(report: Pick<Report, 'curve'>, prefix = ''): string {
   const nines = (percentile: number): number =>
-    Math.min(4, -Math.log10(1 - Math.min(percentile, 99.99) / 100)) / 4;
+    Math.min(NINES_MAX, -Math.log10(1 - Math.min(percentile, 99.9999) / 100)) / NINES_MAX;
   const top = Math.max(...report.curve.map(({ ms }) => ms), 0.001);
   return plot(
     `${prefix}Send to receipt, by percentile`,
     report.curve.map(({ percentile, ms }) => [nines(percentile), ms / top] as const),
-    [0, 90, 99, 99.9, 99.99].map((each) => ({ at: nines(each), label: `p${each}` })),
+    [0, 90, 99, 99.9, 99.99, 100].map((each) => ({
+      at: nines(each),
+      label: each === 100 ? 'max' : `p${each}`,
+    })),
     [0, 0.25, 0.5, 0.75, 1].map((at) => ({ at, label: millis(at * top) })),
   );
 }
@@ -64,7 +70,7 @@ function timelinePlot(report: Pick<Report, 'timeline'>, title: string): string {
 }
 
 const STYLE = `body{font:15px/1.5 system-ui,sans-serif;max-width:760px;margin:2rem auto;padding:0 1rem;color:#1c2024;background:#fff}
-h1{font-size:1.2rem}table{border-collapse:collapse;width:100%}td{padding:.2rem .6rem;border-bottom:1px solid #ddd}td+td{text-align:right;font-variant-numeric:tabular-nums}
+h1,h2{font-size:1.2rem}table{border-collapse:collapse;width:100%}td{padding:.2rem .6rem;border-bottom:1px solid #ddd}td+td{text-align:right;font-variant-numeric:tabular-nums}
 figure{margin:2rem 0}svg{width:100%}text{font-size:11px;fill:#555}.grid{stroke:#ddd;fill:none}.line{stroke:#3b5bdb;stroke-width:2;fill:none}`;
 
 /** The report as a self-contained page without scripts or requests. */
@@ -131,3 +137,12 @@ function page(
     '</body></html>\n',
   ].join('\n');
 }
+
+/** Adds a table of machine, versions, command and load to the end of a page. */
+export const withAbout = (html: string, figures: readonly (readonly [string, string])[]): string => {
+  const rows = figures.map(([name, value]) => `<tr><td>${escaped(name)}</td><td>${escaped(value)}</td></tr>`);
+  return html.replace(
+    '</body>',
+    () => `<h2>How it was measured</h2><table>${rows.join('\n')}</table></body>`,
+  );
+};

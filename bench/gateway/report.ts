@@ -3,7 +3,7 @@ import type { Latencies } from '../wire/histogram.ts';
 import { type Counts, type Failure, failedLine } from './verdict.ts';
 
 /** Percentiles of the plot. */
-export const CURVE = [0, 10, 25, 50, 75, 90, 95, 97.5, 99, 99.5, 99.9, 99.95, 99.99];
+export const CURVE = [0, 10, 25, 50, 75, 90, 95, 97.5, 99, 99.5, 99.9, 99.95, 99.99, 99.999, 100];
 
 /** The result of a run, in the format of `--json`; times in milliseconds unless the name says otherwise. */
 export interface Report {
@@ -63,6 +63,7 @@ export interface Percentiles {
   readonly p90: number;
   readonly p99: number;
   readonly p999: number;
+  readonly p9999: number;
   readonly max: number;
   readonly mean: number;
 }
@@ -73,6 +74,7 @@ export function percentilesOf(latencies: Latencies): Percentiles {
     p90: latencies.millisAt(90),
     p99: latencies.millisAt(99),
     p999: latencies.millisAt(99.9),
+    p9999: latencies.millisAt(99.99),
     max: latencies.maxMillis,
     mean: latencies.meanMillis,
   };
@@ -127,6 +129,7 @@ export function figuresOf(report: Report): [string, string][] {
     ['send to receipt p90', millis(latencyMs.p90)],
     ['send to receipt p99', millis(latencyMs.p99)],
     ['send to receipt p99.9', millis(latencyMs.p999)],
+    ['send to receipt p99.99', millis(latencyMs.p9999)],
     ['send to receipt max', millis(latencyMs.max)],
     ['lost, doubled, out of order', `${report.lost}, ${report.duplicated}, ${report.reordered}`],
     ['connections dropped', count(report.dropped)],
@@ -167,6 +170,7 @@ export function rowOf(report: Report): Row {
     ['p90_ms', latencyMs.p90],
     ['p99_ms', latencyMs.p99],
     ['p999_ms', latencyMs.p999],
+    ['p9999_ms', latencyMs.p9999],
     ['max_ms', latencyMs.max],
     ['lost', report.lost],
     ['duplicated', report.duplicated],

@@ -31,6 +31,7 @@ export const GATEWAY_METRICS = {
   p90: (report: Report) => report.latencyMs.p90,
   p99: (report: Report) => report.latencyMs.p99,
   'p99.9': (report: Report) => report.latencyMs.p999,
+  'p99.99': (report: Report) => report.latencyMs.p9999,
   max: (report: Report) => report.latencyMs.max,
   mean: (report: Report) => report.latencyMs.mean,
   deliveries: (report: Report) => report.deliveriesPerSecond,

@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { collect, numberFrom, wholeFrom } from '../../cli/flags.ts';
 import { CommandError } from '../../cli/world.ts';
+import { aboutFiguresOf, RunWatch } from '../about.ts';
+import { showNote, starvedLine } from '../options.ts';
 import { progressBar, progressLines } from '../progress.ts';
+import { figureLines } from '../table.ts';
 import { benchGuild } from './bench.ts';
 import { guildTextOf } from './report.ts';
 
@@ -74,8 +77,12 @@ export function addGuildBench(bench: Command): void {
         );
       const pace = { perSecond: rate, durationSeconds: duration, identifyPerSecond: identifyRate };
       const options = { ...flags, ...pace, shards, databaseUrl, settings: set, onProgress: bar.update };
+      const watch = new RunWatch();
       const report = await benchGuild(options).finally(bar.stop);
-      process.stdout.write(`${json ? JSON.stringify(report) : guildTextOf(report)}\n`);
+      const about = watch.end(process.argv.slice(2));
+      const text = [...figureLines(aboutFiguresOf(about)), '', guildTextOf(report)].join('\n');
+      process.stdout.write(`${json ? JSON.stringify({ ...report, about }) : text}\n`);
+      for (const why of about.starved) showNote(starvedLine(why));
       if (!report.kept) process.exitCode = 1;
     });
 }

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { type Command, Option } from 'commander';
 import { numberFrom, wholeFrom } from '../../cli/flags.ts';
 import { CommandError } from '../../cli/world.ts';
+import { RunWatch } from '../about.ts';
 import { lobbiesPageOf, stormPageOf } from '../gateway/page.ts';
 import { spawnServer } from '../gateway/spawn.ts';
 import {
@@ -76,9 +77,11 @@ export function addLobbiesBench(bench: Command): void {
     .option('--storm', 'only joins, as many at once as --at-once says, then every lobby is read back')
     .option('--joins <n>', 'joins of a storm, each by a player of its own', wholeFrom(1, 100_000), 10_000)
     .option('--at-once <n>', 'requests under way while players join', wholeFrom(1, 10_000), 256)
-    .action(async (flags: Flags) =>
-      present(flags, await withTarget(flags, (target) => (flags.storm ? storm : run)(flags, target))),
-    );
+    .action(async (flags: Flags) => {
+      const watch = new RunWatch();
+      const outcome = await withTarget(flags, (target) => (flags.storm ? storm : run)(flags, target));
+      present(flags, outcome, watch);
+    });
 }
 
 /** A target, with a way to kill one of its processes if possible. */

@@ -72,7 +72,7 @@ export interface LobbiesReport {
 const sum = (report: LobbiesReport, of: (part: Part) => number): number =>
   PARTS.reduce((all, name) => all + of(report[name]), 0);
 
-type PartMetric = `${PartName}.${'p50' | 'p90' | 'p99' | 'p99.9' | 'max' | 'cpu'}`;
+type PartMetric = `${PartName}.${'p50' | 'p90' | 'p99' | 'p99.9' | 'p99.99' | 'max' | 'cpu'}`;
 type Metric = PartMetric | 'joins' | 'joins.p50' | 'joins.p99' | 'joins.max' | Total;
 type Total = 'lost' | 'duplicated' | 'reordered' | 'failed' | 'dropped';
 
@@ -81,6 +81,7 @@ const ofPart = (name: PartName): [string, (report: LobbiesReport) => number][] =
   [`${name}.p90`, (report) => report[name].lastMs.p90],
   [`${name}.p99`, (report) => report[name].lastMs.p99],
   [`${name}.p99.9`, (report) => report[name].lastMs.p999],
+  [`${name}.p99.99`, (report) => report[name].lastMs.p9999],
   [`${name}.max`, (report) => report[name].lastMs.max],
   [`${name}.cpu`, (report) => report[name].server?.cpuMicrosPerDelivery ?? Number.NaN],
 ];
@@ -190,6 +191,7 @@ function rowOf(name: PartName, report: LobbiesReport): Row {
     ['last_p90_ms', part.lastMs.p90],
     ['last_p99_ms', part.lastMs.p99],
     ['last_p999_ms', part.lastMs.p999],
+    ['last_p9999_ms', part.lastMs.p9999],
     ['last_max_ms', part.lastMs.max],
     ['lost', part.lost],
     ['duplicated', part.duplicated],

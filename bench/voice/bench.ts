@@ -228,6 +228,7 @@ async function speak(options: VoiceBenchOptions, rooms: readonly Room[]): Promis
       p90: latencies.millisAt(90),
       p99: latencies.millisAt(99),
       p999: latencies.millisAt(99.9),
+      p9999: latencies.millisAt(99.99),
       max: latencies.maxMillis,
     },
     curve: PERCENTILES.map((percentile) => ({ percentile, ms: latencies.millisAt(percentile) })),

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { type Command, InvalidArgumentError } from 'commander';
 import { wholeFrom } from '../../cli/flags.ts';
 import { CommandError } from '../../cli/world.ts';
+import { RunWatch } from '../about.ts';
 import { voicePageOf } from '../gateway/page.ts';
 import { spawnServer } from '../gateway/spawn.ts';
 import { addRunOptions, noServer, present, type RunFlags, tokensOf } from '../options.ts';
@@ -44,15 +45,20 @@ export function addVoiceBench(bench: Command): void {
     .option('--plain', 'with --url: the voice gateway has no TLS')
     .option('--workers <n>', 'with --spawn: media threads of the server', wholeFrom(0, 64), 1)
     .action(async (flags: Flags) => {
+      const watch = new RunWatch();
       const report = await runFlags(flags);
-      present(flags, {
-        report,
-        table: () => voiceTableOf(report),
-        csv: () => csvTable([voiceRowOf(report)]),
-        page: () => voicePageOf(report.headline, voiceFiguresOf(report), report),
-        thresholds: report.thresholds,
-        failures: report.failures,
-      });
+      present(
+        flags,
+        {
+          report,
+          table: () => voiceTableOf(report),
+          csv: () => csvTable([voiceRowOf(report)]),
+          page: () => voicePageOf(report.headline, voiceFiguresOf(report), report),
+          thresholds: report.thresholds,
+          failures: report.failures,
+        },
+        watch,
+      );
     });
 }
 

@@ -32,6 +32,7 @@ export interface VoiceReport {
     readonly p90: number;
     readonly p99: number;
     readonly p999: number;
+    readonly p9999: number;
     readonly max: number;
   };
   readonly curve: readonly { readonly percentile: number; readonly ms: number }[];
@@ -54,6 +55,7 @@ export const VOICE_METRICS = {
   p90: (report: VoiceReport) => report.latencyMs.p90,
   p99: (report: VoiceReport) => report.latencyMs.p99,
   'p99.9': (report: VoiceReport) => report.latencyMs.p999,
+  'p99.99': (report: VoiceReport) => report.latencyMs.p9999,
   max: (report: VoiceReport) => report.latencyMs.max,
   packets: (report: VoiceReport) => report.packetsPerSecond,
   lost: (report: VoiceReport) => report.lost,
@@ -87,6 +89,7 @@ export function voiceFiguresOf(report: VoiceReport): [string, string][] {
     ['send to receipt p90', millis(latencyMs.p90)],
     ['send to receipt p99', millis(latencyMs.p99)],
     ['send to receipt p99.9', millis(latencyMs.p999)],
+    ['send to receipt p99.99', millis(latencyMs.p9999)],
     ['send to receipt max', millis(latencyMs.max)],
     ...(server
       ? ([
@@ -124,6 +127,7 @@ export function voiceRowOf(report: VoiceReport): Row {
     ['p90_ms', latencyMs.p90],
     ['p99_ms', latencyMs.p99],
     ['p999_ms', latencyMs.p999],
+    ['p9999_ms', latencyMs.p9999],
     ['max_ms', latencyMs.max],
     ['cpu_us_per_packet', server?.cpuMicrosPerPacket ?? ''],
     ['cpu_share', server?.cpuShare ?? ''],

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, type Option } from 'commander';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { About } from '../../bench/about.ts';
 import { addBenchCommand } from '../../bench/command.ts';
 import { present } from '../../bench/options.ts';
 import { csvTable } from '../../bench/table.ts';
@@ -57,10 +58,35 @@ describe('a run that is over', () => {
     report: { a: 1 },
     table: () => 'table',
     csv: () => csvTable([[['a', 1]], [['a', 2]]]),
-    page: () => '<svg></svg>',
+    page: () => '<body><svg></svg></body>',
     thresholds: [{ text: 'lost<1', kept: true }],
     failures: [],
   };
+  const about: About = {
+    date: '2026-01-02T03:04:05.000Z',
+    machine: 'CPU X',
+    cores: 2,
+    memoryBytes: 2 ** 33,
+    system: 'linux 6.1 x64',
+    node: 'v20.0.0',
+    guildhall: '1.2.3',
+    command: 'guildhall bench gateway',
+    seed: null,
+    loadBefore: 0.5,
+    loadAfter: 1,
+    generator: { cpuShare: 0.25, loopDelayP99Ms: 1 },
+    starved: [],
+  };
+  const measured = [
+    ['date', '2026-01-02T03:04:05.000Z'],
+    ['machine', 'CPU X, 2 cores, 8.0 GiB'],
+    ['system, Node, Guildhall', 'linux 6.1 x64, v20.0.0, 1.2.3'],
+    ['command', 'guildhall bench gateway'],
+    ['seed', 'none (heartbeat and retry jitter and the join order of --storm are random)'],
+    ['load before, after', '0.50, 1.00'],
+    ['generator CPU, loop delay p99', '25 % of a core, 1.0 ms'],
+  ] as const;
+  const table = `${measured.map(([name, value]) => `  ${name.padEnd(29)}  ${value}\n`).join('')}\ntable\n`;
   const failure = { message: '3 of 9 sends were refused (3 × 429)', advice: 'Start it without limits.' };
 
   afterEach(() => {
@@ -68,11 +94,15 @@ describe('a run that is over', () => {
     process.exitCode = 0;
   });
 
-  function presented(flags: Parameters<typeof present>[0], more: Partial<typeof outcome> = {}) {
+  function presented(
+    flags: Parameters<typeof present>[0],
+    more: Partial<typeof outcome> = {},
+    starved: readonly string[] = [],
+  ) {
     const out = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
     const err = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     process.exitCode = 0;
-    present(flags, { ...outcome, ...more });
+    present(flags, { ...outcome, ...more }, { end: () => ({ ...about, starved }) });
     const text = (spy: typeof out): string => spy.mock.calls.map(([chunk]) => String(chunk)).join('');
     const found = { out: text(out), err: text(err), code: process.exitCode };
     vi.restoreAllMocks();
@@ -81,8 +111,8 @@ describe('a run that is over', () => {
   }
 
   test.each([
-    [{}, 'table\n'],
-    [{ json: true }, '{"a":1}\n'],
+    [{}, table],
+    [{ json: true }, `${JSON.stringify({ a: 1, about })}\n`],
     [{ csv: true }, 'a\n1\n2\n'],
   ] as const)('is printed with %j in that form alone', (flags, out) => {
     expect(presented(flags)).toEqual({ out, err: '', code: 0 });
@@ -102,9 +132,24 @@ describe('a run that is over', () => {
     expect({ err, code }).toEqual({ err: 'guildhall: Thresholds missed: p99<1ms.\n', code: 1 });
   });
 
-  test('is written as a page beside what is printed', () => {
-    expect(presented({ report: page }).out).toBe('table\n');
-    expect(readFileSync(page, 'utf8')).toBe('<svg></svg>');
+  test.each([{}, { json: true }, { csv: true }] as const)(
+    'warns of a starved generator on the error stream with %j, and does not fail',
+    (flags) => {
+      const { out, err, code } = presented(flags, {}, ['it used 1.9 of 2 cores']);
+      expect({ err, code }).toEqual({
+        err: 'guildhall: The generator was starved, so the figures are not those of the server alone: it used 1.9 of 2 cores.\n',
+        code: 0,
+      });
+      expect(out.includes('it used 1.9 of 2 cores')).toBe(!('csv' in flags));
+    },
+  );
+
+  test('is written as a page beside what is printed, with machine, versions, command and load', () => {
+    expect(presented({ report: page }).out).toBe(table);
+    const rows = measured.map(([name, value]) => `<tr><td>${name}</td><td>${value}</td></tr>`).join('\n');
+    expect(readFileSync(page, 'utf8')).toBe(
+      `<body><svg></svg><h2>How it was measured</h2><table>${rows}</table></body>`,
+    );
     rmSync(folder, { recursive: true });
   });
 });
