@@ -20,6 +20,7 @@ import type { Email, Mailer } from './services/accounts/ports.ts';
 import type { QueueDefinition } from './services/matchmaking/ports.ts';
 import type { Blobs } from './storage/blob/blobs.ts';
 import type { Storage } from './storage/ports.ts';
+import type { Recorder } from './transports/recording/recorder.ts';
 import type { UploadedImage } from './transports/rest/services.ts';
 import type { AfterHook, Api, BeforeHook, OperationId } from './transports/rest/typed.ts';
 import type { DispatchPayloads } from './transports/wire/payloads.ts';
@@ -107,6 +108,8 @@ export interface EngineOptions {
   readonly isExplicit?: (image: UploadedImage) => boolean | Promise<boolean>;
   /** Injects failures, to test clients and bots; `{}` to add rules later. Never set it for players. */
   readonly chaos?: ChaosScenario;
+  /** Receives every call and gateway frame, secrets included, as `guildhall dev --record` does. */
+  readonly recorder?: Recorder;
 }
 
 export interface NewUser {

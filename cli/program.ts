@@ -14,6 +14,7 @@ import { addInteractCommand } from './interact.ts';
 import { addLoginCommands } from './login.ts';
 import { addPremiumCommands } from './premium.ts';
 import { addRecordCommands } from './records.ts';
+import { addReplayCommand } from './replay.ts';
 import { addRpcCommand } from './rpc.ts';
 import { addRunCommands } from './run.ts';
 import { addShardCommand } from './shard.ts';
@@ -58,6 +59,7 @@ export async function runCli(
   addDoctorCommand(program, world, done);
   addDescribeCommands(program, world);
   addRecordCommands(program, world);
+  addReplayCommand(program, world, done);
   addPremiumCommands(program, world);
   addClockCommand(program, world);
   addCallsCommand(program, world);

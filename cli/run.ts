@@ -7,6 +7,7 @@ import { type Config, DEFAULTS, publicSettings } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
 import { CONTRACT_DATES } from '../protocol/dates.ts';
 import { present } from '../protocol/present.ts';
+import { RECORDING_VERSION } from '../protocol/recording.ts';
 import { adminTokenFile, keptAdminToken, newAdminToken } from './admintoken.ts';
 import {
   type DevReport,
@@ -23,6 +24,7 @@ import { runGuide } from './guide.ts';
 import { publicProblems, publicWarnings } from './opening.ts';
 import { playgroundLink } from './playground.ts';
 import { type MovedPort, withFreePorts } from './ports.ts';
+import { openRecording } from './recording.ts';
 import { type RpcServer, serveRpc } from './rpc.ts';
 import { readScenario } from './scenario.ts';
 import { type Serving, serve } from './serve.ts';
@@ -51,6 +53,7 @@ interface CommonFlags {
 
 interface DevFlags extends CommonFlags {
   readonly chaos?: string;
+  readonly record?: string;
   readonly date?: string;
   readonly voiceAddress?: string;
   readonly bots: number;
@@ -84,6 +87,7 @@ export function addRunCommands(program: Command, world: World, done: (code: numb
   );
   dev.option('--rpc', 'also what `guildhall rpc` does, for the first demo user');
   dev.option('--chaos <file>', 'inject the failures of a scenario file (YAML) into API, gateway and calls');
+  dev.option('--record <file>', 'write every input and its answer, without secrets, for `guildhall replay`');
   dev.option('--port <n>', 'port of API and gateway; 0 picks free ports');
   dev.addHelpText('after', `\nWhat --date changes:\n${datedRules().join('\n')}`);
   commonFlags(dev, 'folder to keep everything in (default: memory)');
@@ -153,10 +157,16 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
   };
   const chaos = flags.chaos === undefined ? {} : { chaos: await readScenario(world, flags.chaos) };
   if (flags.shards === undefined) {
+    const wanted = { bots, guide: flags.guide ?? flags.json !== true };
+    const recording = flags.record === undefined ? null : await openRecording(world, flags.record);
+    recording?.recorder.begin({
+      ...{ version: RECORDING_VERSION, server: world.version, began: Date.now(), ...wanted },
+      contract_date: config.contract_date,
+    });
     const rpc: RpcServer[] = [];
     const ready = async ({ engine, addresses, adminUrl, consoleLink }: Serving) => {
-      const wanted = { bots, guide: flags.guide ?? flags.json !== true };
       const demo = kept === null ? await seedDemo(engine, wanted) : await keptDemo(engine, kept, wanted);
+      recording?.recorder.demo(demo);
       if (wanted.guide && demo.guide) runGuide(engine, demo.guide);
       if (flags.rpc) rpc.push(await demoRpc(world, addresses.api, demo));
       const playground = playgroundLink(engine, demo, addresses);
@@ -164,14 +174,16 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
       for (const { path, username } of rpc)
         world.err(`  Games of this machine show what ${username} does: ${path}`);
     };
-    const code = await serve(world, config, ready, { ...chaos, clock: movableClock() });
+    const recorded = recording && { recorder: recording.recorder };
+    const code = await serve(world, config, ready, { ...chaos, ...recorded, clock: movableClock() });
+    await recording?.close();
     for (const { close } of rpc) await close();
     return code;
   }
   if (flags.rpc)
     throw new CommandError('--rpc is for a server without --shards.', 'Run `guildhall rpc` beside it.');
-  if (flags.chaos !== undefined)
-    throw new CommandError('--chaos works with a single process.', 'Leave out --shards.');
+  if (flags.chaos !== undefined || flags.record !== undefined)
+    throw new CommandError('--chaos and --record work with a single process.', 'Leave out --shards.');
   const folder = kept ?? (await mkdtemp(join(tmpdir(), 'guildhall-dev-')));
   try {
     const shared = { ...config, data_dir: folder };

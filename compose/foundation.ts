@@ -15,6 +15,7 @@ import type { SecurityTrail } from '../protocol/security.ts';
 import type { Mailer } from '../services/accounts/ports.ts';
 import { REDACTION } from '../services/identity/secret.ts';
 import { loggedTrail } from '../transports/admin/securitytrail.ts';
+import type { Recorder } from '../transports/recording/recorder.ts';
 
 /** The base of all other parts: settings, time, randomness, ids, and fault reporting. */
 export interface Foundation {
@@ -33,6 +34,7 @@ export interface Foundation {
   readonly logger: Logger;
   /** Injects failures; null elsewhere than in development. */
   readonly chaos: Chaos | null;
+  readonly recorder: Recorder | null;
   /** The mailer of the embedding program; null selects the configured one. */
   readonly mailer: Mailer | null;
   /** Metrics that the services register. */
@@ -71,6 +73,7 @@ export function foundationOf(options: EngineOptions): Foundation {
     worker,
     logger,
     chaos: options.chaos ? new Chaos(options.chaos, () => clock.monotonic()) : null,
+    recorder: options.recorder ?? null,
     mailer: options.mailer ?? null,
     metrics,
     security: loggedTrail(logger, metrics, () => clock.monotonic()),
@@ -116,6 +119,7 @@ const OPTIONS: Readonly<Record<keyof EngineOptions, true>> = {
   mailer: true,
   isExplicit: true,
   chaos: true,
+  recorder: true,
 };
 
 /**

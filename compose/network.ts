@@ -165,6 +165,7 @@ const installersOf = (
       logger,
       observe: ports.observe,
       chaos: ports.chaos && restChaos(ports.chaos, clock),
+      recorder: ports.recorder,
     }),
     wellKnownRoutes(origin),
     documentRoutes({
@@ -214,6 +215,7 @@ function gatewayDeps({
   sessions,
   watch,
   chaos,
+  recorder,
   onFault,
 }: NetworkPorts): GatewayDeps {
   return {
@@ -237,7 +239,7 @@ function gatewayDeps({
     nowMs: () => clock.monotonic(),
     defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'gateway'),
-    ...{ watch, chaos },
+    ...{ watch, chaos, recorder },
     beforeFlush: sessions.journal && (() => sessions.journal?.flush()),
   };
 }

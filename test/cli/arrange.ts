@@ -165,6 +165,8 @@ export interface RunOptions {
   readonly createEngine?: (options: EngineOptions) => Promise<Engine>;
   /** In place of ports that are all free. */
   readonly refusedPorts?: World['refusedPorts'];
+  /** Gets every line of standard error. */
+  readonly onErr?: (line: string) => void;
   /** Gets hold of every process that a supervisor starts. */
   readonly onShard?: (shard: ShardProcess) => void;
 }
@@ -188,7 +190,10 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
       out.push(line);
       ready();
     },
-    err: (line) => void err.push(line),
+    err(line) {
+      err.push(line);
+      options.onErr?.(line);
+    },
     confirm: null,
     terminal: options.rows === undefined ? null : () => ({ rows: options.rows! }),
     // The moment of a redraw is the test's.

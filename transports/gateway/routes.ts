@@ -9,6 +9,7 @@ import { OP } from '../../protocol/opcodes.ts';
 import { present } from '../../protocol/present.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
 import { type Attached, type RealTime, SocketUpgrades, type UpgradeSettings } from '../http/upgrade.ts';
+import type { Recorder } from '../recording/recorder.ts';
 import { ChaoticGatewaySocket } from './chaoticsocket.ts';
 import { type Lane, laneFor } from './codec/lane.ts';
 import { concat } from './codec/splice.ts';
@@ -36,6 +37,8 @@ export interface GatewayDeps {
   readonly watch?: AddressWatch | null;
   /** Injects failures; null elsewhere than in development. */
   readonly chaos?: Chaos | null;
+  /** Receives the frames of clients and their dispatches; null outside development. */
+  readonly recorder?: Recorder | null;
   /** Called before the frames of a tick are written, to store the journal first. */
   readonly beforeFlush?: (() => void) | null;
 }
@@ -109,6 +112,7 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     defer,
     onFault,
     hello: hellos(settings.heartbeatIntervalMs),
+    recorder: deps.recorder ?? null,
     onGone: (socket) => upgrades.gone(socket),
     onRefused: ({ address }) => deps.watch?.count(address),
   };

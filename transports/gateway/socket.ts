@@ -10,6 +10,7 @@ import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Allowance } from '../../engine/session/allowance.ts';
 import { CLIENT_ENDS, CLOSE } from '../../protocol/closecodes.ts';
 import { OP } from '../../protocol/opcodes.ts';
+import type { Recorder } from '../recording/recorder.ts';
 import { decodePayload, type Payload } from './codec/decode.ts';
 import type { Lane } from './codec/lane.ts';
 import { opcodeOf } from './opcodes/index.ts';
@@ -62,9 +63,13 @@ export interface SocketHost {
   readonly hello: (lane: Lane) => Uint8Array;
   /** Called once for each opened socket, when its connection has ended. */
   readonly onGone: (socket: GatewaySocket) => void;
+  /** Receives the frames of clients and their dispatches; absent outside development. */
+  readonly recorder?: GatewayRecorder | null;
   /** Called when a socket is closed because of what its client sent before it had a session. */
   readonly onRefused?: (socket: GatewaySocket) => void;
 }
+
+type GatewayRecorder = Pick<Recorder, 'opened' | 'frame' | 'dispatch' | 'shut'>;
 
 export interface Dialect {
   readonly version: number;
@@ -140,6 +145,7 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
   /** The connection is open: sends HELLO. */
   opened(ws: RawSocket): void {
     this.#ws = ws;
+    this.#host.recorder?.opened(this);
     this.#deadlineMs = this.#host.nowMs() + this.#host.limits.identifyTimeoutMs;
     this.#write(this.#host.hello(this.#lane));
   }
@@ -151,7 +157,10 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
     const payload = decodePayload(bytes, binary, this.#encoding);
     if (!payload) this.#closeFor(CLOSE.DECODE_ERROR);
     else if (!this.#allowance.take(payload.op, this.#host.nowMs())) this.#closeFor(CLOSE.RATE_LIMITED);
-    else this.#handle(payload);
+    else {
+      this.#host.recorder?.frame(this, payload.op, payload.d);
+      this.#handle(payload);
+    }
   }
 
   /** The client has read all queued data. */
@@ -164,6 +173,7 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
   /** The connection has ended; `code` is the client's close code, if it sent one. */
   closed(code: number): void {
     this.#ws = null;
+    this.#host.recorder?.shut(this);
     const wasOpen = this.#phase !== 'closing';
     this.#phase = 'gone';
     if (wasOpen) this.#letGo(!CLIENT_ENDS.has(code));
@@ -174,7 +184,9 @@ export class GatewaySocket implements FrameSink, Connection, OutboxSocket {
   // Called by the session.
 
   dispatch(body: DispatchBody, seq: number): void {
-    if (!this.#isShut()) this.#host.outbox.push(this, body, seq);
+    if (this.#isShut()) return;
+    this.#host.recorder?.dispatch(this, body.t, body.d);
+    this.#host.outbox.push(this, body, seq);
   }
 
   send(op: number, d: unknown): void {

@@ -3,6 +3,7 @@ import type { Principal } from '../../actors/session/ports.ts';
 import { networkOf } from '../../protocol/addresses.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Recorder } from '../recording/recorder.ts';
 import { BODY_BYTES } from '../rest/bodysize.ts';
 import type { Catalog, CatalogEntry } from '../rest/catalog.ts';
 import type { RestChaos } from '../rest/chaos.ts';
@@ -43,6 +44,8 @@ export interface ApiDeps {
   readonly logger: Pick<Logger, 'error'>;
   /** Injects failures; absent elsewhere than in development. */
   readonly chaos?: RestChaos | null;
+  /** Receives every call that reached its operation; absent outside development. */
+  readonly recorder?: Recorder | null;
   /** Called with every answer, for metrics. `operationId` is null when no operation matched the path. */
   observe?(operationId: string | null, status: number, elapsedMs: number): void;
 }
@@ -176,7 +179,27 @@ async function serve(
   const content = await readContent(exchange, entry, body, deps);
   if (!content.ok) return pipeline.refuse(entry.operationId, content.refusal, context, admission.headers);
   const call = { ...context, params, query, body: content.body, files: content.files };
-  return pipeline.run(entry.operationId, call, admission.headers);
+  if (!deps.recorder) return pipeline.run(entry.operationId, call, admission.headers);
+  return recorded(deps.recorder, exchange, entry.operationId, call, () =>
+    pipeline.run(entry.operationId, call, admission.headers),
+  );
+}
+
+async function recorded(
+  recorder: Recorder,
+  { headers }: Exchange,
+  operation: string,
+  { caller, params = {}, query, body, files = [], reason = null }: Parameters<Pipeline['run']>[1],
+  run: () => Promise<Result>,
+): Promise<Result> {
+  const startMs = recorder.nowMs();
+  const result = await run();
+  recorder.call({
+    ...{ startMs, operation, params, query, body, files, reason, userId: caller?.userId ?? null },
+    authorization: headers.get('authorization') ?? null,
+    ...{ status: result.status, answer: result.body },
+  });
+  return result;
 }
 
 /** Result for a peer that has disconnected; it is only counted. */
