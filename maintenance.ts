@@ -12,10 +12,23 @@ import { hasContents } from './storage/database/datadirectory.ts';
 import { livingOf } from './storage/database/directorylock.ts';
 import type { Driver } from './storage/database/driver.ts';
 import { databaseOf } from './storage/database/lostdatabase.ts';
+import { migrate } from './storage/migrate.ts';
 import { MIGRATIONS } from './storage/migrations/index.ts';
 import { openDriver } from './storage/open.ts';
+import { ArchiveFault, linesOf } from './storage/records/archivelines.ts';
+import { type GuildSums, schemaOf, exportGuild as writeGuild } from './storage/records/guildarchive.ts';
+import { type GuildImported, importGuild as readGuild } from './storage/records/guildimport.ts';
+import {
+  type Deletion,
+  type DeletionOptions,
+  deleteApplication,
+  deleteFiles,
+  deletePerson,
+  exportPerson,
+  type PersonSums,
+} from './storage/records/people.ts';
 
-export type { Manifest };
+export type { Deletion, GuildImported, GuildSums, Manifest, PersonSums };
 
 /** Settings of the stores, with an absolute data directory. */
 export type StoreSettings = Config & { readonly data_dir: string };
@@ -130,5 +143,81 @@ export async function examineDatabase(databaseUrl: string): Promise<ExaminedData
     };
   } finally {
     await driver.close();
+  }
+}
+
+/** Brings the database of a stopped server to this program's schema. @throws ArchiveFault while others use it. */
+async function openStopped(config: StoreSettings): Promise<Source> {
+  const source = await openSource(config, null);
+  try {
+    const { driver } = source;
+    if (driver.kind === 'postgres') {
+      const [row] = await driver.query<{ others: string }>(
+        'SELECT count(*) AS others FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+      );
+      if (Number(row?.others) > 0)
+        throw new ArchiveFault('Others are connected to the database: stop the servers first.');
+    }
+    await migrate(driver);
+    return source;
+  } catch (error) {
+    await source.close();
+    throw error;
+  }
+}
+
+type Write = (line: string) => Promise<void>;
+
+/** Writes a guild, or what the server knows of a person, as lines of JSON. @throws ArchiveFault when it does not exist. */
+export async function exportRecords(
+  kind: 'guild' | 'user',
+  id: string,
+  config: StoreSettings,
+  { files, copy, version }: BackupOptions,
+  write: Write,
+): Promise<GuildSums | PersonSums> {
+  const { driver, close } = await openSource(config, copy);
+  const about = { version, madeAt: new Date() };
+  try {
+    const [schema, newest] = [await schemaOf(driver), MIGRATIONS.at(-1)?.version];
+    if (schema !== newest)
+      throw new ArchiveFault(
+        `The database has schema ${schema}, and this program needs ${newest}: start the server once to upgrade it.`,
+      );
+    const stores = { driver, blobs: files ? openBlobs(config) : null };
+    return await (kind === 'guild' ? writeGuild : exportPerson)(id, stores, write, about);
+  } finally {
+    await close();
+  }
+}
+
+/** Reads an exported guild into the stores of a stopped server. @throws ArchiveFault when it does not fit. */
+export async function importGuild(
+  file: AsyncIterable<Uint8Array>,
+  config: StoreSettings,
+  { files }: { readonly files: boolean },
+): Promise<GuildImported> {
+  const { driver, close } = await openStopped(config);
+  try {
+    return await readGuild(linesOf(file), { driver, blobs: files ? openBlobs(config) : null });
+  } finally {
+    await close();
+  }
+}
+
+/** Deletes a user or an application from the stores of a stopped server. @throws ArchiveFault */
+export async function deleteRecords(
+  kind: 'user' | 'app',
+  id: string,
+  config: StoreSettings,
+  { files: isWithFiles, ...options }: DeletionOptions & { readonly files: boolean },
+): Promise<Deletion & { readonly files: number }> {
+  const { driver, close } = await openStopped(config);
+  try {
+    const done = await (kind === 'user' ? deletePerson : deleteApplication)(id, driver, options);
+    const files = options.dryRun || !isWithFiles ? 0 : await deleteFiles(openBlobs(config), done.fileOwners);
+    return { ...done, files };
+  } finally {
+    await close();
   }
 }

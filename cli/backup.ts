@@ -7,20 +7,20 @@ import { type RemoteFlags, remoteOf } from './remote.ts';
 import { CONFIG_FILE, DATA_DIR, readSettings } from './settings.ts';
 import { CommandError, say, type World } from './world.ts';
 
-interface CommonFlags {
+export interface CommonFlags {
   readonly config?: string;
   readonly data?: string;
   readonly set: readonly string[];
   readonly files: boolean;
   readonly json?: true;
 }
-type BackupFlags = CommonFlags & RemoteFlags;
+export type BackupFlags = CommonFlags & RemoteFlags;
 interface RestoreFlags extends CommonFlags {
   readonly check?: true;
 }
 
 /** Imported on demand, because most commands do not open a database. */
-const loadMaintenance = () => import('../maintenance.ts');
+export const loadMaintenance = () => import('../maintenance.ts');
 
 /** Adds `backup` and `restore`. Both work with the embedded database and with PostgreSQL. */
 export function addBackupCommands(program: Command, world: World): void {
@@ -40,7 +40,7 @@ export function addBackupCommands(program: Command, world: World): void {
   restore.action((folder: string, flags: RestoreFlags) => runRestore(world, folder, flags));
 }
 
-function common(command: Command): void {
+export function common(command: Command): void {
   command.option('--config <file>', `settings file (default: ${CONFIG_FILE} when there is one)`);
   command.option('--data <dir>', `data directory of the server (default: ${DATA_DIR})`);
   command.option('--set <key=value>', 'any setting; may be given many times', collect, []);
@@ -48,7 +48,7 @@ function common(command: Command): void {
   command.option('--json', 'as one JSON line');
 }
 
-async function settingsOf(world: World, flags: CommonFlags): Promise<StoreSettings> {
+export async function settingsOf(world: World, flags: CommonFlags): Promise<StoreSettings> {
   const config = await readSettings(world, {
     file: flags.config ?? null,
     flags: [{ key: 'data_dir', flag: '--data', value: flags.data }],
@@ -72,7 +72,7 @@ async function runBackup(world: World, given: string, flags: BackupFlags): Promi
 }
 
 /** Directory of a copy that the running server makes of its embedded database; null when none is needed. */
-async function copyOf(
+export async function copyOf(
   world: World,
   { database_url: databaseUrl, data_dir: directory }: StoreSettings,
   flags: RemoteFlags,

@@ -8,6 +8,7 @@ import { addConfigCommands } from './configuring.ts';
 import { addConnectCommand } from './connecting.ts';
 import { addDescribeCommands } from './describing.ts';
 import { addDoctorCommand } from './doctor.ts';
+import { addExportCommands } from './exporting.ts';
 import { environmentFailure } from './failures.ts';
 import { addInitCommand } from './init.ts';
 import { addInteractCommand } from './interact.ts';
@@ -60,6 +61,7 @@ export async function runCli(
   addDescribeCommands(program, world);
   addRecordCommands(program, world);
   addReplayCommand(program, world, done);
+  addExportCommands(program, world);
   addPremiumCommands(program, world);
   addClockCommand(program, world);
   addCallsCommand(program, world);
