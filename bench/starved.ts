@@ -1,6 +1,6 @@
 /** Resources that a load generator used. */
 export interface GeneratorUse {
-  /** Of all threads together; 1 means one core. */
+  /** CPU time of all threads over elapsed time; 1 is one core. */
   readonly cpuShare: number;
   readonly loopDelayP99Ms: number;
 }

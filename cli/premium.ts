@@ -12,7 +12,7 @@ export function addPremiumCommands(program: Command, world: World): void {
   const made = remote(sku, 'create <application> <name>', world, 'add something to sell', createSku);
   made
     .option('--type <type>', 'durable, consumable or subscription', 'durable')
-    .option('--owner <owner>', 'whom a subscription is for: user or guild', 'user');
+    .option('--owner <owner>', 'receiver of a subscription: user or guild', 'user');
   remote(sku, 'offer <application> <sku>', world, 'let people get it', (ask, names) =>
     setAvailable(ask, names, true),
   );

@@ -1,7 +1,7 @@
 import { isSnowflake } from '../protocol/ids.ts';
 import { isRecord } from '../protocol/present.ts';
 import { TOO_LARGE } from '../protocol/recording.ts';
-import { resolveStandIns } from '../protocol/standins.ts';
+import { escaped, resolveStandIns } from '../protocol/standins.ts';
 
 /** A place where two answers differ. */
 export interface Difference {
@@ -165,8 +165,6 @@ export class ReplayMapping {
     return true;
   }
 }
-
-const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
 
 const comparable = (text: string): string =>
   text.replaceAll(ADDRESS, '$1://server').replaceAll(SIGNATURE, '?signed');

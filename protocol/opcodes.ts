@@ -29,6 +29,9 @@ export const OP = {
 
 export type Op = (typeof OP)[keyof typeof OP];
 
+/** Heartbeats of clients; those of the platform's own clients (40) also carry metrics. @source https://docs.discord.food/topics/opcodes-and-status-codes */
+export const HEARTBEAT_OPS: ReadonlySet<number> = new Set([OP.HEARTBEAT, 40]);
+
 /**
  * Opcodes of the platform's user clients and of OAuth2 sessions: calls, subscriptions, lobbies, streams, metrics. A
  * user session that sends one stays connected even when this server does not implement it.

@@ -63,7 +63,7 @@ const [LOCAL, EMBEDDED, AUTHENTICATED] = [
   ['rpc.authenticated'],
 ] as const;
 const RPC = ['rpc'] as const;
-/** Of the platform's own pages; no application has it here. */
+/** Needs a scope of the platform's own pages, which this server grants to no application. */
 const PRIVATE = ['rpc.private'] as const;
 const VOICE_READ: Needs = [RPC, ['rpc.voice.read']];
 const VOICE_WRITE: Needs = [RPC, ['rpc.voice.write']];

@@ -133,7 +133,8 @@ const hasGrant = (value: Readonly<Record<string, unknown>>): boolean =>
 const isSecret = (name: string, isGrant: boolean): boolean =>
   SECRET_FIELDS.has(name) || (isGrant && name === 'code');
 
-const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
+/** The text as a pattern that matches it. */
+export const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
 
 /** Puts values in the place of stand-ins; one without a value becomes a text that is the same each time. */
 export const resolveStandIns = (text: string, secretOf: (standIn: string) => string | undefined): string =>

@@ -166,7 +166,7 @@ function readAvailability(
   };
 }
 
-/** Who answers an entry point. Default: the application (this server's choice). */
+/** The handler of an entry point. Default: the application (this server's choice). */
 function readHandler(
   form: Form,
   path: FieldPath,

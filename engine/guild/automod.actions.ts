@@ -38,7 +38,7 @@ interface Consequences {
 /** Member flag of a name that rules object to. */
 export const QUARANTINED: number = GuildMemberFlags.AutomodQuarantinedUsernameOrGuildNickname;
 
-/** Members whom no rule applies to: bots, and members who manage the guild. */
+/** Whether a user is exempt from all rules: bots, and members who manage the guild. */
 export const isExempt = (guild: Guild, user: APIUser): boolean =>
   user.bot === true || (standingPermissions(guild, user.id) & (P.MANAGE_GUILD | P.ADMINISTRATOR)) !== 0n;
 

@@ -7,7 +7,7 @@ import type { Guild } from './guild.ts';
 const FILTER = { MEMBERS_WITHOUT_ROLES: 1, ALL_MEMBERS: 2 } as const;
 
 /**
- * Refuses an explicit image of a member whom the guild's filter covers, with 20009. Whether an image is explicit is decided
+ * Refuses an explicit image with 20009 when the guild's filter covers its author. Whether an image is explicit is decided
  * by the embedding program.
  *
  * @source https://docs.discord.com/developers/resources/guild#guild-object-explicit-content-filter-level

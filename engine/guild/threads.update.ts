@@ -34,7 +34,8 @@ export interface ThreadChange {
 const isGiven = (...values: readonly unknown[]): boolean => values.some((value) => value != null);
 
 /**
- * Who may change what: the creator changes the title and archives, moderators change everything, and a user who may write can unarchive.
+ * Permissions: the creator may change the title and archive, moderators may change everything, and users who can write may
+ * unarchive.
  *
  * @source https://docs.discord.com/developers/topics/threads
  */

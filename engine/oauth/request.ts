@@ -1,3 +1,4 @@
+import { INSTALLATION } from '../../protocol/appcommands.ts';
 import { type GuildId, isSnowflake } from '../../protocol/ids.ts';
 import { type AUTHORIZE_PARAMETERS, oauthRefusal } from '../../protocol/oauth.ts';
 import type { OAuthErrorName } from '../../protocol/oautherrors.ts';
@@ -46,8 +47,8 @@ const FOREIGN_REDIRECT = invalidField(
   'REDIRECT_URI_INVALID',
   'The redirect is not one of the application.',
 );
-const GUILD_INSTALL = '0';
-const USER_INSTALL = '1';
+const GUILD_INSTALL = String(INSTALLATION.GUILD);
+const USER_INSTALL = String(INSTALLATION.USER);
 const PERMISSIONS = /^\d{1,20}$/;
 const PERMISSIONS_MAX = (1n << 64n) - 1n;
 
@@ -167,7 +168,7 @@ function completed(query: AuthorizeQuery, application: Application, begun: Begun
       prompt: query.prompt ?? 'consent',
       nonce: query.nonce,
       challenge,
-      integrationType: integrationType === USER_INSTALL ? 1 : 0,
+      integrationType: integrationType === USER_INSTALL ? INSTALLATION.USER : INSTALLATION.GUILD,
       permissions: BigInt(permissions),
       guildId: query.guild_id as GuildId | null,
       guildFixed: query.disable_guild_select === 'true',

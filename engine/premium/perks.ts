@@ -2,8 +2,8 @@ import { type Entitlement, NO_PERKS, type Perks, type Sku } from '../../protocol
 import { givesAccess } from './premium.ts';
 
 /**
- * What a receiver has by the SKUs that the operator gave perks: the best of each. A guild has tiers by what was got for it, and
- * a person a premium type by what they have themselves.
+ * The perks of a receiver: the best of each among its entitlements. Entitlements of a guild give tiers, those of a person give
+ * a premium type.
  */
 export function perksOf(
   held: readonly Entitlement[],

@@ -26,7 +26,7 @@ export type PremiumCommand =
       readonly kind: 'createSku';
       readonly name: string;
       readonly type: 'durable' | 'consumable' | 'subscription';
-      /** Whom a subscription is for. */
+      /** Receiver of a subscription. */
       readonly owner: 'user' | 'guild';
     }
   | { readonly kind: 'setAvailable'; readonly skuId: string; readonly available: boolean }

@@ -88,7 +88,7 @@ export class Connection {
     return this.getPlatformClientConnectedUser(this.#core.applicationIdOr()).then((user) => user !== null);
   }
 
-  /** Who is signed in to the client on this machine; null where there is none. */
+  /** The user of the client on this machine; null without a client. */
   async getPlatformClientConnectedUser(applicationId: string): Promise<LocalUser | null> {
     const local = this.#core.host.openLocal?.(checkId('applicationId', applicationId));
     if (!local) return null;

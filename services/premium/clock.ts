@@ -7,7 +7,7 @@ import type { Payments } from './payments.ts';
 interface SubscriptionClockPorts {
   readonly store: Pick<PremiumStore, 'due' | 'nextDueMs' | 'forgetOrders'>;
   readonly settle: Payments['settle'];
-  /** Perks whose purchase a crash has left without them. */
+  /** Applies the perks of all entitlements again, because a crash may have separated a purchase from its perks. */
   applyPerks(): Promise<void>;
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
   readonly wheel: Wheel;
@@ -21,11 +21,11 @@ const PAGE = 500;
 /** Checks at least this often, because another shard may have left an application. */
 const INTERVAL_MS = 60_000;
 /**
- * An order that was not paid for so long is forgotten: a page of Stripe's is open for a day, and its slowest ways to pay take two
+ * An unpaid order of this age is deleted: a page of Stripe's is open for a day, and its slowest ways to pay take two
  * weeks.
  */
 const ORDER_MS = 30 * 86_400_000;
-/** Between two looks for such orders, and for perks. */
+/** Interval between two deletions of such orders, and between two applications of all perks. */
 const HOURLY_MS = 3_600_000;
 /** The shortest time between two looks, also after a fault. */
 const REST_MS = 1_000;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Driver, Sql } from '../database/driver.ts';
+import { type Driver, READ_ONLY, type Sql } from '../database/driver.ts';
 
 /** Rows of these tables refer to processes that no longer exist when a backup is restored. */
 const TEMPORARY: ReadonlySet<string> = new Set(['actor_snapshots', 'command_records', 'told_users']);
@@ -88,7 +88,7 @@ export function dumpTables(driver: Driver, sink: TableSink): Promise<Dumped> {
       tables[table] = digest.value();
     }
     return { schema: newest?.version ?? 0, tables };
-  }, 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+  }, READ_ONLY);
 }
 
 /** The first table with a row; null when the database is empty. */

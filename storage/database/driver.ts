@@ -4,6 +4,9 @@ export interface Fence {
   readonly epoch: number;
 }
 
+/** Opening of a transaction that reads the database as it was at one moment. */
+export const READ_ONLY = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY';
+
 /** Runs SQL: a connection, a pool or an open transaction. Placeholders are `$1`, `$2`, …. */
 export interface Sql {
   /**

@@ -19,7 +19,7 @@ const quoted = (lexeme: string): string => `'${lexeme.replaceAll('\\', '\\\\').r
 const anyOf = (kind: TermKind, values: readonly string[]): string[] =>
   values.length === 0 ? [] : [`(${values.map((value) => quoted(termOf(kind, value))).join(' | ')})`];
 
-/** Options that a leading `-` negates: any of the plain ones must match, and none of the negated ones. */
+/** Options that a leading `-` negates. At least one plain option and none of the negated ones must match. */
 function signed(kind: TermKind, options: readonly string[]): string[] {
   const without = options.filter((option) => option.startsWith('-')).map((option) => option.slice(1));
   const required = options.filter((option) => !option.startsWith('-'));

@@ -12,6 +12,9 @@ const NEWLINE = 0x0a;
 // C0, DEL and C1 control characters, and characters that change the direction of text.
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
+/** Whether a terminal can print a text. */
+export const isPrintable = (text: string): boolean => text.search(UNPRINTABLE) === -1;
+
 /** An archive is damaged, or does not fit this server. The message is for the operator. */
 export class ArchiveFault extends Error {
   override readonly name = 'ArchiveFault';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { parseJson } from '../../protocol/json.ts';
 import { isRecord } from '../../protocol/present.ts';
 import type { ListedBlobs } from '../blob/blobs.ts';
-import type { Driver, Sql } from '../database/driver.ts';
+import { type Driver, READ_ONLY, type Sql } from '../database/driver.ts';
 import { ArchiveFault, FILE_BYTES_MAX } from './archivelines.ts';
 import { FILE_OWNERS, fileOwner, GUILD_PEOPLE, GUILD_TABLES, publicUser } from './ownership.ts';
 
@@ -64,8 +64,6 @@ function textIds(value: unknown): unknown {
   if (!isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, textIds(each)]));
 }
-
-const READ_ONLY = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY';
 
 /** Writes a guild. `write` resolves when there is room for more. @throws ArchiveFault when there is no such guild. */
 export async function exportGuild(

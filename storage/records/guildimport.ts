@@ -6,7 +6,14 @@ import { isBlobKey } from '../blob/blobkey.ts';
 import type { Blobs } from '../blob/blobs.ts';
 import { type Driver, refusedByDatabase, type Sql } from '../database/driver.ts';
 import { folded } from '../guild/members.ts';
-import { ArchiveFault, excerpt, FILE_BYTES_MAX, objectOf, ROW_CHARACTERS_MAX } from './archivelines.ts';
+import {
+  ArchiveFault,
+  excerpt,
+  FILE_BYTES_MAX,
+  isPrintable,
+  objectOf,
+  ROW_CHARACTERS_MAX,
+} from './archivelines.ts';
 import { FORMAT, type GuildSums, ROWS_AT_ONCE, schemaOf } from './guildarchive.ts';
 import { checkFree, checkImported } from './importchecks.ts';
 import { FILE_OWNERS, fileOwner, GUILD_TABLES, ownerColumn, publicUser } from './ownership.ts';
@@ -16,7 +23,6 @@ const USERNAME_CHARACTERS_MAX = 32;
 const NAME_NUMBERS_MAX = 20;
 /** How far ids of the other server may be ahead of this clock; new ids here continue above them. */
 const AHEAD_MS_MAX = 24 * 60 * 60_000;
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const IMAGE_TYPE = /^(?:image\/(?:png|jpeg|gif|webp|avif|apng)|audio\/(?:mpeg|ogg|wav)|application\/json)$/;
 const ATTACHMENT_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}(?:; ?charset=[\w-]{1,32})?$/;
 /** Columns that a row's data repeats. */
@@ -28,7 +34,7 @@ interface ImportStores {
   readonly blobs: Blobs | null;
 }
 
-/** What was imported, and who got another name because theirs was taken. */
+/** The imported rows, and the people who were renamed because their username was taken. */
 export interface GuildImported extends GuildSums {
   readonly id: string;
   readonly name: string;
@@ -312,7 +318,7 @@ class GuildReader {
 
 /** A name that is shown and that a terminal can print. */
 const nameOf = (name: string): string =>
-  usernameKeys(name).length === 0 || UNPRINTABLE.test(name) || [...name].length > USERNAME_CHARACTERS_MAX
+  usernameKeys(name).length === 0 || !isPrintable(name) || [...name].length > USERNAME_CHARACTERS_MAX
     ? 'user'
     : name;
 

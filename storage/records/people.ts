@@ -1,12 +1,10 @@
 import { isRecord } from '../../protocol/present.ts';
 import type { ListedBlobs } from '../blob/blobs.ts';
-import type { Driver, Sql } from '../database/driver.ts';
+import { type Driver, READ_ONLY, type Sql } from '../database/driver.ts';
 import { pollsGone } from '../message/polls.ts';
 import { ArchiveFault } from './archivelines.ts';
 import { exportFiles, rowsOf } from './guildarchive.ts';
 import { APPLICATION_TABLES, LOBBY_TABLES, PERSON_TABLES } from './ownership.ts';
-
-const READ_ONLY = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY';
 
 export interface PersonSums {
   readonly rows: number;

@@ -253,7 +253,7 @@ const isValue = (field: StripeField, value: string): boolean => {
   return field === 'string' ? value.length <= 5_000 : value === 'true' || value === 'false';
 };
 
-/** The name as the description has it: any index of a list, and any key of metadata of at most 40 characters. */
+/** The parameter's name in Stripe's description: list indices and metadata keys (at most 40 characters) become placeholders. */
 const described = (name: string): string =>
   name.replaceAll(/\[\d+\]/g, '[]').replace(/(^|\[)(metadata\]?)\[\w{1,40}\]$/, '$1$2[*]');
 

@@ -1,3 +1,4 @@
+import { HEARTBEAT_OPS } from '../../protocol/opcodes.ts';
 import {
   encodeRecordedLine,
   type RecordedCall,
@@ -53,8 +54,6 @@ export interface RunningRecorder extends Recorder {
 
 /** A file of a request larger than this is written without its bytes. */
 const FILE_BYTES_MAX = 65_536;
-/** Heartbeats, which depend on the clock of the client. */
-const UNRECORDED_OPS: ReadonlySet<number> = new Set([1, 40]);
 
 /** Writes each input and answer as a line without secrets, until `bytesMax` is reached or a line cannot be taken. */
 export function createRecorder({ nowMs, write, bytesMax }: RecorderPorts): RunningRecorder {
@@ -96,7 +95,8 @@ export function createRecorder({ nowMs, write, bytesMax }: RecorderPorts): Runni
       add(() => ({ kind: 'open', at: at(), connection: numberOf(connection) }));
     },
     frame(connection, op, d) {
-      if (UNRECORDED_OPS.has(op)) return;
+      // Heartbeats depend on the clock of the client.
+      if (HEARTBEAT_OPS.has(op)) return;
       add(() => ({ kind: 'frame', at: at(), connection: numberOf(connection), op, d: standIns.value(d) }));
     },
     dispatch: (connection, t, d) =>

@@ -1,5 +1,5 @@
 import type { ApiParams } from '../../embedding.ts';
-import type { Authority, SecondFactor } from '../../engine/kernel/authority.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
 import { ERRORS } from '../../protocol/errors.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { oauthRefusal } from '../../protocol/oauth.ts';
@@ -197,15 +197,13 @@ async function handled(
   const authority = authorityOf(operation, call);
   const { caller, publicUrl, address, basic = null, locales = [] } = call;
   const asked = { ...parts, caller, publicUrl, address, basic, locales };
-  const handle = (secondFactor: SecondFactor) =>
-    operation.handle(
-      { ...asked, authority: authority && { ...authority, by: { ...authority.by, secondFactor } } },
-      services,
-    );
-  const known = caller && authority ? await factors.known(caller) : 'unknown';
-  const answer = await handle(known);
-  if (answer.ok || answer.refusal.code !== TWO_FACTOR_CODE || !caller || !authority) return answer;
-  return known === 'unknown' ? handle(await factors.ask(caller)) : answer;
+  const handle = (authority: Authority | null) => operation.handle({ ...asked, authority }, services);
+  if (!caller || !authority) return handle(authority);
+  const withFactor = async () =>
+    handle({ ...authority, by: { ...authority.by, secondFactor: await factors.ask(caller) } });
+  if (factors.isRequired(caller)) return withFactor();
+  const answer = await handle(authority);
+  return answer.ok || answer.refusal.code !== TWO_FACTOR_CODE ? answer : withFactor();
 }
 
 const TWO_FACTOR_CODE = refusal('TWO_FACTOR_REQUIRED').code;

@@ -2,14 +2,14 @@ import type { SecondFactor } from '../../engine/kernel/authority.ts';
 import type { Caller } from './operation.ts';
 import type { Services } from './services.ts';
 
-/** Callers of whom it is remembered that a guild has asked for their second factor. */
+/** Callers for whom a guild has required a second factor; beyond this number the least recent is dropped. */
 const ASKED_MAX = 10_000;
 
-/** Whether callers have a second factor. It is looked up for those whom a guild has asked for it, and for no others. */
+/** Looks up second factors, only for callers for whom a guild has required one. */
 export interface SecondFactors {
-  /** The factor of a caller whom a guild has asked before; otherwise `unknown`, without a look-up. */
-  known(caller: Caller): Promise<SecondFactor>;
-  /** Looks up whether the caller has one, because a guild asks. */
+  /** Whether a guild has required the caller's factor before. */
+  isRequired(caller: Caller): boolean;
+  /** Looks up whether the caller has one, because a guild requires it. */
   ask(caller: Caller): Promise<SecondFactor>;
 }
 
@@ -28,7 +28,7 @@ export function createSecondFactors(services: Pick<Services, 'accounts' | 'read'
   }
 
   return {
-    known: async (caller) => (asked.has(caller.userId) ? lookUp(caller) : 'unknown'),
+    isRequired: ({ userId }) => asked.has(userId),
     ask(caller) {
       asked.delete(caller.userId);
       asked.add(caller.userId);
