@@ -5,6 +5,7 @@ import type { LobbyHandlers } from './actors/lobby/game.ports.ts';
 import type { ShardState } from './actors/placement/ports.ts';
 import type { Clock, Timer } from './actors/runtime/clock.ts';
 import type { Config } from './config/config.ts';
+import type { Team, TeamChange } from './engine/application/teams.ts';
 import type { PremiumCommand } from './engine/premium/rules.ts';
 import type { ProviderSettings } from './engine/provisional/providers.ts';
 import type { Application } from './engine/user/facts.ts';
@@ -189,6 +190,14 @@ export interface Admin {
     applicationId: ApplicationId;
     urlMappings: readonly { readonly prefix: string; readonly target: string }[];
   }): Promise<Application>;
+  /** Creates a team of people who own applications together. Its owner is a person. */
+  createTeam(input: { name: string; ownerId: UserId }): Promise<Team>;
+  /** Changes a team, or gives it an application. The value is null when it was deleted, which needs it to have no applications. */
+  changeTeam(teamId: string, change: TeamChange): Promise<Team | null>;
+  /** Gives an application to a person, and takes it from its team. */
+  setApplicationOwner(input: { applicationId: ApplicationId; ownerId: UserId }): Promise<Application>;
+  showTeam(teamId: string): Promise<{ readonly team: Team; readonly applications: readonly Application[] }>;
+  listTeams(): Promise<Team[]>;
   /** Creates a user with a token. Rejects with `ApiError` when a name, password or address is refused. */
   createUser(input: NewUser): Promise<{ user: APIUser; token: string }>;
   /**

@@ -44,7 +44,7 @@ export function addExportCommands(program: Command, world: World): void {
       .description(`delete ${what} from the database of a stopped server`);
     if (command === undefined) continue;
     common(command);
-    command.option('--heir <user id>', 'who gets the guilds and applications that it owns');
+    command.option('--heir <user id>', 'who gets the guilds, applications and teams that it owns');
     command.option('--messages', 'delete its messages too; otherwise they stay, by a deleted user');
     command.option('--yes', 'delete; without this the command only says what would be deleted');
     command.action((id: string, flags: DeleteFlags) => runDelete(world, kind, id, flags));
@@ -157,7 +157,7 @@ async function runDelete(world: World, kind: 'user' | 'app', id: string, flags: 
     'Name who gets them with --heir, or delete them first.',
   );
   const rows = Object.entries(done.deleted).map(([table, count]) => `    ${table}: ${count}`);
-  const owned = `${done.guilds.length} guilds and ${done.applications.length} applications`;
+  const owned = `${done.guilds.length} guilds, ${done.applications.length} applications and ${done.teams.length} teams`;
   const lines = [
     `${yes ? 'Deleted' : 'This would delete'} ${kind} ${done.name} (${id}), and cannot be undone:`,
     ...rows,

@@ -4,6 +4,7 @@ import { addApplicationActivityCommand } from './activities.ts';
 import { addApplicationPlayerCommands, addBanCommands } from './players.ts';
 import { type CommandOutput, type Flags, type Remote, remote } from './remote.ts';
 import { addShowCommands } from './show.ts';
+import { addTeamCommands } from './teams.ts';
 import type { World } from './world.ts';
 
 type Fields = Record<string, unknown>;
@@ -67,6 +68,7 @@ export function addRecordCommands(program: Command, world: World): void {
   paged(remote(guild, 'list', world, 'guilds, a page at a time', listGuilds));
 
   addShowCommands({ app, user, guild }, world);
+  addTeamCommands(program, app, world);
 
   remote(
     token,

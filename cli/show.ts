@@ -37,7 +37,7 @@ async function showApplication(ask: Remote, [id]: readonly string[]): Promise<Co
     lines: [
       `Application ${application.name} (${application.id})`,
       `  created       ${createdAt(application.id)}`,
-      `  owner         ${application.owner_id}`,
+      `  owner         ${application.owner_id}${application.team_id ? ` of team ${application.team_id}` : ''}`,
       `  bot           ${value.bot === null ? 'none' : `${bot.username} (${bot.id})`}`,
       `  public key    ${application.verify_key}`,
       `  interactions  sent to ${endpoint}`,

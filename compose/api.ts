@@ -12,6 +12,7 @@ import { createAppCommands } from '../services/applications/appcommands.ts';
 import { createCommandIndexes } from '../services/applications/commandindex.ts';
 import { createCommandNotices } from '../services/applications/commandnotices.ts';
 import { createApplicationEmojis } from '../services/applications/emojis.ts';
+import { teamRights } from '../services/applications/teams.ts';
 import { channelCalls } from '../services/channels/channels.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
 import { installedBy } from '../services/oauth/install.ts';
@@ -134,6 +135,7 @@ export function createServices(ports: ServicePorts): Services {
       openPrivateChannel: ports.openPrivate,
     },
     applications: { update: ports.endpoints.update },
+    teams: teamRights(storage),
     commandIndexes: createCommandIndexes({ storage, guilds, installedBy: installedBy(ports.oauth) }),
     applicationEmojis: createApplicationEmojis(ports),
     premium: ports.premium,

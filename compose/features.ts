@@ -126,7 +126,7 @@ const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The authorization was
 
 export function createOAuth(context: ServiceContext): OAuth {
   const { storage, nextId, randomBytes, clock, guilds } = context;
-  const { applications, users, settings } = storage;
+  const { applications, teams, users, settings } = storage;
   const closeSessions = context.routing.tellAll(
     'oauth.revoked',
     (userId: UserId, applicationId: ApplicationId) =>
@@ -134,7 +134,7 @@ export function createOAuth(context: ServiceContext): OAuth {
   );
   const oauth = assemble({
     security: context.security,
-    ...{ applications, users, settings, nextId, randomBytes, routing: context.routing },
+    ...{ applications, teams, users, settings, nextId, randomBytes, routing: context.routing },
     store: storage.oauth,
     commit: context.commit,
     commitAsOwner: context.commitAsOwner,

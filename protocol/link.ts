@@ -205,6 +205,7 @@ export const LINK = {
   'identity.revoked': tellsAll([userId, nullable(text)]),
   'operator.rotateToken': once('user', [userId, oneOf('bot', 'user')], object),
   'operator.revokeTokens': once('user', [userId], nothing),
+  'teams.change': repeatable('name', [id('team'), object], reply(nullable(object))),
   'applications.update': repeatable('application', [applicationId, object], reply(object)),
   'webhookEvents.queued': tells('application', [applicationId]),
   'appCommands.write': once('application', [applicationId, nullable(guildId), anything], reply(object)),

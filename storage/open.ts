@@ -3,6 +3,7 @@ import { accountStore } from './account/accounts.ts';
 import { activityStore } from './activity/activities.ts';
 import { appCommandStore } from './application/appcommands.ts';
 import { applicationStore } from './application/applications.ts';
+import { teamStore } from './application/teams.ts';
 import { webhookEventStore } from './application/webhookevents.ts';
 import { LostFiles } from './blob/files.ts';
 import { clusterStore } from './cluster/cluster.ts';
@@ -189,6 +190,7 @@ export function storageOver(
     messages: messageStore(driver),
     users: userStore(driver),
     applications: applicationStore(driver),
+    teams: teamStore(driver),
     privateChannels: privateChannelStore(driver),
     oauth: oauthStore(driver),
     accounts: accountStore(driver),

@@ -2,6 +2,7 @@ import type { AccountFact } from '../engine/account/facts.ts';
 import type { ActivityFact } from '../engine/activity/instance.ts';
 import type { AppCommandFact } from '../engine/appcommand/appcommand.ts';
 import type { ApplicationEmojiFact } from '../engine/application/emojis.ts';
+import type { TeamFact } from '../engine/application/teams.ts';
 import type { WebhookEventFact } from '../engine/application/webhookevents.ts';
 import type { GuildFact } from '../engine/guild/facts.ts';
 import type { InteractionFact } from '../engine/interaction/interaction.ts';
@@ -14,7 +15,7 @@ import type { ApplicationFact, PrivateChannelFact, UserFact } from '../engine/us
 import type { ApplicationId, ChannelId, GuildId } from '../protocol/ids.ts';
 import type { AccountStore } from './account/port.ts';
 import type { ActivityStore } from './activity/port.ts';
-import type { AppCommandStore, ApplicationStore, WebhookEventStore } from './application/port.ts';
+import type { AppCommandStore, ApplicationStore, TeamStore, WebhookEventStore } from './application/port.ts';
 import type { FilesListener } from './blob/files.ts';
 import type { ClusterStore, CommandRecord } from './cluster/port.ts';
 import type { Fence } from './database/driver.ts';
@@ -46,6 +47,7 @@ export type StoredFact =
   | WebhookEventFact
   | AppCommandFact
   | ApplicationEmojiFact
+  | TeamFact
   | ActivityFact
   | PremiumFact
   | InteractionFact;
@@ -105,6 +107,7 @@ export interface Storage {
   readonly threads: ThreadStore;
   readonly users: UserStore;
   readonly applications: ApplicationStore;
+  readonly teams: TeamStore;
   readonly privateChannels: PrivateChannelStore;
   readonly oauth: OAuthStore;
   readonly accounts: AccountStore;

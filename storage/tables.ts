@@ -3,6 +3,7 @@ import type { AccountFacts } from '../engine/account/facts.ts';
 import type { ActivityFacts } from '../engine/activity/instance.ts';
 import type { AppCommandFacts } from '../engine/appcommand/appcommand.ts';
 import type { ApplicationEmojiFacts } from '../engine/application/emojis.ts';
+import type { TeamFacts } from '../engine/application/teams.ts';
 import type { WebhookEventFacts } from '../engine/application/webhookevents.ts';
 import type {
   EphemeralFacts,
@@ -23,6 +24,7 @@ import { activityStatements } from './activity/activities.ts';
 import { appCommandStatements } from './application/appcommands.ts';
 import { applicationStatements } from './application/applications.ts';
 import { applicationEmojiStatements } from './application/emojis.ts';
+import { teamStatements } from './application/teams.ts';
 import { webhookEventStatements } from './application/webhookevents.ts';
 import { none, type Statement, type StatementTable } from './database/statement.ts';
 import { auditStatements } from './guild/audit.ts';
@@ -65,6 +67,7 @@ type AllFacts = GuildFacts &
   WebhookEventFacts &
   AppCommandFacts &
   ApplicationEmojiFacts &
+  TeamFacts &
   ActivityFacts &
   PremiumFacts &
   InteractionFacts;
@@ -119,6 +122,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...webhookEventStatements,
   ...appCommandStatements,
   ...applicationEmojiStatements,
+  ...teamStatements,
   ...activityStatements,
   ...premiumStatements,
   ...interactionStatements,

@@ -28,13 +28,20 @@ const no = (description: string): AskedScopes => ({
 const shown = (name: string): string => name.replace(/[^\x21\x23-\x5b\x5d-\x7e]/g, '?').slice(0, 64);
 
 /**
+ * What an application of a team may have as its owner: no single person speaks for a team.
+ *
+ * @source https://docs.discord.com/developers/topics/oauth2#client-credentials-grant
+ */
+const OF_TEAMS: ReadonlySet<Scope> = new Set(['identify', 'applications.commands.update']);
+
+/**
  * Reads a list of scopes, separated by spaces. Each scope is returned once, in the order of the request.
  *
  * @param by Client credentials may have scopes that no user can agree to, but none of `PLACING`.
  */
 export function readScopes(
   text: string,
-  application: Pick<Application, 'oauth2' | 'bot_id'>,
+  application: Pick<Application, 'oauth2' | 'bot_id' | 'team_id'>,
   by: 'consent' | 'clientCredentials' | 'device',
 ): AskedScopes {
   const names = text.length > SCOPE_CHARACTERS_MAX ? [] : text.split(' ').filter((name) => name !== '');
@@ -50,6 +57,8 @@ export function readScopes(
     if (UNSERVED.has(name)) return no(`The scope "${name}" is not served here.`);
     if (PLACING.has(name) && by !== 'consent')
       return no(`The scope "${name}" needs somebody who agrees to it in a browser.`);
+    if (by === 'clientCredentials' && application.team_id && !OF_TEAMS.has(name))
+      return no(`The scope "${name}" is not for applications of a team.`);
     if (name === 'bot' && application.bot_id === null) return no('The application has no bot.');
     scopes.push(name);
   }

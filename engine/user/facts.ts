@@ -50,6 +50,8 @@ export interface Application {
   readonly event_webhooks_types: readonly string[];
   readonly max_participants: number | null;
   readonly explicit_content_filter: number;
+  /** The team that owns it, whose owner is `owner_id`. Null or absent for an application of one person. */
+  readonly team_id?: string | null;
   /** The operator's settings of its OAuth2 client; never on the wire. Absent for the defaults. */
   readonly oauth2?: ClientSettings;
   /** Its activity; never on the wire. Absent for an application without one. */

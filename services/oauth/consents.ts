@@ -14,7 +14,8 @@ import type { OAuthErrorName } from '../../protocol/oautherrors.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { expandScopes } from '../../protocol/scopes.ts';
-import type { ApplicationStore } from '../../storage/application/port.ts';
+import type { ApplicationStore, TeamStore } from '../../storage/application/port.ts';
+import { teamRights } from '../applications/teams.ts';
 import { hashOf, makeToken } from '../identity/tokens.ts';
 import type { GrantCache } from './grantcache.ts';
 import type { Grants } from './grants.ts';
@@ -33,6 +34,7 @@ export interface ConsentPorts extends Pick<InstallPorts, 'users' | 'guildObject'
   readonly grants: Grants;
   readonly install: Installer;
   readonly applications: Pick<ApplicationStore, 'get'>;
+  readonly teams: Pick<TeamStore, 'get'>;
   /** The user's guilds, each with the user's permissions. */
   guildsOf(userId: UserId): Promise<readonly UserGuild[]>;
   randomBytes(size: number): Uint8Array;
@@ -53,10 +55,11 @@ async function readRequestOf(ports: ConsentPorts, userId: UserId, query: Authori
   const outcome = readRequest(query, application);
   if (outcome.kind !== 'request') return outcome;
   const { request } = outcome;
-  const isForeign = request.application.owner_id !== userId && !request.application.bot_public;
-  // Only the owner of a private bot may add it.
-  if (isForeign && placesBot(request))
-    return failed(request, 'access_denied', 'Only its owner may add this bot.');
+  // Only the owner of a private bot, or its team, may add it.
+  if (!request.application.bot_public && placesBot(request)) {
+    const isOwn = await teamRights(ports).may(request.application, userId, 'invite');
+    if (!isOwn) return failed(request, 'access_denied', 'Only its owner may add this bot.');
+  }
   return outcome;
 }
 

@@ -17,6 +17,7 @@ export interface OAuthPorts
     Pick<ConsentPorts, 'guildsOf'>,
     Pick<EndpointPorts, 'merge' | 'security'> {
   readonly applications: Pick<ApplicationStore, 'get' | 'secretHash'>;
+  readonly teams: ConsentPorts['teams'];
   readonly settings: Storage['settings'];
   /** Commits decisions on grants; not retried when another shard has become the owner. */
   readonly commitAsOwner: GrantCachePorts['commit'];

@@ -22,6 +22,7 @@ import type { Commit, Storage } from '../../storage/ports.ts';
 import type { Accounts } from '../accounts/ports.ts';
 import type { AppCommands } from '../applications/appcommands.ts';
 import type { UpdateApplication } from '../applications/applications.ts';
+import { createTeams } from '../applications/teams.ts';
 import type { GuildFounding } from '../guilds/founding.ts';
 import { makeApplicationKeys } from '../identity/applicationkeys.ts';
 import type { Identity } from '../identity/identity.ts';
@@ -32,6 +33,7 @@ import { type ClockPorts, moveClock } from './clock.ts';
 import { type Joining, joiningOf } from './joining.ts';
 import { playersOf } from './players.ts';
 import { showingOf } from './showing.ts';
+import { teamsOf } from './teams.ts';
 
 /** The platform's error for an unknown id, with the id in the message. */
 const unknown = (kind: 'user' | 'application', id: string): ApiError =>
@@ -68,6 +70,7 @@ interface OperatorPorts {
   readonly randomBytes: (size: number) => Uint8Array;
   commit(ownerId: string, facts: Commit['facts']): Promise<void>;
   readonly updateApplication: UpdateApplication;
+  commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
   /** Absent where no commands are served. */
   readonly appCommands?: Pick<AppCommands, 'write'>;
   readonly founding: GuildFounding;
@@ -104,6 +107,7 @@ export function createOperator(ports: OperatorPorts): Admin {
     ...accounts(ports, joining),
     ...clients(ports),
     ...embedded(ports),
+    ...teamsOf({ ...ports, teams: createTeams(ports), account, granted, unknown }),
     ...playersOf(ports.features.provisional, storage, granted, unknown),
     ...showingOf({
       ...{ storage, guilds, granted, unknown },

@@ -1,4 +1,5 @@
 import type { AppCommand, CommandPermissions, Creates } from '../../engine/appcommand/appcommand.ts';
+import type { Team } from '../../engine/application/teams.ts';
 import type { WebhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
@@ -13,6 +14,13 @@ export interface ApplicationStore {
   secretHash(id: ApplicationId): Promise<string | null>;
   /** Ed25519 private key, PKCS#8 DER in base64; null for an unknown application. */
   signingKey(id: ApplicationId): Promise<string | null>;
+}
+
+export interface TeamStore {
+  get(id: string): Promise<Team | null>;
+  list(): Promise<Team[]>;
+  /** Applications of the team, oldest first. */
+  applications(id: string): Promise<Application[]>;
 }
 
 export interface AppCommandStore {

@@ -139,6 +139,7 @@ export const PERSON_TABLES: Readonly<
   private_channels: { where: 'low_id = $1 OR high_id = $1', left: 'kept' },
   group_channels: { where: '$1 = ANY (recipient_ids)', left: 'kept' },
   audit_log: { where: byUser, left: 'kept' },
+  team_members: { where: byUser, left: 'deleted' },
   entitlements: { where: byUser, left: 'deleted' },
   subscriptions: { where: byUser, left: 'deleted' },
   orders: { where: 'user_id = $1 OR payer_id = $1', left: 'kept' },

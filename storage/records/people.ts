@@ -82,7 +82,7 @@ async function personOf(
 }
 
 export interface DeletionOptions {
-  /** Who gets the guilds and applications that the deleted person owned; null: it is refused while there are any. */
+  /** Who gets the guilds, applications and teams that the deleted person owned; null: it is refused while there are any. */
   readonly heirId: string | null;
   /** Whether the person's messages are deleted too. */
   readonly messages: boolean;
@@ -94,6 +94,7 @@ export interface Deletion {
   readonly name: string;
   readonly guilds: readonly string[];
   readonly applications: readonly string[];
+  readonly teams: readonly string[];
   /** Deleted rows by table. */
   readonly deleted: Readonly<Record<string, number>>;
   /** Ids whose files nothing refers to any more: `deleteFiles` deletes them after the commit. */
@@ -125,7 +126,7 @@ async function running(
 
 /**
  * Deletes a person from the database of a server that is stopped: credentials, memberships, relationships and settings. What
- * was said to others stays, by "Deleted User". Guilds and applications go to the heir.
+ * was said to others stays, by "Deleted User". Guilds, applications and teams go to the heir.
  *
  * @throws ArchiveFault when there is no such person, or somebody must be named to get what the person owned.
  */
@@ -167,7 +168,7 @@ export const deleteApplication = (id: string, driver: Driver, options: DeletionO
     const tables = [...Object.entries(LOBBY_TABLES), ...Object.entries(APPLICATION_TABLES)];
     const deleted = sumOf(messages.deleted, await deleteRows(sql, id, tables));
     const fileOwners = [id, ...emojis, ...lobbies, ...messages.fileOwners];
-    if (botId === null) return { name, guilds: [], applications: [], deleted, fileOwners };
+    if (botId === null) return { name, guilds: [], applications: [], teams: [], deleted, fileOwners };
     const ofBot = await remove(sql, botId, name, options);
     return {
       ...ofBot,
@@ -210,10 +211,11 @@ async function remove(
 ): Promise<Deletion> {
   const guilds = await idsOf(sql, "SELECT id FROM guilds WHERE data->>'owner_id' = $1", userId);
   const applications = await idsOf(sql, "SELECT id FROM applications WHERE data->>'owner_id' = $1", userId);
-  if (guilds.length + applications.length > 0) {
+  const teams = await idsOf(sql, 'SELECT id FROM teams WHERE owner_id = $1', userId);
+  if (guilds.length + applications.length + teams.length > 0) {
     if (heirId === null)
       throw new ArchiveFault(
-        `${name} owns ${guilds.length} guilds and ${applications.length} applications: ${[...guilds, ...applications].slice(0, 5).join(', ')}.`,
+        `${name} owns ${guilds.length} guilds, ${applications.length} applications and ${teams.length} teams: ${[...guilds, ...applications, ...teams].slice(0, 5).join(', ')}.`,
       );
     await bequeath(sql, userId, heirId, guilds);
   }
@@ -227,7 +229,7 @@ async function remove(
     : { deleted: {}, fileOwners: [] };
   await anonymize(sql, userId);
   const fileOwners = [userId, ...said.fileOwners];
-  return { name, guilds, applications, deleted: sumOf(rows, said.deleted), fileOwners };
+  return { name, guilds, applications, teams, deleted: sumOf(rows, said.deleted), fileOwners };
 }
 
 /** What lobbies keep of a member in their own rows; before the memberships are deleted. */
@@ -262,7 +264,7 @@ async function anonymize(sql: Sql, userId: string): Promise<void> {
   );
 }
 
-/** Gives guilds and applications to somebody, who must be a member of the guilds. */
+/** Gives guilds, applications and teams to somebody, who must be a member of the guilds. */
 async function bequeath(sql: Sql, userId: string, heirId: string, guilds: readonly string[]): Promise<void> {
   if (heirId === userId) throw new ArchiveFault(`User ${heirId} is deleted, and cannot own anything.`);
   if ((await personOf(sql, heirId)).bot)
@@ -276,6 +278,11 @@ async function bequeath(sql: Sql, userId: string, heirId: string, guilds: readon
       `UPDATE ${table} SET data = jsonb_set(data, '{owner_id}', to_jsonb($2::text)) WHERE data->>'owner_id' = $1`,
       [userId, heirId],
     );
+  await sql.query(
+    'DELETE FROM team_members m USING teams t WHERE m.team_id = t.id AND t.owner_id = $1 AND m.user_id = $2',
+    [userId, heirId],
+  );
+  await sql.query('UPDATE teams SET owner_id = $2 WHERE owner_id = $1', [userId, heirId]);
 }
 
 const idsOf = async (sql: Sql, text: string, id: string): Promise<readonly string[]> =>

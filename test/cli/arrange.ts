@@ -3,6 +3,7 @@ import type { ShardProcess, World } from '../../cli/world.ts';
 import type { Config } from '../../config/config.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import type { CallListing, Engine, EngineOptions } from '../../embedding.ts';
+import type { TeamChange } from '../../engine/application/teams.ts';
 import { channelPair } from '../support/channel.ts';
 
 export const VOICE = {
@@ -73,6 +74,18 @@ const RECORDS = {
   }),
 };
 
+const TEAM = { id: '900', name: 'Crew', icon: null, ownerId: '7', members: [] };
+const TEAMS = {
+  createTeam: async () => TEAM,
+  changeTeam: async (_: string, change: TeamChange) =>
+    change.kind === 'setMember'
+      ? { ...TEAM, members: [{ userId: change.userId, role: change.role, state: change.isInvited ? 1 : 2 }] }
+      : TEAM,
+  setApplicationOwner: async () => ({ id: '9' }),
+  showTeam: async () => ({ team: TEAM, applications: [{ id: '9', name: 'Beacon' }] }),
+  listTeams: async () => [TEAM],
+};
+
 /** An engine that remembers what it was asked, with the little state the commands look at. */
 export function fakeEngine(config: Partial<Config>, listings: readonly CallListing[] = []) {
   const calls: string[] = [];
@@ -111,6 +124,7 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
       addMember: async (input: { userId: string; permissions?: bigint }) => void members.push(input),
       listGuilds: async (after: string | null) => guilds.filter(({ id }) => BigInt(id) > BigInt(after ?? 0)),
       listApplications: async () => [],
+      ...TEAMS,
       ...RECORDS,
       deleteGuild: async (id: string) => void asked.push(['deleteGuild', id]),
       listUsers: async () => [{ id: '7', username: 'juniper' }],

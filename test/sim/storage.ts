@@ -267,6 +267,8 @@ const threadStore = (line: DatabaseLine) =>
     nextDueMs: () => null,
   });
 
+const teamStore = (line: DatabaseLine) => storeOf<Storage['teams']>(line, 'teams', { get: () => null });
+
 const premiumStore = (line: DatabaseLine) =>
   storeOf<Storage['premium']>(line, 'premium', {
     ...{ due: never, skus: never, nextDueMs: () => null, forgetOrders: () => 0, skusWithPerks: never },
@@ -286,7 +288,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
       get: (id) => database.applications.get(id) ?? null,
       byBot: (botId) => [...database.applications.values()].find(({ bot_id }) => bot_id === botId) ?? null,
     }),
-    privateChannels: privateStore(line),
+    ...{ teams: teamStore(line), privateChannels: privateStore(line) },
     relationships: relationshipStore(line),
     accounts: storeOf<Storage['accounts']>(line, 'accounts', { get: () => null, signIns: never }),
     identities: storeOf<Storage['identities']>(line, 'identities', {

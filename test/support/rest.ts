@@ -5,6 +5,7 @@ import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { INVALID_CALLS, watchInvalidCalls } from '../../engine/ratelimit/invalid.ts';
 import { createLimiter } from '../../engine/ratelimit/limiter.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { teamRights } from '../../services/applications/teams.ts';
 import { type ApiDeps, apiRoutes } from '../../transports/http/api.ts';
 import { type HttpServer, type Installer, startServer } from '../../transports/http/server.ts';
 import { createCatalog } from '../../transports/rest/catalog.ts';
@@ -33,11 +34,17 @@ const NO_HOOKS: Hooks = { before: () => [], after: () => [] };
 /** Services that an engine may lack. */
 const OPTIONAL: ReadonlySet<string | symbol> = new Set(['isExplicit']);
 
+/** Services whose answer matters to few tests: no application belongs to a team. */
+const QUIET: Pick<Services, 'teams'> = {
+  teams: teamRights({ teams: { get: async () => null } }),
+};
+
 /** Services of which only the given ones may be touched; any other is a failure of the test. */
 export function servicesOf(given: object): Services {
   return new Proxy(given, {
     get(target, key) {
       if (key in target || OPTIONAL.has(key)) return Reflect.get(target, key);
+      if (key in QUIET) return Reflect.get(QUIET, key);
       throw new TypeError(`The test gave no service "${String(key)}".`);
     },
   }) as Services;

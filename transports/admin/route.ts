@@ -71,6 +71,18 @@ const idOf = <Path extends string>(id: string): PathId<Path> => id as PathId<Pat
 export const Snowflake = <Id extends string>() =>
   Type.String({ pattern: '^[0-9]{1,20}$' }) as TSchema as TUnsafe<Id>;
 
+/** A GET route. */
+export function get(
+  path: string,
+  run: (engine: Operated, query: URLSearchParams) => Promise<unknown>,
+): AdminRoute {
+  return {
+    method: 'GET',
+    path,
+    handle: async (engine, { query }) => ({ status: 200, body: await run(engine, query) }),
+  };
+}
+
 /** A GET route of one record. */
 export const record = <const Path extends string>(
   path: Path,

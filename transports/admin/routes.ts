@@ -5,20 +5,13 @@ import { chaosRoutes } from './chaos.ts';
 import { interactionRoute } from './interactions.ts';
 import { playerRoutes } from './players.ts';
 import { premiumRoutes } from './premium.ts';
-import { AdminError, type AdminRoute, type Operated, post, record, Snowflake } from './route.ts';
+import { AdminError, type AdminRoute, get, post, record, Snowflake } from './route.ts';
+import { teamRoutes } from './teams.ts';
 
 const Name = Type.String({ minLength: 1, maxLength: 100 });
 const Permissions = Type.String({ pattern: '^[0-9]{1,20}$' });
 const PremiumTier = Type.Union([Type.Literal(0), Type.Literal(1), Type.Literal(2), Type.Literal(3)]);
 const closed = { additionalProperties: false } as const;
-
-function get(path: string, run: (engine: Operated, query: URLSearchParams) => Promise<unknown>): AdminRoute {
-  return {
-    method: 'GET',
-    path,
-    handle: async (engine, { query }) => ({ status: 200, body: await run(engine, query) }),
-  };
-}
 
 /** Ten years. */
 const FORWARD_MS_MAX = 3_660 * 86_400_000;
@@ -211,6 +204,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   }),
   ...playerRoutes,
   ...premiumRoutes,
+  ...teamRoutes,
   post(
     '/clock',
     Type.Object({ forward_ms: Type.Integer({ minimum: 1, maximum: FORWARD_MS_MAX }) }, closed),

@@ -1,3 +1,4 @@
+import type { Team } from '../../engine/application/teams.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
@@ -78,12 +79,16 @@ export function publicApplicationBody(application: Application, bot: APIUser | n
   };
 }
 
+/** What the owner's view of an application shows around it. */
+interface Around {
+  readonly owner: APIUser | null;
+  readonly bot: APIUser | null;
+  readonly team: Team | null;
+  readonly find: (id: UserId) => APIUser | null;
+}
+
 /** The owner's view of an application. Keys that may be absent on the wire but not null are omitted when null. */
-export function applicationBody(
-  application: Application,
-  owner: APIUser | null,
-  bot: APIUser | null,
-): object {
+export function applicationBody(application: Application, { owner, bot, team, find }: Around): object {
   const {
     bot_id,
     owner_id,
@@ -93,6 +98,7 @@ export function applicationBody(
     integration_types_config,
     oauth2: _ofOperator,
     activity: _mappings,
+    team_id: _team,
     ...rest
   } = application;
   return {
@@ -105,12 +111,33 @@ export function applicationBody(
     ...(install_params === null ? {} : { install_params }),
     ...(integration_types_config === null ? {} : { integration_types_config }),
     ...(bot === null ? {} : { bot: userBody(bot) }),
-    owner: userBody(owner ?? unknownOwner(owner_id)),
+    owner: userBody(team ? teamUser(team) : (owner ?? unknownOwner(owner_id))),
     approximate_guild_count: 0,
     approximate_user_install_count: 0,
     approximate_user_authorization_count: 0,
     eligible_oauth2_scopes: [],
-    team: null,
+    team: team && teamBody(team, find),
+  };
+}
+
+/** Flag of the user that stands for a team. @source https://docs.discord.com/developers/resources/user#user-object-user-flags */
+const TEAM_PSEUDO_USER = 1 << 10;
+
+/** The user that stands for a team as the owner of its applications. */
+const teamUser = ({ id }: Team): APIUser => ({
+  ...{ id, username: `team${id}`, discriminator: '0000', global_name: null, avatar: null },
+  public_flags: TEAM_PSEUDO_USER,
+});
+
+/** A team with its members. The owner is an admin among them, as the published list of roles has no other. */
+function teamBody({ id, icon, name, ownerId, members }: Team, find: Around['find']): object {
+  const owner = { userId: ownerId, role: 'admin', state: 2 };
+  return {
+    ...{ id, icon, name, owner_user_id: ownerId },
+    members: [owner, ...members].map(({ userId, role, state }) => ({
+      user: userBody(find(userId) ?? unknownOwner(userId)),
+      ...{ team_id: id, membership_state: state, role, permissions: ['*'] },
+    })),
   };
 }
 

@@ -62,6 +62,14 @@ describe('a list of scopes', () => {
     expect(readScopes('applications.commands.update', APPLICATION, 'device').ok).toBe(false);
   });
 
+  test('has no more than identify and its commands for a team, whose token is no one person', () => {
+    const ofTeam = { ...APPLICATION, team_id: '900' };
+    const allowed = (text: string, by: 'consent' | 'clientCredentials') => readScopes(text, ofTeam, by).ok;
+    expect(allowed('identify applications.commands.update', 'clientCredentials')).toBe(true);
+    expect(allowed('identify email', 'clientCredentials')).toBe(false);
+    expect(allowed('identify email', 'consent')).toBe(true);
+  });
+
   test('is accepted or refused whatever its text, and grants only scopes that exist', () => {
     fc.assert(
       fc.property(

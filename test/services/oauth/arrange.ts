@@ -89,6 +89,14 @@ function createApplications(randomBytes: (size: number) => Uint8Array) {
   return { applications, secrets };
 }
 
+const applicationsIn = (
+  applications: ReadonlyMap<string, Application>,
+  secrets: ReadonlyMap<string, { readonly hash: string }>,
+): OAuthPorts['applications'] => ({
+  get: async (id) => applications.get(id) ?? null,
+  secretHash: async (id) => secrets.get(id)?.hash ?? null,
+});
+
 const GUILDS = [
   { id: MANAGED, name: 'Mine', icon: null, permissions: '32' },
   { id: VISITED, name: 'Theirs', icon: null, permissions: '1024' },
@@ -115,10 +123,7 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
   const oauth = createOAuth({
     ...{ routing: HERE, commit, commitAsOwner: commit },
     store: storeOf(rows, log),
-    applications: {
-      get: async (id) => applications.get(id) ?? null,
-      secretHash: async (id) => secrets.get(id)?.hash ?? null,
-    },
+    ...{ applications: applicationsIn(applications, secrets), teams: { get: async () => null } },
     users: {
       get: async (ids) =>
         ids.map((id) =>

@@ -1,7 +1,7 @@
 // Goal: a person agrees to what an application may ask for, and the answer goes to that application alone.
 import { describe, expect, test } from 'vitest';
 import type { AuthorizeQuery } from '../../../engine/oauth/request.ts';
-import type { UserId } from '../../../protocol/ids.ts';
+import type { FreshId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { ANNA, arrange, BERT, GAME, MANAGED, VISITED } from './arrange.ts';
 import { AGREE, agreedTo, asking, CALLBACK, CHALLENGE, codeIn } from './flows.ts';
@@ -196,6 +196,19 @@ describe('a bot', () => {
       oauth.consents.decide(userId, asking(BOT), { ...AGREE, guildId: MANAGED });
     expect((await decide(ANNA)).kind).toBe('refused');
     expect((await decide(BERT)).kind).toBe('decided');
+  });
+
+  test('is added by members of the team that owns its private application', async () => {
+    const members = [{ userId: ANNA, role: 'read_only', state: 2 }] as const;
+    const team = { id: '900' as FreshId, name: 'Crew', icon: null, ownerId: BERT, members };
+    const { oauth, application } = arrange({
+      teams: { get: async (id) => (id === '900' ? team : null) },
+    });
+    application(GAME, { bot_public: false, team_id: '900' });
+    const choice = { ...AGREE, guildId: MANAGED };
+    expect((await oauth.consents.decide(ANNA, asking(BOT), choice)).kind).toBe('decided');
+    application(GAME, { bot_public: false, team_id: '901' });
+    expect((await oauth.consents.decide(ANNA, asking(BOT), choice)).kind).toBe('refused');
   });
 
   test('is added at the code exchange when it requires a code grant', async () => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { ApplicationAction } from '../../../engine/application/teams.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { type FreshId, isAnyId, type UserId } from '../../../protocol/ids.ts';
@@ -106,8 +107,10 @@ export const applications = resource({
     async handle({ params, caller }, services) {
       const application = await services.read.applications.get(params.application_id);
       if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
-      if (application.id !== caller.applicationId && application.owner_id !== caller.userId)
-        return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
+      const isAllowed =
+        application.id === caller.applicationId ||
+        (await services.teams.may(application, caller.userId, 'view'));
+      if (!isAllowed) return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
       return { ok: true, body: await rendered(application, services) };
     },
   }),
@@ -134,7 +137,7 @@ export const applications = resource({
     status: 200,
     async handle({ body, caller, params }, services) {
       const application = await services.read.applications.get(params.application_id);
-      if (application && !isOwn(application, caller))
+      if (application && !(await mayOn(application, caller, 'update', services)))
         return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
       return updated(application, body, services);
     },
@@ -151,7 +154,8 @@ export const applications = resource({
     async handle({ caller, params, files, publicUrl }, services) {
       const application = await services.read.applications.get(params.application_id);
       if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
-      if (caller.applicationId !== application.id && !isOwn(application, caller))
+      const isOwn = caller.applicationId === application.id;
+      if (!isOwn && !(await mayOn(application, caller, 'attach', services)))
         return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
       const upload = files.find(({ field }) => field === 'file');
       if (!upload) return { ok: false, refusal: invalidField(['file'], 'BASE_TYPE_REQUIRED', REQUIRED) };
@@ -171,9 +175,15 @@ function shelfIdOf(id: string): FreshId {
   return id;
 }
 
-/** Whether the caller is the application, or the person who owns it. */
-const isOwn = ({ id, owner_id: ownerId }: Application, { applicationId, userId, authorization }: Caller) =>
-  authorization === null && (applicationId === id || ownerId === userId);
+/** Whether the caller is the application, or a person who may do this with it, by no other application's token. */
+const mayOn = async (
+  application: Application,
+  { applicationId, userId, authorization }: Caller,
+  action: ApplicationAction,
+  { teams }: Services,
+): Promise<boolean> =>
+  authorization === null &&
+  (applicationId === application.id || (await teams.may(application, userId, action)));
 
 async function updated(before: Application | null, draft: Draft, services: Services): Promise<Answer> {
   if (!before) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
@@ -193,11 +203,13 @@ async function mine(caller: Caller, services: Services): Promise<Answer> {
   return { ok: true, body: await rendered(application, services) };
 }
 
-async function rendered(application: Application, { read }: Services): Promise<object> {
+async function rendered(application: Application, { read, teams }: Services): Promise<object> {
   const { bot_id, owner_id } = application;
-  const users = await read.users.get([owner_id, ...(bot_id === null ? [] : [bot_id])]);
+  const team = await teams.of(application);
+  const people = team?.members.map(({ userId }) => userId) ?? [];
+  const users = await read.users.get([owner_id, ...(bot_id === null ? [] : [bot_id]), ...people]);
   const find = (id: UserId | null) => users.find((user) => user.id === id) ?? null;
-  return applicationBody(application, find(owner_id), find(bot_id));
+  return applicationBody(application, { owner: find(owner_id), bot: find(bot_id), team, find });
 }
 
 /** Converts a request to changes of the stored application. Null resets a field to its default. */

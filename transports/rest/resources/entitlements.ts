@@ -1,3 +1,4 @@
+import type { ApplicationAction } from '../../../engine/application/teams.ts';
 import { type ApplicationId, isAnyId, type UserId } from '../../../protocol/ids.ts';
 import {
   entitlementObject,
@@ -34,13 +35,19 @@ type Seen =
   | { readonly whose: UserId | null }
   | { readonly no: { readonly ok: false; readonly refusal: Refusal } };
 
-/** Whose entitlements the caller reaches: everybody's (null) for the application and its owner, else the caller's own. */
-async function seenBy(caller: Caller, id: ApplicationId, { read }: Services): Promise<Seen> {
+/** Whose entitlements the caller reaches: everybody's (null) for the application and its owner or team, else the caller's own. */
+async function seenBy(
+  caller: Caller,
+  id: ApplicationId,
+  { read, teams }: Services,
+  action: ApplicationAction = 'viewEntitlements',
+): Promise<Seen> {
   if (caller.applicationId !== id)
     return { no: { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') } };
   if (caller.kind === 'bot') return { whose: null };
   const application = await read.applications.get(id);
-  return { whose: application?.owner_id === caller.userId ? null : caller.userId };
+  const seesAll = application !== null && (await teams.may(application, caller.userId, action));
+  return { whose: seesAll ? null : caller.userId };
 }
 
 /** Entitlements: what people and guilds have of what an application sells. */
@@ -104,7 +111,7 @@ export const entitlements = resource({
     status: 200,
     handle: async ({ params, body, caller }, services) => {
       const { application_id: id } = params;
-      const seen = await seenBy(caller, id, services);
+      const seen = await seenBy(caller, id, services, 'changeEntitlements');
       if ('no' in seen) return seen.no;
       const ownerId = body.owner_id;
       if (!isAnyId(ownerId)) return { ok: false, refusal: refusal('UNKNOWN_USER') };
@@ -128,7 +135,7 @@ export const entitlements = resource({
     bucket: WRITE,
     status: 204,
     handle: async ({ params, caller }, services) => {
-      const seen = await seenBy(caller, params.application_id, services);
+      const seen = await seenBy(caller, params.application_id, services, 'changeEntitlements');
       if ('no' in seen) return seen.no;
       if (seen.whose !== null) return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };
       const command = { kind: 'deleteTest', entitlementId: params.entitlement_id } as const;
@@ -145,7 +152,7 @@ export const entitlements = resource({
     bucket: WRITE,
     status: 204,
     handle: async ({ params, caller }, services) => {
-      const found = await reached(caller, params, services);
+      const found = await reached(caller, params, services, 'changeEntitlements');
       if (!found.ok) return found;
       const command = { kind: 'consume', entitlementId: params.entitlement_id } as const;
       const reply = await services.premium.run(params.application_id, command);
@@ -255,8 +262,9 @@ async function reached(
   caller: Caller,
   params: { readonly application_id: ApplicationId; readonly entitlement_id: string },
   services: Services,
+  action: ApplicationAction = 'viewEntitlements',
 ) {
-  const seen = await seenBy(caller, params.application_id, services);
+  const seen = await seenBy(caller, params.application_id, services, action);
   if ('no' in seen) return seen.no;
   const { application_id: id, entitlement_id } = params;
   const entitlement = isAnyId(entitlement_id)
