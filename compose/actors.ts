@@ -7,6 +7,7 @@ import { CLOSE } from '../protocol/closecodes.ts';
 import type { Metric } from '../protocol/metrics.ts';
 import { createFounding } from '../services/guilds/founding.ts';
 import { createIntegrations } from '../services/guilds/integrations.ts';
+import { createTags } from '../services/guilds/tags.ts';
 import { createIdentity, type Identity } from '../services/identity/identity.ts';
 import { oauthGuilds } from '../services/oauth/guilds.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
@@ -112,6 +113,7 @@ export function createActors(
   const membershipPorts = {
     ...{ ...owners, ...sessionActors, ...features, wheel, clock, voiceListener },
     onFault: (error: unknown) => onFault(error, 'membership'),
+    tags: createTags({ users: owners.users, store: users, onFault: (error) => onFault(error, 'tags') }),
   };
   const founding = createFounding({
     ...{ ...context, guildsOwnedMax: foundation.config.guilds_owned_max },

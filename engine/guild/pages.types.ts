@@ -118,6 +118,14 @@ export interface NewMemberAction extends GuideChannel {
   readonly action_type: 0 | 1;
 }
 
+/** The tag that members may show behind their names in every guild. */
+export interface GuildTag {
+  /** One to four characters. */
+  readonly tag: string;
+  /** Hash of the image. */
+  readonly badge: string | null;
+}
+
 /** The guide of a guild for its new members. */
 export interface NewMemberWelcome {
   readonly enabled: boolean;
@@ -140,6 +148,7 @@ export interface GuildPages {
   readonly template?: GuildTemplate;
   readonly member_verification?: MemberVerification;
   readonly new_member_welcome?: NewMemberWelcome;
+  readonly tag?: GuildTag;
 }
 
 /** A page with its new content; null removes it. */

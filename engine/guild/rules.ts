@@ -42,6 +42,7 @@ import { search } from './search.ts';
 import { sounds } from './sounds.ts';
 import { stages } from './stage.ts';
 import { stickers } from './stickers.ts';
+import { guildTag } from './tag.ts';
 import { templates } from './templates.ts';
 import { archivedThreads } from './threads.archived.ts';
 import { threadConsequences } from './threads.consequences.ts';
@@ -89,6 +90,7 @@ const rules = aggregate<GuildShape>()({
     templates,
     onboarding,
     newMembers,
+    guildTag,
     installs,
     invites,
     inviteTargets,

@@ -1,5 +1,5 @@
 import type { DispatchName } from '../../protocol/dispatches.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { nameProblem } from '../../protocol/names.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { keysOf } from '../../protocol/present.ts';
@@ -17,6 +17,10 @@ export interface UserChange {
   readonly global_name?: string | null;
   readonly avatar?: string | null;
   readonly banner?: string | null;
+  /** The tag of a guild that the user shows. */
+  readonly primary_guild?: APIUser['primary_guild'];
+  /** The change is for a user who shows the tag of this guild, and changes nothing of others. */
+  readonly shows?: GuildId;
 }
 
 /** A new account in the wire's shape. */
@@ -89,8 +93,17 @@ function botName(given: string): Refusal | string {
   return invalidField(['username'], 'USERNAME_INVALID_CONTAINS', `Username cannot contain "${wrong}".`);
 }
 
+type ShownTag = APIUser['primary_guild'];
+const sameTag = (a: ShownTag, b: ShownTag): boolean =>
+  a?.identity_guild_id === b?.identity_guild_id &&
+  a?.identity_enabled === b?.identity_enabled &&
+  a?.tag === b?.tag &&
+  a?.badge === b?.badge;
+
 /** Decides a change of an account by its owner. */
 function updateUser({ user }: UserAccount, change: UserChange): Outcome<APIUser, UserUpdated> {
+  if (change.shows !== undefined && user.primary_guild?.identity_guild_id !== change.shows)
+    return accepted(user);
   const objection = nameObjection(change.username, 'username') ?? globalNameObjection(change.global_name);
   if (objection) return refused(objection);
   const { username: given } = change;
@@ -102,6 +115,8 @@ function updateUser({ user }: UserAccount, change: UserChange): Outcome<APIUser,
     ...(change.global_name !== undefined && { global_name: change.global_name }),
     ...(change.avatar !== undefined && { avatar: change.avatar }),
     ...(change.banner !== undefined && { banner: change.banner }),
+    ...(change.primary_guild !== undefined &&
+      !sameTag(change.primary_guild, user.primary_guild) && { primary_guild: change.primary_guild }),
   };
   const same = keysOf(next).every((key) => next[key] === user[key]);
   return accepted(next, same ? [] : [{ type: 'userUpdated', user: next }]);

@@ -32,6 +32,7 @@ import { groups } from './0035_groups.ts';
 import { joinRequests } from './0036_joinrequests.ts';
 import { orders } from './0037_orders.ts';
 import { teams } from './0038_teams.ts';
+import { guildTags } from './0039_guildtags.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -77,4 +78,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 36, name: 'join requests', sql: joinRequests },
   { version: 37, name: 'orders', sql: orders },
   { version: 38, name: 'teams', sql: teams },
+  { version: 39, name: 'guild tags', sql: guildTags },
 ];

@@ -83,6 +83,25 @@ describe('a widget', () => {
   });
 });
 
+describe('a guild tag', () => {
+  test('is shown by a person who chose it, as a bot hears at once', async () => {
+    const made = await bot<{ tag: string }>(`PATCH ${path}/profile`, { tag: 'HALL' });
+    expect(await bot(`GET ${path}/profile`)).toEqual(made);
+    const { user, token } = await server.admin<{ user: { id: string }; token: string }>('/users', {
+      ...{ username: 'tagged', guild_id: guild.id },
+    });
+    await guild.members.fetch(user.id);
+    const heard = new Promise<unknown>((resolve) =>
+      client.once(Events.GuildMemberUpdate, (_, member) => resolve(member.user.primaryGuild)),
+    );
+    const choice = { identity_guild_id: guild.id, identity_enabled: true };
+    const own = await callerOf(server, token)<{ primary_guild: object }>('PUT /users/@me/clan', choice);
+    expect(own.primary_guild).toEqual({ ...choice, tag: 'HALL', badge: null });
+    expect(await heard).toMatchObject({ identityGuildId: guild.id, identityEnabled: true, tag: 'HALL' });
+    await bot(`PATCH ${path}/profile`, { tag: null });
+  });
+});
+
 describe('an incident action', () => {
   test('closes invites for a while', async () => {
     const invitesDisabledUntil = new Date(Date.now() + 60_000);

@@ -40,6 +40,11 @@ const tokens = object(
   { token_type: is('Bearer'), access_token: text, expires_in: count, scope: text },
   { refresh_token: text, id_token: text, guild: ref('GuildResponse') },
 );
+/** @source https://docs.discord.food/resources/discovery#guild-profile-object, what this server has of it */
+const guildProfile = object({
+  ...{ id, name: text, icon_hash: nullable(text), description: nullable(text), features: list(text) },
+  ...{ member_count: count, online_count: count, tag: nullable(text), badge_hash: nullable(text) },
+});
 /** @source RFC 8628, section 3.2 */
 const deviceCodes = object({
   ...{ device_code: text, user_code: text, verification_uri: uri, verification_uri_complete: uri },
@@ -178,6 +183,9 @@ const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null
   get_my_guild_join_request: { 200: ref('GuildJoinRequestResponse') },
   submit_guild_join_request: { 200: ref('GuildJoinRequestResponse') },
   set_guild_vanity_url: { 200: object({ code: nullable(text), uses: count }) },
+  get_guild_profile: { 200: guildProfile },
+  update_guild_profile: { 200: guildProfile },
+  set_my_primary_guild: { 200: ref('UserPIIResponse') },
   set_guild_mfa_level: { 200: object({ level: is(0, 1) }) },
   accept_invite: { 200: extended('GuildInviteResponse', { new_member: flag }) },
   subscribe_guild_scheduled_event: { 200: ref('ScheduledEventUserResponse') },

@@ -33,6 +33,7 @@ const ROOTS = [
   'app-icons',
   'role-icons',
   'guild-events',
+  'guild-tag-badges',
   'guilds',
   'embed',
 ] as const;

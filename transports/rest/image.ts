@@ -15,6 +15,7 @@ export type ImageKind =
   | 'app-icons'
   | 'role-icons'
   | 'guild-events'
+  | 'guild-tag-badges'
   | 'emojis'
   | 'stickers'
   | 'soundboard-sounds'

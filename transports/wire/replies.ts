@@ -2,6 +2,7 @@ import type * as wire from 'discord-api-types/v10';
 import type { JoinRequestObject } from '../../engine/guild/joinrequests.ts';
 import type { MemberVerification } from '../../engine/guild/joinrequests.types.ts';
 import type { NewMemberWelcome } from '../../engine/guild/pages.types.ts';
+import type { GuildProfile } from '../../engine/guild/tag.ts';
 import type { LobbyMemberObject, LobbyObject } from '../../engine/lobby/objects.ts';
 import type { ReadyCheckObject } from '../../engine/lobby/ready.ts';
 import type {
@@ -206,6 +207,7 @@ export interface Replies {
   // Users.
   readonly get_my_user: User;
   readonly update_my_user: User;
+  readonly set_my_primary_guild: User;
   readonly update_my_account: User;
   readonly get_user: User;
   readonly get_user_settings: UserSettings;
@@ -228,6 +230,8 @@ export interface Replies {
   readonly update_guild: Guild;
   readonly get_guild_preview: WithOwnId<wire.RESTGetAPIGuildPreviewResult, GuildId>;
   readonly get_guild_vanity_url: wire.RESTGetAPIGuildVanityUrlResult;
+  readonly get_guild_profile: GuildProfile;
+  readonly update_guild_profile: GuildProfile;
   readonly set_guild_mfa_level: { readonly level: number };
   readonly set_guild_vanity_url: wire.RESTGetAPIGuildVanityUrlResult;
   readonly list_guild_voice_regions: wire.RESTGetAPIGuildVoiceRegionsResult;

@@ -42,6 +42,7 @@ import { search } from './search.ts';
 import { soundboard } from './soundboard.ts';
 import { stageInstances } from './stageinstances.ts';
 import { stickers } from './stickers.ts';
+import { tagsUnlisted } from './tags.ts';
 import { templates, templatesUnlisted } from './templates.ts';
 import { threads } from './threads.ts';
 import { users } from './users.ts';
@@ -112,6 +113,7 @@ export const unlisted = {
   ...invitesUnlisted,
   ...screeningUnlisted,
   ...vanityUnlisted,
+  ...tagsUnlisted,
   ...onboardingUnlisted,
   ...scheduledEventsUnlisted,
   ...calls,

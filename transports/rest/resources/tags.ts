@@ -1,0 +1,80 @@
+import type { GuildId } from '../../../protocol/ids.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { invalidField } from '../../../protocol/refusal.ts';
+import { ownUser } from '../accounts.ts';
+import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
+import { saveImage } from '../image.ts';
+import { op, resource } from '../operation.ts';
+import { Bool, ImageData, NameText, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
+
+/** @source https://docs.discord.com/developers/resources/user#user-object-user-primary-guild */
+const TAG_CHARS_MAX = 4;
+
+const NO_TAG = invalidField(['identity_guild_id'], 'GUILD_TAG_UNKNOWN', 'This guild has no tag.');
+/** What stays of a tag that its user put away. */
+const PUT_AWAY = { identity_guild_id: null, identity_enabled: false, tag: null, badge: null };
+
+/** Guild tags, by the routes of people's own clients: the platform's file lists none that sets them. */
+export const tagsUnlisted = resource({
+  get_guild_profile: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/profile',
+    auth: 'any',
+    bucket: { per: 'guild_id', limit: 10, windowMs: 10_000 },
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'getGuildProfile', {}, authority)),
+  }),
+
+  update_guild_profile: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/profile',
+    auth: 'any',
+    permission: P.MANAGE_GUILD,
+    bucket: { per: 'guild_id', limit: 5, windowMs: 60_000 },
+    bodyBytesMax: BODY_BYTES.image,
+    body: Obj({
+      tag: Optional(Nullable(NameText(1, TAG_CHARS_MAX))),
+      badge: Optional(Nullable(ImageData())),
+    }),
+    status: 200,
+    async handle({ params, body, authority }, { guilds, blobs }) {
+      const guildId = params.guild_id;
+      const { tag, badge } = body;
+      if (!badge) return answer(await guilds.call(guildId, 'setTag', { draft: { tag, badge } }, authority));
+      // Nobody stores images who may not set the tag.
+      const may = await guilds.call(guildId, 'setTag', { draft: {} }, authority);
+      if (!may.ok) return may;
+      const saved = await saveImage(blobs, 'guild-tag-badges', guildId, badge, 'badge');
+      if (!saved.ok) return saved;
+      return answer(await guilds.call(guildId, 'setTag', { draft: { tag, badge: saved.value } }, authority));
+    },
+  }),
+
+  /** @source https://docs.discord.food/resources/user#modify-user-primary-guild */
+  set_my_primary_guild: op({
+    method: 'PUT',
+    path: '/users/@me/clan',
+    auth: 'user',
+    bucket: { per: null, limit: 5, windowMs: 60_000 },
+    body: Obj({
+      identity_guild_id: Optional(Nullable(Snowflake<GuildId>())),
+      identity_enabled: Optional(Nullable(Bool())),
+    }),
+    status: 200,
+    async handle({ body, caller, authority }, services) {
+      const { identity_guild_id: guildId, identity_enabled: isOn = true } = body;
+      const own = async (shown: object) => {
+        const change = { primary_guild: { ...PUT_AWAY, ...shown } };
+        const reply = await services.users.updateUser(caller.userId, change);
+        return reply.ok ? { ok: true as const, body: await ownUser(reply.value, null, services) } : reply;
+      };
+      if (!guildId || isOn !== true) return own({});
+      const tag = await services.guilds.call(guildId, 'getTag', {}, authority);
+      if (!tag.ok) return tag;
+      if (tag.value === null) return { ok: false, refusal: NO_TAG };
+      return own({ identity_guild_id: guildId, identity_enabled: true, ...tag.value });
+    },
+  }),
+});
