@@ -14,6 +14,7 @@ import { createCommandNotices } from '../services/applications/commandnotices.ts
 import { createApplicationEmojis } from '../services/applications/emojis.ts';
 import { teamRights } from '../services/applications/teams.ts';
 import { channelCalls } from '../services/channels/channels.ts';
+import { createUploads } from '../services/channels/uploads.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
 import { installedBy } from '../services/oauth/install.ts';
 import { createGroups } from '../services/privatechannels/groups.ts';
@@ -89,7 +90,7 @@ interface ServicePorts
       | 'authorizeRequests'
     >,
     Features {
-  readonly config: Pick<Config, 'webhook_avatar_urls'>;
+  readonly config: Pick<Config, 'webhook_avatar_urls' | 'upload_bytes_max'>;
   readonly storage: Storage;
   readonly blobs: Blobs;
   readonly guilds: Guilds;
@@ -135,7 +136,7 @@ export function createServices(ports: ServicePorts): Services {
       openPrivateChannel: ports.openPrivate,
     },
     applications: { update: ports.endpoints.update },
-    teams: teamRights(storage),
+    ...{ teams: teamRights(storage), uploads: createUploads(ports) },
     commandIndexes: createCommandIndexes({ storage, guilds, installedBy: installedBy(ports.oauth) }),
     applicationEmojis: createApplicationEmojis(ports),
     premium: ports.premium,

@@ -248,6 +248,8 @@ const httpSettings = (config: Foundation['config']): ApiSettings => ({
   bodyBytesMax: config.request_bytes_max,
   bodies: bodyMemoryBounds(config.request_bytes_max),
   fileBytesMax: config.upload_bytes_max,
+  // The guild's tier and the person's premium type decide below it.
+  raisedFileBytesMax: config.request_bytes_max,
   requestTimeoutMs: config.request_timeout_ms,
   trustProxy: config.trust_proxy,
 });

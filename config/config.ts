@@ -248,7 +248,12 @@ const HTTP = {
     [1 << 20, 1 << 30],
     'The largest request body, uploads included.',
   ),
-  upload_bytes_max: integer(10 << 20, 'bytes', [1 << 10, 1 << 30], 'The largest single file.'),
+  upload_bytes_max: integer(
+    10 << 20,
+    'bytes',
+    [1 << 10, 1 << 30],
+    'The largest single file. Guilds of premium tier 2 take files of 50 MiB and of tier 3 of 100 MiB, and people with a premium type send 50 or 500 MiB, as far as `request_bytes_max` lets them arrive.',
+  ),
   attachment_signatures_required: boolean(
     true,
     'Whether a link to an attachment must carry a valid signature that has not expired. Answers always carry one. `guildhall dev` asks for none unless told to.',

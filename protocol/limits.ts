@@ -32,6 +32,8 @@ export const LIMITS = {
   attachment_bytes_max: 10 * 1_048_576,
   attachment_tier_2_bytes_max: 50 * 1_048_576,
   attachment_tier_3_bytes_max: 100 * 1_048_576,
+  attachment_premium_bytes_max: 50 * 1_048_576,
+  attachment_premium_full_bytes_max: 500 * 1_048_576,
   request_bytes_max: 25 * 1_048_576,
   allowed_mention_ids_max: 100,
   components_per_message_max: 40,

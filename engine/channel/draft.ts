@@ -46,6 +46,8 @@ export interface ForwardSource {
   /** The forward's own copies of its files; `message` refers to the copies. */
   readonly files?: readonly StoredFile[];
   readonly guildId: GuildId | null;
+  /** Whether its channel is age-restricted. */
+  readonly isAgeRestricted?: boolean;
 }
 
 /** Fields that the server adds to a message that an application sends for its user. */

@@ -1,6 +1,26 @@
 import type { APIAttachment } from 'discord-api-types/v10';
+import { LIMITS } from '../../protocol/limits.ts';
 import { visibleName } from '../../protocol/names.ts';
 import type { StoredFile, StoredMessage } from '../guild/guild.ts';
+
+/** By a guild's premium tier. @source https://docs.discord.com/developers/reference#uploading-files and its help pages */
+const TIER_BYTES = [
+  LIMITS.attachment_bytes_max,
+  LIMITS.attachment_bytes_max,
+  LIMITS.attachment_tier_2_bytes_max,
+  LIMITS.attachment_tier_3_bytes_max,
+];
+/** By a person's premium type: none, classic, full, basic. */
+const PREMIUM_BYTES = [
+  LIMITS.attachment_bytes_max,
+  LIMITS.attachment_premium_bytes_max,
+  LIMITS.attachment_premium_full_bytes_max,
+  LIMITS.attachment_premium_bytes_max,
+];
+
+/** The largest file that a person with this premium type may send in a guild of this tier, in bytes: the larger of the two. */
+export const uploadBytesMax = (tier: number, premiumType: number): number =>
+  Math.max(TIER_BYTES[tier] ?? 0, PREMIUM_BYTES[premiumType] ?? 0);
 
 /** Files stored for a new message, including files that only an embed shows. */
 export function owning(files: readonly StoredFile[]): { readonly files?: readonly StoredFile[] } {

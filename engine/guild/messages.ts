@@ -22,7 +22,7 @@ import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import { channelIn } from '../permissions/permissions.ts';
+import { channelIn, isAgeRestricted } from '../permissions/permissions.ts';
 import { auditEntry } from './auditing.ts';
 import { verificationRefusal } from './authorize.ts';
 import { moderated, notePace } from './automod.messages.ts';
@@ -54,7 +54,12 @@ export type MessageCommands = {
    */
   authorizeHistory: {
     input: { readonly channelId: ChannelId };
-    value: { readonly ownerId: string; readonly guildId: GuildId | null; readonly canReadHistory: boolean };
+    value: {
+      readonly ownerId: string;
+      readonly guildId: GuildId | null;
+      readonly canReadHistory: boolean;
+      readonly isAgeRestricted?: boolean;
+    };
   };
   createMessage: { input: CreateInput & { readonly channelId: ChannelId }; value: Written };
   updateMessage: { input: EditInput & MessageInput; value: Written };
@@ -98,6 +103,8 @@ function createMessage(
     if (before) return accepted(before);
     const waitMs = slowmodeWaitMs(guild, scope, env);
     if (waitMs > 0) return refused({ ...refusal('SLOWMODE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 });
+    if (input.forward?.isAgeRestricted && !isAgeRestricted(guild, scope.channel))
+      return refused(refusal('AGE_RESTRICTED_REFERENCE'));
     const outcome = composeMessage(scope, input, by, env);
     return guild.autoModeration.readsMessages
       ? moderated(scope, outcome, { guild, by, env, from: input.from })
@@ -260,7 +267,10 @@ export const messages: GuildTopic<MessageCommands, keyof MessageFacts> = {
     authorizeHistory: {
       decide: (guild, { channelId }, by, env) =>
         inAnyChannel(guild, channelId, by, env, (scope) =>
-          accepted({ ownerId: guild.id, guildId: guild.id, canReadHistory: readsHistory(scope) }),
+          accepted({
+            ...{ ownerId: guild.id, guildId: guild.id, canReadHistory: readsHistory(scope) },
+            isAgeRestricted: isAgeRestricted(guild, scope.channel),
+          }),
         ),
     },
     createMessage: { needs: needsToCreate, decide: createMessage },

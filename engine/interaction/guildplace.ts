@@ -1,13 +1,19 @@
 import { THREADS, WITH_MESSAGES } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
-import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { uploadBytesMax } from '../channel/files.ts';
 import { sharedMessage } from '../channel/wire.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { type Reply, refused } from '../kernel/outcome.ts';
-import { channelById, channelIn, channelPermissions, guildPermissions } from '../permissions/permissions.ts';
+import {
+  channelById,
+  channelIn,
+  channelPermissions,
+  guildPermissions,
+  isAgeRestricted,
+} from '../permissions/permissions.ts';
 import type { Asked, Described } from './place.ts';
 import type { Resolved } from './resolved.ts';
 
@@ -52,7 +58,7 @@ export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Repl
       channel: { ...channel, permissions: String(held) },
       type: channel.type,
       bearerId: bearer.id,
-      isNsfw: 'nsfw' in bearer && bearer.nsfw === true,
+      isNsfw: isAgeRestricted(guild, channel),
       user: member.user,
       member: { ...member, permissions: String(held) },
       partialMember: withoutUser(member),
@@ -62,7 +68,7 @@ export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Repl
       isBotHere: isBotMember,
       message: message ?? null,
       resolved: resolve(guild, asked, { botId: isBotMember ? botId : null, nowMs }),
-      attachmentBytesMax: attachmentBytesMax(guild),
+      attachmentBytesMax: uploadBytesMax(guild.info.premium_tier, 0),
     },
   };
 }
@@ -135,8 +141,3 @@ function resolvedChannel(guild: Guild, channel: GuildChannel, held: bigint, { bo
     app_permissions: String(appHeld),
   };
 }
-
-const attachmentBytesMax = ({ info: { premium_tier: tier } }: Guild): number => {
-  if (tier >= 3) return LIMITS.attachment_tier_3_bytes_max;
-  return tier === 2 ? LIMITS.attachment_tier_2_bytes_max : LIMITS.attachment_bytes_max;
-};

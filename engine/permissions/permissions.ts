@@ -24,6 +24,12 @@ export const channelIn = (
   id: ChannelId,
 ): GuildChannel | undefined => channels.get(id) ?? threads.get(id)?.channel;
 
+/** Whether the channel is age-restricted; a thread is as its channel. */
+export function isAgeRestricted(guild: Pick<Guild, 'channels'>, channel: GuildChannel): boolean {
+  const bearer = THREADS.has(channel.type) ? (channelById(guild, channel.parent_id) ?? channel) : channel;
+  return 'nsfw' in bearer && bearer.nsfw === true;
+}
+
 /**
  * A user's permissions in the guild as a whole.
  *

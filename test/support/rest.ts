@@ -34,8 +34,9 @@ const NO_HOOKS: Hooks = { before: () => [], after: () => [] };
 /** Services that an engine may lack. */
 const OPTIONAL: ReadonlySet<string | symbol> = new Set(['isExplicit']);
 
-/** Services whose answer matters to few tests: no application belongs to a team. */
-const QUIET: Pick<Services, 'teams'> = {
+/** Services whose answer matters to few tests: files of every size fit, and no application belongs to a team. */
+const QUIET: Pick<Services, 'uploads' | 'teams'> = {
+  uploads: { fits: async () => true },
   teams: teamRights({ teams: { get: async () => null } }),
 };
 
@@ -115,7 +116,7 @@ export async function startApi(
             addressBytesMax: 10 << 20,
             userBytesMax: 50 << 20,
           },
-          fileBytesMax: 10 << 20,
+          ...{ fileBytesMax: 10 << 20, raisedFileBytesMax: 10 << 20 },
           requestTimeoutMs: 30_000,
           trustProxy: false,
           ...options.settings,

@@ -56,6 +56,7 @@ export function restGuild(guild: Guild, operations: Record<string, AnyOperation>
       call: (channelId: string, type: keyof GuildCommands, input: object, authority: Authority) =>
         call(type, { ...input, channelId }, { ...authority, channelId } as Authority),
     },
+    uploads: { fits: async () => true },
     ...fakes,
   } as unknown as Services;
   const hooks = { before: () => [], after: () => [] };

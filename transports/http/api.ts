@@ -28,6 +28,8 @@ export interface ApiSettings {
   /** Bounds of the memory of all concurrent bodies, and of one caller's. */
   readonly bodies: BodyMemoryBounds;
   readonly fileBytesMax: number;
+  /** For files of messages, whose bound the guild's tier or the person's premium type may raise. */
+  readonly raisedFileBytesMax: number;
   readonly requestTimeoutMs: number;
   readonly trustProxy: boolean;
 }
@@ -271,7 +273,9 @@ async function readContent(
   if (kind === 'application/json' && !operation.oauth2) return readJsonBody(body);
   if (operation.multipart && kind === 'multipart/form-data') {
     const contentType = exchange.headers.get('content-type') ?? '';
-    const form = createFormReader(contentType, settings.fileBytesMax, bodyBytesMax);
+    const { fileBytesMax, raisedFileBytesMax } = settings;
+    const max = operation.multipart === 'raised' ? raisedFileBytesMax : fileBytesMax;
+    const form = createFormReader(contentType, max, bodyBytesMax);
     const end = await body.consume((chunk) => form.write(chunk));
     return end === 'complete' ? form.end() : { ok: false, refusal: refusalOf(end) };
   }

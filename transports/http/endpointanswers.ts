@@ -49,7 +49,8 @@ export function createAnswerReader({ blobs, nextId, publicUrl, fileBytesMax }: A
     if (!shaped.ok) return shaped;
     const read = readCallbackData(shaped.value, content.value.files);
     if (!read.ok) return read;
-    return answerWithFiles({ blobs, nextId, channelId, publicUrl: publicUrl() }, read.value, answer);
+    const fits = async (bytes: number) => bytes <= fileBytesMax;
+    return answerWithFiles({ blobs, nextId, channelId, publicUrl: publicUrl(), fits }, read.value, answer);
   };
 }
 

@@ -14,6 +14,7 @@ import type { AppCommands } from '../../services/applications/appcommands.ts';
 import type { CommandIndexes } from '../../services/applications/commandindex.ts';
 import type { ApplicationEmojis } from '../../services/applications/emojis.ts';
 import type { Teams } from '../../services/applications/teams.ts';
+import type { Uploads } from '../../services/channels/uploads.ts';
 import type { Integrations } from '../../services/guilds/integrations.ts';
 import type { Interactions } from '../../services/interactions/ports.ts';
 import type { Lobbies } from '../../services/lobbies/ports.ts';
@@ -102,6 +103,7 @@ export interface Services {
     update(id: ApplicationId, change: Partial<Application>): Promise<Reply<Application>>;
   };
   readonly teams: Pick<Teams, 'of' | 'may'>;
+  readonly uploads: Uploads;
   readonly applicationEmojis: ApplicationEmojis;
   readonly appCommands: AppCommands;
   readonly premium: Premium;

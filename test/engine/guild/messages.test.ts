@@ -279,6 +279,13 @@ describe('forwards', () => {
     expect(send(draft, { forward: forward() }, bot, on('2026-01-01')).code).toBe(160014);
   });
 
+  it('leaves age-restricted channels only for channels that are age-restricted too', () => {
+    const restricted = { forward: { ...forward(), isAgeRestricted: true } };
+    expect(send(draft, restricted).code).toBe(160010);
+    guild.channels.set('50' as ChannelId, channel('50', [], { nsfw: true }));
+    expect(send(draft, restricted).code).toBeUndefined();
+  });
+
   it('refuses what nobody wrote, what was not found, and words of one’s own', () => {
     expect(send(draft, { forward: forward({ type: 7 }) }).code).toBe(50068);
     expect(send(draft).code).toBe(10008);

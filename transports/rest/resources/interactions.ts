@@ -22,7 +22,14 @@ import {
 } from '../schema.ts';
 import type { Services } from '../services.ts';
 import { answerWithFiles, InteractionCallback, readCallbackData } from './interactions.callback.ts';
-import { type AttachmentNote, discardFiles, pairFiles, type Shelf, storeFiles } from './messages.files.ts';
+import {
+  type AttachmentNote,
+  discardFiles,
+  pairFiles,
+  type Shelf,
+  sizeRefusal,
+  storeFiles,
+} from './messages.files.ts';
 import { presentMessages } from './messages.present.ts';
 
 // The platform publishes no limits for these routes.
@@ -72,6 +79,8 @@ async function storedUploads(
   if (files.length === 0) return { ok: true, value: {} };
   const paired = pairFiles(files, notesOf(notes));
   if (!paired.ok) return paired;
+  const no = await sizeRefusal(shelf, paired.value);
+  if (no) return { ok: false, refusal: no };
   const stored = await storeFiles(shelf, paired.value);
   const entries = paired.value.files.flatMap(({ note }, index) => {
     const file = stored[index];
@@ -138,7 +147,7 @@ export const interactions = resource({
     bodyBytesMax: BODY_BYTES.message,
     query: Obj({ with_response: Optional(Bool()) }),
     body: InteractionCallback,
-    multipart: true,
+    multipart: 'raised',
     status: 204,
     handle: async (call, services): Promise<Answer> => {
       const { interaction_id: id, interaction_token: token } = call.params;
@@ -146,8 +155,10 @@ export const interactions = resource({
       if (!read.ok) return read;
       const place = await services.interactions.placeOf(token);
       if (!place) return { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
-      const { blobs, nextId } = services;
-      const shelf = { blobs, nextId, channelId: place.channelId, publicUrl: call.publicUrl };
+      const { blobs, nextId, uploads } = services;
+      const { channelId } = place;
+      const fits = (bytes: number) => uploads.fits(bytes, channelId, null);
+      const shelf = { blobs, nextId, channelId, publicUrl: call.publicUrl, fits };
       const answered = await answerWithFiles(shelf, read.value, (callback) =>
         services.interactions.answer(id, token, callback),
       );
@@ -171,7 +182,7 @@ export const interactionsUnlisted = resource({
     bucket: INVOKE,
     bodyBytesMax: BODY_BYTES.message,
     body: Invoke,
-    multipart: true,
+    multipart: 'raised',
     status: 204,
     handle: async (call, services) => {
       const { body, caller, publicUrl } = call;
@@ -179,7 +190,8 @@ export const interactionsUnlisted = resource({
       const ownerId = await ownerIdOf(body, services);
       if (!ownerId.ok) return ownerId;
       const { blobs, nextId } = services;
-      const shelf = { blobs, nextId, channelId: body.channel_id, publicUrl };
+      const fits = (bytes: number) => services.uploads.fits(bytes, body.channel_id, caller.userId);
+      const shelf = { blobs, nextId, channelId: body.channel_id, publicUrl, fits };
       const uploads = await storedUploads(call, shelf);
       if (!uploads.ok) return uploads;
       const invocation: Invocation = {

@@ -5,7 +5,7 @@ import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId, FreshId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { showsNothing, visibleName, withoutDirectionControls } from '../../../protocol/names.ts';
-import { refusal } from '../../../protocol/refusal.ts';
+import { type Refusal, refusal } from '../../../protocol/refusal.ts';
 import type { Blobs } from '../../../storage/blob/blobs.ts';
 import { attachmentKey, sniffImage } from '../image.ts';
 import type { Upload } from '../operation.ts';
@@ -64,8 +64,16 @@ export interface Shelf {
   readonly channelId: ChannelId;
   readonly publicUrl: string;
   nextId(): FreshId;
+  /** Whether a file of so many bytes may be sent there. */
+  readonly fits: (bytes: number) => Promise<boolean>;
   /** The embedding program's judgement; without it no image is explicit. */
   readonly isExplicit?: Services['isExplicit'];
+}
+
+/** The refusal of a file that is larger than may be sent there; null when all fit. */
+export async function sizeRefusal({ fits }: Pick<Shelf, 'fits'>, { files }: Paired): Promise<Refusal | null> {
+  const largest = Math.max(0, ...files.map(({ upload }) => upload.bytes.length));
+  return (await fits(largest)) ? null : refusal('PAYLOAD_TOO_LARGE');
 }
 
 /** Whether the embedding program calls one of the images explicit. Other files are not shown to it. */
@@ -82,7 +90,7 @@ export async function holdsExplicitImage(
 }
 
 /** Stores files and returns their attachment objects, in order. */
-export async function storeFiles(shelf: Shelf, { files }: Paired): Promise<APIAttachment[]> {
+export async function storeFiles(shelf: Omit<Shelf, 'fits'>, { files }: Paired): Promise<APIAttachment[]> {
   const attachments: APIAttachment[] = [];
   for (const { upload, note } of files) {
     const attachment = attachmentOf(shelf, upload, note);
@@ -94,7 +102,10 @@ export async function storeFiles(shelf: Shelf, { files }: Paired): Promise<APIAt
 }
 
 /** Deletes stored files that no message uses. */
-export async function discardFiles(shelf: Shelf, attachments: readonly StoredFile[]): Promise<void> {
+export async function discardFiles(
+  shelf: Pick<Shelf, 'blobs' | 'channelId'>,
+  attachments: readonly StoredFile[],
+): Promise<void> {
   for (const { id, filename } of attachments) {
     await shelf.blobs.delete(attachmentKey(shelf.channelId, id, filename));
   }
@@ -159,7 +170,11 @@ async function readWhole(blobs: Blobs, key: string) {
   return { bytes: Buffer.concat(parts), contentType: found.contentType };
 }
 
-function attachmentOf(shelf: Shelf, upload: Upload, note: AttachmentNote | undefined): APIAttachment {
+function attachmentOf(
+  shelf: Omit<Shelf, 'fits'>,
+  upload: Upload,
+  note: AttachmentNote | undefined,
+): APIAttachment {
   const id = shelf.nextId();
   const sentAs = plainText(note?.filename ?? upload.filename);
   const filename = safeFilename(sentAs);

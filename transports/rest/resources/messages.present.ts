@@ -35,7 +35,7 @@ export async function viewing(
     readonly authority: Authority;
   },
   services: Services,
-): Promise<Reply<Viewing & { readonly canReadHistory: boolean }>> {
+): Promise<Reply<Viewing & { readonly canReadHistory: boolean; readonly isAgeRestricted?: boolean }>> {
   const channelId = call.params.channel_id;
   const reply = await services.channels.call(channelId, 'authorizeHistory', {}, call.authority);
   return reply.ok ? { ok: true, value: { caller: call.caller, channelId, ...reply.value } } : reply;

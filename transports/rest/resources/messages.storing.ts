@@ -8,11 +8,12 @@ import {
   holdsExplicitImage,
   type Paired,
   type Shelf,
+  sizeRefusal,
   storeFiles,
 } from './messages.files.ts';
 
 /**
- * Stores the files of a command, copies those of a forwarded message, runs the command with them, and deletes files that
+ * Stores the files of a command unless one is too large (40005), copies those of a forwarded message, runs the command with them, and deletes files that
  * no message uses.
  */
 export async function usingFiles<Value extends Written | null>(
@@ -25,6 +26,8 @@ export async function usingFiles<Value extends Written | null>(
   ) => Promise<Reply<Value>>,
 ): Promise<Reply<Value>> {
   if (paired.files.length === 0 && !forward?.message.files) return run([], forward, false);
+  const no = await sizeRefusal(shelf, paired);
+  if (no) return { ok: false, refusal: no };
   const isExplicit = await holdsExplicitImage(shelf, paired);
   const attachments = await storeFiles(shelf, paired);
   // After a fault it is unknown whether the message was committed. A file without a message wastes space, but a message

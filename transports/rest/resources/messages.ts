@@ -60,13 +60,13 @@ async function forwarded(
     services,
   );
   if (!source.ok) return source;
-  const { ownerId, guildId, channelId, canReadHistory } = source.value;
+  const { ownerId, guildId, channelId, canReadHistory, isAgeRestricted = false } = source.value;
   if (!canReadHistory) return { ok: false, refusal: refusal('CANNOT_REFERENCE_WITHOUT_HISTORY') };
   const [message] = await services.read.messages.get(ownerId, [
     { channelId, id: asked.message_id as MessageId },
   ]);
   if (!message) return { ok: false, refusal: refusal('UNKNOWN_MESSAGE') };
-  return { ok: true, value: { message, guildId: guildId as ForwardSource['guildId'] } };
+  return { ok: true, value: { message, guildId: guildId as ForwardSource['guildId'], isAgeRestricted } };
 }
 
 const NO_FILES: Reply<Paired> = { ok: true, value: { files: [], rest: [] } };
@@ -114,8 +114,9 @@ async function withFiles(
     { ...call.authority, requires },
   );
   if (!may.ok) return may;
-  const { blobs, nextId, isExplicit } = services;
-  const shelf = { blobs, channelId, publicUrl: call.publicUrl, nextId, isExplicit };
+  const { blobs, nextId, isExplicit, uploads } = services;
+  const fits = (bytes: number) => uploads.fits(bytes, channelId, call.caller.userId);
+  const shelf = { blobs, channelId, publicUrl: call.publicUrl, nextId, isExplicit, fits };
   return usingFiles(shelf, { paired, forward }, run);
 }
 
@@ -177,7 +178,7 @@ export const messages = resource({
     bucket: WRITE,
     bodyBytesMax: BODY_BYTES.message,
     body: CreateMessage,
-    multipart: true,
+    multipart: 'raised',
     status: 200,
     handle: async (call, services) => {
       const { attachments: _notes, ...draft } = call.body;
@@ -211,7 +212,7 @@ export const messages = resource({
     agedBucket: OLD_EDIT,
     bodyBytesMax: BODY_BYTES.message,
     body: EditMessage,
-    multipart: true,
+    multipart: 'raised',
     status: 200,
     handle: async (call, services) => {
       const { attachments: _notes, ...edit } = call.body;

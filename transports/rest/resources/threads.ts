@@ -99,7 +99,7 @@ async function createdPost(
   services: Services,
 ): Promise<Answer> {
   const { params, caller, authority, publicUrl } = call;
-  const { blobs, nextId, isExplicit: judge, channels, read, premium } = services;
+  const { blobs, nextId, isExplicit: judge, channels, read, premium, uploads } = services;
   const paired = pairFiles(call.files, notes);
   if (!paired.ok) return paired;
   if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
@@ -109,7 +109,10 @@ async function createdPost(
   const skuIds = await premium.forButtons(authority.by.applicationId, written.components);
   let thread: object = {};
   const reply = await usingFiles<Written>(
-    { blobs, nextId, channelId: id, publicUrl, isExplicit: judge },
+    {
+      ...{ blobs, nextId, channelId: id, publicUrl, isExplicit: judge },
+      fits: (bytes) => uploads.fits(bytes, params.channel_id, caller.userId),
+    },
     { paired: paired.value, forward: null },
     async (attachments, _forward, isExplicit) => {
       const first = { draft: written, stickers, emojis, skuIds, attachments, forward: null, isExplicit };
@@ -172,7 +175,7 @@ export const threads = resource({
     bucket: WRITE,
     bodyBytesMax: BODY_BYTES.message,
     body: CreateThread,
-    multipart: true,
+    multipart: 'raised',
     status: 201,
     handle: async (call, services) => {
       const { message, ...draft } = call.body;

@@ -99,11 +99,12 @@ const inThread = ({ query }: TokenCall) =>
 
 const shelfOf = (
   { publicUrl, query }: TokenCall,
-  { blobs, nextId }: Services,
+  { blobs, nextId, uploads }: Services,
   { channelId }: TokenTarget,
   postId?: ChannelId,
 ) => ({
   ...{ blobs, nextId, publicUrl },
+  fits: (bytes: number) => uploads.fits(bytes, channelId, null),
   channelId: postId ?? query.thread_id ?? channelId,
 });
 
@@ -202,7 +203,7 @@ export const webhookMessages = resource({
     bodyBytesMax: BODY_BYTES.message,
     query: Executes,
     body: ExecuteWebhook,
-    multipart: true,
+    multipart: 'raised',
     form: true,
     status: 200,
     handle: async (call, services) => {
@@ -229,7 +230,7 @@ export const webhookMessages = resource({
     bodyBytesMax: BODY_BYTES.report,
     query: Reports,
     body: SlackBody,
-    multipart: true,
+    multipart: 'raised',
     form: true,
     text: true,
     status: 200,
@@ -271,7 +272,7 @@ export const webhookMessages = resource({
     bodyBytesMax: BODY_BYTES.message,
     query: Edits,
     body: EditWritten,
-    multipart: true,
+    multipart: 'raised',
     status: 200,
     handle: (call, services) => edited(call, '@original', call.body, services),
   }),
@@ -301,7 +302,7 @@ export const webhookMessages = resource({
     bodyBytesMax: BODY_BYTES.message,
     query: Edits,
     body: EditWritten,
-    multipart: true,
+    multipart: 'raised',
     status: 200,
     handle: (call, services) => edited(call, call.params.message_id, call.body, services),
   }),

@@ -1,0 +1,110 @@
+// Goal: files of messages may be as large as the guild's premium tier or the person's premium type allows, and a larger one is refused with 40005.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createEngine } from '../../compose/engine.ts';
+import type { Engine } from '../../embedding.ts';
+import { uploadBytesMax } from '../../engine/channel/files.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
+
+const MIB = 1 << 20;
+
+test.each([
+  [0, 0, 10],
+  [1, 0, 10],
+  [2, 0, 50],
+  [3, 0, 100],
+  [0, 1, 50],
+  [0, 2, 500],
+  [0, 3, 50],
+  [3, 1, 100],
+  [3, 2, 500],
+])('in tier %i a person of premium type %i may send %i MiB', (tier, premiumType, expected) => {
+  expect(uploadBytesMax(tier, premiumType)).toBe(expected * MIB);
+});
+
+let engine: Engine;
+let api: string;
+let owner: { readonly id: UserId; readonly token: string };
+let guildId: GuildId;
+let channelId: string;
+
+beforeAll(async () => {
+  engine = await createEngine({
+    config: {
+      listen_port: 0,
+      voice: false,
+      log_level: 'silent',
+      rate_limits: false,
+      request_bytes_max: 60 * MIB,
+    },
+  });
+  api = `${(await engine.listen()).api}/v10`;
+  const { user, token } = await engine.admin.createUser({ username: 'ada' });
+  owner = { id: user.id as UserId, token };
+  guildId = (await engine.admin.createGuild({ name: 'Hall', ownerId: owner.id })).id as GuildId;
+  const [channel] = await engine.api.list_guild_channels({ params: { guild_id: guildId } }, { as: owner.id });
+  const made = await engine.api.create_guild_channel(
+    { params: { guild_id: guildId }, body: { name: 'files' } },
+    { as: owner.id },
+  );
+  channelId = made.id ?? channel?.id ?? '';
+}, 60_000);
+afterAll(() => engine?.close());
+
+/** The code of the answer, or its status. */
+async function send(
+  bytes: number,
+  path = `/channels/${channelId}/messages`,
+  token: string | null = owner.token,
+) {
+  const form = new FormData();
+  form.set('files[0]', new Blob([new Uint8Array(bytes)]), 'file.bin');
+  const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+  const response = await fetch(`${api}${path}`, { method: 'POST', headers, body: form });
+  const body = response.status === 204 ? {} : await response.json();
+  return (body as { code?: number }).code ?? response.status;
+}
+const setTier = (tier: 0 | 1 | 2 | 3) => engine.admin.setPremiumTier({ guildId, tier });
+
+describe('a file', () => {
+  test('above 10 MiB needs a guild of the second tier', async () => {
+    expect([await send(10 * MIB), await send(10 * MIB + 1)]).toEqual([200, 40_005]);
+    await setTier(1);
+    expect(await send(11 * MIB)).toBe(40_005);
+    await setTier(2);
+    expect([await send(11 * MIB), await send(50 * MIB + 1)]).toEqual([200, 40_005]);
+    await setTier(0);
+  });
+
+  test('is as large by a webhook of the guild', async () => {
+    const { id, token } = await engine.api.create_webhook(
+      { params: { channel_id: channelId }, body: { name: 'Herald' } },
+      { as: owner.id },
+    );
+    const path = `/webhooks/${id}/${token}`;
+    expect(await send(11 * MIB, path, null)).toBe(40_005);
+    await setTier(2);
+    expect(await send(11 * MIB, path, null)).toBe(204);
+    await setTier(0);
+  });
+
+  test('is as large in a private channel as the premium type of its sender allows', async () => {
+    const friend = (await engine.admin.createUser({ username: 'bert' })).user.id as UserId;
+    await engine.admin.addMember({ guildId, userId: friend });
+    const dm = await engine.api.create_dm({ body: { recipient_id: friend } }, { as: owner.id });
+    const path = `/channels/${dm.id}/messages`;
+    expect(await send(11 * MIB, path)).toBe(40_005);
+    const { application } = await engine.admin.createApplication({ name: 'Patrons', ownerId: owner.id });
+    const run = (command: Parameters<Engine['admin']['premium']>[1]) =>
+      engine.admin.premium(application.id, command);
+    const { skus } = await run({ kind: 'createSku', name: 'Patron', type: 'durable', owner: 'user' });
+    const skuId = skus[0]!.id;
+    await run({ kind: 'setPerks', skuId, perks: { guildTier: 0, premiumType: 3 } });
+    await run({ kind: 'grant', skuId, to: { userId: owner.id, guildId: null }, gifterId: null, days: 30 });
+    expect(await send(11 * MIB, path)).toBe(200);
+  });
+
+  test('keeps the bound of its own kind, whatever the tier', async () => {
+    await setTier(3);
+    expect(await send(11 * MIB, `/guilds/${guildId}/stickers`)).toBe(40_005);
+  });
+});
