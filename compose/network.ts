@@ -21,6 +21,7 @@ import { type ApiSettings, apiRoutes, callersBy } from '../transports/http/api.t
 import { bodyMemoryBounds } from '../transports/http/bodymemory.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
 import { documentRoutes } from '../transports/http/documents.ts';
+import { createPictures } from '../transports/http/pictures.ts';
 import { type HttpServer, type Installer, startServer } from '../transports/http/server.ts';
 import type { UrlSigner } from '../transports/http/signature.ts';
 import { docsRoutes, webRoutes } from '../transports/http/web.ts';
@@ -173,8 +174,7 @@ const installersOf = (
       '/asyncapi.json': () => asyncApi(VERSION, origin().replace(/^http/, 'ws')),
     }),
     cdnRoutes({
-      blobs: ports.blobs,
-      signer: ports.signer,
+      ...{ blobs: ports.blobs, signer: ports.signer, pictures: createPictures() },
       signaturesRequired: config.attachment_signatures_required,
       clock,
       logger,

@@ -8,6 +8,7 @@ interface Entry {
   readonly libc?: readonly string[];
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>;
   readonly resolved?: string;
   readonly link?: boolean;
   readonly devDependencies?: Readonly<Record<string, string>>;
@@ -58,10 +59,13 @@ describe('the lock file', () => {
     const places = new Set<string>();
     const waiting = [''];
     for (let from = waiting.pop(); from !== undefined; from = waiting.pop()) {
-      const { dependencies, optionalDependencies, devDependencies, peerDependencies } = packages[
-        from
-      ] as Entry;
-      const wanted = { ...dependencies, ...optionalDependencies, ...peerDependencies };
+      const entry = packages[from] as Entry;
+      const { dependencies, optionalDependencies, devDependencies, peerDependencies = {} } = entry;
+      // npm installs a peer unless it is optional.
+      const peers = Object.entries(peerDependencies).filter(
+        ([name]) => entry.peerDependenciesMeta?.[name]?.optional !== true,
+      );
+      const wanted = { ...dependencies, ...optionalDependencies, ...Object.fromEntries(peers) };
       for (const name of Object.keys(from === '' ? { ...wanted, ...devDependencies } : wanted)) {
         const place = placeOf(from, name);
         if (place === null || places.has(place) || !isForLinux(packages[place] as Entry)) continue;

@@ -88,11 +88,12 @@ describe('a guild tag', () => {
     const made = await bot<{ tag: string }>(`PATCH ${path}/profile`, { tag: 'HALL' });
     expect(await bot(`GET ${path}/profile`)).toEqual(made);
     const { user, token } = await server.admin<{ user: { id: string }; token: string }>('/users', {
-      ...{ username: 'tagged', guild_id: guild.id },
+      ...{ username: `tagged.${Date.now()}`, guild_id: guild.id },
     });
     await guild.members.fetch(user.id);
     const heard = new Promise<unknown>((resolve) =>
-      client.once(Events.GuildMemberUpdate, (_, member) => resolve(member.user.primaryGuild)),
+      // The library calls it a change of the user, as it reads the user of GUILD_MEMBER_UPDATE.
+      client.once(Events.UserUpdate, (_, { primaryGuild }) => resolve(primaryGuild)),
     );
     const choice = { identity_guild_id: guild.id, identity_enabled: true };
     const own = await callerOf(server, token)<{ primary_guild: object }>('PUT /users/@me/clan', choice);

@@ -109,7 +109,7 @@ describe('an event', () => {
       entityMetadata: { location: 'The park' },
     });
     const image = await fetch(made.coverImageURL() as string);
-    expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/png']);
+    expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/webp']);
 
     const [[before, after]] = await Promise.all([
       heard(watcher, Events.GuildScheduledEventUpdate),

@@ -48,6 +48,8 @@ const OWNER: Record<string, string> = {
   orders: 'application_id',
   skus: 'application_id',
   subscriptions: 'application_id',
+  teams: 'id',
+  team_members: 'team_id',
   expression_directory: 'id',
   users: 'id',
   tokens: 'user_id',

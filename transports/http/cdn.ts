@@ -5,9 +5,11 @@ import { standardSticker } from '../../protocol/stickers.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
 import { attachmentKey, type ImageKind, imageKey } from '../rest/image.ts';
 import { resultOf } from '../rest/pipeline.ts';
+import { IMAGE_BYTES_MAX } from '../rest/schema.ts';
 import { defaultAvatar } from './avatars.ts';
 import { attachmentDisposition, isShown, servedType } from './disposition.ts';
 import { CORS, Exchange } from './exchange.ts';
+import { type Pictures, readWanted } from './pictures.ts';
 import { readRange } from './range.ts';
 import type { Installer } from './server.ts';
 import type { UrlSigner } from './signature.ts';
@@ -15,6 +17,7 @@ import { streamBody } from './stream.ts';
 
 interface CdnDeps {
   readonly blobs: Blobs;
+  readonly pictures: Pictures;
   readonly signer: UrlSigner;
   /** Whether an attachment URL without a signature is refused. */
   readonly signaturesRequired: boolean;
@@ -92,7 +95,44 @@ async function serve(exchange: Exchange, deps: CdnDeps): Promise<void> {
   if (target.kind === 'attachment' && !isAllowed(exchange, deps)) return gone(exchange);
   const found = await deps.blobs.head(target.key);
   if (found === null) return exchange.answer(resultOf(refusal('NOT_FOUND')));
+  if (target.kind === 'image' && (await servePicture(exchange, target.key, found, deps))) return;
   await serveBlob(exchange, target, found, deps.blobs);
+}
+
+/** Serves an image in another size or format, if one is wanted. @returns false to serve it as it is stored. */
+async function servePicture(
+  exchange: Exchange,
+  key: string,
+  { contentType, size }: { readonly size: number; readonly contentType: string },
+  { blobs, pictures }: CdnDeps,
+): Promise<boolean> {
+  // A sticker's PNG may move, which would be lost.
+  const mayMove = key.startsWith('stickers/') && exchange.path.endsWith('.png');
+  const wanted = mayMove ? null : readWanted(exchange.path, exchange.query, contentType);
+  if (wanted === null || size > IMAGE_BYTES_MAX) return false;
+  const picture = await pictures.render(key, wanted, () => wholeBlob(blobs, key));
+  if (picture === null) return false;
+  const { type, bytes } = picture;
+  const { size: side, isAnimated, isLossless } = wanted;
+  const variant = [type.slice('image/'.length), side, isAnimated && 'animated', isLossless && 'lossless'];
+  const tag = `"${key.replaceAll('/', '-')}-${variant.filter(Boolean).join('-')}"`;
+  const { 'Accept-Ranges': _, ...safe } = SAFE;
+  const headers: Record<string, string> = { ...safe, ETag: tag };
+  if (matches(exchange.headers.get('if-none-match'), tag)) exchange.send(304, headers, null);
+  else {
+    headers['Content-Type'] = type;
+    if (exchange.method === 'HEAD') exchange.sendHead(200, headers, bytes.length);
+    else exchange.send(200, headers, bytes);
+  }
+  return true;
+}
+
+async function wholeBlob(blobs: Blobs, key: string): Promise<Uint8Array | null> {
+  const chunks = await blobs.read(key);
+  if (chunks === null) return null;
+  const parts: Uint8Array[] = [];
+  for await (const chunk of chunks) parts.push(Buffer.from(chunk));
+  return Buffer.concat(parts);
 }
 
 function isAllowed({ path, query }: Exchange, { signer, clock, signaturesRequired }: CdnDeps): boolean {
@@ -171,7 +211,7 @@ function imageOf(kind: ImageKind, ownerId: string, file: string): Target | null 
   return { kind: 'image', key: imageKey(kind, ownerId, hash) };
 }
 
-/** The stored file whatever the ending asks: nothing is converted. */
+/** The stored file, whatever the ending asks. */
 function expressionOf(root: string, file: string): Target | null {
   if (root !== 'emojis' && root !== 'stickers' && root !== 'soundboard-sounds') return null;
   const id = EXPRESSIONS[root].exec(file)?.[1];

@@ -7,6 +7,7 @@ import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import type { Blobs } from '../../../storage/blob/blobs.ts';
 import { cdnRoutes, targetOf } from '../../../transports/http/cdn.ts';
 import { attachmentDisposition, isShown, servedType } from '../../../transports/http/disposition.ts';
+import { createPictures } from '../../../transports/http/pictures.ts';
 import { readRange } from '../../../transports/http/range.ts';
 import { type HttpServer, startServer } from '../../../transports/http/server.ts';
 import { createUrlSigner } from '../../../transports/http/signature.ts';
@@ -55,7 +56,14 @@ let strict: HttpServer;
 beforeAll(async () => {
   const start = (signaturesRequired: boolean) => {
     const logger = pino({ level: 'silent' });
-    const routes = cdnRoutes({ blobs, signer, signaturesRequired, clock, logger });
+    const routes = cdnRoutes({
+      blobs,
+      pictures: createPictures(),
+      signer,
+      signaturesRequired,
+      clock,
+      logger,
+    });
     return startServer({ host: '127.0.0.1', port: 0, installers: [routes] });
   };
   [server, strict] = await Promise.all([start(false), start(true)]);

@@ -1,0 +1,213 @@
+import { sniffImage } from '../rest/image.ts';
+
+const FORMATS = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+} as const;
+type Extension = keyof typeof FORMATS;
+type ImageType = (typeof FORMATS)[Extension];
+
+/** How a client wants an image. */
+export interface Wanted {
+  readonly type: ImageType;
+  /** Bound of both sides in pixels; null for the stored size. An image is never enlarged. */
+  readonly size: number | null;
+  readonly isAnimated: boolean;
+  readonly isLossless: boolean;
+}
+
+interface Picture {
+  readonly bytes: Uint8Array;
+  readonly type: ImageType;
+}
+
+/** Resizes and converts images. */
+export interface Pictures {
+  /**
+   * The image as it is wanted; null where it is served as it is stored: when the library is not installed, the bytes are no sound
+   * image or too large to decode, or too many images wait. `read` gives the stored bytes, and is called only when they are needed.
+   */
+  render(key: string, wanted: Wanted, read: () => Promise<Uint8Array | null>): Promise<Picture | null>;
+}
+
+/** @source https://docs.discord.com/developers/reference#image-formatting */
+const SIZES: ReadonlySet<number> = new Set([16, 32, 64, 128, 256, 512, 1024, 2048, 4096]);
+const TYPES: ReadonlySet<string> = new Set(Object.values(FORMATS));
+const isConverted = (type: string): type is ImageType => TYPES.has(type);
+const isExtension = (text: string): text is Extension => Object.hasOwn(FORMATS, text);
+
+/**
+ * Reads the ending of a path and its query. An unknown size is as none: clients of other versions know more of them.
+ *
+ * @param stored The type of the stored image.
+ * @returns null when the stored image is what is wanted, and for types that are not converted.
+ */
+export function readWanted(path: string, query: string, stored: string): Wanted | null {
+  const ending = path.slice(path.lastIndexOf('.') + 1);
+  if (!isExtension(ending) || !isConverted(stored)) return null;
+  const params = new URLSearchParams(query);
+  const asked = Number(params.get('size') ?? '');
+  const size = SIZES.has(asked) ? asked : null;
+  // What never moved is not made a GIF.
+  const type = ending === 'gif' && stored !== 'image/gif' ? stored : FORMATS[ending];
+  if (size === null && type === stored) return null;
+  const isAnimated =
+    stored === 'image/gif' &&
+    (type === 'image/gif' || (type === 'image/webp' && params.get('animated') === 'true'));
+  const isLossless = params.get('quality') === 'lossless' || params.get('lossless') === 'true';
+  return { type, size, isAnimated, isLossless: isLossless && type === 'image/webp' };
+}
+
+/** Bounds of the work: together they bound memory, at about 300 MB while it is at its busiest. */
+const BOUNDS = {
+  /** Pixels of an image, or of all frames together. */
+  pixelsMax: 4096 * 4096,
+  runningMax: 2,
+  waitingMax: 64,
+  timeoutSec: 10,
+  cacheBytesMax: 32 << 20,
+} as const;
+
+type Bounds = { readonly [Key in keyof typeof BOUNDS]: number };
+/** What is used of the library: its types are not there where it is not installed. */
+interface Drawing {
+  timeout(options: { readonly seconds: number }): Drawing;
+  rotate(): Drawing;
+  resize(
+    width: number,
+    height: number,
+    options: { readonly fit: 'inside'; readonly withoutEnlargement: true },
+  ): Drawing;
+  flatten(options: { readonly background: string }): Drawing;
+  png(): Drawing;
+  jpeg(): Drawing;
+  gif(): Drawing;
+  webp(options: { readonly lossless: boolean }): Drawing;
+  toBuffer(): Promise<Uint8Array>;
+}
+type Library = (bytes: Uint8Array, options: object) => Drawing;
+
+/** An optional peer. */
+const LIBRARY = 'sharp';
+const isLibrary = (value: unknown): value is Library => typeof value === 'function';
+
+/** The library is loaded with the first image that is resized. */
+const installed = (): Promise<Library | null> =>
+  import(LIBRARY).then(
+    ({ default: found }: { readonly default: unknown }) => (isLibrary(found) ? found : null),
+    () => null,
+  );
+
+/** Renders at most a few images at once and keeps what was rendered of late, as far as it fits. */
+export function createPictures(
+  given: Partial<Bounds> = {},
+  load: () => Promise<Library | null> = installed,
+): Pictures {
+  const bounds = { ...BOUNDS, ...given };
+  const cache = new PictureCache(bounds.cacheBytesMax);
+  const underWay = new Map<string, Promise<Picture | null>>();
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  let library: Promise<Library | null> | null = null;
+
+  async function inTurn(work: () => Promise<Picture | null>): Promise<Picture | null> {
+    if (running >= bounds.runningMax) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running -= 1;
+    }
+  }
+
+  async function rendered(name: string, wanted: Wanted, read: () => Promise<Uint8Array | null>) {
+    library ??= load();
+    const sharp = await library;
+    if (sharp === null) return null;
+    const picture = await inTurn(async () => {
+      const bytes = await read();
+      return bytes && draw(sharp, bytes, wanted, bounds);
+    });
+    cache.put(name, picture);
+    return picture;
+  }
+
+  return {
+    async render(key, wanted, read) {
+      const { type, size, isAnimated, isLossless } = wanted;
+      const name = `${key} ${type} ${size} ${isAnimated} ${isLossless}`;
+      const known = cache.get(name) ?? underWay.get(name);
+      if (known !== undefined) return known;
+      if (waiting.length >= bounds.waitingMax) return null;
+      const work = rendered(name, wanted, read).finally(() => underWay.delete(name));
+      underWay.set(name, work);
+      return work;
+    },
+  };
+}
+
+/** Draws one image. The bytes are untrusted; null for what is no sound image within the bounds. */
+async function draw(
+  sharp: Library,
+  bytes: Uint8Array,
+  { type, size, isAnimated, isLossless }: Wanted,
+  { pixelsMax, timeoutSec }: Bounds,
+): Promise<Picture | null> {
+  // The library reads many more formats than are stored here.
+  if (sniffImage(bytes) === null) return null;
+  const source = sharp(bytes, {
+    ...{ animated: isAnimated, failOn: 'error', limitInputPixels: pixelsMax, sequentialRead: true },
+  }).timeout({ seconds: timeoutSec });
+  const upright = isAnimated ? source : source.rotate();
+  const sized =
+    size === null ? upright : upright.resize(size, size, { fit: 'inside', withoutEnlargement: true });
+  const made = {
+    'image/png': () => sized.png(),
+    'image/jpeg': () => sized.flatten({ background: '#ffffff' }).jpeg(),
+    'image/webp': () => sized.webp({ lossless: isLossless }),
+    'image/gif': () => sized.gif(),
+  }[type]();
+  return made.toBuffer().then(
+    (drawn) => ({ bytes: drawn, type }),
+    () => null,
+  );
+}
+
+/** Pictures by name, the least recently used first. */
+class PictureCache {
+  readonly #bytesMax: number;
+  readonly #pictures = new Map<string, Picture | null>();
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Undefined when it is not kept; null when the image cannot be drawn. */
+  get(name: string): Picture | null | undefined {
+    const picture = this.#pictures.get(name);
+    if (picture === undefined) return undefined;
+    this.#pictures.delete(name);
+    this.#pictures.set(name, picture);
+    return picture;
+  }
+
+  put(name: string, picture: Picture | null): void {
+    this.#pictures.set(name, picture);
+    this.#bytes += weightOf(name, picture);
+    for (const [oldest, old] of this.#pictures) {
+      if (this.#bytes <= this.#bytesMax) return;
+      this.#pictures.delete(oldest);
+      this.#bytes -= weightOf(oldest, old);
+    }
+  }
+}
+
+/** What an entry costs, roughly: a refusal to draw costs as much as its name. */
+const weightOf = (name: string, picture: Picture | null): number =>
+  name.length * 2 + 200 + (picture?.bytes.length ?? 0);
