@@ -38,7 +38,7 @@ export function methodsOf(type: { readonly prototype: object }): string[] {
 }
 
 const PAGE = join(ROOT, 'docs/compatibility.md');
-const BEGIN = '<!-- Made by test/e2e/discordjsmethods.test.ts. -->';
+const beginOf = (library: string): string => `<!-- Made by the sweep of ${library}. -->`;
 const END = '<!-- End of the methods. -->';
 
 /** The table of methods as the page has it: one row for each class. */
@@ -56,13 +56,16 @@ export function tableOf(names: readonly string[], leftOut: Readonly<Record<strin
 
 const page = (): string => readFileSync(PAGE, 'utf8');
 
-/** The table in the page. */
-export const tableInPage = (): string => page().split(BEGIN)[1]?.split(END)[0]?.trim() ?? '';
+/** The table of a library in the page. */
+export const tableInPage = (library: string): string =>
+  page().split(beginOf(library))[1]?.split(END, 1)[0]?.trim() ?? '';
 
-/** Writes the table into the page. */
-export function writeTable(table: string): void {
-  const [before, rest] = page().split(BEGIN);
-  const after = rest?.split(END)[1];
-  if (after === undefined) throw new Error(`${PAGE} lacks the place for its table of methods.`);
-  writeFileSync(PAGE, `${before}${BEGIN}\n\n${table}\n\n${END}${after}`);
+/** Writes the table of a library into the page. */
+export function writeTable(table: string, library: string): void {
+  const text = page();
+  const from = text.indexOf(beginOf(library)) + beginOf(library).length;
+  const to = text.indexOf(END, from);
+  if (from < beginOf(library).length || to < 0)
+    throw new Error(`${PAGE} lacks the place for the methods of ${library}.`);
+  writeFileSync(PAGE, `${text.slice(0, from)}\n\n${table}\n\n${text.slice(to)}`);
 }
