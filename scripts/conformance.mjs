@@ -1,6 +1,7 @@
-// The table of docs/conformance.md, from what a run of the end-to-end tests recorded:
+// The tables of docs/conformance.md, from what a run of the end-to-end tests recorded:
 //   npm run build && COMPARED_REPLIES_FOLDER=/tmp/answers npx vitest run --project e2e --project realtime
 //   node scripts/replies.mjs /tmp/answers
+// A run of some test files changes what the tables say of these files, and leaves the rest.
 // Each row says what the run saw of an operation: a successful reply that fits its schema, and refusals.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,6 +13,21 @@ const HEAD = ['| operation | built | successful reply | refusals |', '| --- | --
 
 /** Where the page is, from the root. */
 export const CONFORMANCE_PAGE = 'docs/conformance.md';
+
+const DISPATCHES_BEGIN = '<!-- Made by `node scripts/replies.mjs`: dispatches. -->';
+const DISPATCHES_END = '<!-- End of the dispatches. -->';
+const DISPATCHES_HEAD = ['| dispatch | sent to a session in |', '| --- | --- |'];
+/** Begins the name of what was recorded when a session was sent a dispatch. */
+const DISPATCH = 'dispatch ';
+/** Dispatches that no session of an end-to-end test is sent, with the reason. */
+export const UNSENT = {
+  GUILD_JOIN_REQUEST_CREATE:
+    'made as a person joins, before a session of theirs is shown the guild; see test/engine/guild/screening.test.ts',
+  GUILD_SOUNDBOARD_SOUNDS_UPDATE: 'sounds change one by one',
+  SUBSCRIPTION_DELETE: 'a subscription that has ended stays, and is listed',
+};
+/** Most test files that are named for a dispatch. */
+const FILES_MAX = 3;
 
 const isRefusal = ({ answer }) => answer >= 400;
 
@@ -78,12 +94,7 @@ export function rowsIn(page) {
 }
 
 /** The page with other rows. */
-export function pageWith(page, rows) {
-  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`${CONFORMANCE_PAGE} lacks the place for its table.`);
-  const table = [...HEAD, ...rows.map((cells) => `| ${cells.join(' | ')} |`)].join('\n');
-  return `${page.slice(0, begin)}${BEGIN}\n\n${table}\n\n${page.slice(end)}`;
-}
+export const pageWith = (page, rows) => between(page, BEGIN, END, [...HEAD, ...rows.map(lineOf)]);
 
 /** What a page says that tests showed: an answer of an operation in a test file. */
 export function claimsIn(page) {
@@ -98,16 +109,69 @@ export function claimsIn(page) {
   );
 }
 
+/** Rows of the table of dispatches: the name, and the test files in which one was sent. */
+export function dispatchRowsOf(names, records) {
+  return names.map((name) => {
+    const files = records
+      .filter(({ operationId }) => operationId === DISPATCH + name)
+      .map(({ file }) => file);
+    const links = [...new Set(files)].sort().slice(0, FILES_MAX).map(fileLink);
+    return [`\`${name}\``, links.join(', ') || UNSENT[name] || '–'];
+  });
+}
+
+const fileLink = (file) => `[${file.replace(/^test\//, '')}](../${file})`;
+
+/** The page with other rows of dispatches. */
+export const pageWithDispatches = (page, rows) =>
+  between(page, DISPATCHES_BEGIN, DISPATCHES_END, [...DISPATCHES_HEAD, ...rows.map(lineOf)]);
+
+/** What a page says of dispatches: that one was sent in a test file. */
+export function dispatchClaimsIn(page) {
+  const [begin, end] = [page.indexOf(DISPATCHES_BEGIN), page.indexOf(DISPATCHES_END)];
+  return page
+    .slice(begin, end)
+    .split('\n')
+    .flatMap((line) => {
+      const name = /^\| `(\w+)` \|/.exec(line)?.[1];
+      const files = name ? [...line.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map(([, file]) => file) : [];
+      return files.map((file) => ({ operationId: DISPATCH + name, answer: 200, file }));
+    });
+}
+
+/** A sentence for each dispatch that no session was sent in a whole run. */
+export function unseenDispatches(names, records) {
+  const seen = new Set(records.map(({ operationId }) => operationId));
+  return names
+    .filter((name) => !seen.has(DISPATCH + name) && !(name in UNSENT))
+    .map((name) => `no end-to-end test is sent ${name}`);
+}
+
+const lineOf = (cells) => `| ${cells.join(' | ')} |`;
+
+function between(page, from, to, lines) {
+  const [begin, end] = [page.indexOf(from), page.indexOf(to)];
+  if (begin < 0 || end < begin) throw new Error(`${CONFORMANCE_PAGE} lacks the place for a table.`);
+  return `${page.slice(0, begin)}${from}\n\n${lines.join('\n')}\n\n${page.slice(end)}`;
+}
+
 const keyOf = ({ operationId, answer, file }) => `${operationId} ${answer} ${file}`;
 
-/** A sentence for each claim of the page that a whole run did not see. */
+/**
+ * A sentence for each claim of the page that a whole run did not see. Of the test files named for a dispatch one is enough: a session
+ * may end before what was sent to it arrives.
+ */
 export function staleClaims(page, records) {
   const seen = new Set(records.map(keyOf));
-  return claimsIn(page)
-    .filter((claim) => !seen.has(keyOf(claim)))
-    .map(
-      (claim) => `${CONFORMANCE_PAGE} is stale: no ${claim.answer} of ${claim.operationId} in ${claim.file}`,
-    );
+  const isUnseen = (claim) => !seen.has(keyOf(claim));
+  const dispatches = [...groupBy(dispatchClaimsIn(page), ({ operationId }) => operationId).values()];
+  const stale = [
+    ...claimsIn(page).filter(isUnseen),
+    ...dispatches.filter((some) => some.every(isUnseen)).flat(),
+  ];
+  return stale.map(
+    (claim) => `${CONFORMANCE_PAGE} is stale: no ${claim.answer} of ${claim.operationId} in ${claim.file}`,
+  );
 }
 
 export const readConformancePage = () => readFileSync(join(ROOT, CONFORMANCE_PAGE), 'utf8');

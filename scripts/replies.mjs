@@ -5,11 +5,16 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
   CONFORMANCE_PAGE,
+  claimsIn,
+  dispatchClaimsIn,
+  dispatchRowsOf,
   pageWith,
+  pageWithDispatches,
   readConformancePage,
   recordsOf,
   rowsOf,
   staleClaims,
+  unseenDispatches,
 } from './conformance.mjs';
 import { ROOT } from './prepare.mjs';
 
@@ -23,6 +28,12 @@ export const FOLDER_VARIABLE = 'COMPARED_REPLIES_FOLDER';
 async function implemented() {
   const { operations, unlisted } = await import('../dist/transports/rest/resources/index.js');
   return { listed: Object.keys(operations), unlisted: Object.keys(unlisted) };
+}
+
+/** The names of all dispatches that the built server may send. */
+async function dispatchNames() {
+  const { DISPATCH } = await import('../dist/protocol/dispatches.js');
+  return Object.keys(DISPATCH);
 }
 
 /** What the workers recorded: successful replies that fit their schema, and refusals. */
@@ -59,7 +70,10 @@ export async function checkReplies(folder) {
   if (!existsSync(join(ROOT, 'dist'))) return { passed: 0, failed: 1, skipped: [] };
   const { listed, unlisted } = await implemented();
   const { lines, ...counts } = countReplies([...listed, ...unlisted], folder);
-  const stale = staleClaims(readConformancePage(), recordsIn(folder));
+  const stale = [
+    ...unseenDispatches(await dispatchNames(), recordsIn(folder)),
+    ...staleClaims(readConformancePage(), recordsIn(folder)),
+  ];
   process.stdout.write(`${[...lines, ...stale].join('\n')}\n`);
   return { ...counts, failed: counts.failed + stale.length };
 }
@@ -68,8 +82,14 @@ export async function checkReplies(folder) {
 export async function writeConformance(folder) {
   const { OPERATIONS } = await import('../dist/transports/rest/operations.generated.js');
   const { listed } = await implemented();
-  const rows = rowsOf(OPERATIONS, listed, recordsIn(folder));
-  writeFileSync(join(ROOT, CONFORMANCE_PAGE), pageWith(readConformancePage(), rows));
+  const page = readConformancePage();
+  const recorded = recordsIn(folder);
+  const ran = new Set(recorded.map(({ file }) => file));
+  const before = [...claimsIn(page), ...dispatchClaimsIn(page)].filter(({ file }) => !ran.has(file));
+  const records = [...recorded, ...before];
+  const withOperations = pageWith(page, rowsOf(OPERATIONS, listed, records));
+  const dispatches = dispatchRowsOf(await dispatchNames(), records);
+  writeFileSync(join(ROOT, CONFORMANCE_PAGE), pageWithDispatches(withOperations, dispatches));
 }
 
 // The folder that a run of tests was given in COMPARED_REPLIES_FOLDER.

@@ -1,6 +1,7 @@
 // Goal: the relay compares successful replies about applications, their commands and webhooks that no other end-to-end test asks for.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Caller, callerOf } from '../support/callers.ts';
+import { GatewayClient } from '../support/gateway-client.ts';
 import { OAuthClient } from '../support/oauth.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -83,7 +84,14 @@ describe('application commands', () => {
     const all = `${application}${guild}/commands/permissions`;
     const own = `${application}${guild}/commands/${id}/permissions`;
     const permissions = [{ id: server.info.users[1]!.id, type: 2, permission: false }];
+    const { gateway, bot: account } = server.info;
+    const session = await GatewayClient.ready(gateway, { token: account.token, intents: 0 });
     expect(await person(`PUT ${own}`, { permissions })).toMatchObject({ id, permissions });
+    expect(await session.dispatch('APPLICATION_COMMAND_PERMISSIONS_UPDATE')).toMatchObject({
+      id,
+      permissions,
+    });
+    session.close();
     expect(await bot(`GET ${own}`)).toMatchObject({ id, permissions });
     expect(await bot(`GET ${all}`)).toMatchObject([{ id, permissions }]);
   });

@@ -23,6 +23,10 @@ function record(operationId: string, answer: number, folder = process.env[FOLDER
   written.set(folder, known.add(line));
 }
 
+/** Remembers for `npm test` that a session was sent a dispatch of this name. */
+export const recordDispatch = (name: string, folder?: string): void =>
+  record(`dispatch ${name}`, 200, folder);
+
 /**
  * Remembers for `npm test` what an operation answered and that it fits its schema: the status of a success, and of a refusal the
  * platform's code, or its status where it has none. Rate limits and faults are no answers of the operation.

@@ -1,5 +1,6 @@
 // Goal: the relay of end-to-end tests records exactly the operations of which it compared a successful reply, so that
 // `npm test` can name those of which no test did.
+import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,7 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { recordAnswer } from './comparedreplies.ts';
+import { DISPATCH } from '../../protocol/dispatches.ts';
+import { recordAnswer, recordDispatch } from './comparedreplies.ts';
 import { openRelay, type Relay } from './relay.ts';
 import { ROOT } from './root.ts';
 
@@ -89,7 +91,56 @@ describe('the relay', () => {
   });
 });
 
+describe('the tables of docs/conformance.md', () => {
+  interface Claim {
+    readonly operationId: string;
+    readonly answer: number;
+    readonly file: string;
+  }
+  interface Tables {
+    dispatchRowsOf(names: readonly string[], records: readonly Claim[]): string[][];
+    pageWithDispatches(page: string, rows: readonly string[][]): string;
+    dispatchClaimsIn(page: string): Claim[];
+    unseenDispatches(names: readonly string[], records: readonly Claim[]): string[];
+    readConformancePage(): string;
+    readonly UNSENT: Readonly<Record<string, string>>;
+  }
+  const tables = (): Promise<Tables> => import(pathToFileURL(join(ROOT, 'scripts/conformance.mjs')).href);
+  const seen = (name: string, file: string): Claim => ({
+    operationId: `dispatch ${name}`,
+    answer: 200,
+    file,
+  });
+
+  test('name at most three tests of a dispatch, and are read as they are written', async () => {
+    const { dispatchRowsOf, pageWithDispatches, dispatchClaimsIn, unseenDispatches, readConformancePage } =
+      await tables();
+    const records = ['d', 'a', 'c', 'b', 'a'].map((file) => seen('READY', `test/e2e/${file}.test.ts`));
+    const rows = dispatchRowsOf(['READY', 'RESUMED'], records);
+    expect(rows[1]).toEqual(['`RESUMED`', '–']);
+    const claims = dispatchClaimsIn(pageWithDispatches(readConformancePage(), rows));
+    expect(claims).toEqual(['a', 'b', 'c'].map((file) => seen('READY', `test/e2e/${file}.test.ts`)));
+    expect(unseenDispatches(['READY', 'RESUMED'], records)).toEqual(['no end-to-end test is sent RESUMED']);
+  });
+
+  test('name an end-to-end test of every dispatch that is sent', async () => {
+    const { dispatchClaimsIn, readConformancePage, UNSENT } = await tables();
+    const claims = dispatchClaimsIn(readConformancePage());
+    const shown = new Set(claims.map(({ operationId }) => operationId.split(' ')[1]));
+    const missing = Object.keys(DISPATCH).filter((name) => !shown.has(name) && !(name in UNSENT));
+    expect(missing).toEqual([]);
+    for (const file of new Set(claims.map(({ file }) => file)))
+      expect(existsSync(join(ROOT, file)), file).toBe(true);
+  });
+});
+
 describe('records of compared replies', () => {
+  test('name the dispatches that sessions were sent, and are no operations', async () => {
+    recordDispatch('READY', folder);
+    expect(await readFile(join(folder, `${process.pid}.txt`), 'utf8')).toMatch(/^dispatch READY\t200\ttest/);
+    expect(await missing('READY')).toEqual([sentenceOf('READY')]);
+  });
+
   test('are read from the files of all processes, and name what is missing in order', async () => {
     expect(await missing('b', 'a')).toEqual([sentenceOf('a'), sentenceOf('b')]);
     recordAnswer('b', 200, '', folder);

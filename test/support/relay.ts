@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { AnyOperation } from '../../transports/rest/operation.ts';
 import { OPERATIONS } from '../../transports/rest/operations.generated.ts';
 import { operations, unlisted } from '../../transports/rest/resources/index.ts';
-import { recordAnswer } from './comparedreplies.ts';
+import { recordAnswer, recordDispatch } from './comparedreplies.ts';
 import { objectionsToDispatch } from './dispatchschemas.ts';
 import { validateResponse } from './openapi.ts';
 import { isUnlisted, objectionsToUnlisted } from './unlistedschemas.ts';
@@ -124,6 +124,7 @@ function tapOf(url: string, dispatches: Map<string, number>, mismatches: string[
   // The voice gateway has frames of its own, and no dispatches.
   if (url.startsWith('/voice')) return () => undefined;
   const wiretap = new Wiretap(url, (t, d) => {
+    recordDispatch(t);
     const objections = objectionsToDispatch(t, d);
     if (!objections) return;
     dispatches.set(t, (dispatches.get(t) ?? 0) + 1);
