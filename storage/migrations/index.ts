@@ -31,6 +31,7 @@ import { activities } from './0034_activities.ts';
 import { groups } from './0035_groups.ts';
 import { joinRequests } from './0036_joinrequests.ts';
 import { orders } from './0037_orders.ts';
+import { lobbyPages } from './0038_lobbypages.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -75,4 +76,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 35, name: 'group channels', sql: groups },
   { version: 36, name: 'join requests', sql: joinRequests },
   { version: 37, name: 'orders', sql: orders },
+  { version: 38, name: 'lobby pages', sql: lobbyPages },
 ];
