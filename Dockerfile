@@ -4,7 +4,8 @@ WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --include=dev --workspaces=false --no-audit --no-fund
 COPY . .
-RUN npm run build && npm prune --omit=dev --workspaces=false --no-audit --no-fund
+RUN npm run build && npm prune --omit=dev --workspaces=false --no-audit --no-fund \
+    && node scripts/prune.mjs node_modules
 
 FROM node:24-trixie-slim
 ENV NODE_ENV=production \
