@@ -19,6 +19,7 @@ import type { Interact } from './sdk/interactions/embedded.ts';
 import type { InteractionAnswer, Person } from './sdk/interactions/person.ts';
 import type { Email, Mailer } from './services/accounts/ports.ts';
 import type { QueueDefinition } from './services/matchmaking/ports.ts';
+import type { Inspection } from './services/operator/inspection.ts';
 import type { Blobs } from './storage/blob/blobs.ts';
 import type { Storage } from './storage/ports.ts';
 import type { Recorder } from './transports/recording/recorder.ts';
@@ -276,7 +277,7 @@ export interface Admin {
    * copy. @returns its directory; null for a PostgreSQL server, which is backed up without this, and for a database in memory.
    */
   copyDatabase(): Promise<string | null>;
-  listApplications(): Promise<Application[]>;
+  listApplications(after: ApplicationId | null, limit: number): Promise<Application[]>;
   listUsers(after: UserId | null, limit: number): Promise<APIUser[]>;
   listGuilds(
     after: GuildId | null,
@@ -440,6 +441,8 @@ export interface Engine {
   /** Null unless the engine was created with the option `chaos`. */
   readonly chaos: ChaosControl | null;
   readonly calls: CallControl;
+  /** What the console shows of sessions, lobbies, queues and logs. */
+  readonly inspect: Inspection;
   readonly lobbies: LobbyControl;
   readonly cluster: ClusterControl;
   /**

@@ -46,8 +46,8 @@ export function addRecordCommands(program: Command, world: World): void {
     );
   addApplicationActivityCommand(app, world);
   addApplicationPlayerCommands(app, world);
-  remote(app, 'list', world, 'all applications', listApplications);
-  remote(bot, 'list', world, 'all bots', listApplications);
+  paged(remote(app, 'list', world, 'applications, a page at a time', listApplications));
+  paged(remote(bot, 'list', world, 'bots, a page at a time', listApplications));
 
   remote(user, 'create <username>', world, 'make a human user and print the token', createUser)
     .option('--display <name>', 'the name that is shown')
@@ -141,12 +141,11 @@ async function configureClient(ask: Remote, [id]: readonly string[], flags: Flag
   };
 }
 
-async function listApplications(ask: Remote): Promise<CommandOutput> {
-  const value = await ask('GET', '/applications');
-  const rows = listOf(value.applications).map(
-    ({ id, bot_id, name }) => `${id}  bot ${bot_id ?? 'none'}  ${name}`,
-  );
-  return { value, lines: [...rows, `${rows.length} in all. Next: guildhall app create <name>`] };
+async function listApplications(ask: Remote, _: readonly string[], flags: Flags): Promise<CommandOutput> {
+  const value = await ask('GET', `/applications?${pageQuery(flags)}`);
+  const applications = listOf(value.applications);
+  const rows = applications.map(({ id, bot_id, name }) => `${id}  bot ${bot_id ?? 'none'}  ${name}`);
+  return { value, lines: [...rows, nextPage(applications, flags, 'app')] };
 }
 
 async function createUser(ask: Remote, [username]: readonly string[], flags: Flags): Promise<CommandOutput> {

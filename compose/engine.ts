@@ -1,9 +1,11 @@
 import { createClusterControl } from '../actors/cluster/membership/status.ts';
 import { withTimeout } from '../actors/runtime/timeout.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
+import { sessionViews } from '../actors/session/views.ts';
 import type { Engine, EngineOptions } from '../embedding.ts';
 import { interactions } from '../sdk/interactions/embedded.ts';
 import { createSignInCodes, type SignInCodes } from '../services/accounts/signincodes.ts';
+import { createInspection } from '../services/operator/inspection.ts';
 import { createOperator } from '../services/operator/operator.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createMetrics } from '../transports/admin/metrics.ts';
@@ -107,7 +109,7 @@ function engineOver(
       appCommands: services.appCommands,
     }),
     ...lifeOf({ ...foundation, ...{ cluster, network, actors, voice, storage } }),
-    ...{ calls: callControl(voice), chaos: foundation.chaos },
+    ...{ calls: callControl(voice), chaos: foundation.chaos, inspect: inspectionOf(actors, storage) },
     lobbies: lobbyControl(actors.features),
     cluster: createClusterControl({ cluster, clock, sessions }),
     ...{ on: hooks.on, before: hooks.before, after: hooks.after },
@@ -120,6 +122,17 @@ function engineOver(
     }),
   };
 }
+
+const inspectionOf = (
+  { sessions, features }: { readonly sessions: GatewaySessions; readonly features: Features },
+  storage: Storage,
+) =>
+  createInspection({
+    storage,
+    sessions: (after, limit) => sessionViews(sessions.live, after, limit),
+    queues: (limit) => features.matchmaking.queues(limit),
+    failing: (applicationId) => features.endpoints.events.failing(applicationId),
+  });
 
 interface Living extends Foundation {
   readonly cluster: OpenCluster;

@@ -153,5 +153,6 @@ export const MATCHMAKING_ROUTES: Routes<Matchmaking> = {
   enter: { method: 'matchmaking.enter', key: (_draft, { by }) => by.applicationId },
   get: { method: 'matchmaking.get', key: (_id, { by }) => by.applicationId },
   cancel: { method: 'matchmaking.cancel', key: (_id, { by }) => by.applicationId },
+  queues: 'local',
   close: 'local',
 };

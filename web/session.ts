@@ -103,8 +103,8 @@ export class Session {
     this.#ask();
   }
 
-  /** A text channel with its applications; null while there is no session. */
-  chat(guildId: string, channelId: string): Chat | null {
+  /** A text channel with its applications, private without a guild; null while there is no session. */
+  chat(guildId: string | null, channelId: string): Chat | null {
     const { sessionId } = this.#link;
     const { self } = this.store.value.directory;
     if (sessionId === null || self === null) return null;

@@ -24,6 +24,7 @@ import { type MembersRequest, mayAsk, type SessionRequest } from './requests.ts'
 import { GatewaySessionActor, type SessionHost, type SessionIdentity } from './session.shell.ts';
 import type { SessionDeps } from './sessions.ports.ts';
 import { startsOf } from './starts.ts';
+import type { ViewedSession } from './views.ts';
 
 const INVALID: OpenOutcome = { kind: 'invalid' };
 const closed = ({ code, reason }: { code: number; reason: string }): OpenOutcome => ({
@@ -224,7 +225,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   }
 
   /** All sessions of this shard, by id. */
-  get live(): ReadonlyMap<string, { readonly seq: number }> {
+  get live(): ReadonlyMap<string, ViewedSession & { readonly seq: number }> {
     return this.#sessions;
   }
 

@@ -84,6 +84,12 @@ export class EventDelivery {
     return this.#lines.size;
   }
 
+  /** Failed attempts in a row for an application whose owner is this shard; null when none failed last. */
+  failing(id: ApplicationId): { readonly attempts: number; readonly sinceMs: number } | null {
+    const line = this.#lines.get(id);
+    return line && line.failures > 0 ? { attempts: line.failures, sinceMs: line.failingSinceMs } : null;
+  }
+
   /** Sends what earlier runs and other shards have left, now and after each change of ownership. */
   start(): void {
     this.#ports.routing.onMoved(() => this.#look(0));

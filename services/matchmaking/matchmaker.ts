@@ -12,7 +12,14 @@ import type { ApplicationId, ChannelId, FreshId, UserId } from '../../protocol/i
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Lobbies } from '../lobbies/ports.ts';
-import type { Matchmaking, QueueDefinition, TicketDraft, TicketObject, TicketStatus } from './ports.ts';
+import type {
+  Matchmaking,
+  QueueDefinition,
+  QueueView,
+  TicketDraft,
+  TicketObject,
+  TicketStatus,
+} from './ports.ts';
 import { type Queue, queueOf } from './queue.ts';
 
 interface MatchmakerPorts {
@@ -126,6 +133,18 @@ export class Matchmaker implements Matchmaking {
     if (entry.making) return refused(refusal('TICKET_BEING_MATCHED'));
     if (entry.status === 'waiting') this.#end(entry, 'cancelled');
     return { ok: true, value: objectOf(entry) };
+  }
+
+  queues(limit: number): readonly QueueView[] {
+    return [...this.#pools.values()].slice(0, limit).map(({ applicationId, queue, waiting, making }) => {
+      const tickets = [...waiting.values()].map(({ ticket }) => ticket);
+      return {
+        ...{ applicationId, queue: queue.name, making, waiting: tickets.length },
+        players: tickets.reduce((sum, { players }) => sum + players.length, 0),
+        // Tickets are kept in the order of their creation.
+        oldestMs: tickets[0]?.createdMs ?? null,
+      };
+    });
   }
 
   close(): void {

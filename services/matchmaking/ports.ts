@@ -2,7 +2,7 @@ import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { Properties, Ticket, Widening } from '../../engine/matchmaking/tickets.ts';
-import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 
 export type { Ticket };
 
@@ -66,5 +66,19 @@ export interface Matchmaking {
   /** For the ticket's players and their application's server. Ended tickets are kept for a minute. */
   get(id: string, authority: Authority): Promise<Reply<TicketObject>>;
   cancel(id: string, authority: Authority): Promise<Reply<TicketObject>>;
+  /** Queues of applications with waiting tickets in this process, at most `limit`. */
+  queues(limit: number): readonly QueueView[];
   close(): void;
+}
+
+/** A queue of one application as the operator sees it. */
+export interface QueueView {
+  readonly applicationId: ApplicationId;
+  readonly queue: string;
+  readonly waiting: number;
+  readonly players: number;
+  /** Lobbies being created for matches. */
+  readonly making: number;
+  /** Creation time of the oldest waiting ticket, Unix milliseconds; null without one. */
+  readonly oldestMs: number | null;
 }

@@ -155,7 +155,7 @@ export function createOperator(ports: OperatorPorts): Admin {
       granted(await ports.features.premium.payments.run(applicationId, command)),
     moveClock: (byMs) => moveClock(ports, byMs),
     copyDatabase: () => storage.copyDatabase(),
-    listApplications: () => storage.applications.list(),
+    listApplications: (after, limit) => storage.applications.page(after, limit),
     listUsers: (after, limit) => storage.users.list(after, limit),
     listGuilds: (after, limit) => storage.directory.guilds(after, limit),
   };

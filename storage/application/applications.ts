@@ -30,6 +30,7 @@ export function applicationStore(sql: Sql): ApplicationStore {
     get: async (id) => (await select('WHERE id = $1', [id]))[0] ?? null,
     byBot: async (botId) => (await select('WHERE bot_id = $1', [botId]))[0] ?? null,
     list: () => select('ORDER BY id', []),
+    page: (after, limit) => select('WHERE id > $1 ORDER BY id LIMIT $2', [after ?? '0', limit]),
     inGuild: (guildId, limit) =>
       select('WHERE bot_id IN (SELECT user_id FROM members WHERE guild_id = $1) ORDER BY id LIMIT $2', [
         guildId,

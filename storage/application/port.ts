@@ -8,6 +8,8 @@ export interface ApplicationStore {
   get(id: ApplicationId): Promise<Application | null>;
   byBot(botId: UserId): Promise<Application | null>;
   list(): Promise<Application[]>;
+  /** Applications with ids above `after`, ascending. */
+  page(after: ApplicationId | null, limit: number): Promise<Application[]>;
   /** Applications whose bots are members of the guild, oldest first. */
   inGuild(guildId: GuildId, limit: number): Promise<Application[]>;
   /** SHA-256 of the client secret, hexadecimal; null for an unknown application. */

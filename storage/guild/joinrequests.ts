@@ -55,7 +55,11 @@ export async function joinRequests(
   const isUp = after !== undefined && before === undefined;
   const edge = before ?? after;
   const where = edge === undefined ? '' : `AND j.id ${isUp ? '>' : '<'} $4::bigint`;
-  const page = `${SELECT} AND j.status = ANY ($2::text[]) ${where} ORDER BY j.id ${isUp ? '' : 'DESC'} LIMIT $3::int`;
+  const order = isUp ? '' : 'DESC';
+  // The index has the ids of one status in order, so each status is read for itself and at most `limit` rows far.
+  const page = `SELECT p.* FROM unnest($2::text[]) AS wanted (status), LATERAL (
+    ${SELECT} AND j.status = wanted.status ${where} ORDER BY j.id ${order} LIMIT $3::int
+  ) AS p ORDER BY p.id::bigint ${order} LIMIT $3::int`;
   const found = await sql.query<Row>(page, [guildId, statuses, limit, ...(edge === undefined ? [] : [edge])]);
   return { total: count?.total ?? 0, requests: (isUp ? found.reverse() : found).map(requestOf) };
 }

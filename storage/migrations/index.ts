@@ -33,6 +33,7 @@ import { joinRequests } from './0036_joinrequests.ts';
 import { orders } from './0037_orders.ts';
 import { teams } from './0038_teams.ts';
 import { guildTags } from './0039_guildtags.ts';
+import { lobbyPages } from './0040_lobbypages.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -79,4 +80,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 37, name: 'orders', sql: orders },
   { version: 38, name: 'teams', sql: teams },
   { version: 39, name: 'guild tags', sql: guildTags },
+  { version: 40, name: 'lobby pages', sql: lobbyPages },
 ];

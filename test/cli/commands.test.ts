@@ -57,7 +57,7 @@ describe('records', () => {
   test.each([
     [['app', 'create', 'Beacon'], 'token-of-Beacon'],
     [['bot', 'create', 'Beacon', '--guild', '1003'], 'guildhall connect'],
-    [['app', 'list'], '0 in all'],
+    [['app', 'list'], 'That is all'],
     [['app', 'oauth2', '9', '--redirect', 'http://127.0.0.1/callback', '--public'], 'public: does without'],
     [['user', 'create', 'ash', '--display', 'Ash'], 'token-of-ash'],
     [['user', 'list'], 'juniper'],

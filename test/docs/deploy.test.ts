@@ -2,8 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { isConfigKey } from '../../config/config.ts';
+import { renderChart } from '../support/charttemplate.ts';
 import { filesUnder, ROOT, read } from '../support/source.ts';
 
 const MONITORING = join(ROOT, 'deploy/monitoring');
@@ -83,6 +84,111 @@ describe('the Helm chart', () => {
         .split('.')
         .reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], values);
     expect([...new Set(used)].filter((path) => valueAt(path) === undefined)).toEqual([]);
+  });
+});
+
+type Labels = Readonly<Record<string, string>>;
+interface Resource<Spec = object> {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: Spec;
+}
+interface Container {
+  readonly image: string;
+  readonly env: readonly { readonly name: string; readonly value?: unknown; readonly valueFrom?: object }[];
+  readonly ports: readonly { readonly name: string }[];
+}
+interface StatefulSet {
+  readonly serviceName: string;
+  readonly selector: { readonly matchLabels: Labels };
+  readonly template: {
+    readonly metadata: { readonly labels: Labels };
+    readonly spec: { readonly containers: readonly [Container] };
+  };
+}
+interface Service {
+  readonly selector: Labels;
+  readonly ports: readonly { readonly targetPort: string }[];
+}
+
+describe('the resources of the Helm chart', () => {
+  const folder = 'deploy/helm/guildhall';
+  const templates = new Map(filesUnder(`${folder}/templates`).map((path) => [path, read(path)]));
+  const standard = parse(read(`${folder}/values.yaml`)) as object;
+  const chart = parse(read(`${folder}/Chart.yaml`)) as { readonly appVersion: string };
+
+  function resources(values: object): Resource[] {
+    const given = {
+      Values: { ...standard, ...values },
+      Release: { Name: 'chat' },
+      Chart: { AppVersion: chart.appVersion },
+    };
+    const texts = [...renderChart(templates, given).values()];
+    return texts.flatMap((text) =>
+      parseAllDocuments(text).flatMap((document) => {
+        expect(document.errors, text).toEqual([]);
+        const resource = document.toJS() as Resource | null;
+        return resource === null ? [] : [resource];
+      }),
+    );
+  }
+  const specsOf = <Spec>(all: readonly Resource[], kind: string): readonly Spec[] =>
+    all.filter((one) => one.kind === kind).map(({ spec }) => spec as Spec);
+  const setOf = (values: object): StatefulSet => specsOf<StatefulSet>(resources(values), 'StatefulSet')[0]!;
+
+  test('are a stateful set with two services, and more only where values want it', () => {
+    const kinds = (values: object) =>
+      resources(values)
+        .map(({ kind }) => kind)
+        .toSorted();
+    expect(kinds({})).toEqual(['Service', 'Service', 'StatefulSet']);
+    const ingress = {
+      enabled: true,
+      className: 'nginx',
+      host: 'chat.test',
+      tlsSecret: 'tls',
+      annotations: { a: 'b' },
+    };
+    expect(kinds({ shards: 3, ingress })).toEqual([
+      ...['Ingress', 'PodDisruptionBudget', 'Service', 'Service', 'StatefulSet'],
+    ]);
+    expect(resources({ ingress }).find(({ kind }) => kind === 'Ingress')).toMatchObject({
+      metadata: { annotations: { a: 'b' } },
+      spec: {
+        ingressClassName: 'nginx',
+        rules: [{ host: 'chat.test' }],
+        tls: [{ hosts: ['chat.test'], secretName: 'tls' }],
+      },
+    });
+  });
+
+  test('select the pods by the labels that the pods have, and target ports that the container has', () => {
+    const all = resources({ shards: 3 });
+    const { selector, template, serviceName } = setOf({ shards: 3 });
+    const { labels } = template.metadata;
+    expect(labels).toEqual({ 'app.kubernetes.io/name': 'guildhall', 'app.kubernetes.io/instance': 'chat' });
+    expect(selector.matchLabels).toEqual(labels);
+    expect(specsOf(all, 'PodDisruptionBudget')).toMatchObject([{ selector: { matchLabels: labels } }]);
+    const ports = template.spec.containers[0].ports.map(({ name }) => name);
+    for (const service of specsOf<Service>(all, 'Service')) {
+      expect(service.selector).toEqual(labels);
+      for (const { targetPort } of service.ports) expect(ports).toContain(targetPort);
+    }
+    expect(all.map(({ metadata }) => metadata.name)).toContain(serviceName);
+  });
+
+  test('give a shard its name and links only where there are several', () => {
+    const namesOf = (values: object) => setOf(values).template.spec.containers[0].env.map(({ name }) => name);
+    expect(namesOf({ shards: 1 })).not.toContain('GUILDHALL_SHARD_ID');
+    expect(namesOf({ shards: 2 })).toContain('GUILDHALL_LINK_ADDRESS');
+    expect(namesOf({ env: { GUILDHALL_ETCD_URLS: 'http://etcd:2379' } })).toContain('GUILDHALL_ETCD_URLS');
+  });
+
+  test('write every environment variable as text, and the image of the chart by default', () => {
+    const [container] = setOf({ shards: 2, env: { GUILDHALL_PARTITIONS: 64 } }).template.spec.containers;
+    for (const { name, value, valueFrom } of container.env)
+      expect(valueFrom === undefined ? typeof value : 'string', name).toBe('string');
+    expect(container.image).toBe(`guildhall:${chart.appVersion}`);
   });
 });
 

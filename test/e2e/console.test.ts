@@ -1,22 +1,32 @@
 // Goal: the console shows a running server to the bearer of an admin token or a one-time link, asks before each change, and writes
 // the change to the trail; `guildhall top` shows it in the terminal.
 import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AXE, audit } from '../support/audit.ts';
 import { CHROMIUM, launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { GatewayClient } from '../support/gateway-client.ts';
 import { ROOT } from '../support/root.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const A4_HZ = 440;
+let folder: string;
 let server: TestServer;
+let client: GatewayClient;
 let browser: TestBrowser;
 let page: Page;
 const complaints: string[] = [];
 
 beforeAll(async () => {
-  server = await startServer({ relayed: false });
+  folder = await mkdtemp(join(tmpdir(), 'guildhall-console-'));
+  const chaos = join(folder, 'none.yaml');
+  await writeFile(chaos, 'rules: []\n');
+  server = await startServer({ relayed: false, chaos });
+  const { token } = server.info.users[0]!;
+  client = await GatewayClient.ready(server.info.gateway, { token, intents: 1 });
   if (CHROMIUM === null) return;
   browser = await launchBrowser(A4_HZ);
   page = await (await browser.browser.newContext({ bypassCSP: true })).newPage();
@@ -27,7 +37,9 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await browser?.close();
+  client?.close();
   await server?.finish();
+  await rm(folder, { recursive: true, force: true });
 });
 
 const open = (name: string) =>
@@ -96,6 +108,69 @@ describe.runIf(CHROMIUM !== null)('the console in a browser', () => {
       .waitFor();
   });
 
+  test('shows what a session was sent, and ends its tokens', async () => {
+    const person = server.info.users[0]!;
+    await open('Sessions');
+    const row = page.getByRole('row').filter({ hasText: person.id });
+    await row.getByText(/\b1 READY$/).waitFor();
+    await row.getByRole('button', { name: 'End tokens' }).click();
+    const dialog = page.getByRole('dialog', { name: 'End tokens' });
+    await dialog.getByRole('button', { name: 'End tokens' }).click();
+    await dialog.getByText('Done.').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.getByText('Nothing here.').waitFor();
+  });
+
+  test('shows the audit log of a guild, and the lobbies of an application', async () => {
+    const { guild, application, bot } = server.info;
+    const params = { guild_id: guild.id };
+    const operation = 'update_guild';
+    const shown = (await (await get(`/guilds/${guild.id}`)).json()) as { guild: { owner_id: string } };
+    const rename = { operation, as: shown.guild.owner_id, params, body: { name: 'Harbour' } };
+    expect(await server.admin('/operations', rename)).toMatchObject({ ok: true });
+    await open('Moderation');
+    await page.getByLabel('Id of a guild').fill(guild.id);
+    await page.getByRole('button', { name: 'Show guild' }).click();
+    await page.getByRole('table', { name: 'Audit log' }).getByText('Harbour').waitFor();
+    await page.getByRole('table', { name: 'Join requests' }).waitFor();
+    const made = { operation: 'create_open_lobby', as: bot.id, body: { game: 'race' } };
+    expect(await server.admin('/operations', made)).toMatchObject({ ok: true });
+    await open('Lobbies');
+    await page.getByLabel('Id of an application').fill(application.id);
+    await page.getByRole('button', { name: 'Show lobbies' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'race' });
+    await row.getByRole('button', { name: 'Delete' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Delete' });
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByText('Done.').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.getByText('Nothing here.').waitFor();
+  });
+
+  test('injects a failure by a button and takes it back', async () => {
+    const bot = server.bot();
+    const channel = { params: { channel_id: server.info.guild.text_channel_id } };
+    await open('Failures');
+    await page.getByRole('button', { name: '503', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: '503' });
+    await dialog.getByLabel(/^Operation/).fill('get_channel');
+    await dialog.getByRole('button', { name: '503' }).click();
+    await dialog.getByRole('textbox', { name: 'Answer' }).waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    expect((await bot.ask('get_channel', channel)).status).toBe(503);
+    const row = page.getByRole('row').filter({ hasText: 'get_channel' });
+    await row.getByRole('cell', { name: '1', exact: true }).last().waitFor();
+    await row.getByRole('button', { name: 'Remove' }).click();
+    const removal = page.getByRole('dialog', { name: 'Remove' });
+    await removal.getByRole('button', { name: 'Remove' }).click();
+    await removal.getByText('Done.').waitFor();
+    await removal.getByRole('button', { name: 'Close' }).click();
+    await row.waitFor({ state: 'detached' });
+    expect((await bot.ask('get_channel', channel)).status).toBe(200);
+    await open('Trail');
+    await page.getByRole('row').filter({ hasText: 'POST /chaos/remove' }).first().waitFor();
+  });
+
   test('has no accessibility faults on any page, light and dark, wide and narrow', async () => {
     await page.addScriptTag({ path: AXE });
     const names = [
@@ -103,9 +178,15 @@ describe.runIf(CHROMIUM !== null)('the console in a browser', () => {
       'Guilds',
       'People',
       'Applications',
+      'Sessions',
+      'Lobbies',
+      'Matchmaking',
       'Calls',
+      'Webhook deliveries',
+      'Moderation',
       'Shards',
       'API explorer',
+      'Failures',
       'Log',
       'Trail',
       'Settings',

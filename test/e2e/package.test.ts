@@ -1,6 +1,9 @@
 // Goal: the package as it is published has types that resolve everywhere, that take right programs and refuse wrong ones.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
+import { createInterface } from 'node:readline';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
@@ -205,6 +208,56 @@ describe('the package', () => {
     const files = ['docs/index.md', 'CHANGELOG.md', 'NOTICE', 'templates/game/game.js', 'dist/openapi.json'];
     for (const file of files)
       expect((await readFile(join(folder, 'package', file), 'utf8')).length).toBeGreaterThan(100);
+  });
+});
+
+/** Most megabytes of what the Dockerfile copies onto Node's own image. */
+const IMAGE_MEGABYTES_MAX = 130;
+const COPIED = ['package.json', 'bench/payloads', 'dist', 'docs', 'templates'];
+
+describe('the tree of the container image', () => {
+  let tree: string;
+  beforeAll(async () => {
+    tree = join(folder, 'image');
+    const list = ['ls', '--omit=dev', '--workspaces=false', '--parseable', '--all'];
+    const { text } = await run('npm', list, ROOT);
+    const modules = text.split('\n').filter((path) => path.startsWith(join(ROOT, 'node_modules')));
+    for (const path of [...modules, ...COPIED.map((name) => join(ROOT, name))]) {
+      const target = join(tree, relative(ROOT, path));
+      await mkdir(dirname(target), { recursive: true });
+      // Links of files, so that nothing is copied; the script removes links.
+      await run('cp', ['-al', path, dirname(target)], ROOT);
+    }
+    const pruned = await run(process.execPath, [join(ROOT, 'scripts/prune.mjs'), 'node_modules'], tree);
+    if (pruned.code !== 0) throw new Error(pruned.text);
+  });
+
+  test(`has less than ${IMAGE_MEGABYTES_MAX} MB`, async () => {
+    const { text } = await run('du', ['-sm', tree], ROOT);
+    expect(Number.parseInt(text, 10)).toBeGreaterThan(20);
+    expect(Number.parseInt(text, 10)).toBeLessThan(IMAGE_MEGABYTES_MAX);
+  });
+
+  test('has native parts for this machine alone, and no types of packages', async () => {
+    const { text } = await run('find', ['node_modules', '-name', '*.node', '-o', '-name', '*.d.ts'], tree);
+    const found = text.split('\n').filter((line) => line !== '');
+    expect(found.filter((file) => file.endsWith('.d.ts'))).toEqual([]);
+    for (const name of ['uWebSockets.js', 'sodium-native'])
+      expect(found.filter((file) => file.startsWith(`node_modules/${name}/`))).toHaveLength(1);
+  });
+
+  test('serves a database, calls and the API', async () => {
+    const child = spawn(process.execPath, ['dist/cli.js', 'dev', '--json', '--port', '0'], {
+      ...{ cwd: tree, stdio: ['ignore', 'pipe', 'inherit'] },
+    });
+    try {
+      const [line] = (await once(createInterface({ input: child.stdout! }), 'line')) as [string];
+      const { api, voice } = JSON.parse(line) as { api: string; voice: object | null };
+      expect(voice).not.toBeNull();
+      expect((await fetch(`${api}/v10/gateway`)).status).toBe(200);
+    } finally {
+      child.kill('SIGKILL');
+    }
   });
 });
 

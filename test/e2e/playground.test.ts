@@ -11,6 +11,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const A4_HZ = 440;
 const FIRST_LOAD_BYTES_MAX = 250_000;
+const TABS_MAX = 120;
 
 let server: TestServer;
 let browser: TestBrowser;
@@ -130,6 +131,85 @@ describe.runIf(CHROMIUM !== null)('the playground', () => {
     await page.getByLabel('Choose a colour').selectOption('teal');
     await messages().getByText('You chose teal.').waitFor();
     await page.getByRole('button', { name: 'Dismiss' }).click();
+  });
+
+  test('makes a poll, votes and writes in private by keyboard alone, without animation where motion is reduced', async () => {
+    await page.emulateMedia({ reducedMotion: 'reduce' });
+    const tabTo = async (name: string | RegExp, role: 'button' | 'combobox') => {
+      const wanted = page.getByRole(role, { name, exact: typeof name === 'string' }).first();
+      await wanted.waitFor();
+      for (let step = 0; step < TABS_MAX; step += 1) {
+        if ((await wanted.and(page.locator(':focus')).count()) > 0) return;
+        await page.keyboard.press('Tab');
+      }
+      throw new Error(`No key reaches ${name}.`);
+    };
+    await tabTo('Poll', 'button');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'Make a poll' }).waitFor();
+    await page.keyboard.type('Which way?');
+    for (const answer of ['North way', 'South way']) {
+      await page.keyboard.press('Tab');
+      await page.keyboard.type(answer);
+    }
+    expect(await page.evaluate('document.getAnimations().length')).toBe(0);
+    await page.keyboard.press('Enter');
+    await page.getByRole('group', { name: 'Poll: Which way?' }).waitFor();
+    await tabTo(/^North way/, 'button');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: /^North way.*1 vote/ }).waitFor();
+    await tabTo('Write to Rowan', 'button');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: '@ Rowan' }).waitFor();
+    await tabTo('Message', 'combobox');
+    await page.keyboard.type('Between us.');
+    await page.keyboard.press('Enter');
+    await messages().getByText('Between us.').waitFor();
+    await page.addScriptTag({ path: AXE });
+    expect(await page.evaluate(audit)).toEqual([]);
+    const list = page.getByRole('navigation', { name: 'Channels' });
+    await list.getByRole('button', { name: 'general', exact: true }).click();
+    await page.emulateMedia({ reducedMotion: 'no-preference' });
+  });
+
+  test('lists a group, follows who is added to it, and leaves it', async () => {
+    const { users, guild } = server.info;
+    const made = { username: 'sparrow', global_name: 'Sparrow', guild_id: guild.id };
+    const { user } = await server.admin<{ user: { id: string } }>('/users', made);
+    const callAs = async (as: string, call: object) =>
+      expect(await server.admin('/operations', { as, ...call })).toMatchObject({ ok: true });
+    const befriend = (as: string, friendId: string) =>
+      callAs(as, { operation: 'set_relationship', params: { user_id: friendId }, body: { type: 1 } });
+    const recipients = users.slice(0, 2).map(({ id }) => id);
+    for (const id of recipients) {
+      await befriend(user.id, id);
+      await befriend(id, user.id);
+    }
+    await callAs(user.id, { operation: 'create_dm', body: { recipients } });
+    const list = page.getByRole('navigation', { name: 'Channels' });
+    await list.getByRole('button', { name: /Sparrow/ }).click();
+    await page.getByRole('heading', { name: /^@ .*Sparrow/ }).waitFor();
+    await send('To everybody.');
+    await messages().getByText('To everybody.').waitFor();
+    await page.getByRole('button', { name: 'Leave' }).click();
+    await list.getByRole('button', { name: /Sparrow/ }).waitFor({ state: 'detached' });
+    await messages().waitFor();
+  });
+
+  test('has accessible documentation, light and dark, wide and narrow', async () => {
+    const tab = await (await browser.browser.newContext({ bypassCSP: true })).newPage();
+    for (const path of ['', 'playground.html', 'start/bot.html']) {
+      await tab.goto(`${server.info.cdn}/docs/${path}`);
+      await tab.addScriptTag({ path: AXE });
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await tab.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        await tab.setViewportSize({ width: colorScheme === 'light' ? 1280 : 390, height: 800 });
+        expect(await tab.evaluate(audit), `${path} ${colorScheme}`).toEqual([]);
+      }
+      const overflow = await tab.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      expect(overflow, `overflow of ${path}`).toBeLessThanOrEqual(0);
+    }
+    await tab.close();
   });
 
   test('shows Markdown, embeds, reactions, replies, polls and typing', async () => {

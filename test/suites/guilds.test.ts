@@ -388,5 +388,7 @@ describe.each(databases())('guilds on $name', (kind) => {
     expect((await applications.byBot(id('15')))?.id).toBe('600');
     expect(await applications.byBot(id('14'))).toBeNull();
     expect(await applications.list()).toHaveLength(1);
+    const [only] = await applications.page(null, 10);
+    expect(await applications.page(only!.id, 10)).toEqual([]);
   });
 });

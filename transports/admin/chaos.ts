@@ -1,4 +1,5 @@
 import { chaosRule } from '../../protocol/chaos.ts';
+import { isRecord } from '../../protocol/present.ts';
 import { type AdminAnswer, AdminError, type AdminRoute, type Operated } from './route.ts';
 
 type Control = NonNullable<Operated['chaos']>;
@@ -27,6 +28,12 @@ export const chaosRoutes: readonly AdminRoute[] = [
       if (error instanceof RangeError) throw new AdminError(400, 'invalid_rule', error.message);
       throw error;
     }
+  }),
+  route('POST', '/chaos/remove', (chaos, body) => {
+    const id = isRecord(body) ? body.id : undefined;
+    if (typeof id !== 'string') throw new AdminError(400, 'invalid_body', 'Give the id of a rule.');
+    if (!chaos.remove(id)) throw new AdminError(404, 'unknown_rule', `There is no rule ${id}.`);
+    return { status: 204 };
   }),
   route('POST', '/chaos/clear', (chaos) => {
     chaos.clear();

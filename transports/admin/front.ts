@@ -9,9 +9,9 @@ import type { CallPage } from './calls.ts';
 import { shardPath, unknownShard } from './cluster.ts';
 import { createConsole } from './console.ts';
 import { mergedMetrics } from './exposition.ts';
+import { pageOf } from './page.ts';
 import { type AdminPortOptions, type AdminRequest, type AdminServer, jsonOf, openAdminPort } from './port.ts';
 import { type AdminAnswer, AdminError } from './route.ts';
-import { pageOf } from './routes.ts';
 
 /** A shard as its supervisor knows it. */
 export interface SupervisedShard {
@@ -209,11 +209,21 @@ async function callsOf(
   };
 }
 
-/** Forwards the request to the shards in turn until one can be reached. */
-async function passed(request: AdminRequest, { shards }: FrontOptions): Promise<AdminAnswer> {
+/** The shards that may answer: the one that the query names, or all. */
+function addressed({ query }: AdminRequest, { shards }: FrontOptions): readonly SupervisedShard[] {
+  const wanted = query.get('shard');
+  if (wanted === null) return shards();
+  const named = shards().filter(({ id }) => id === wanted);
+  if (named.length === 0) throw unknownShard(wanted);
+  return named;
+}
+
+/** Forwards the request to the addressed shards in turn until one can be reached. */
+async function passed(request: AdminRequest, options: FrontOptions): Promise<AdminAnswer> {
   const { method, target, authorization, contentType } = request;
+  const able = addressed(request, options);
   const body = method === 'GET' ? null : await request.readBody();
-  for (const { adminUrl, state } of shards()) {
+  for (const { adminUrl, state } of able) {
     if (adminUrl === null || state !== 'serving') continue;
     const response = await fetch(adminUrl + target, {
       method,

@@ -3,6 +3,7 @@ import { Compile } from 'typebox/compile';
 import type { Engine } from '../../embedding.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import { ApiError } from '../../protocol/apierror.ts';
+import type { ApplicationId } from '../../protocol/ids.ts';
 import { AdminError, type AdminRoute } from './route.ts';
 
 /** Body of `POST /interactions`. Defaults: a guild of the bot, its first text channel, its owner. */
@@ -55,14 +56,22 @@ export const interactionRoute: AdminRoute = {
 
 const slashed = (text: string): string => (text.startsWith('/') ? text : `/${text}`);
 
+const APPLICATIONS_AT_ONCE = 1_000;
+const NAMES_SHOWN = 20;
+
 async function applicationOf({ admin }: Invoking, wanted: string): Promise<Application> {
-  const all = await admin.listApplications();
   const lower = wanted.toLowerCase();
-  const found = all.find(
-    ({ id, name, bot_id }) => id === wanted || bot_id === wanted || name.toLowerCase() === lower,
-  );
-  if (found) return found;
-  const names = all.slice(0, 20).map(({ name }) => name);
+  const names: string[] = [];
+  for (let after: ApplicationId | null = null; ; ) {
+    const page: Application[] = await admin.listApplications(after, APPLICATIONS_AT_ONCE);
+    const found = page.find(
+      ({ id, name, bot_id }) => id === wanted || bot_id === wanted || name.toLowerCase() === lower,
+    );
+    if (found) return found;
+    names.push(...page.slice(0, NAMES_SHOWN - names.length).map(({ name }) => name));
+    after = page.at(-1)?.id ?? null;
+    if (page.length < APPLICATIONS_AT_ONCE) break;
+  }
   throw new AdminError(404, '10002', `There is no application "${wanted}". There is: ${names.join(', ')}.`);
 }
 

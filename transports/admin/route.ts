@@ -34,7 +34,7 @@ export interface AdminCall {
 
 /** The parts of the engine that the routes use. */
 export type Operated = Pick<Engine, 'admin' | 'api' | 'calls' | 'cluster' | 'config' | 'interact'> &
-  Partial<Pick<Engine, 'chaos'>>;
+  Partial<Pick<Engine, 'chaos' | 'inspect'>>;
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST';

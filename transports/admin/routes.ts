@@ -2,7 +2,9 @@ import { Type } from 'typebox';
 import { type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
 import { callPage } from './calls.ts';
 import { chaosRoutes } from './chaos.ts';
+import { inspectionRoutes } from './inspection.ts';
 import { interactionRoute } from './interactions.ts';
+import { pageOf } from './page.ts';
 import { playerRoutes } from './players.ts';
 import { premiumRoutes } from './premium.ts';
 import { AdminError, type AdminRoute, get, post, record, Snowflake } from './route.ts';
@@ -15,21 +17,6 @@ const closed = { additionalProperties: false } as const;
 
 /** Ten years. */
 const FORWARD_MS_MAX = 3_660 * 86_400_000;
-const PAGE_DEFAULT = 100;
-const PAGE_MAX = 1000;
-
-/** Parses `after` and `limit` of a listing. */
-export function pageOf(query: URLSearchParams): { after: string | null; limit: number } {
-  const after = query.get('after');
-  if (after !== null && !isSnowflake(after))
-    throw new AdminError(400, 'invalid_query', 'after must be an id.');
-  const limit = Number(query.get('limit') ?? PAGE_DEFAULT);
-  if (!Number.isInteger(limit) || limit < 1 || limit > PAGE_MAX) {
-    throw new AdminError(400, 'invalid_query', `limit must be a whole number from 1 to ${PAGE_MAX}.`);
-  }
-  return { after, limit };
-}
-
 /** All operations of the admin API. They call the engine's admin interface and contain no rules. */
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
   interactionRoute,
@@ -111,7 +98,10 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     await admin.deleteGuild(id);
     return { status: 204 };
   }),
-  get('/applications', async ({ admin }) => ({ applications: await admin.listApplications() })),
+  get('/applications', async ({ admin }, query) => {
+    const { after, limit } = pageOf(query);
+    return { applications: await admin.listApplications(after, limit) };
+  }),
   post(
     '/users',
     Type.Object(
@@ -143,7 +133,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ),
   get('/users', async ({ admin }, query) => {
     const { after, limit } = pageOf(query);
-    return { users: await admin.listUsers(after as UserId | null, limit) };
+    return { users: await admin.listUsers(after, limit) };
   }),
   post(
     '/guilds',
@@ -155,7 +145,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ),
   get('/guilds', async ({ admin }, query) => {
     const { after, limit } = pageOf(query);
-    return { guilds: await admin.listGuilds(after as GuildId | null, limit) };
+    return { guilds: await admin.listGuilds(after, limit) };
   }),
   post(
     '/guilds/:id/premium-tier',
@@ -213,6 +203,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
       return { status: 200, body: { now: new Date(nowMs).toISOString() } };
     },
   ),
+  ...inspectionRoutes,
   ...chaosRoutes,
   get('/cluster', async ({ cluster }) => cluster.status()),
   get('/calls', async (engine, query) => {

@@ -19,12 +19,19 @@ const NAMES: ReadonlySet<string> = new Set([
   ...['guildhall_commits_waiting', 'guildhall_webhook_events_waiting', 'process_resident_memory_bytes'],
 ]);
 
-/** The chosen metrics of a text, each summed over its labels. */
+/** Only the greatest value over their labels says something. */
+const GREATEST: ReadonlySet<string> = new Set([
+  'guildhall_call_worst_loss',
+  'guildhall_call_worst_jitter_ms',
+]);
+
+/** The chosen metrics of a text, each summed over its labels, or its greatest value. */
 export function sampleOf(text: string, atMs: number): Sample {
   const values: Record<string, number> = {};
   for (const line of text.split('\n')) {
     const [, name = '', value = ''] = LINE.exec(line) ?? [];
     if (NAMES.has(name)) values[name] = (values[name] ?? 0) + Number(value);
+    else if (GREATEST.has(name)) values[name] = Math.max(values[name] ?? 0, Number(value));
   }
   return { at_ms: atMs, values };
 }

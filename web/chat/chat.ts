@@ -34,7 +34,8 @@ export interface ChatState {
 interface ChatOptions {
   readonly token: string;
   readonly selfId: string;
-  readonly guildId: string;
+  /** Null for a private channel. */
+  readonly guildId: string | null;
   readonly channelId: string;
   readonly sessionId: string;
   listen(listener: (t: string, d: Json) => void): () => void;
@@ -185,7 +186,7 @@ export class Chat {
 
   async #readCommands(): Promise<void> {
     const { guildId } = this.#options;
-    const places = [`/guilds/${guildId}`, '/users/@me'];
+    const places = [...(guildId === null ? [] : [`/guilds/${guildId}`]), '/users/@me'];
     const indexes = await Promise.all(places.map((place) => this.#ask(`${place}/application-command-index`)));
     this.store.set({ commands: commandsIn(indexes) });
   }

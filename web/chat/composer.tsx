@@ -8,6 +8,7 @@ interface ComposerProps {
   readonly chat: Chat;
   readonly state: ChatState;
   readonly known: Known;
+  readonly makePoll: () => void;
 }
 
 /** What is typed, and how it can go on. */
@@ -52,7 +53,7 @@ function useLine(chat: Chat, state: ChatState) {
 }
 
 /** The line in which the user types messages and commands. */
-export function Composer({ chat, state, known }: ComposerProps) {
+export function Composer({ chat, state, known, makePoll }: ComposerProps) {
   const { text, typed, keyed, completions, at, giveBack } = useLine(chat, state);
   const [files, setFiles] = useState<readonly File[]>([]);
   const box = useRef<HTMLInputElement>(null);
@@ -76,6 +77,9 @@ export function Composer({ chat, state, known }: ComposerProps) {
       <FileLine files={files} drop={() => setFiles([])} />
       <div class="line">
         <Attach add={setFiles} />
+        <button type="button" class="quiet" onClick={makePoll}>
+          Poll
+        </button>
         <Stickers chat={chat} stickers={known.stickers ?? []} />
         <input
           ref={box}

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useStore } from '../store.ts';
 import type { Chat, ChatState } from './chat.ts';
 import { Composer } from './composer.tsx';
@@ -6,6 +6,7 @@ import type { Known } from './entities.ts';
 import type { Names } from './formatted.tsx';
 import { Message } from './message.tsx';
 import { Modal } from './modal.tsx';
+import { PollForm } from './pollform.tsx';
 
 interface ConversationProps {
   readonly chat: Chat;
@@ -23,6 +24,7 @@ export function Conversation({ chat, known, selfId, open }: ConversationProps) {
   const state = useStore(chat.store);
   const names = namesOf(known);
   const list = useRef<HTMLOListElement>(null);
+  const [isPolling, setPolling] = useState(false);
   const newest = state.messages.at(-1)?.id;
   const isNear = useRef(true);
   useEffect(() => {
@@ -61,7 +63,8 @@ export function Conversation({ chat, known, selfId, open }: ConversationProps) {
           {state.complaint}
         </p>
       )}
-      <Composer chat={chat} state={state} known={known} />
+      <Composer chat={chat} state={state} known={known} makePoll={() => setPolling(true)} />
+      {isPolling && <PollForm chat={chat} done={() => setPolling(false)} />}
       {state.modal !== null && <Modal key={state.modal.id} modal={state.modal} chat={chat} known={known} />}
     </>
   );

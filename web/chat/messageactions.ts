@@ -1,5 +1,12 @@
 import { type ChatMessage, type EmojiRef, emojiPath } from './shapes.ts';
 
+interface PollDraft {
+  readonly question: string;
+  readonly answers: readonly string[];
+  readonly hours: number;
+  readonly isMultiple: boolean;
+}
+
 interface ActionPorts {
   /** Path of the channel's messages. */
   readonly path: string;
@@ -19,6 +26,15 @@ export class MessageActions {
 
   sendSticker(id: string): Promise<boolean> {
     return this.#run('POST', this.#path, { sticker_ids: [id] });
+  }
+
+  sendPoll({ question, answers, hours, isMultiple }: PollDraft): Promise<boolean> {
+    const poll = {
+      question: { text: question },
+      answers: answers.map((text) => ({ poll_media: { text } })),
+      ...{ duration: hours, allow_multiselect: isMultiple },
+    };
+    return this.#run('POST', this.#path, { poll });
   }
 
   edit({ id }: ChatMessage, content: string): Promise<boolean> {

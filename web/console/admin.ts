@@ -3,12 +3,28 @@ import { isJson, type Json } from '../../sdk/voice/wire.ts';
 const KEPT = 'console';
 const CODE = /^#code=([\w-]{32})$/;
 
+interface OperationCall {
+  readonly operation: string;
+  /** Id of the user or bot to call as. */
+  readonly as: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly body?: Json;
+}
+
 /** Calls of the admin API. The token is kept in the tab's session storage, and nowhere else. */
 export class Admin {
   readonly #token: string;
+  /** The shard that answers, at the port of a supervisor; null for any. */
+  readonly shard: string | null;
 
-  constructor(token: string) {
+  constructor(token: string, shard: string | null = null) {
     this.#token = token;
+    this.shard = shard;
+  }
+
+  /** The same token, answered by one shard. */
+  at(shard: string | null): Admin {
+    return new Admin(this.#token, shard);
   }
 
   get(path: string): Promise<Json> {
@@ -20,8 +36,20 @@ export class Admin {
     return this.#ask(path, { method: 'POST', headers, body: JSON.stringify(body) });
   }
 
+  /** Calls an operation of the API. @throws Error with the message of a refusal. */
+  async call(operation: OperationCall): Promise<Json> {
+    const answer = await this.post('/operations', operation);
+    const reply = isJson(answer.reply) ? answer.reply : {};
+    if (answer.ok === true) return reply;
+    throw new Error(text(reply.message) || 'The server refused it.');
+  }
+
   #ask(path: string, init: RequestInit): Promise<Json> {
-    return ask(path, { ...init, headers: { ...init.headers, authorization: `Bearer ${this.#token}` } });
+    const named = this.shard === null ? '' : `${path.includes('?') ? '&' : '?'}shard=${this.shard}`;
+    return ask(path + named, {
+      ...init,
+      headers: { ...init.headers, authorization: `Bearer ${this.#token}` },
+    });
   }
 }
 

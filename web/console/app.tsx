@@ -1,9 +1,12 @@
 import { useEffect, useState } from 'preact/hooks';
 import { messageOf } from '../../protocol/thrown.ts';
-import { Admin, keep, signInFromAddress } from './admin.ts';
+import { Admin, keep, list, signInFromAddress, text } from './admin.ts';
+import { ChaosPage } from './chaos.tsx';
+import { Deliveries, Matchmaking, Sessions } from './live.tsx';
+import { LobbyPage, Moderation } from './moderation.tsx';
 import { Explorer } from './operation.tsx';
 import { Overview } from './overview.tsx';
-import { SCROLLED_BY_KEYS } from './parts.tsx';
+import { SCROLLED_BY_KEYS, useLoaded } from './parts.tsx';
 import { Applications, Guilds, People } from './records.tsx';
 import { Calls, Log, Settings, Shards, Trail } from './running.tsx';
 
@@ -12,9 +15,15 @@ const PAGES = {
   Guilds,
   People,
   Applications,
+  Sessions,
+  Lobbies: LobbyPage,
+  Matchmaking,
   Calls,
+  'Webhook deliveries': Deliveries,
+  Moderation,
   Shards,
   'API explorer': Explorer,
+  Failures: ChaosPage,
   Log,
   Trail,
   Settings,
@@ -56,19 +65,46 @@ export function App() {
       keep(null);
       setAdmin(null);
     };
-    return <Pages admin={admin} signOut={signOut} />;
+    return <Pages admin={admin} signOut={signOut} choose={(shard) => setAdmin(admin.at(shard))} />;
   }
   if (isLooking) return <p class="dim center">Signing in …</p>;
   return <SignIn complaint={complaint} enter={(token) => attempt(() => enter(token))} />;
 }
 
-function Pages({ admin, signOut }: { readonly admin: Admin; readonly signOut: () => void }) {
+interface PagesProps {
+  readonly admin: Admin;
+  readonly signOut: () => void;
+  readonly choose: (shard: string | null) => void;
+}
+
+/** Chooses the shard that answers; nothing where one process serves all. */
+function ShardChoice({ admin, choose }: Pick<PagesProps, 'admin' | 'choose'>) {
+  const { body } = useLoaded(() => admin.get('/cluster'), 'shards', 10_000);
+  const ids = list(body?.shards).map(({ id }) => text(id));
+  if (body?.supervisor_pid === undefined || ids.length < 2) return null;
+  return (
+    <label class="shardchoice">
+      Shard
+      <select value={admin.shard ?? ''} onChange={({ currentTarget }) => choose(currentTarget.value || null)}>
+        <option value="">any</option>
+        {ids.map((id) => (
+          <option key={id} value={id}>
+            {id}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Pages({ admin, signOut, choose }: PagesProps) {
   const [name, setName] = useState<PageName>('Overview');
   const Page = PAGES[name];
   return (
     <div class="console">
       <header class="top">
         <h1>Guildhall console</h1>
+        <ShardChoice admin={admin} choose={choose} />
         <button type="button" class="quiet" onClick={signOut}>
           Sign out
         </button>
@@ -90,7 +126,7 @@ function Pages({ admin, signOut }: { readonly admin: Admin; readonly signOut: ()
         </ul>
       </nav>
       <main {...SCROLLED_BY_KEYS}>
-        <Page key={name} admin={admin} />
+        <Page key={`${name} ${admin.shard}`} admin={admin} />
       </main>
     </div>
   );

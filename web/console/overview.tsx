@@ -6,6 +6,8 @@ const count = (value: number): string =>
   value < 10 && !Number.isInteger(value) ? value.toFixed(1) : Math.round(value).toLocaleString();
 const perSecond = (value: number): string => `${count(value)} /s`;
 const share = (value: number): string => `${(value * 100).toFixed(0)} %`;
+const loss = (value: number): string => `${(value * 100).toFixed(1)} %`;
+const millis = (value: number): string => `${value.toFixed(0)} ms`;
 const megabytes = (value: number): string => `${(value / 1024 ** 2).toFixed(0)} MB`;
 
 const GRAPHS = [
@@ -15,6 +17,8 @@ const GRAPHS = [
   { title: 'Requests', name: 'guildhall_http_request_seconds_count', rate: true, shown: perSecond },
   { title: 'Answered 503', name: 'guildhall_http_unavailable', rate: true, shown: perSecond },
   { title: 'Calls', name: 'guildhall_calls', rate: false, shown: count },
+  { title: 'Worst loss of a call', name: 'guildhall_call_worst_loss', rate: false, shown: loss },
+  { title: 'Worst jitter of a call', name: 'guildhall_call_worst_jitter_ms', rate: false, shown: millis },
   { title: 'Voice packets out', name: 'guildhall_media_packets_out', rate: true, shown: perSecond },
   { title: 'Processor', name: 'process_cpu_seconds_total', rate: true, shown: share },
   { title: 'Memory', name: 'process_resident_memory_bytes', rate: false, shown: megabytes },

@@ -59,7 +59,12 @@ interface TableProps {
   readonly columns: readonly Column[];
 }
 
+/** Rows drawn at first and by each press of the button: thousands at once would stop the page. */
+const ROWS_DRAWN = 100;
+
 export function Table({ name, rows, columns }: TableProps) {
+  const [drawn, setDrawn] = useState(ROWS_DRAWN);
+  const hidden = rows.length - drawn;
   return (
     <div class="tablebox" {...SCROLLED_BY_KEYS}>
       <table>
@@ -74,7 +79,7 @@ export function Table({ name, rows, columns }: TableProps) {
           </tr>
         </thead>
         <tbody>
-          {rows.map((row, index) => (
+          {rows.slice(0, drawn).map((row, index) => (
             <tr key={String(row.id ?? index)}>
               {columns.map(({ title, cell, isNumber }) => (
                 <td key={title} class={isNumber ? 'num' : ''}>
@@ -86,6 +91,11 @@ export function Table({ name, rows, columns }: TableProps) {
         </tbody>
       </table>
       {rows.length === 0 && <p class="dim center">Nothing here.</p>}
+      {hidden > 0 && (
+        <button type="button" onClick={() => setDrawn(drawn + ROWS_DRAWN)}>
+          Show {Math.min(hidden, ROWS_DRAWN)} more of {hidden.toLocaleString()}
+        </button>
+      )}
     </div>
   );
 }

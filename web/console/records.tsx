@@ -1,83 +1,16 @@
-import { useState } from 'preact/hooks';
-import type { Json } from '../../sdk/voice/wire.ts';
-import { type Admin, list, text } from './admin.ts';
-import { type Change, type Column, Complaint, Confirm, Pager, Table, useLoaded } from './parts.tsx';
+import { type Admin, text } from './admin.ts';
+import { type AdminProps, code, Paged, word } from './paged.tsx';
+import type { Change } from './parts.tsx';
 
-interface AdminProps {
-  readonly admin: Admin;
-}
-
-const ROWS = 50;
-const id: Column = { title: 'Id', cell: (row) => <code>{text(row.id)}</code> };
-const field = (title: string, key: string): Column => ({ title, cell: (row) => text(row[key]) });
-
-interface RecordsProps extends AdminProps {
-  readonly title: string;
-  readonly path: string;
-  /** The key of the rows in the answer. */
-  readonly rows: string;
-  readonly isPaged: boolean;
-  readonly columns: readonly Column[];
-  readonly create: Change | null;
-  readonly changes: (row: Json) => readonly Change[];
-}
-
-/** A table that the server pages, with changes of its rows. */
-function Records({ admin, title, path, rows, isPaged, columns, create, changes }: RecordsProps) {
-  const [trail, setTrail] = useState<readonly string[]>([]);
-  const [change, setChange] = useState<Change | null>(null);
-  const after = trail.at(-1);
-  const query = isPaged ? `?limit=${ROWS}${after === undefined ? '' : `&after=${after}`}` : '';
-  const { body, complaint, reload } = useLoaded(() => admin.get(path + query), path + query);
-  const found = list(body?.[rows]);
-  const last = found.length === ROWS ? text(found.at(-1)?.id) : null;
-  const actions: Column = {
-    title: 'Change',
-    cell: (row) => (
-      <div class="rowactions">
-        {changes(row).map((one) => (
-          <button type="button" key={one.title} onClick={() => setChange(one)}>
-            {one.title}
-          </button>
-        ))}
-      </div>
-    ),
-  };
-  return (
-    <>
-      <div class="pagehead">
-        <h2>{title}</h2>
-        {create && (
-          <button type="button" class="primary" onClick={() => setChange(create)}>
-            {create.title}
-          </button>
-        )}
-      </div>
-      <Complaint text={complaint} />
-      {body !== null && <Table name={title} rows={found} columns={[...columns, actions]} />}
-      {isPaged && <Pager trail={trail} last={last} go={setTrail} />}
-      {change && (
-        <Confirm
-          key={change.title}
-          change={change}
-          done={() => {
-            setChange(null);
-            reload();
-          }}
-        />
-      )}
-    </>
-  );
-}
+const id = code('Id', 'id');
 
 export const Guilds = ({ admin }: AdminProps) => (
-  <Records
+  <Paged
     admin={admin}
     title="Guilds"
     path="/guilds"
     rows="guilds"
-    isPaged
-    columns={[id, field('Name', 'name')]}
+    columns={[id, word('Name', 'name')]}
     create={{
       title: 'Make a guild',
       says: 'Makes a guild that the owner can use at once.',
@@ -97,21 +30,32 @@ export const Guilds = ({ admin }: AdminProps) => (
         ],
         run: (fields) => admin.post(`/guilds/${text(row.id)}/members`, fields),
       },
+      {
+        title: 'Premium tier',
+        says: `Sets the premium tier of ${text(row.name)}, and with it its limits.`,
+        fields: [{ name: 'premium_tier', label: 'Tier, 0 to 3' }],
+        run: ({ premium_tier: tier }) =>
+          admin.post(`/guilds/${text(row.id)}/premium-tier`, { premium_tier: Number(tier) }),
+      },
+      {
+        title: 'Delete',
+        says: `Deletes ${text(row.name)} with its channels and messages. Nothing brings it back.`,
+        run: () => admin.post(`/guilds/${text(row.id)}/delete`, {}),
+      },
     ]}
   />
 );
 
 export const People = ({ admin }: AdminProps) => (
-  <Records
+  <Paged
     admin={admin}
     title="People and bots"
     path="/users"
     rows="users"
-    isPaged
     columns={[
       id,
-      field('Username', 'username'),
-      field('Shown name', 'global_name'),
+      word('Username', 'username'),
+      word('Shown name', 'global_name'),
       { title: 'Kind', cell: (row) => (row.bot === true ? 'bot' : 'person') },
     ]}
     create={{
@@ -157,15 +101,15 @@ const userChanges = (admin: Admin, userId: string, name: string): readonly Chang
 ];
 
 export const Applications = ({ admin }: AdminProps) => (
-  <Records
+  <Paged
     admin={admin}
     title="Applications"
     path="/applications"
     rows="applications"
-    isPaged={false}
     columns={[
       id,
-      field('Name', 'name'),
+      word('Name', 'name'),
+      code('Public key', 'verify_key'),
       { title: 'Owner', cell: (row) => <code>{text(row.owner_id ?? row.ownerId)}</code> },
       {
         title: 'Redirects',
@@ -183,6 +127,12 @@ export const Applications = ({ admin }: AdminProps) => (
       ],
       run: (fields) => admin.post('/applications', fields),
     }}
-    changes={() => []}
+    changes={(row) => [
+      {
+        title: 'New bot token',
+        says: `Gives the bot of ${text(row.name)} a new token, shown once, and ends all earlier ones with their sessions.`,
+        run: () => admin.post('/tokens/rotate', { user_id: text(row.bot_id) }),
+      },
+    ]}
   />
 );

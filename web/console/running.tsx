@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { isJson, type Json } from '../../sdk/voice/wire.ts';
 import { type Admin, list, number, text } from './admin.ts';
 import { type Change, type Column, Complaint, Confirm, Table, useLoaded } from './parts.tsx';
@@ -67,6 +67,61 @@ export function Shards({ admin }: AdminProps) {
 const percent = (loss: unknown): string => (typeof loss === 'number' ? `${(loss * 100).toFixed(1)} %` : '–');
 const millis = (ms: unknown): string => (typeof ms === 'number' ? `${ms.toFixed(0)} ms` : '–');
 
+interface Sample {
+  readonly loss: unknown;
+  readonly jitter: unknown;
+}
+
+/** Five minutes, a sample every two seconds. */
+const SAMPLES_MAX = 150;
+const SPARK = { width: 120, height: 24 };
+
+/** Keeps samples of each member while the page is open, and draws them. */
+function useHistory(body: Json | null, members: readonly Json[], sampleOf: (member: Json) => Sample) {
+  const kept = useRef(new Map<string, Sample[]>());
+  const seen = useRef<Json | null>(null);
+  if (body !== null && body !== seen.current) {
+    seen.current = body;
+    kept.current = new Map(
+      members.map((member) => {
+        const earlier = kept.current.get(text(member.id)) ?? [];
+        return [text(member.id), [...earlier, sampleOf(member)].slice(-SAMPLES_MAX)];
+      }),
+    );
+  }
+  return (row: Json, key: keyof Sample, shown: (value: unknown) => string) => (
+    <Spark
+      values={(kept.current.get(text(row.id)) ?? []).map((sample) => number(sample[key]))}
+      shown={shown}
+    />
+  );
+}
+
+/** A line of the latest values, with the greatest in words. */
+function Spark({
+  values,
+  shown,
+}: {
+  readonly values: readonly number[];
+  readonly shown: (value: unknown) => string;
+}) {
+  const most = Math.max(0, ...values);
+  const points = values
+    .map((value, at) => {
+      const x = SPARK.width - ((values.length - 1 - at) / SAMPLES_MAX) * SPARK.width;
+      return `${x.toFixed(1)},${(SPARK.height - 1 - (value / (most || 1)) * (SPARK.height - 3)).toFixed(1)}`;
+    })
+    .join(' ');
+  return (
+    <span class="spark">
+      <svg viewBox={`0 0 ${SPARK.width} ${SPARK.height}`} preserveAspectRatio="none" aria-hidden="true">
+        <polyline points={points} />
+      </svg>
+      <span class="dim small">most {shown(most)}</span>
+    </span>
+  );
+}
+
 /** The calls in progress, with what each member sends and loses. */
 export function Calls({ admin }: AdminProps) {
   const { body, complaint } = useLoaded(() => admin.get('/calls?limit=200'), 'calls', 2000);
@@ -80,6 +135,10 @@ export function Calls({ admin }: AdminProps) {
     ),
   );
   const of = (member: Json, key: string): unknown => (isJson(member.media) ? member.media[key] : member[key]);
+  const history = useHistory(body, members, (member) => ({
+    loss: of(member, 'loss'),
+    jitter: of(member, 'jitter_ms'),
+  }));
   return (
     <>
       <h2>Calls</h2>
@@ -97,6 +156,8 @@ export function Calls({ admin }: AdminProps) {
           { title: 'User', cell: (row) => <code>{text(row.user_id)}</code> },
           { title: 'Loss', cell: (row) => percent(of(row, 'loss')), isNumber: true },
           { title: 'Jitter', cell: (row) => millis(of(row, 'jitter_ms')), isNumber: true },
+          { title: 'Loss, last five minutes', cell: (row) => history(row, 'loss', percent) },
+          { title: 'Jitter, last five minutes', cell: (row) => history(row, 'jitter', millis) },
           {
             title: 'Packets in',
             cell: (row) => number(of(row, 'packets_in')).toLocaleString(),

@@ -1,4 +1,5 @@
 import type { SessionState } from '../session.ts';
+import { nameOf, type Privates } from './privates.ts';
 import {
   CHANNEL,
   type Channel,
@@ -16,12 +17,13 @@ interface ChannelListProps {
   readonly channelId: string | null;
   readonly place: Place;
   readonly state: SessionState;
+  readonly privates: Privates;
   readonly go: (place: Place) => void;
 }
 
 const signOf = (channel: Channel): string => (isVoice(channel) ? '♪' : isForum(channel) ? '▤' : '#');
 
-export function ChannelList({ guilds, guild, channelId, place, state, go }: ChannelListProps) {
+export function ChannelList({ guilds, guild, channelId, place, state, privates, go }: ChannelListProps) {
   const to = (id: string) => go({ guildId: guild?.id ?? null, channelId: id, isLobbies: false });
   const shown = place.isLobbies ? null : channelId;
   return (
@@ -68,6 +70,7 @@ export function ChannelList({ guilds, guild, channelId, place, state, go }: Chan
             ),
           )}
       </ul>
+      <PrivateList privates={privates} place={place} go={go} />
       <ul class="places">
         <li>
           <button
@@ -81,6 +84,32 @@ export function ChannelList({ guilds, guild, channelId, place, state, go }: Chan
         </li>
       </ul>
     </nav>
+  );
+}
+
+/** Private channels, newest first. A button beside each member opens one. */
+function PrivateList({ privates, place, go }: Pick<ChannelListProps, 'privates' | 'place' | 'go'>) {
+  if (privates.size === 0) return null;
+  return (
+    <>
+      <h2 class="category" id="private-channels">
+        Private
+      </h2>
+      <ul aria-labelledby="private-channels">
+        {[...privates.values()].reverse().map((one) => (
+          <li key={one.id}>
+            <button
+              type="button"
+              class="entry"
+              aria-current={!place.isLobbies && place.channelId === one.id ? 'page' : undefined}
+              onClick={() => go({ ...place, channelId: one.id, isLobbies: false })}
+            >
+              <span aria-hidden="true">@</span> {nameOf(one)}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 

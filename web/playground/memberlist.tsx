@@ -10,16 +10,23 @@ const STATUS: Readonly<Record<string, string>> = {
 
 const isThere = ({ status }: Member): boolean => status !== 'offline' && status !== 'invisible';
 
+interface MemberListProps {
+  readonly guild: GuildView;
+  readonly selfId: string;
+  /** Opens the private channel with a person. */
+  readonly write: (userId: string) => void;
+}
+
 /** The members of a guild: who is here, applications, and who is not here. */
-export function MemberList({ guild }: { readonly guild: GuildView }) {
+export function MemberList({ guild, selfId, write }: MemberListProps) {
   const members = [...guild.members.values()].sort((a, b) => a.name.localeCompare(b.name));
   const bots = members.filter(({ isBot }) => isBot);
   const people = members.filter(({ isBot }) => !isBot);
   return (
     <section class="memberlist" aria-label="Members">
-      <Group title="Here" members={people.filter(isThere)} />
-      <Group title="Applications" members={bots} />
-      <Group title="Away" members={people.filter((one) => !isThere(one))} />
+      <Group title="Here" members={people.filter(isThere)} {...{ selfId, write }} />
+      <Group title="Applications" members={bots} {...{ selfId, write }} />
+      <Group title="Away" members={people.filter((one) => !isThere(one))} {...{ selfId, write }} />
       {guild.memberCount > members.length && (
         <p class="dim small">and {guild.memberCount - members.length} more</p>
       )}
@@ -27,7 +34,12 @@ export function MemberList({ guild }: { readonly guild: GuildView }) {
   );
 }
 
-function Group({ title, members }: { readonly title: string; readonly members: readonly Member[] }) {
+interface GroupProps extends Pick<MemberListProps, 'selfId' | 'write'> {
+  readonly title: string;
+  readonly members: readonly Member[];
+}
+
+function Group({ title, members, selfId, write }: GroupProps) {
   if (members.length === 0) return null;
   return (
     <>
@@ -44,6 +56,16 @@ function Group({ title, members }: { readonly title: string; readonly members: r
               <span class="sr">, {STATUS[status] ?? status}</span>
               {activity !== '' && <span class="dim small activity">{activity}</span>}
             </span>
+            {id !== selfId && (
+              <button
+                type="button"
+                class="quiet write"
+                aria-label={`Write to ${name}`}
+                onClick={() => write(id)}
+              >
+                ✎
+              </button>
+            )}
           </li>
         ))}
       </ul>

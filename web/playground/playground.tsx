@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
+import { messageOf } from '../../protocol/thrown.ts';
 import { Activities } from '../activities.tsx';
+import { callApi, jsonBody } from '../api.ts';
 import { Room } from '../room.tsx';
 import type { Session, SessionState } from '../session.ts';
 import { useStore } from '../store.ts';
@@ -9,6 +11,7 @@ import { FramePanel } from './framepanel.tsx';
 import type { FrameLog } from './frames.ts';
 import { Lobbies } from './lobbies.tsx';
 import { MemberList } from './memberlist.tsx';
+import { PrivateChannel } from './privatechannel.tsx';
 import { RecipeCard } from './recipes.tsx';
 import type { SignedIn } from './signin.ts';
 import { TextChannel } from './textchannel.tsx';
@@ -28,59 +31,59 @@ type Drawer = 'channels' | 'side' | null;
 /** The chat: channels, what is in the chosen one, members, and the gateway's frames. */
 export function Playground({ session, log, world, signedIn, signOut }: PlaygroundProps) {
   const state = useStore(session.store);
-  const { guilds } = useStore(world);
+  const { guilds, privates } = useStore(world);
+  const [complaint, setComplaint] = useState<string | null>(null);
   const [place, setPlace] = useState<Place>({ guildId: null, channelId: null, isLobbies: false });
   const [drawer, setDrawer] = useState<Drawer>(null);
   const [hasFrames, setFrames] = useState(() => matchMedia('(min-width: 60rem)').matches);
   const guild = guilds.get(place.guildId ?? '') ?? [...guilds.values()][0];
-  const channel = guild && channelOf(guild, place.channelId);
+  const own = privates.get(place.channelId ?? '');
+  const channel = own ? undefined : guild && channelOf(guild, place.channelId);
   const go = (next: Place): void => {
     setPlace(next);
     setDrawer(null);
   };
+  const attempt = (run: () => Promise<void>): void => {
+    setComplaint(null);
+    run().catch((error: unknown) => setComplaint(messageOf(error)));
+  };
+  const openChannel = (channelId: string): void => go({ ...place, channelId, isLobbies: false });
+  const write = (userId: string): void =>
+    attempt(async () => openChannel(await openPrivate(signedIn.token, userId)));
   const toggle = (which: Drawer) => () => setDrawer(drawer === which ? null : which);
   return (
     <div class="playground" data-drawer={drawer ?? 'none'} data-frames={hasFrames}>
       <a class="skip" href="#chat">
         Skip to the chat
       </a>
-      <header class="top">
-        <button
-          type="button"
-          class="only-narrow"
-          aria-expanded={drawer === 'channels'}
-          onClick={toggle('channels')}
-        >
-          Channels
-        </button>
-        <h1>Guildhall</h1>
-        <span class="who">{state.directory.self?.name ?? ''}</span>
-        <button type="button" aria-pressed={hasFrames} onClick={() => setFrames(!hasFrames)}>
-          Frames
-        </button>
-        <button type="button" class="only-narrow" aria-expanded={drawer === 'side'} onClick={toggle('side')}>
-          People
-        </button>
-        <button type="button" class="quiet" onClick={signOut}>
-          Sign out
-        </button>
-      </header>
+      <Top {...{ drawer, toggle, hasFrames, setFrames, signOut }} name={state.directory.self?.name ?? ''} />
       <ChannelList
         guilds={[...guilds.values()]}
         guild={guild}
         channelId={channel?.id ?? null}
         place={place}
         state={state}
+        privates={privates}
         go={go}
       />
       <main id="chat" tabIndex={-1}>
-        <Notices state={state} />
+        <Notices state={state} complaint={complaint} />
         {place.isLobbies ? (
           <Lobbies token={signedIn.token} applicationId={signedIn.demo?.applicationId ?? ''} />
+        ) : own ? (
+          <PrivateChannel
+            key={own.id}
+            {...{ session, attempt }}
+            token={signedIn.token}
+            channel={own}
+            selfId={state.directory.self?.id ?? ''}
+            others={[...(guild?.members.values() ?? [])]}
+            open={openChannel}
+          />
         ) : (
           guild && channel && <Center {...{ session, state, guild, channel, go }} token={signedIn.token} />
         )}
-        {!channel && !place.isLobbies && (
+        {!channel && !own && !place.isLobbies && (
           <p class="dim center">
             {state.phase === 'online' ? 'This account is in no guild yet.' : 'Connecting …'}
           </p>
@@ -88,10 +91,53 @@ export function Playground({ session, log, world, signedIn, signOut }: Playgroun
       </main>
       <aside class="side" aria-label="People and programs">
         {signedIn.demo !== null && <RecipeCard recipes={signedIn.demo.recipes} />}
-        {guild && <MemberList guild={guild} />}
+        {guild && <MemberList guild={guild} selfId={state.directory.self?.id ?? ''} write={write} />}
       </aside>
       {hasFrames && <FramePanel log={log} />}
     </div>
+  );
+}
+
+/** The private channel with a person, which is made when there is none. */
+async function openPrivate(token: string, userId: string): Promise<string> {
+  const body = jsonBody('POST', { recipients: [userId] });
+  const opened = await callApi(token, '/users/@me/channels', body);
+  if (typeof opened === 'object' && opened !== null && 'id' in opened) return String(opened.id);
+  throw new Error('The server answered without a channel.');
+}
+
+interface TopProps {
+  readonly drawer: Drawer;
+  readonly toggle: (which: Drawer) => () => void;
+  readonly hasFrames: boolean;
+  readonly setFrames: (hasFrames: boolean) => void;
+  readonly name: string;
+  readonly signOut: () => void;
+}
+
+function Top({ drawer, toggle, hasFrames, setFrames, name, signOut }: TopProps) {
+  return (
+    <header class="top">
+      <button
+        type="button"
+        class="only-narrow"
+        aria-expanded={drawer === 'channels'}
+        onClick={toggle('channels')}
+      >
+        Channels
+      </button>
+      <h1>Guildhall</h1>
+      <span class="who">{name}</span>
+      <button type="button" aria-pressed={hasFrames} onClick={() => setFrames(!hasFrames)}>
+        Frames
+      </button>
+      <button type="button" class="only-narrow" aria-expanded={drawer === 'side'} onClick={toggle('side')}>
+        People
+      </button>
+      <button type="button" class="quiet" onClick={signOut}>
+        Sign out
+      </button>
+    </header>
   );
 }
 
@@ -101,7 +147,13 @@ function channelOf(guild: GuildView, channelId: string | null): Channel | undefi
   return chosen ?? orderedChannels(guild).find((one) => one.type === 0) ?? orderedChannels(guild)[0];
 }
 
-function Notices({ state }: { readonly state: SessionState }) {
+interface NoticesProps {
+  readonly state: SessionState;
+  readonly complaint: string | null;
+}
+
+function Notices({ state, complaint }: NoticesProps) {
+  const wrong = complaint ?? state.complaint;
   return (
     <>
       {state.phase === 'offline' && (
@@ -109,9 +161,9 @@ function Notices({ state }: { readonly state: SessionState }) {
           The connection to the server was lost. Trying again …
         </p>
       )}
-      {state.complaint !== null && (
+      {wrong !== null && (
         <p class="notice bad" role="alert">
-          {state.complaint}
+          {wrong}
         </p>
       )}
     </>

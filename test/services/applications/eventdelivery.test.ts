@@ -129,6 +129,21 @@ describe('events for an application', () => {
     expect(ids().at(-1)).toBe('2');
   });
 
+  test('show failed attempts in a row, until one succeeds', async () => {
+    answer = () => FAILED;
+    queue = [event('1')];
+    const startMs = clock.now();
+    const delivery = open();
+    expect(delivery.failing(A)).toBeNull();
+    await settle();
+    expect(delivery.failing(A)).toMatchObject({ attempts: 1 });
+    expect(delivery.failing(A)!.sinceMs).toBeGreaterThanOrEqual(startMs);
+    expect(delivery.failing(B)).toBeNull();
+    answer = () => ACKNOWLEDGED;
+    await advance(MINUTE_MS);
+    expect([delivery.failing(A), queue]).toEqual([null, []]);
+  });
+
   test('are repeated after times that double, before any later event is sent', async () => {
     answer = () => FAILED;
     queue = [event('1'), event('2')];

@@ -211,6 +211,16 @@ describe('the admin port of a supervisor', () => {
     expect(alone.shards.map(({ state }: { state: string }) => state)).toEqual(['down', 'starting']);
   });
 
+  test('forwards a request to the shard that its query names', async () => {
+    const { url, known } = await arrange();
+    const namesAt = async (query: string) => (await ask(url, 'GET', `/users${query}`)).body;
+    expect((await namesAt('?shard=shard-1')).users).toMatchObject([{ username: 'shard-1' }]);
+    expect((await namesAt('')).users).toMatchObject([{ username: 'shard-0' }]);
+    expect((await namesAt('?shard=shard-9')).error.code).toBe('unknown_shard');
+    known[1] = { ...known[1]!, state: 'down', adminUrl: null };
+    expect((await namesAt('?shard=shard-1')).error.code).toBe('no_shard');
+  });
+
   test('drains and starts by name, when that makes sense', async () => {
     const { url, known, asked, security } = await arrange();
     expect((await ask(url, 'POST', '/cluster/shards/shard-1/drain', {}, ANNAS)).status).toBe(202);

@@ -60,6 +60,12 @@ describe('what the console keeps', () => {
     expect(sampleOf(text, 5)).toEqual({ at_ms: 5, values: { guildhall_calls: 5 } });
   });
 
+  test('keeps the greatest loss and jitter over calls', () => {
+    const text =
+      'guildhall_call_worst_loss{call="1",user="2"} 0.02\nguildhall_call_worst_loss{call="1",user="3"} 0.5\n';
+    expect(sampleOf(text, 5).values).toEqual({ guildhall_call_worst_loss: 0.5 });
+  });
+
   test('bounds the log in lines and characters', () => {
     const tail = createLogTail();
     for (let line = 1; line <= 1100; line++) tail.add(`${line} ${'x'.repeat(5000)}\n`);

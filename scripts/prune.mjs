@@ -1,0 +1,86 @@
+// Removes from a folder of installed production dependencies what this machine never loads: native parts for other platforms and
+// versions of Node, source maps, types, and the tests, examples and documentation of packages. The Dockerfile runs it.
+//
+//   node scripts/prune.mjs node_modules
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+const { platform, arch, versions } = process;
+
+/** Folders of a package that it does not load. Licences are files, and stay. */
+const UNUSED_FOLDERS = new Set([
+  '.github',
+  'benchmark',
+  'benchmarks',
+  'docs',
+  'example',
+  'examples',
+  'test',
+  'tests',
+]);
+const UNUSED_FILES = /\.(?:map|d\.[cm]?ts|flow|tsbuildinfo)$/;
+
+/** Files of one package that run elsewhere or not at all, by what their names say. */
+const OF_PACKAGES = {
+  'uWebSockets.js': (file) =>
+    /^uws_.*\.node$/.test(file) && file !== `uws_${platform}_${arch}_${versions.modules}.node`,
+  // Extensions of the database that the server does not use.
+  '@electric-sql/pglite/dist': (file) => file.endsWith('.tar.gz'),
+};
+
+const isFolder = (path) => statSync(path).isDirectory();
+const remove = (path) => rmSync(path, { recursive: true, force: true });
+
+function packagesIn(modules) {
+  return readdirSync(modules)
+    .filter((name) => !name.startsWith('.'))
+    .flatMap((name) =>
+      name.startsWith('@') ? readdirSync(join(modules, name)).map((inner) => `${name}/${inner}`) : [name],
+    );
+}
+
+function pruneFiles(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) pruneFiles(path);
+    else if (UNUSED_FILES.test(entry.name)) remove(path);
+  }
+}
+
+function prunePackage(folder) {
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    if (isFolder(path) && UNUSED_FOLDERS.has(name)) remove(path);
+  }
+  const prebuilds = join(folder, 'prebuilds');
+  if (existsSync(prebuilds))
+    for (const name of readdirSync(prebuilds))
+      if (name !== `${platform}-${arch}`) remove(join(prebuilds, name));
+  pruneFiles(folder);
+}
+
+/** Prunes every package of a `node_modules` folder, nested ones included. */
+export function prune(modules) {
+  for (const name of packagesIn(modules)) {
+    const folder = join(modules, name);
+    if (!isFolder(folder)) continue;
+    if (name.startsWith('@types/')) remove(folder);
+    else {
+      prunePackage(folder);
+      const nested = join(folder, 'node_modules');
+      if (existsSync(nested)) prune(nested);
+    }
+  }
+  for (const [place, isUnused] of Object.entries(OF_PACKAGES)) {
+    const folder = join(modules, place);
+    if (!existsSync(folder)) continue;
+    for (const file of readdirSync(folder)) if (isUnused(file)) remove(join(folder, file));
+  }
+}
+
+const [modules] = process.argv.slice(2);
+if (modules === undefined) {
+  process.stderr.write('Name the folder to prune: node scripts/prune.mjs node_modules\n');
+  process.exit(2);
+}
+prune(modules);

@@ -1,0 +1,74 @@
+import { isJson, type Json } from '../../sdk/voice/wire.ts';
+
+interface Person {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** A private channel of the user, with one person or a group. */
+export interface PrivateView {
+  readonly id: string;
+  readonly isGroup: boolean;
+  /** The name of a group; empty for one without a name. */
+  readonly title: string;
+  /** The others in it. */
+  readonly people: ReadonlyMap<string, Person>;
+}
+
+/** Private channels by id, in the order in which they became known. */
+export type Privates = ReadonlyMap<string, PrivateView>;
+
+const DM = 1;
+const GROUP = 3;
+/** Most private channels that are listed. */
+const CHANNELS_MAX = 200;
+
+/** How a private channel is listed: by its name, or by the people in it. */
+export const nameOf = ({ title, people }: PrivateView): string =>
+  title || [...people.values()].map(({ name }) => name).join(', ') || 'Nobody else';
+
+/** The private channels after a dispatch; the same object if it changes nothing. */
+export function privatesAfter(privates: Privates, t: string, d: Json): Privates {
+  switch (t) {
+    case 'READY':
+      return new Map(list(d.private_channels).flatMap(entryOf));
+    case 'CHANNEL_CREATE':
+    case 'CHANNEL_UPDATE': {
+      const [entry] = entryOf(d);
+      return entry === undefined ? privates : new Map([...privates, entry].slice(-CHANNELS_MAX));
+    }
+    case 'CHANNEL_DELETE':
+      if (!privates.has(text(d.id))) return privates;
+      return new Map([...privates].filter(([id]) => id !== d.id));
+    case 'CHANNEL_RECIPIENT_ADD':
+    case 'CHANNEL_RECIPIENT_REMOVE':
+      return withRecipient(privates, d, t === 'CHANNEL_RECIPIENT_ADD');
+    default:
+      return privates;
+  }
+}
+
+function withRecipient(privates: Privates, { channel_id: id, user }: Json, isAdded: boolean): Privates {
+  const channel = privates.get(text(id));
+  if (channel === undefined || !isJson(user)) return privates;
+  const people = new Map(channel.people);
+  if (isAdded) people.set(...personOf(user));
+  else people.delete(text(user.id));
+  return new Map(privates).set(channel.id, { ...channel, people });
+}
+
+/** The entry of a private channel; none for other channels. */
+function entryOf(d: Json): readonly (readonly [string, PrivateView])[] {
+  if (d.type !== DM && d.type !== GROUP) return [];
+  const id = text(d.id);
+  const people = new Map(list(d.recipients).map(personOf));
+  return [[id, { id, isGroup: d.type === GROUP, title: text(d.name), people }]];
+}
+
+const personOf = (user: Json): [string, Person] => {
+  const id = text(user.id);
+  return [id, { id, name: text(user.global_name) || text(user.username) }];
+};
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+const list = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isJson) : []);
