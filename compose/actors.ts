@@ -110,7 +110,7 @@ export function createActors(
   };
   const features = createFeatures(context);
   const membershipPorts = {
-    ...{ ...owners, ...sessionActors, ...features, wheel, clock, voiceListener },
+    ...{ ...owners, ...sessionActors, ...features, identity, wheel, clock, voiceListener },
     onFault: (error: unknown) => onFault(error, 'membership'),
   };
   const founding = createFounding({
