@@ -111,7 +111,7 @@ export function createActors(
   };
   const features = createFeatures(context);
   const membershipPorts = {
-    ...{ ...owners, ...sessionActors, ...features, wheel, clock, voiceListener },
+    ...{ ...owners, ...sessionActors, ...features, identity, wheel, clock, voiceListener },
     onFault: (error: unknown) => onFault(error, 'membership'),
     tags: createTags({ users: owners.users, store: users, onFault: (error) => onFault(error, 'tags') }),
   };

@@ -16,6 +16,7 @@ import { teamRights } from '../services/applications/teams.ts';
 import { channelCalls } from '../services/channels/channels.ts';
 import { createUploads } from '../services/channels/uploads.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
+import type { Identity } from '../services/identity/identity.ts';
 import { installedBy } from '../services/oauth/install.ts';
 import { createGroups } from '../services/privatechannels/groups.ts';
 import type { PrivateChannels } from '../services/privatechannels/privatechannels.ts';
@@ -96,6 +97,7 @@ interface ServicePorts
   readonly guilds: Guilds;
   readonly users: Users;
   readonly channels: ChannelDirectory;
+  readonly identity: Pick<Identity, 'account'>;
   readonly inPrivate: PrivateChannels['call'];
   readonly privates: PrivateChannels;
   readonly openPrivate: PrivateChannels['open'];
@@ -132,8 +134,8 @@ export function createServices(ports: ServicePorts): Services {
     channels: { call: channelCalls(ports), owner: async (id) => ports.channels.owner(id) },
     groups: createGroups(ports),
     users: {
+      ...{ account: ports.identity.account, openPrivateChannel: ports.openPrivate },
       updateUser: (userId, change) => users.update(userId, change),
-      openPrivateChannel: ports.openPrivate,
     },
     applications: { update: ports.endpoints.update },
     ...{ teams: teamRights(storage), uploads: createUploads(ports) },

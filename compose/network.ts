@@ -68,10 +68,16 @@ export function createNetwork(ports: NetworkPorts) {
   let gateway: Gateway | null = null;
   let activities: ActivityProxy | null = null;
 
+  /** Built once the server listens: until then the port may be unknown. */
+  let known: { readonly origin: string; readonly gateway: string } | null = null;
+
   function urls() {
+    if (known) return known;
     const host = config.listen_host.includes(':') ? `[${config.listen_host}]` : config.listen_host;
     const origin = config.public_url ?? `http://${host}:${server?.port ?? config.listen_port}`;
-    return { origin, gateway: origin.replace(/^http/, 'ws') };
+    const found = { origin, gateway: origin.replace(/^http/, 'ws') };
+    if (server) known = found;
+    return found;
   }
 
   /**

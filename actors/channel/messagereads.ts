@@ -1,7 +1,10 @@
 import { keepReaction, knownReaction } from '../../engine/channel/reactions.ts';
+import { RECENT_MAX, RecentMessages } from '../../engine/channel/recent.ts';
 import { keepVote, knownVote } from '../../engine/channel/votes.ts';
 import { keepPins, type Messages } from '../../engine/channel/window.ts';
+import type { Guild, StoredMessage } from '../../engine/guild/guild.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
+import type { ChannelId, MessageId } from '../../protocol/ids.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import { Window, type WindowRead } from '../runtime/window.ts';
 
@@ -42,6 +45,36 @@ export function* messageReads(
       for (const one of ofUser) keepVote(owner, one, found.get(messageId)?.has(one.answerId) ?? false);
     };
     yield { kind: 'votes', keys: ofUser.map(({ answerId }) => `${messageId}/${answerId}/${userId}`), fetch };
+  }
+}
+
+/** A window on messages that keeps the newest of some channels up to date. */
+export class MessageWindow extends Window<MessageId, StoredMessage | null> {
+  readonly recent = new RecentMessages<StoredMessage>();
+
+  override set(id: MessageId, message: StoredMessage | null): this {
+    this.recent.note(id, message);
+    return super.set(id, message);
+  }
+}
+
+/** The read that brings the newest messages of a channel into memory; nothing for a channel that is kept. */
+export function* recentReads(
+  { id, messages, recent }: Pick<Guild, 'id' | 'messages' | 'recent'>,
+  channelIds: readonly ChannelId[],
+  store: Pick<MessageStore, 'list'>,
+): Iterable<WindowRead> {
+  for (const channelId of channelIds) {
+    if (recent.has(channelId)) continue;
+    const fetch = async () => {
+      const take = recent.begin(channelId, messages);
+      const rows = await store.list(id, channelId, { limit: RECENT_MAX }).catch((fault: unknown) => {
+        take(null);
+        throw fault;
+      });
+      take(rows);
+    };
+    yield { kind: 'recent', keys: [channelId], fetch };
   }
 }
 

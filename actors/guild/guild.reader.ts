@@ -10,7 +10,7 @@ import type { ScheduledEventStore } from '../../storage/scheduledevent/port.ts';
 import type { ThreadStore } from '../../storage/thread/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { WebhookStore } from '../../storage/webhook/port.ts';
-import { messageReads } from '../channel/messagereads.ts';
+import { messageReads, recentReads } from '../channel/messagereads.ts';
 import { keep, type WindowRead } from '../runtime/window.ts';
 
 export interface GuildReads {
@@ -18,7 +18,7 @@ export interface GuildReads {
     GuildStore,
     'members' | 'membersAfter' | 'bansOf' | 'joinRequestsOf' | 'invitesByCode'
   >;
-  readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf' | 'votesOf'>;
+  readonly messages: Pick<MessageStore, 'get' | 'list' | 'pinTimes' | 'reactionsOf' | 'votesOf'>;
   readonly threads: Pick<ThreadStore, 'get'>;
   readonly users: Pick<UserStore, 'get'>;
   readonly webhooks: Pick<WebhookStore, 'ofGuild' | 'copies'>;
@@ -93,6 +93,7 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
       const missing = fresh.filter((key) => !foundIds.has(key.id));
       keep(messages, missing.map(absence), found, (message) => message.id);
     });
+  if (needs.recent) yield* recentReads(guild, needs.recent, stores.messages);
   yield* messageReads(guild, id, needs, stores.messages);
 }
 

@@ -19,7 +19,7 @@ import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
-import { numberMessageWindows, trimMessageWindows } from '../channel/messagereads.ts';
+import { MessageWindow, numberMessageWindows, trimMessageWindows } from '../channel/messagereads.ts';
 import type { Subscribed } from '../placement/ports.ts';
 import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
@@ -426,6 +426,7 @@ const isTimed = (fact: GuildFact): fact is Extract<GuildFact, { event: Scheduled
   'event' in fact && fact.event.due_ms !== null;
 
 function guildOf(snapshot: GuildSnapshot): Guild {
+  const messages = new MessageWindow();
   return {
     id: snapshot.info.id,
     info: snapshot.info,
@@ -434,7 +435,8 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     threads: threadsOf(snapshot.threads, new Window()),
     members: new Window(),
     memberCount: snapshot.memberCount,
-    messages: new Window(),
+    messages,
+    recent: messages.recent,
     bans: new Window(),
     joinRequests: new Window(),
     invites: new Window(),

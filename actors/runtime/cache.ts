@@ -26,6 +26,8 @@ export interface CacheUsage {
  */
 export interface Cache<Key, Value> {
   readonly usage: CacheUsage;
+  /** The value if it is cached, which counts as a use; else undefined. */
+  peek(key: Key): Value | undefined;
   /** @throws Error when the read fails or too many are under way. */
   lookUp(key: Key): Promise<Value>;
   /**
@@ -71,9 +73,14 @@ export function createCache<Key, Value>(
     return value;
   }
 
-  async function lookUp(key: Key): Promise<Value> {
+  const peek = (key: Key): Value | undefined => {
     const known = atHand.get(key);
-    if (known !== undefined) return keep(key, known.value, known.readMs);
+    return known && keep(key, known.value, known.readMs);
+  };
+
+  async function lookUp(key: Key): Promise<Value> {
+    const known = peek(key);
+    if (known !== undefined) return known;
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const beganMs = nowMs();
       const reading = read(key);
@@ -94,8 +101,7 @@ export function createCache<Key, Value>(
     get usage() {
       return { count: atHand.size, max: bounds.kept_max };
     },
-
-    lookUp,
+    ...{ peek, lookUp, forget },
 
     refresh(key) {
       const known = atHand.get(key);
@@ -103,7 +109,6 @@ export function createCache<Key, Value>(
       return lookUp(key);
     },
 
-    forget,
     forgetAll(which) {
       for (const key of new Set([...atHand.keys(), ...readings.keys()])) if (which(key)) forget(key);
     },

@@ -7,6 +7,7 @@ import type { Principal } from '../../actors/session/ports.ts';
 import { GatewaySessions } from '../../actors/session/sessions.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import { AutoModeration } from '../../engine/automod/state.ts';
+import { RecentMessages } from '../../engine/channel/recent.ts';
 import { recipients, touchAudiences } from '../../engine/fanout/audience.ts';
 import { DispatchBody, type Recipient } from '../../engine/fanout/body.ts';
 import { expressionsOf, NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
@@ -88,6 +89,7 @@ export function buildGuild(): Guild {
     members: new Map(),
     memberCount: 0,
     messages: new Map(),
+    recent: new RecentMessages(),
     bans: new Map(),
     joinRequests: new Map(),
     invites: new Map(),

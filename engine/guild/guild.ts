@@ -10,6 +10,7 @@ import type {
 import type { ChannelId, GuildId, MessageId, RoleId, UserId, WebhookId } from '../../protocol/ids.ts';
 import type { APIRole, APIUser, GatewayVoiceState } from '../../protocol/objects.ts';
 import type { AutoModeration } from '../automod/state.ts';
+import type { RecentMessages } from '../channel/recent.ts';
 import type { AudienceList, Recipient } from '../fanout/body.ts';
 import type { ScheduledEvents } from '../scheduledevent/event.ts';
 import type { Thread, ThreadMember } from '../thread/thread.ts';
@@ -40,6 +41,8 @@ export interface Guild {
   memberCount: number;
   /** Window on messages, by message id. `null`: known not to exist. */
   readonly messages: Map<MessageId, StoredMessage | null>;
+  /** The newest messages of some channels. */
+  readonly recent: RecentMessages<StoredMessage>;
   /** Window on bans. `null`: known not to be banned. */
   readonly bans: Map<UserId, Ban | null>;
   /** Window on requests of users to become full members. `null`: known to have none. */

@@ -13,6 +13,7 @@ import {
   removeMessages,
   unpinMessage,
 } from '../channel/moderate.ts';
+import type { MessagePage } from '../channel/recent.ts';
 import { reviseMessage } from '../channel/revise.ts';
 import type { MessageFact } from '../channel/scope.ts';
 import { isoTimestamp } from '../channel/text.ts';
@@ -50,15 +51,18 @@ export interface MessageInput {
 
 export type MessageCommands = {
   /**
-   * Returns the owner of a channel's messages, and whether the caller may read old ones. The store does the reading.
+   * Returns the owner of a channel's messages, and whether the caller may read old ones. The store does the reading, unless
+   * `page` names messages that are in memory.
    */
   authorizeHistory: {
-    input: { readonly channelId: ChannelId };
+    input: { readonly channelId: ChannelId; readonly page?: MessagePage };
     value: {
       readonly ownerId: string;
       readonly guildId: GuildId | null;
       readonly canReadHistory: boolean;
       readonly isAgeRestricted?: boolean;
+      /** The page, newest first; null or absent where it is not in memory. */
+      readonly messages?: readonly StoredMessage[] | null;
     };
   };
   createMessage: { input: CreateInput & { readonly channelId: ChannelId }; value: Written };
@@ -79,6 +83,16 @@ function needsMessage({ channelId, messageId }: MessageInput, guild: Guild): Nee
   const replied = guild.messages.get(messageId)?.message_reference?.message_id;
   const ids = replied === undefined ? [messageId] : [messageId, replied as MessageId];
   return { messages: ids.map((id) => ({ channelId, id })) };
+}
+
+/** The newest messages, for a member who wants the newest or what came after one. */
+function needsHistory(
+  { channelId, page }: MessageCommands['authorizeHistory']['input'],
+  guild: Guild,
+  by: By,
+): Needs {
+  if (!page || page.before !== undefined || page.around !== undefined) return {};
+  return guild.members.get(by.userId) && !guild.recent.has(channelId) ? { recent: [channelId] } : {};
 }
 
 function needsToCreate({ channelId, draft }: MessageCommands['createMessage']['input'], guild: Guild): Needs {
@@ -265,13 +279,16 @@ const messageDispatches: MessageDispatches = {
 export const messages: GuildTopic<MessageCommands, keyof MessageFacts> = {
   commands: {
     authorizeHistory: {
-      decide: (guild, { channelId }, by, env) =>
-        inAnyChannel(guild, channelId, by, env, (scope) =>
-          accepted({
-            ...{ ownerId: guild.id, guildId: guild.id, canReadHistory: readsHistory(scope) },
+      needs: needsHistory,
+      decide: (guild, { channelId, page }, by, env) =>
+        inAnyChannel(guild, channelId, by, env, (scope) => {
+          const canReadHistory = readsHistory(scope);
+          return accepted({
+            ...{ ownerId: guild.id, guildId: guild.id, canReadHistory },
             isAgeRestricted: isAgeRestricted(guild, scope.channel),
-          }),
-        ),
+            messages: page && canReadHistory ? guild.recent.page(channelId, page) : null,
+          });
+        }),
     },
     createMessage: { needs: needsToCreate, decide: createMessage },
     updateMessage: {

@@ -7,6 +7,8 @@ export interface Needs {
   /** All members, if there are no more than this. */
   readonly everyoneUpTo?: number;
   readonly messages?: readonly { readonly channelId: ChannelId; readonly id: MessageId }[];
+  /** Channels whose newest messages are needed. */
+  readonly recent?: readonly ChannelId[];
   /** Channels whose pins are needed. */
   readonly pins?: readonly ChannelId[];
   /** Whether a user has reacted to a message with the emoji of `key`. */

@@ -1,14 +1,14 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { CacheUsage } from '../../actors/runtime/cache.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
 import type { FreshId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
 import type { Secret } from './secret.ts';
-import { createTokenCache, type TokenCacheBounds, type TokenCachePorts } from './tokencache.ts';
-import { claimedUser, hashOf, makeToken } from './tokens.ts';
+import { createCallerCache, type TokenCacheBounds, type TokenCachePorts } from './tokencache.ts';
+import { hashOf, makeToken } from './tokens.ts';
 
 interface IdentityPorts extends TokenCachePorts {
   /** Resolves when the facts of a user are durable. */
@@ -50,6 +50,12 @@ export interface Identity {
    * @throws Error when the database fails or too many look-ups are under way.
    */
   authenticate(token: string): Promise<Principal | null>;
+  /**
+   * The account of a user who calls, from memory if it was read before; null for an unknown user.
+   *
+   * @throws Error when the database fails or too many look-ups are under way.
+   */
+  account(userId: UserId): Promise<APIUser | null>;
   /** Generates a token to commit together with other facts of the user; call `forget` after the commit. */
   prepare(userId: UserId, kind: Kind): PreparedToken;
   /** Issues an additional token; beyond `TOKENS_MAX` the oldest is revoked. */
@@ -59,7 +65,7 @@ export interface Identity {
   /** Revokes one token and closes the sessions that it opened. */
   revoke(userId: UserId, tokenId: string): Promise<void>;
   revokeAll(userId: UserId): Promise<void>;
-  /** Invalidates the cached tokens of a user, after they or the flags of the user's application changed. */
+  /** Invalidates what is cached of a user on all shards: after the account, its tokens or the flags of its application changed. */
   forget(userId: UserId): void;
   /** Clears the cache of this shard, after invalidations of other shards may have been missed. */
   forgetAll(): void;
@@ -77,21 +83,15 @@ function preparedToken(ports: IdentityPorts, userId: UserId, kind: Kind): Prepar
 }
 
 export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = BOUNDS): Identity {
-  const cache = createTokenCache(ports, bounds);
+  const callers = createCallerCache(ports, bounds);
   const mutex = keyedMutex<UserId>();
   const prepare = (userId: UserId, kind: Kind) => preparedToken(ports, userId, kind);
   const { tellAll } = ports.routing;
-  const forget = tellAll('identity.forget', (userId: UserId) => cache.forget(userId));
+  const forget = tellAll('identity.forget', (userId: UserId) => callers.forget(userId));
   const revoked = tellAll('identity.revoked', (userId: UserId, tokenId: string | null) => {
-    cache.forget(userId);
+    callers.forget(userId);
     ports.revoked(userId, tokenId ?? undefined);
   });
-
-  async function ownerOf(userId: UserId, token: string): Promise<Principal | null> {
-    const { hashes, principals } = await cache.lookUp(userId);
-    const hash = Buffer.from(hashOf(token), 'hex');
-    return principals.find((_, index) => timingSafeEqual(hashes[index]!, hash)) ?? null;
-  }
 
   /** Revokes all stored tokens and adds the given facts in one commit. Runs in order, so that two rotations leave one token. */
   function replace(userId: UserId, added: readonly UserFact[]): Promise<void> {
@@ -105,20 +105,17 @@ export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = 
   return {
     prepare,
     forget,
-    forgetAll: () => cache.forgetAll(() => true),
+    account: callers.account,
+    forgetAll: callers.forgetAll,
     get cached() {
-      return cache.usage;
+      return callers.usage;
     },
     async revokeAll(userId) {
       await replace(userId, []);
       ports.security?.('tokens_revoked', { user_id: userId });
     },
 
-    async authenticate(token) {
-      const userId = claimedUser(token);
-      const own = userId === null ? null : await ownerOf(userId, token);
-      return own ?? ports.granted?.(token) ?? null;
-    },
+    authenticate: async (token) => (await callers.principal(token)) ?? ports.granted?.(token) ?? null,
 
     async issue(userId, kind) {
       const { token, fact } = prepare(userId, kind);

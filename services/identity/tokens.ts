@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isUserId, type UserId } from '../../protocol/ids.ts';
 import { Secret } from './secret.ts';
 
@@ -32,5 +32,5 @@ export function claimedUser(token: string): UserId | null {
 
 /** Hexadecimal SHA-256, the stored form of secrets with full entropy. */
 export function hashOf(secret: string): string {
-  return createHash('sha256').update(secret, 'utf8').digest('hex');
+  return hash('sha256', secret, 'hex');
 }

@@ -1,3 +1,4 @@
+import type { MessagePage } from '../../engine/channel/recent.ts';
 import type { MessageFacts } from '../../engine/guild/facts.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import { areReadable } from '../../protocol/components.ts';
@@ -5,7 +6,6 @@ import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
 import { lastRows, rows, type Statement, type StatementTable } from '../database/statement.ts';
 import { deadlineOf, pollsGone, withoutVotes } from './polls.ts';
-import type { MessagePage } from './port.ts';
 import { SEARCH_OF_ROW, searchTerms } from './search.ts';
 
 const KEY = { owner_id: 'bigint', channel_id: 'bigint', id: 'bigint' };

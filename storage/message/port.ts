@@ -1,13 +1,7 @@
+import type { MessagePage } from '../../engine/channel/recent.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
-
-export interface MessagePage {
-  readonly before?: MessageId;
-  readonly after?: MessageId;
-  readonly around?: MessageId;
-  readonly limit: number;
-}
 
 /** A poll whose time is over. */
 export interface DuePoll {

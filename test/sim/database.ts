@@ -1,4 +1,5 @@
 import { AutoModeration } from '../../engine/automod/state.ts';
+import { RecentMessages } from '../../engine/channel/recent.ts';
 import { expressionsOf, NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild, GuildChannel, Member } from '../../engine/guild/guild.ts';
@@ -241,6 +242,7 @@ function emptyGuild(id: string): Guild {
   return {
     ...{ id: id as Guild['id'], info: { id } as Guild['info'], memberCount: 0 },
     ...{ roles: new Map(), channels: new Map(), members: new Map(), messages: new Map() },
+    recent: new RecentMessages(),
     threads: new Map(),
     ...{
       bans: new Map(),

@@ -1,6 +1,6 @@
+import type { MessagePage } from '../../engine/channel/recent.ts';
 import type { ClusterStore } from '../../storage/cluster/port.ts';
 import { StorageFault } from '../../storage/database/driver.ts';
-import type { MessagePage } from '../../storage/message/port.ts';
 import type { Commit, Storage, Writer } from '../../storage/ports.ts';
 import { copied, type Database, Stale } from './database.ts';
 import { commandOf } from './founding.ts';

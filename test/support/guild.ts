@@ -1,5 +1,6 @@
 import type { APIOverwrite } from 'discord-api-types/v10';
 import { AutoModeration } from '../../engine/automod/state.ts';
+import { RecentMessages } from '../../engine/channel/recent.ts';
 import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
 import { expressionsOf, NO_EXPRESSIONS } from '../../engine/guild/expressions.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
@@ -70,6 +71,7 @@ export function buildGuild(parts: {
     threads: new Map(),
     memberCount: members.length,
     messages: new Map(),
+    recent: new RecentMessages(),
     bans: new Map(),
     joinRequests: new Map(),
     invites: new Map(),

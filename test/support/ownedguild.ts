@@ -11,6 +11,7 @@ import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../actors/runtime/wheel.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
 import { applyReaction, knownReaction } from '../../engine/channel/reactions.ts';
+import type { MessagePage } from '../../engine/channel/recent.ts';
 import { applyVote, knownVote } from '../../engine/channel/votes.ts';
 import { applyMessage } from '../../engine/channel/window.ts';
 import type { DispatchBody, Recipient } from '../../engine/fanout/body.ts';
@@ -21,7 +22,7 @@ import type { GuildCommands } from '../../engine/guild/rules.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { NotServed } from '../../protocol/faults.ts';
-import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import { type ChannelId, compareIds, type MessageId, type UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { Fence } from '../../storage/database/driver.ts';
@@ -86,6 +87,11 @@ class Rows {
   pinTimes(channelId: string): Map<MessageId, number> {
     const all = [...this.messages.values()].filter((each) => each?.channel_id === channelId && each.pinned);
     return new Map(all.map(({ id: messageId, pinned_ms }) => [messageId, pinned_ms ?? 0]));
+  }
+
+  newest(channelId: string, { limit }: MessagePage): StoredMessage[] {
+    const all = [...this.messages.values()].filter((each) => each.channel_id === channelId);
+    return all.sort((one, other) => compareIds(other.id, one.id)).slice(0, limit);
   }
 
   votesOf(userId: UserId, messageIds: readonly MessageId[]): Map<MessageId, Set<number>> {
@@ -206,6 +212,7 @@ class Owner {
       messages: {
         get: async (_: string, ids: readonly { readonly id: MessageId }[]) =>
           ids.flatMap(({ id: messageId }) => rows.messages.get(messageId) ?? []),
+        list: async (_: string, channelId: ChannelId, page: MessagePage) => rows.newest(channelId, page),
         pinTimes: async (_: string, channelId: ChannelId) => rows.pinTimes(channelId),
         reactionsOf: async (_: string, userId: UserId, messageIds: readonly MessageId[]) =>
           rows.reactionsOf(userId, messageIds),

@@ -65,24 +65,40 @@ export function apiRoutes(deps: ApiDeps): Installer {
   return (app, state) => {
     app.any('/api/*', (res, req) => {
       const exchange = new Exchange(res, req, state);
-      const startMs = deps.clock.monotonic();
       if (exchange.method === 'OPTIONS') return exchange.preflight();
-      const match = routed(exchange, route);
-      const entry = 'status' in match ? null : match.entry;
-      const body = exchange.hasBody ? bodyOf(exchange, match, deps, memory) : null;
-      const answering =
-        'status' in match ? Promise.resolve(resultOf(match)) : serve(exchange, match, body, deps);
-      const answered = answering
-        .catch((fault: unknown) => faultResult(fault, entry, deps))
-        .then(async (result) => {
-          exchange.answer(result, await afterwards(result, body));
-          deps.observe?.(entry?.operationId ?? null, result.status, deps.clock.monotonic() - startMs);
-        })
-        .finally(() => body?.release())
-        .catch((bug: unknown) => deps.logger.error({ err: bug }, 'Sending an HTTP response failed.'));
-      void state.run(answered);
+      void state.run(respond(exchange));
     });
   };
+
+  /** Runs without interruption until the body is being received: its first bytes come right after the header. */
+  async function respond(exchange: Exchange): Promise<void> {
+    const startMs = deps.clock.monotonic();
+    const match = routed(exchange, route);
+    const entry = 'status' in match ? null : match.entry;
+    const body = exchange.hasBody ? bodyOf(exchange, match, deps, memory) : null;
+    try {
+      const result = await resultFor(exchange, match, body);
+      exchange.answer(result, body === null ? 'stays' : await afterwards(result, body));
+      deps.observe?.(entry?.operationId ?? null, result.status, deps.clock.monotonic() - startMs);
+    } catch (bug) {
+      deps.logger.error({ err: bug }, 'Sending an HTTP response failed.');
+    } finally {
+      body?.release();
+    }
+  }
+
+  async function resultFor(
+    exchange: Exchange,
+    match: Routed | Refusal,
+    body: BodyStream | null,
+  ): Promise<Result> {
+    if ('status' in match) return resultOf(match);
+    try {
+      return await serve(exchange, match, body, deps);
+    } catch (fault) {
+      return faultResult(fault, match.entry, deps);
+    }
+  }
 
   function routed(exchange: Exchange, find: (method: string, path: string) => Match): Routed | Refusal {
     const path = exchange.path.slice('/api'.length);
@@ -91,7 +107,7 @@ export function apiRoutes(deps: ApiDeps): Installer {
     const method = exchange.method === 'HEAD' ? 'GET' : exchange.method;
     const rest = path.slice(version?.[0].length ?? 0);
     const target = targetOf(find(method, rest));
-    const [, userId] = USER_PATH.exec(rest) ?? [];
+    const [, userId] = rest.startsWith('/users/') ? (USER_PATH.exec(rest) ?? []) : [];
     if (userId === undefined) return target;
     const own = targetOf(find(method, rest.replace(USER_PATH, '/users/@me')));
     // A parameter takes `@me` as well, but its operation wants the id.
@@ -146,8 +162,7 @@ const kindOf = ({ headers }: Exchange): string =>
   (headers.get('content-type') ?? '').toLowerCase().split(';', 1)[0]!.trim();
 
 /** Decides what happens to the connection after the answer. A body that arrived too slowly is not read further. */
-async function afterwards({ status }: Result, body: BodyStream | null): Promise<After> {
-  if (body === null) return 'stays';
+async function afterwards({ status }: Result, body: BodyStream): Promise<After> {
   if (status === REQUEST_TIMEOUT.status) return 'cut';
   return (await body.discard()) ? 'stays' : 'unread';
 }
@@ -159,12 +174,12 @@ async function serve(
   deps: ApiDeps,
 ): Promise<Result> {
   const { pipeline } = deps;
-  const query = readQuery(exchange.query);
-  const reason = reasonOf(exchange);
   const address = exchange.address(deps.settings.trustProxy);
+  const isOAuth2 = routed.entry.operation?.oauth2 === true;
   const context: CallContext = {
-    ...(routed.entry.operation?.oauth2 ? shownBy(exchange) : await identify(exchange, deps)),
-    reason,
+    caller: isOAuth2 ? null : await identify(exchange, deps),
+    basic: isOAuth2 ? basicOf(exchange) : null,
+    reason: reasonOf(exchange),
     address,
     locales: languagesOf(exchange.headers),
     publicUrl: deps.publicUrl(),
@@ -174,13 +189,19 @@ async function serve(
   if ('status' in target) return resultOf(target);
   const { entry, params } = target;
   if (context.caller !== null) body?.signIn(context.caller.userId);
-  const failed = await deps.chaos?.(entry, context.caller?.userId ?? null);
+  const failed = deps.chaos ? await deps.chaos(entry, context.caller?.userId ?? null) : null;
   if (failed) return failed;
   const admission = pipeline.admit(entry.operationId, params, context);
   if (!admission.ok) return admission.result;
-  const content = await readContent(exchange, entry, body, deps);
+  const content = body === null ? NO_CONTENT : await readContent(exchange, entry, body, deps);
   if (!content.ok) return pipeline.refuse(entry.operationId, content.refusal, context, admission.headers);
-  const call = { ...context, params, query, body: content.body, files: content.files };
+  const call = {
+    ...context,
+    params,
+    query: entry.readQuery ? readQuery(exchange.query) : {},
+    body: content.body,
+    files: content.files,
+  };
   if (!deps.recorder) return pipeline.run(entry.operationId, call, admission.headers);
   return recorded(deps.recorder, exchange, entry.operationId, call, () =>
     pipeline.run(entry.operationId, call, admission.headers),
@@ -212,25 +233,23 @@ function schemeOf(written: string | undefined): Scheme {
   return written.toLowerCase() === 'bot' ? 'Bot' : 'Bearer';
 }
 
-async function identify(
-  { headers }: Exchange,
-  { authenticate }: ApiDeps,
-): Promise<{ caller: Caller | null }> {
+/** The owner of the token that the request names; null without one. */
+function identify({ headers }: Exchange, { authenticate }: ApiDeps): Promise<Caller | null> | null {
   const match = AUTHORIZATION.exec(headers.get('authorization') ?? '');
-  if (!match) return { caller: null };
+  if (!match) return null;
   const [, scheme, token = ''] = match;
-  return { caller: await authenticate(schemeOf(scheme), token) };
+  return authenticate(schemeOf(scheme), token);
 }
 
 /** Reads HTTP Basic credentials of an OAuth 2.0 client: id and secret, each form-encoded. @source RFC 6749, section 2.3.1 */
-function shownBy({ headers }: Exchange): { caller: null; basic: BasicCredentials | null } {
+function basicOf({ headers }: Exchange): BasicCredentials | null {
   const [, encoded] = BASIC.exec(headers.get('authorization') ?? '') ?? [];
-  if (encoded === undefined) return { caller: null, basic: null };
+  if (encoded === undefined) return null;
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');
   const parts = colon < 0 ? [text, ''] : [text.slice(0, colon), text.slice(colon + 1)];
   const [id = '', secret = ''] = parts.map(formDecoded);
-  return { caller: null, basic: { id, secret } };
+  return { id, secret };
 }
 
 function formDecoded(text: string): string {
@@ -261,10 +280,9 @@ const NO_CONTENT: Content = { ok: true, body: undefined, files: [] };
 async function readContent(
   exchange: Exchange,
   { operation, bodyBytesMax }: CatalogEntry,
-  body: BodyStream | null,
+  body: BodyStream,
   { settings }: ApiDeps,
 ): Promise<Content> {
-  if (body === null) return NO_CONTENT;
   const kind = kindOf(exchange);
   // Ignore a body that the operation does not take: some clients send `{}` with every DELETE.
   if (!operation?.body && !operation?.multipart) return unread(await body.consume(() => {}));
@@ -374,13 +392,24 @@ const unavailable = (retryAfterSec: number): Result =>
   resultOf(refusal('SERVICE_UNAVAILABLE'), { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterSec))) });
 
 /** Resolves tokens to callers. The scheme must match the kind of caller that the token belongs to. */
-export const callersBy =
-  (authenticate: (token: string) => Promise<Principal | null>) =>
-  async (scheme: Scheme, token: string): Promise<Caller | null> => {
+export function callersBy(authenticate: (token: string) => Promise<Principal | null>) {
+  /** Each principal is converted once: the tokens of recent callers are cached with their principals. */
+  const callers = new WeakMap<Principal, Caller>();
+
+  function callerOf(principal: Principal): Caller {
+    const known = callers.get(principal);
+    if (known) return known;
+    const { bot, ...rest } = principal;
+    const caller: Caller = { kind: bot ? 'bot' : 'user', ...rest };
+    callers.set(principal, caller);
+    return caller;
+  }
+
+  return async (scheme: Scheme, token: string): Promise<Caller | null> => {
     const principal = await authenticate(token);
     if (!principal || principal.bot !== (scheme === 'Bot')) return null;
     // A token that an application was granted is a bearer token (RFC 6750) and valid only as such.
     if (principal.authorization && scheme !== 'Bearer') return null;
-    const { bot, ...caller } = principal;
-    return { kind: bot ? 'bot' : 'user', ...caller };
+    return callerOf(principal);
   };
+}

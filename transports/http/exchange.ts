@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { plainAddress } from '../../protocol/addresses.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Result } from '../rest/result.ts';
+import { encodedBody } from '../rest/sharedmessages.ts';
 
 /**
  * Allows calls from pages of any origin: the platform's browser SDK runs on the origins of games, and the interface uses no
@@ -14,6 +15,9 @@ export const CORS: Readonly<Record<string, string>> = {
     'Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Reset-After, ' +
     'X-RateLimit-Bucket, X-RateLimit-Global, X-RateLimit-Scope, Via, ETag, Content-Range',
 };
+
+/** Without a charset parameter: several client libraries do not recognize the type with one as JSON. */
+const JSON_HEADERS: Readonly<Record<string, string>> = { 'Content-Type': 'application/json', ...CORS };
 
 const PREFLIGHT: Readonly<Record<string, string>> = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
@@ -143,15 +147,11 @@ export class Exchange {
 
   /** Answers with JSON, or without a body. */
   answer({ status, headers, body }: Result, after: After = 'stays'): void {
-    const all = { ...CORS, ...headers };
-    if (body === undefined) this.send(status, all, null, after);
-    else if (
-      (typeof body === 'string' || body instanceof Uint8Array) &&
-      headers['Content-Type'] !== undefined
-    )
-      this.send(status, all, body, after);
-    // Without a charset parameter: several client libraries do not recognize the type with one as JSON.
-    else this.send(status, { 'Content-Type': 'application/json', ...all }, JSON.stringify(body), after);
+    const isText = typeof body === 'string' || body instanceof Uint8Array;
+    if (body === undefined) this.send(status, { ...CORS, ...headers }, null, after);
+    else if (isText && headers['Content-Type'] !== undefined)
+      this.send(status, { ...CORS, ...headers }, body, after);
+    else this.send(status, { ...JSON_HEADERS, ...headers }, encodedBody(body), after);
   }
 
   preflight(): void {

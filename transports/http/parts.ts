@@ -46,6 +46,7 @@ export function readJson(bytes: Uint8Array): ReadJson {
 
 /** Languages of one header that are read. */
 const LANGUAGES_MAX = 16;
+const NO_LANGUAGES: readonly string[] = [];
 const LANGUAGE = /^\s*([a-z0-9-]{1,16})\s*(?:;\s*q=([01](?:\.\d{0,3})?)\s*)?$/i;
 
 /**
@@ -57,6 +58,7 @@ const LANGUAGE = /^\s*([a-z0-9-]{1,16})\s*(?:;\s*q=([01](?:\.\d{0,3})?)\s*)?$/i;
  */
 export function languagesOf(headers: { get(name: string): string | undefined }): readonly string[] {
   const header = headers.get('x-discord-locale') ?? headers.get('accept-language') ?? '';
+  if (header === '') return NO_LANGUAGES;
   const found = header.split(',', LANGUAGES_MAX).flatMap((part) => {
     const [, tag, quality = '1'] = LANGUAGE.exec(part) ?? [];
     return tag === undefined || Number(quality) === 0 ? [] : [{ tag, quality: Number(quality) }];

@@ -4,12 +4,21 @@ import type { AnyOperation } from './operation.ts';
 import { OPERATIONS } from './operations.generated.ts';
 import { compileValidator, type Validate } from './validate.ts';
 
+/** A parameter of a path, without its colon. */
+interface PathParameter {
+  readonly name: string;
+  readonly isId: boolean;
+}
+
 /** One operation with its compiled readers. */
 export interface CatalogEntry {
   readonly operationId: string;
   readonly method: string;
   /** Path below the API's base, with parameters as `:name`. */
   readonly path: string;
+  readonly params: readonly PathParameter[];
+  /** Whether the answer may contain messages, whose attachments are signed. */
+  readonly holdsMessages: boolean;
   /** Null for an operation of the platform that this server does not implement yet. */
   readonly operation: AnyOperation | null;
   /** Null for an operation that takes none. */
@@ -27,6 +36,20 @@ export type Catalog = ReadonlyMap<string, CatalogEntry>;
 
 const hash = (group: string): string => createHash('sha256').update(group).digest('hex').slice(0, 32);
 
+/** Every `…_id` of the platform is a snowflake but `instance_id`, which names a session. */
+const paramsOf = (path: string): readonly PathParameter[] =>
+  (path.match(/:\w+/g) ?? []).map((found) => {
+    const name = found.slice(1);
+    return { name, isId: name.endsWith('_id') && name !== 'instance_id' };
+  });
+
+const holdsMessages = (path: string): boolean =>
+  path.includes('/messages') ||
+  path.endsWith('/pins') ||
+  path.endsWith('/callback') ||
+  path.endsWith('/attachment') ||
+  path.endsWith('/:webhook_token');
+
 /**
  * Compiles the declared operations into a catalogue.
  *
@@ -40,6 +63,8 @@ export function createCatalog(operations: Readonly<Record<string, AnyOperation>>
       operationId,
       method,
       path,
+      params: paramsOf(path),
+      holdsMessages: holdsMessages(path),
       operation,
       readQuery: query ? compileValidator(query, true) : null,
       readBody: body ? compileValidator(body) : null,
@@ -53,6 +78,7 @@ export function createCatalog(operations: Readonly<Record<string, AnyOperation>>
     if (catalog.has(operationId)) continue;
     catalog.set(operationId, {
       ...{ operationId, method, path, operation: null, readQuery: null, readBody: null },
+      ...{ params: paramsOf(path), holdsMessages: false },
       ...{ bodyBytesMax: BODY_BYTES.open, multipartBytesMax: BODY_BYTES.open },
       bucketHash: hash('not built'),
     });

@@ -12,6 +12,7 @@ import type { Answer, AnyOperation, BasicCredentials, Caller } from './operation
 import { errorBody, type Result } from './result.ts';
 import { createSecondFactors, type SecondFactors } from './secondfactors.ts';
 import type { Services } from './services.ts';
+import { unshared } from './sharedmessages.ts';
 import { signAttachments } from './signing.ts';
 import type { HookRefusal } from './typed.ts';
 import { invalidForm, plainText } from './validate.ts';
@@ -121,7 +122,8 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     const { caller, address } = context;
     const admitted = address === null ? undefined : limits?.admit(entry, params, caller, address);
     if (admitted?.refused) return { ok: false, result: seen(address, admitted.refused) };
-    const headers = { ...admitted?.headers, ...(entry.operation?.oauth2 ? UNCACHED : {}) };
+    const limited = admitted?.headers ?? NO_HEADERS;
+    const headers = entry.operation?.oauth2 ? { ...limited, ...UNCACHED } : limited;
     const denied = entry.operation ? deny(entry.operation, context) : notBuilt(operationId);
     return denied ? { ok: false, result: seen(address, resultOf(denied, headers)) } : { ok: true, headers };
   }
@@ -161,11 +163,12 @@ async function perform(
   within: PipelineContext,
 ): Promise<Result> {
   const { hooks, signUrl } = within;
+  const [before, after] = [hooks.before(entry.operationId), hooks.after(entry.operationId)];
   const context = { operationId: entry.operationId, callerId: call.caller?.userId ?? null };
   if (call.reason && call.reason.length > REASON_LENGTH_MAX) return resultOf(LONG_REASON, headers);
   let read = readParts(entry, call);
   if (!read.ok) return refusedBy(operation, read.refusal, headers);
-  for (const hook of hooks.before(entry.operationId)) {
+  for (const hook of before) {
     const change = await hook({ ...read.parts, ...context });
     if (change === undefined) continue;
     if ('refuse' in change) return resultOf(change.refuse, headers);
@@ -176,8 +179,10 @@ async function perform(
   const { parts } = read;
   const answer = await handled(operation, parts, call, within);
   let result = answerOf(operation, answer, headers);
-  if (signUrl && holdsMessages(entry)) result = { ...result, body: signAttachments(result.body, signUrl) };
-  for (const hook of hooks.after(entry.operationId)) {
+  if (signUrl && entry.holdsMessages) result = { ...result, body: signAttachments(result.body, signUrl) };
+  // The embedding program may change what it gets.
+  if (after.length > 0 || call.address === null) result = { ...result, body: unshared(result.body) };
+  for (const hook of after) {
     const change = await hook({ ...parts, ...context }, { status: result.status, body: result.body });
     if (change) result = { ...result, status: change.status, body: change.body };
   }
@@ -194,10 +199,14 @@ async function handled(
   call: Invocation,
   { services, factors }: PipelineContext,
 ): Promise<Answer> {
-  const authority = authorityOf(operation, call);
+  const { params, query, body, files } = parts;
   const { caller, publicUrl, address, basic = null, locales = [] } = call;
-  const asked = { ...parts, caller, publicUrl, address, basic, locales };
-  const handle = (authority: Authority | null) => operation.handle({ ...asked, authority }, services);
+  const handle = (authority: Authority | null) =>
+    operation.handle(
+      { params, query, body, files, caller, authority, publicUrl, locales, basic, address },
+      services,
+    );
+  const authority = authorityOf(operation, call);
   if (!caller || !authority) return handle(authority);
   const withFactor = async () =>
     handle({ ...authority, by: { ...authority.by, secondFactor: await factors.ask(caller) } });
@@ -208,13 +217,6 @@ async function handled(
 
 const TWO_FACTOR_CODE = refusal('TWO_FACTOR_REQUIRED').code;
 
-const holdsMessages = ({ path }: CatalogEntry): boolean =>
-  path.includes('/messages') ||
-  path.endsWith('/pins') ||
-  path.endsWith('/callback') ||
-  path.endsWith('/attachment') ||
-  path.endsWith('/:webhook_token');
-
 type RequestParts = Required<ApiParams>;
 
 function readParts(
@@ -222,15 +224,16 @@ function readParts(
   call: ApiParams,
 ): { readonly ok: true; readonly parts: RequestParts } | { readonly ok: false; readonly refusal: Refusal } {
   const params: Record<string, string> = {};
-  const wrong: ErrorTree = {};
+  let wrong: ErrorTree | null = null;
   // Only an embedding program can omit a parameter or pass a number; over HTTP neither happens.
-  for (const name of entry.path.match(PARAMETER) ?? []) {
-    const value: unknown = call.params?.[name.slice(1)];
-    if (typeof value !== 'string' || (isIdParameter(name) && !isSnowflake(value)))
-      wrong[name.slice(1)] = value === undefined ? REQUIRED : notSnowflake(value);
-    else params[name.slice(1)] = plainText(value);
+  for (const { name, isId } of entry.params) {
+    const value: unknown = call.params?.[name];
+    if (typeof value !== 'string' || (isId && !isSnowflake(value))) {
+      wrong ??= {};
+      wrong[name] = value === undefined ? REQUIRED : notSnowflake(value);
+    } else params[name] = isId ? value : plainText(value);
   }
-  if (Object.keys(wrong).length > 0) return { ok: false, refusal: invalidForm(wrong) };
+  if (wrong) return { ok: false, refusal: invalidForm(wrong) };
   const query = entry.readQuery?.(call.query ?? {}) ?? NOTHING;
   if (!query.ok) return query;
   const body = entry.readBody?.(call.body ?? {}) ?? NOTHING;
@@ -244,10 +247,7 @@ function readParts(
 
 /** What an operation without a schema reads. */
 const NOTHING = { ok: true, value: {} } as const;
-const PARAMETER = /:\w+/g;
-
-/** Whether a path parameter is a snowflake: every `…_id` of the platform but `instance_id`, which names a session. */
-const isIdParameter = (name: string): boolean => name.endsWith('_id') && name !== ':instance_id';
+const NO_HEADERS: Readonly<Record<string, string>> = {};
 
 function deny({ auth, scope }: AnyOperation, { caller }: CallContext): Refusal | null {
   if (auth === 'none') return null;

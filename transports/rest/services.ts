@@ -95,6 +95,8 @@ export interface Services {
   };
   readonly groups: Groups;
   readonly users: {
+    /** The caller's account; null for one that is gone. */
+    account(userId: UserId): Promise<APIUser | null>;
     updateUser(userId: UserId, change: UserChange): Promise<Reply<APIUser>>;
     /** Finds or creates the private channel of two users. */
     openPrivateChannel(a: UserId, b: UserId): Promise<Reply<PrivateChannel>>;

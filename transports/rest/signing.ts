@@ -1,4 +1,5 @@
 import { type Dictionary, isDictionary } from './schemanode.ts';
+import { isShared } from './sharedmessages.ts';
 
 /** Nesting bound. The deepest answer is a gallery in a container of a forwarded message in a page of pins. */
 const DEPTH_MAX = 20;
@@ -11,7 +12,8 @@ const DEPTH_MAX = 20;
 export function signAttachments(body: unknown, sign: (url: string) => string, depth = 0): unknown {
   if (depth > DEPTH_MAX) return body;
   if (Array.isArray(body)) return sameOr(body, (item) => signAttachments(item, sign, depth + 1));
-  if (!isDictionary(body)) return body;
+  // A shared message has no attachments.
+  if (!isDictionary(body) || isShared(body)) return body;
   let copy: Record<string, unknown> | null = null;
   for (const [key, value] of Object.entries(body)) {
     if (typeof value !== 'object' || value === null) continue;

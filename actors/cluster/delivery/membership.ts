@@ -29,6 +29,7 @@ export interface MembershipPorts {
     channelNews(news: Parameters<GuildListener['linked']>[0]): void;
     userChanged(user: Parameters<UserListener['userChanged']>[0]): void;
   };
+  readonly identity: { forget(userId: UserId): void };
   readonly crossposts: { wake(): void };
   readonly eventClock: { schedule(atMs: number): void };
   readonly tags: {
@@ -166,7 +167,8 @@ export function createMembership(cluster: Placement, timing: Timing, ports: Port
     linked: (news) => ports().lobbies.channelNews(news),
 
     userChanged(user, guildIds) {
-      const { guilds, lobbies, onFault } = ports();
+      const { guilds, identity, lobbies, onFault } = ports();
+      identity.forget(user.id);
       lobbies.userChanged(user);
       for (const guildId of guildIds)
         guilds.call(guildId, 'memberUserChanged', { user }, SYSTEM).catch((fault) => onFault(fault, guildId));

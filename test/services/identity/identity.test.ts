@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { HERE } from '../../../actors/placement/routing.ts';
 import type { Application, StoredToken } from '../../../engine/user/facts.ts';
 import type { FreshId, UserId } from '../../../protocol/ids.ts';
+import type { APIUser } from '../../../protocol/objects.ts';
 import { makeApplicationKeys } from '../../../services/identity/applicationkeys.ts';
 import { createIdentity, TOKENS_MAX } from '../../../services/identity/identity.ts';
 import { REDACTION, Secret } from '../../../services/identity/secret.ts';
@@ -24,6 +25,7 @@ function countingBytes(): (size: number) => Uint8Array {
 
 function arrange(bounds?: { users_max: number; lookups_max: number }) {
   const stored = new Map<UserId, StoredToken[]>();
+  const people = new Map<UserId, APIUser>();
   const log = { reads: 0, revoked: [] as UserId[] };
   let application = { id: '1', flags: 7 } as Application;
   let gate: Promise<void> = Promise.resolve();
@@ -31,6 +33,7 @@ function arrange(bounds?: { users_max: number; lookups_max: number }) {
   const identity = createIdentity(
     {
       users: {
+        get: async (userIds) => userIds.flatMap((userId) => people.get(userId) ?? []),
         tokens: async (userId) => {
           log.reads++;
           const seen = [...(stored.get(userId) ?? [])];
@@ -64,6 +67,7 @@ function arrange(bounds?: { users_max: number; lookups_max: number }) {
   return {
     identity,
     stored,
+    people,
     log,
     setFlags: (flags: number) => {
       application = { ...application, flags };
@@ -100,6 +104,34 @@ describe('authenticate', () => {
       authorization: null,
       tokenId: expect.any(String),
     });
+  });
+
+  test('forgets a verified token with every change of its user, also when other tokens were verified before', async () => {
+    const { identity } = arrange({ users_max: 2, lookups_max: 10 });
+    const tokens = [await identity.issue(BOT, 'bot'), await identity.issue(BOT, 'bot')];
+    for (const token of [...tokens, ...tokens])
+      expect(await identity.authenticate(token.reveal())).not.toBeNull();
+    const [first] = tokens;
+    const principal = await identity.authenticate(first!.reveal());
+    await identity.revoke(BOT, principal?.tokenId ?? '');
+    expect(await identity.authenticate(first!.reveal())).toBeNull();
+    expect(await identity.authenticate(tokens[1]!.reveal())).not.toBeNull();
+    await identity.revokeAll(BOT);
+    for (const token of tokens) expect(await identity.authenticate(token.reveal())).toBeNull();
+  });
+
+  test('answers the account of a caller from memory until the user is forgotten', async () => {
+    const { identity, people } = arrange();
+    const named = (username: string) => ({ id: BOT, username }) as APIUser;
+    people.set(BOT, named('before'));
+    expect(await identity.account(BOT)).toEqual(named('before'));
+    people.set(BOT, named('after'));
+    expect(await identity.account(BOT)).toEqual(named('before'));
+    identity.forget(BOT);
+    expect(await identity.account(BOT)).toEqual(named('after'));
+    identity.forgetAll();
+    people.delete(BOT);
+    expect(await identity.account(BOT)).toBeNull();
   });
 
   test('rejects a well-formed token with a wrong secret, id or time', async () => {

@@ -54,7 +54,7 @@ function doings(channelId: ChannelId, authority: Authority) {
       ),
     type: () => channels.call(channelId, 'startTyping', of, authority),
     read: () => channels.call(channelId, 'getChannel', of, authority),
-    history: () => channels.call(channelId, 'authorizeHistory', of, authority),
+    history: () => channels.call(channelId, 'authorizeHistory', {}, authority),
     join: () => house.inPrivate(channelId, 'setCallState', { ...seat, join: true }, authority),
     leave: () => house.inPrivate(channelId, 'setCallState', { ...seat, join: false }, authority),
     ring: () => calls.ring(channelId, null, authority),

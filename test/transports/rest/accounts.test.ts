@@ -41,6 +41,7 @@ function world(accounts: Partial<Accounts> = {}) {
     },
     blobs: { put: async (key: string) => void stored.push(key) },
     users: {
+      account: async (id: UserId) => people.find((user) => user.id === id) ?? null,
       updateUser: async (id: string, change: Partial<APIUser>) => {
         told.push(change);
         return { ok: true, value: { ...people.find((user) => user.id === id), ...change } };

@@ -1,6 +1,6 @@
+import type { MessagePage } from '../../../engine/channel/recent.ts';
 import type { MessageId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
-import type { MessagePage } from '../../../storage/message/port.ts';
 
 /** Selects one direction of paging: `around` takes precedence over `before`, and `before` over `after`. */
 export function pageOf(query: {

@@ -1,3 +1,4 @@
+import type { MessagePage } from '../../../engine/channel/recent.ts';
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
@@ -7,6 +8,7 @@ import type { MessageStore } from '../../../storage/message/port.ts';
 import type { ThreadStore } from '../../../storage/thread/port.ts';
 import type { Caller } from '../operation.ts';
 import type { Services } from '../services.ts';
+import { sharedMessage } from '../sharedmessages.ts';
 
 const SUPPRESS_EMBEDS = 1 << 2;
 const HAS_THREAD = 1 << 5;
@@ -27,7 +29,18 @@ export interface Viewing {
   readonly channelId: ChannelId;
 }
 
-/** Checks that the caller may read a channel's history; every read of stored messages calls this first. */
+interface History extends Viewing {
+  readonly canReadHistory: boolean;
+  readonly isAgeRestricted?: boolean;
+  /** The page that was asked for, if it is in memory. */
+  readonly messages?: readonly StoredMessage[] | null;
+}
+
+/**
+ * Checks that the caller may read a channel's history; every read of stored messages calls this first.
+ *
+ * @param page Answered as well if it is in memory.
+ */
 export async function viewing(
   call: {
     readonly params: { readonly channel_id: ChannelId };
@@ -35,9 +48,11 @@ export async function viewing(
     readonly authority: Authority;
   },
   services: Services,
-): Promise<Reply<Viewing & { readonly canReadHistory: boolean; readonly isAgeRestricted?: boolean }>> {
+  page?: MessagePage,
+): Promise<Reply<History>> {
   const channelId = call.params.channel_id;
-  const reply = await services.channels.call(channelId, 'authorizeHistory', {}, call.authority);
+  const input = page ? { page } : {};
+  const reply = await services.channels.call(channelId, 'authorizeHistory', input, call.authority);
   return reply.ok ? { ok: true, value: { caller: call.caller, channelId, ...reply.value } } : reply;
 }
 
@@ -53,6 +68,8 @@ export async function presentMessages(
   messages: readonly StoredMessage[],
   known: readonly StoredMessage[] = [],
 ): Promise<object[]> {
+  if (messages.every((message) => isAlike(viewing, message)))
+    return messages.map((message) => sharedMessage(message, bareMessage));
   const { caller, ownerId, channelId } = viewing;
   const store = read.messages;
   const byId = new Map([...messages, ...known].map((message) => [message.id, message]));
@@ -110,11 +127,45 @@ function answeredId(message: StoredMessage): MessageId | null {
   return (message.message_reference?.message_id as MessageId | undefined) ?? null;
 }
 
+/** Whether all callers who may read the message's content see the same: it has nothing that depends on them or other messages. */
+const isAlike = (viewing: Viewing, message: StoredMessage): boolean =>
+  message.type !== REPLY &&
+  message.reactions.length === 0 &&
+  !message.poll &&
+  ((message.flags ?? 0) & (SUPPRESS_EMBEDS | HAS_THREAD)) === 0 &&
+  message.attachments.length === 0 &&
+  !message.components?.length &&
+  !message.message_snapshots?.length &&
+  mayRead(viewing, message);
+
 function presentMessage(
   viewing: Viewing,
   message: StoredMessage,
-  mine: ReadonlySet<string> = new Set(),
-  votes: ReadonlySet<number> = new Set(),
+  mine: ReadonlySet<string> = NONE,
+  votes: ReadonlySet<number> = NONE,
+): object {
+  return isAlike(viewing, message)
+    ? sharedMessage(message, bareMessage)
+    : ownMessage(viewing, message, mine, votes);
+}
+
+const NONE: ReadonlySet<never> = new Set();
+
+/** A message without what only the server needs of it. */
+function bareMessage({
+  reactions: _reactions,
+  pinned_ms: _pinnedMs,
+  files: _files,
+  ...bare
+}: StoredMessage): object {
+  return bare;
+}
+
+function ownMessage(
+  viewing: Viewing,
+  message: StoredMessage,
+  mine: ReadonlySet<string>,
+  votes: ReadonlySet<number>,
 ): object {
   const { reactions, pinned_ms: _pinnedMs, files: _files, ...bare } = message;
   const all = bare.poll ? { ...bare, poll: presentPoll(bare.poll, votes) } : bare;

@@ -143,11 +143,12 @@ export const messages = resource({
     query: MessagesPage,
     status: 200,
     handle: async (call, services) => {
-      const view = await viewing(call, services);
+      const page = pageOf(call.query);
+      const view = await viewing(call, services, page);
       if (!view.ok) return view;
       if (!view.value.canReadHistory) return { ok: true, body: [] };
-      const { ownerId, channelId } = view.value;
-      const found = await services.read.messages.list(ownerId, channelId, pageOf(call.query));
+      const { ownerId, channelId, messages } = view.value;
+      const found = messages ?? (await services.read.messages.list(ownerId, channelId, page));
       return { ok: true, body: await presentMessages(services.read, view.value, found) };
     },
   }),

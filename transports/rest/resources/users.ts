@@ -62,7 +62,7 @@ export const users = resource({
     bucket: READ,
     status: 200,
     async handle({ caller }, services) {
-      const [user] = await services.read.users.get([caller.userId]);
+      const user = await services.users.account(caller.userId);
       return user ? { ok: true, body: await ownBody(user, caller, services) } : unknownUser();
     },
   }),
