@@ -215,7 +215,8 @@ test('an application learns of what its user has bought for this guild, and not 
   const run = async (command: PremiumCommand) => wellDone(await house.features.premium.run(own.id, command));
   const { skus } = await run({ kind: 'createSku', name: 'Patron', type: 'subscription', owner: 'guild' });
   const skuId = skus[0]!.id;
-  for (const guildId of [house.guildId, '123' as GuildId]) {
+  const other = await house.operator.createGuild({ name: 'Elsewhere', ownerId: house.ownerId });
+  for (const guildId of [house.guildId, other.id as GuildId]) {
     const to = { userId: house.ownerId, guildId };
     await run({ kind: 'grant', skuId, to, gifterId: null, days: 30 });
   }
