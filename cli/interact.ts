@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type CommandOutput, type Flags, type Remote, remote } from './remote.ts';
-import type { World } from './world.ts';
+import { CommandError, type World } from './world.ts';
 
 /** Adds `interact`, which runs a command of a bot as a user and shows the answer. */
 export function addInteractCommand(program: Command, world: World): void {
@@ -19,6 +19,7 @@ async function run(ask: Remote, names: readonly string[], flags: Flags): Promise
     ...(flags.guild !== undefined && { guild_id: flags.guild }),
     ...(flags.channel !== undefined && { channel_id: flags.channel }),
   });
+  if (value.kind === 'failed') throw new CommandError(...(FAILURES[Number(value.reason)] ?? FAILED));
   return { value, lines: shown(value) };
 }
 
@@ -29,20 +30,30 @@ function quoted(word: string): string {
   return `${name}:"${value.replace(/[\\"]/g, '\\$&')}"`;
 }
 
-const FAILURES: Readonly<Record<number, string>> = {
-  1: 'The application answered with something that is no answer.',
-  2: 'The application did not answer within three seconds. Is its bot connected?',
-  3: 'The application cannot be reached. Is the URL of its endpoint right, and does it run?',
+/** What happened and what to do, by the reason of a failed interaction. */
+const FAILURES: Readonly<Record<number, readonly [message: string, advice: string]>> = {
+  1: [
+    'The endpoint of the application answered with something that is not a callback.',
+    'Let it answer 200 with a callback as JSON, or 202 and call the callback route.',
+  ],
+  2: [
+    'The application did not answer within three seconds.',
+    'Check that its bot is connected and answers the command, or let it defer its answer.',
+  ],
+  3: [
+    'The application cannot be reached.',
+    'Connect its bot; if it has an endpoint, check its URL and that it runs.',
+  ],
 };
+const FAILED: readonly [string, string] = ['The interaction failed.', 'Look into the log of the bot.'];
 
 type Json = Readonly<Record<string, unknown>>;
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null;
 const listOf = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isJson) : []);
 
-/** The answer in lines: the message with what can be clicked, the form with its fields, or why it failed. */
+/** The answer in lines: the message with what can be clicked, or the form with its fields. */
 function shown(answer: Json): readonly string[] {
-  const { kind, message, modal, isEphemeral, reason } = answer;
-  if (kind === 'failed') return [FAILURES[Number(reason)] ?? 'The interaction failed.'];
+  const { kind, message, modal, isEphemeral } = answer;
   if (kind === 'modal' && isJson(modal))
     return [`A form opens: ${modal.title}`, ...partsOf(listOf(modal.components))];
   if (!isJson(message)) return ['Accepted; there is nothing to see.'];

@@ -29,6 +29,7 @@ interface IndexedOption {
   readonly name_default?: string;
   readonly required?: boolean;
   readonly autocomplete?: boolean;
+  readonly channel_types?: readonly number[];
   readonly choices?: readonly { readonly name: string; readonly value: string | number }[];
   readonly options?: readonly IndexedOption[];
 }

@@ -106,6 +106,8 @@ const COMPONENT = 3;
 const AUTOCOMPLETE = 4;
 const SUBMIT = 5;
 const BUTTON = 2;
+/** Types of commands that are used on a user, and on a message. */
+const [USER_MENU, MESSAGE_MENU] = [2, 3];
 const EPHEMERAL = 1 << 6;
 const LOADING = 1 << 7;
 /** The server reports a failure after three seconds; a deferred answer may arrive until the token expires. */
@@ -182,11 +184,15 @@ export function createPerson(ports: PersonPorts): Person {
     },
     slash: (name, options, place) => run(name.split(' '), options, place),
     autocomplete: (name, options, focused, place) => run(name.split(' '), options, place, focused),
-    async contextMenu(name, { id }, place) {
+    async contextMenu(name, target, place) {
       const commands = await ports.commands(place);
       const menus = commands.filter(({ type }) => type !== 1);
-      const command = commandOf(menus, [name], menus.find((menu) => menu.name === name)?.type ?? 2);
-      const data = { ...namesOf(command), target_id: id };
+      const named = menus.filter((menu) => menu.name === name);
+      // An entry of users and one of messages may have the same name.
+      const fitting = 'channel_id' in target ? MESSAGE_MENU : USER_MENU;
+      const found = named.find(({ type }) => type === fitting) ?? named[0];
+      const command = commandOf(menus, [name], found?.type ?? fitting);
+      const data = { ...namesOf(command), target_id: target.id };
       return ask({ type: COMMAND, application_id: command.application_id, data }, place);
     },
     click: (message, customId, place) => use(message, { component_type: BUTTON, custom_id: customId }, place),

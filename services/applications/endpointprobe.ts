@@ -2,7 +2,6 @@ import type { Routing } from '../../actors/placement/routing.ts';
 import type { Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import type { ApplicationId } from '../../protocol/ids.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
 import type { EndpointSender } from './endpoint.ts';
 import { endpointFault } from './endpointcheck.ts';
@@ -20,7 +19,7 @@ interface ProbePorts {
 }
 
 const INTERVAL_MS = 6 * 3_600_000;
-/** Failures in a row that are tolerated; one more removes the URL. */
+/** So many failures in a row remove the URL. */
 const FAILURES_MAX = 3;
 
 /**
@@ -31,8 +30,8 @@ const FAILURES_MAX = 3;
  */
 export class EndpointProbe {
   readonly #ports: ProbePorts;
-  /** Failures in a row. */
-  #failures = new Map<ApplicationId, number>();
+  /** Failures in a row of each application with its URL: a new URL begins at none. */
+  #failures = new Map<string, number>();
   #timer: Timer | null = null;
   #over = false;
 
@@ -53,7 +52,7 @@ export class EndpointProbe {
 
   async #round(): Promise<void> {
     const { applications, routing, onFault } = this.#ports;
-    const failures = new Map<ApplicationId, number>();
+    const failures = new Map<string, number>();
     try {
       for (const application of await applications.list()) {
         if (this.#over) return;
@@ -67,11 +66,12 @@ export class EndpointProbe {
     this.start();
   }
 
-  async #probe(application: Application, url: string, failures: Map<ApplicationId, number>): Promise<void> {
+  async #probe(application: Application, url: string, failures: Map<string, number>): Promise<void> {
     const fault = await endpointFault(this.#ports.sender, 'interactions', application.id, url);
     if (fault === null || this.#over) return;
-    const inRow = (this.#failures.get(application.id) ?? 0) + 1;
-    if (inRow < FAILURES_MAX) failures.set(application.id, inRow);
+    const key = `${application.id} ${url}`;
+    const inRow = (this.#failures.get(key) ?? 0) + 1;
+    if (inRow < FAILURES_MAX) failures.set(key, inRow);
     else await this.#ports.remove(application, fault);
   }
 }

@@ -66,6 +66,9 @@ export function startEndpoints(ports: EndpointPorts): Endpoints {
   const probe = new EndpointProbe({
     ...{ applications, sender, routing, wheel, random, onFault },
     async remove(application, fault) {
+      // The developer may have replaced the URL while it was tested.
+      const now = await applications.get(application.id);
+      if (now?.interactions_endpoint_url !== application.interactions_endpoint_url) return;
       await update(application.id, { interactions_endpoint_url: null });
       notices.endpointRemoved(application, fault);
     },

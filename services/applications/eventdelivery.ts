@@ -48,7 +48,8 @@ interface Line {
   /** Events were queued meanwhile. */
   again: boolean;
   failures: number;
-  failingSinceMs: number;
+  /** When the URL of the first event began to fail; null while it does not. */
+  failingSinceMs: number | null;
   /** Waits for the next attempt. */
   timer: Timer | null;
 }
@@ -137,7 +138,7 @@ export class EventDelivery {
       line.again = true;
       return;
     }
-    const begun: Line = { again: false, failures: 0, failingSinceMs: 0, timer: null };
+    const begun: Line = { again: false, failures: 0, failingSinceMs: null, timer: null };
     this.#lines.set(id, begun);
     void this.#run(id, begun);
   }
@@ -186,23 +187,29 @@ export class EventDelivery {
     if (answer.ok && answer.status === ACKNOWLEDGED) {
       this.#sent += 1;
       this.#givenUp.delete(url);
-      line.failures = 0;
+      this.#recovered(line);
       return 'done';
     }
     this.#failed += 1;
     if (this.#givenUp.has(url)) return 'done';
-    if (line.failures === 0) line.failingSinceMs = nowMs();
+    // A fault of the database counts for the next attempt's time, and not against the application.
+    line.failingSinceMs ??= nowMs();
     if (nowMs() - line.failingSinceMs < REPEAT_MS) {
       this.#repeat(application.id, line);
       return 'later';
     }
-    line.failures = 0;
+    this.#recovered(line);
     if (event.url !== undefined) {
       this.#giveUp(url);
       return 'done';
     }
     await this.#ports.disable(application);
     return 'off';
+  }
+
+  #recovered(line: Line): void {
+    line.failures = 0;
+    line.failingSinceMs = null;
   }
 
   /** A lobby's URL that fails must not turn off the events of the whole application. */

@@ -8,6 +8,7 @@ import {
   type InteractionFact,
 } from '../../engine/interaction/interaction.ts';
 import { interactionObject, legacyOf, metadataOf, type Told } from '../../engine/interaction/object.ts';
+import { idIn } from '../../engine/interaction/resolved.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
@@ -99,7 +100,26 @@ export class InteractionOwner {
       await this.#begin(invocation, application, prepared.value);
       return { ok: true, value: 'begun' };
     };
-    return nonce === null ? attempt(begin) : this.#mutex(`${userId} ${nonce}`, () => attempt(begin));
+    const once = (): Promise<Reply<Begun>> => this.#submitting(invocation, begin);
+    return nonce === null ? attempt(once) : this.#mutex(`${userId} ${nonce}`, () => attempt(once));
+  }
+
+  /**
+   * Begins the submission of a form after what else happens to the interaction that opened it: of several submissions the
+   * first one counts, and it overwrites nothing that was written meanwhile.
+   */
+  #submitting({ type, data }: Invocation, begin: () => Promise<Reply<Begun>>): Promise<Reply<Begun>> {
+    const id = idIn(data.id);
+    if (type !== INTERACTION.MODAL_SUBMIT || !id) return begin();
+    return this.#mutex(id, async () => {
+      try {
+        return await begin();
+      } catch (error) {
+        // Whether it was stored is unknown: the next request reads what was.
+        this.#ports.open.forget(id);
+        throw error;
+      }
+    });
   }
 
   async #begin(invocation: Invocation, application: InvokableApplication, prepared: Prepared): Promise<void> {

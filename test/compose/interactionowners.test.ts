@@ -1,6 +1,7 @@
 // Goal: what an interaction opens is open to its user, its application and its channel, and to nobody and nowhere else.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { PremiumCommand } from '../../engine/premium/rules.ts';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
 import { until } from '../support/house.ts';
@@ -111,6 +112,23 @@ describe('a form', () => {
     const stored = await at.house.storage.interactions.get(at.house.guildId, sent.id);
     expect(stored?.modal).toBeNull();
   });
+
+  test('is submitted once when it is sent twice at the same moment, and loses no follow-up', async () => {
+    const sent = await at.use(await at.command(PING));
+    wellDone(await at.answer(sent, CALLBACK.MODAL, FORM));
+    const components = [{ type: 18, component: { type: 4, custom_id: 'words', value: 'hello' } }];
+    const data = { id: sent.id, custom_id: 'form', components };
+    const submit = () => at.ask({ type: INTERACTION.MODAL_SUBMIT, data }).then(codeOf);
+    const before = at.bot.sink.dispatches.length;
+    const codes = await Promise.all([
+      submit(),
+      at.followUp(sent, { content: 'more' }).then(codeOf),
+      submit(),
+    ]);
+    expect(codes).toEqual([null, null, 10_062]);
+    const submitted = at.bot.sink.names.slice(before).filter((t) => t === 'INTERACTION_CREATE');
+    expect(submitted).toHaveLength(1);
+  });
 });
 
 describe('a token', () => {
@@ -190,4 +208,18 @@ test('a command of one guild is unknown in another', async () => {
     codeOf(await at.ask({ type: INTERACTION.COMMAND, data: at.dataOf(command), ...place }));
   expect(await ask(one)).toBe(10_063);
   expect(await ask(await at.command(PING))).toBeNull();
+});
+
+test('an application learns of what its user has bought for this guild, and not for another', async () => {
+  const { house, own } = at;
+  const run = async (command: PremiumCommand) => wellDone(await house.features.premium.run(own.id, command));
+  const { skus } = await run({ kind: 'createSku', name: 'Patron', type: 'subscription', owner: 'guild' });
+  const skuId = skus[0]!.id;
+  const other = await house.operator.createGuild({ name: 'Elsewhere', ownerId: house.ownerId });
+  for (const guildId of [house.guildId, other.id as GuildId]) {
+    const to = { userId: house.ownerId, guildId };
+    await run({ kind: 'grant', skuId, to, gifterId: null, days: 30 });
+  }
+  const sent = await at.use(await at.command(PING));
+  expect(sent.entitlements).toMatchObject([{ sku_id: skuId, guild_id: house.guildId }]);
 });

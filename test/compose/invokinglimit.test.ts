@@ -5,6 +5,7 @@ import { interactionRoute } from '../../transports/admin/interactions.ts';
 
 type Engine = Awaited<ReturnType<typeof createEngine>>;
 const LIMIT = 20;
+const LIMIT_OF_ALL = 40;
 let engine: Engine;
 let api: string;
 let place: object;
@@ -32,7 +33,8 @@ beforeAll(async () => {
   ({ api } = await engine.listen());
   const lantern = await engine.admin.createApplication({ name: 'Lantern' });
   const people = [];
-  for (const username of ['anna', 'bert', 'cleo']) people.push(await engine.admin.createUser({ username }));
+  for (const username of ['anna', 'bert', 'cleo', 'dora'])
+    people.push(await engine.admin.createUser({ username }));
   tokens.push(...people.map(({ token }) => token));
   const ownerId = people[0]!.user.id as never;
   const guild = await engine.admin.createGuild({ name: 'Harbour', ownerId });
@@ -72,7 +74,7 @@ describe('POST /interactions', () => {
     expect((await invoke(tokens[2]!)).body.code).toBe(10_063);
   });
 
-  test('answers 429 to the twenty-first request of a person in five seconds, and goes on for others', async () => {
+  test('answers 429 to the twenty-first request of a person to an application in five seconds', async () => {
     const all = await Promise.all(Array.from({ length: LIMIT + 1 }, () => invoke(tokens[0]!)));
     const limited = all.filter(({ status }) => status === 429);
     expect(limited).toHaveLength(1);
@@ -83,6 +85,16 @@ describe('POST /interactions', () => {
     expect(headers.get('x-ratelimit-scope')).toBe('user');
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
     expect(headers.get('x-ratelimit-bucket')).toBe(all[0]!.headers.get('x-ratelimit-bucket'));
+    expect(headers.get('x-ratelimit-limit')).toBe(String(LIMIT));
     expect((await invoke(tokens[1]!)).status).toBe(404);
+    const other = await invoke(tokens[0]!, { application_id: '1' });
+    expect([other.status, other.headers.get('x-ratelimit-remaining')]).toEqual([404, String(LIMIT - 1)]);
+  });
+
+  test('answers 429 to the forty-first request of a person in five seconds, whatever applications it names', async () => {
+    const ids = Array.from({ length: LIMIT_OF_ALL + 1 }, (_, at) => String(at + 1));
+    const all = await Promise.all(ids.map((id) => invoke(tokens[3]!, { application_id: id })));
+    expect(all.filter(({ status }) => status === 429)).toHaveLength(1);
+    expect(all.filter(({ status }) => status === 404)).toHaveLength(LIMIT_OF_ALL);
   });
 });

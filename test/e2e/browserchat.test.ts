@@ -22,6 +22,12 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const A4_HZ = 440;
 
+/** A field of a submitted form. */
+interface Given {
+  readonly value?: unknown;
+  readonly values?: readonly string[];
+}
+
 let server: TestServer;
 let bot: InteractionBot;
 let browser: TestBrowser;
@@ -166,8 +172,101 @@ describe.runIf(CHROMIUM !== null)('a text channel of the page', () => {
     await form.getByRole('button', { name: 'Send' }).click();
     const answer = messages().getByText('only for you: well done');
     await answer.waitFor();
+    const deleted = page.waitForResponse((response) => response.request().method() === 'DELETE');
     await page.getByRole('button', { name: 'Dismiss' }).click();
     await answer.waitFor({ state: 'detached' });
-    expect(complaints).toEqual([]);
+    expect((await deleted).status()).toBe(204);
+  });
+
+  test('suggests what the application says, also for options of subcommands, and names users', async () => {
+    const focused: string[] = [];
+    bot.answers<Interaction>(async (one) => {
+      if (one.isAutocomplete()) {
+        focused.push(one.options.getFocused());
+        await one.respond([{ name: 'Dark "red"', value: 'dark "red"' }]);
+      }
+      if (one.isChatInputCommand())
+        await one.reply(`is ${one.options.getString('name') ?? one.options.getUser('user')?.id}`);
+    });
+    await type('');
+    await page.getByLabel('Message', { exact: true }).pressSequentially('/colour name:dark');
+    const completions = page.getByRole('list', { name: 'Completions' });
+    await completions.getByRole('button', { name: 'Dark "red"' }).click();
+    await page.getByRole('button', { name: 'Send' }).click();
+    await messages().getByText('is dark "red"').waitFor();
+    expect(focused).toEqual(['dark']);
+    const { user } = await me();
+    await type(`/every text:x user:${user.username.slice(0, 3)}`);
+    await completions.getByRole('button', { name: `@${user.username}` }).click();
+    await page.getByRole('button', { name: 'Send' }).click();
+    await messages().getByText(`is ${user.id}`).waitFor();
+  });
+
+  test('sends the files of a command, and says how many it takes', async () => {
+    bot.answers(async (one) => one.reply(`file ${one.options.getAttachment('file')?.name}`));
+    const file = { name: 'b.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') };
+    await page.getByLabel('Add files').setInputFiles(file);
+    await send('/every text:x file:');
+    await messages().getByText('file b.txt').waitFor();
+    await page.getByLabel('Add files').setInputFiles(file);
+    await send('/ping');
+    await page.getByRole('alert').getByText('/ping takes no files.').waitFor();
+    await page.getByRole('button', { name: 'Remove' }).click();
+  });
+
+  test('opens forms with every child, and shows in them why they were refused', async () => {
+    const options = ['one', 'two', 'three'].map((value) => ({ value, label: `Label ${value}` }));
+    const label = (text: string, component: object) => ({ type: 18, label: text, component });
+    const components = [
+      { type: 10, content: 'Some **words**' },
+      {
+        ...label('Which', { type: 22, custom_id: 'which', options, min_values: 2 }),
+        description: 'Two at least',
+      },
+      label('Or', { type: 21, custom_id: 'or', options, required: false }),
+      label('Sure', { type: 23, custom_id: 'sure', default: true }),
+      label('Maybe', { type: 3, custom_id: 'maybe', options, required: false, min_values: 0 }),
+    ];
+    bot.answers<Interaction>(async (one) => {
+      if (one.isChatInputCommand())
+        await one.showModal({ custom_id: 'all', title: 'All', components } as never);
+      if (one.isModalSubmit()) {
+        const { components: given } = one as unknown as { components: { component?: Given }[] };
+        const said = given.flatMap(({ component }) =>
+          component ? [component.values ?? component.value] : [],
+        );
+        await one.reply(JSON.stringify(said));
+      }
+    });
+    await send('/ping');
+    const form = page.getByRole('dialog', { name: 'All' });
+    await form.locator('strong', { hasText: 'words' }).waitFor();
+    await form.getByText('Two at least').waitFor();
+    await form.getByRole('checkbox', { name: 'Label one' }).check();
+    await form.getByRole('button', { name: 'Send' }).click();
+    await form.getByRole('alert').waitFor();
+    await form.getByRole('checkbox', { name: 'Label three' }).check();
+    await form.getByRole('button', { name: 'Send' }).click();
+    await messages().getByText('[["one","three"],null,true,[]]').waitFor();
+  });
+
+  test('uses menu entries on messages and their authors', async () => {
+    bot.answers<Interaction>(async (one) => {
+      if (one.isMessageContextMenuCommand()) await one.reply(`quoted: ${one.targetMessage.content}`);
+      if (one.isUserContextMenuCommand()) await one.reply(`greeted: ${one.targetUser.id}`);
+    });
+    await send('quote me');
+    const row = messages().getByRole('listitem').filter({ hasText: 'quote me' }).first();
+    const { user } = await me();
+    for (const [entry, answer] of [
+      ['Quote', 'quoted: quote me'],
+      ['Greet', `greeted: ${user.id}`],
+    ] as const) {
+      await row.hover();
+      await row.getByRole('button', { name: 'Apps' }).click();
+      await row.getByRole('button', { name: entry }).click();
+      await messages().getByText(answer).waitFor();
+    }
+    expect(complaints.filter((line) => !line.includes('400'))).toEqual([]);
   });
 });

@@ -23,6 +23,16 @@ export interface Limits {
     caller: Caller | null,
     address: string,
   ): { readonly headers: Readonly<Record<string, string>>; readonly refused?: Result };
+  /**
+   * Counts an admitted call in its bucket by the body; null for an operation without one. The headers replace those of
+   * `admit`.
+   */
+  admitBody(
+    entry: CatalogEntry,
+    body: unknown,
+    caller: Caller | null,
+    address: string,
+  ): { readonly headers: Readonly<Record<string, string>>; readonly refused?: Result } | null;
   /** Counts failed calls of an address by the status of their answers. */
   observe(address: string, result: Result): void;
 }
@@ -35,6 +45,9 @@ const UNBUILT = { per: null, limit: 10, windowMs: 1_000 } as const;
 
 /** One client library treats a 429 without `Via` as a ban by an edge proxy, and stops instead of waiting. */
 const VIA = { Via: '1.1 guildhall' };
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(3);
 
@@ -103,6 +116,17 @@ export function createLimits(
       const aged = agedBucketOf(entry, params, clock.now());
       const waitMs = aged ? agedWaitMs(limiter, aged, params, principal, nowMs) : 0;
       return aged && waitMs > 0 ? { headers, refused: tooOften(aged, waitMs, headers) } : { headers };
+    },
+    admitBody(entry, body, caller, address) {
+      const rule = entry.operation?.bodyBucket;
+      if (!rule) return null;
+      const major = isObject(body) ? String(body[rule.of] ?? '') : '';
+      const principal = caller?.userId ?? networkOf(address);
+      const group = `${entry.bucketHash} ${rule.of}`;
+      const verdict = limiter({ principal, group, major, rule, globalExempt: true }, clock.monotonic());
+      const headers = headersOf(verdict, entry.bucketHash, clock.now());
+      if (verdict.allowed) return { headers };
+      return { headers, refused: tooMany(verdict.resetMs, verdict.scope, headers) };
     },
     observe(address, { status, headers }) {
       if (!IN_VAIN.has(status)) return;

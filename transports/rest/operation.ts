@@ -50,6 +50,13 @@ export interface AgedBucket extends Bucket {
   readonly refusal: 'MAXIMUM_OLD_MESSAGE_EDITS';
 }
 
+/** A second bucket for each value of a field of the body, counted once the body is read. */
+export interface BodyBucket {
+  readonly of: 'application_id';
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
 /** The input of a handler. `params` are the path's parameters, ids already validated. */
 export interface OperationCall<Params, Query, Body, Auth extends AuthKind> {
   readonly params: Params;
@@ -114,6 +121,7 @@ export interface Operation<
   readonly permission?: bigint;
   readonly bucket: Bucket;
   readonly agedBucket?: AgedBucket;
+  readonly bodyBucket?: BodyBucket;
   readonly query?: Q;
   readonly body?: B;
   /** Bound of a JSON body or of a form's fields. Default: 64 KiB, or 16 KiB if `auth` is `none`; see `bodysize.ts`. */

@@ -159,15 +159,21 @@ async function perform(
   entry: CatalogEntry,
   operation: AnyOperation,
   call: Invocation,
-  headers: Readonly<Record<string, string>>,
+  admitted: Readonly<Record<string, string>>,
   within: PipelineContext,
 ): Promise<Result> {
-  const { hooks, signUrl } = within;
+  const { hooks, signUrl, limits } = within;
   const [before, after] = [hooks.before(entry.operationId), hooks.after(entry.operationId)];
+  let headers = admitted;
   const context = { operationId: entry.operationId, callerId: call.caller?.userId ?? null };
   if (call.reason && call.reason.length > REASON_LENGTH_MAX) return resultOf(LONG_REASON, headers);
   let read = readParts(entry, call);
   if (!read.ok) return refusedBy(operation, read.refusal, headers);
+  if (call.address !== null) {
+    const counted = limits?.admitBody(entry, read.parts.body, call.caller, call.address);
+    headers = { ...headers, ...counted?.headers };
+    if (counted?.refused) return counted.refused;
+  }
   for (const hook of before) {
     const change = await hook({ ...read.parts, ...context });
     if (change === undefined) continue;

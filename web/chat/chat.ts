@@ -13,6 +13,7 @@ import type { Json } from '../../sdk/voice/wire.ts';
 import { callApi, formBody, jsonBody } from '../api.ts';
 import { createStore } from '../store.ts';
 import { messagesAfter } from './changes.ts';
+import { typedCommand } from './completion.ts';
 import { MessageActions } from './messageactions.ts';
 import { type ChatMessage, isMessage } from './shapes.ts';
 
@@ -95,7 +96,10 @@ export class Chat {
   /** Sends what was typed: a command behind a slash, or a message with files. @returns whether it was sent. */
   send(text: string, files: readonly OptionFile[] = []): Promise<boolean> {
     return this.#run(async () => {
-      if (text.startsWith('/')) return this.#seen(await this.#person.type(text, this.#place));
+      if (text.startsWith('/')) {
+        const { name, values } = typedCommand(this.store.value.commands, text, files);
+        return this.#seen(await this.#person.slash(name, values, this.#place));
+      }
       const { replyTo } = this.store.value;
       const body = {
         content: text,
@@ -106,6 +110,11 @@ export class Chat {
       this.store.set({ replyTo: null });
       this.#typedMs = 0;
     });
+  }
+
+  /** Uses a menu entry of an application on a message or a user. */
+  use(name: string, target: { readonly id: string }): Promise<boolean> {
+    return this.#run(async () => this.#seen(await this.#person.contextMenu(name, target, this.#place)));
   }
 
   reply(message: ChatMessage | null): void {
@@ -124,8 +133,9 @@ export class Chat {
   older(): Promise<boolean> {
     return this.#run(async () => {
       const before = this.store.value.messages[0]?.id;
-      if (before !== undefined)
-        this.#prepend(await this.#ask(`${this.#path}?limit=${PAGE}&before=${before}`));
+      if (before === undefined) return;
+      const history = await this.#ask(`${this.#path}?limit=${PAGE}&before=${before}`);
+      this.store.set(withHistory(this.store.value, history));
     });
   }
 
@@ -160,9 +170,10 @@ export class Chat {
     this.store.set({ modal: null });
   }
 
-  /** Hides a message that only the user sees. */
+  /** Deletes a message that only the user sees, also in the user's other windows. */
   dismiss({ id }: ShownMessage): void {
     this.store.set({ messages: this.store.value.messages.filter((one) => one.id !== id) });
+    void this.#run(() => this.#ask(`${this.#path}/${id}`, { method: 'DELETE' }));
   }
 
   get #place() {
@@ -171,17 +182,9 @@ export class Chat {
   }
 
   async #load(): Promise<void> {
-    this.#prepend(await this.#ask(`${this.#path}?limit=${PAGE}`));
+    const history = await this.#ask(`${this.#path}?limit=${PAGE}`);
+    this.store.set(withHistory(this.store.value, history));
     await this.#readCommands();
-  }
-
-  /** @param history Messages of the server, newest first. */
-  #prepend(history: unknown): void {
-    const found = Array.isArray(history) ? history.filter(isMessage).reverse() : [];
-    const { messages } = this.store.value;
-    const known = new Set(messages.map(({ id }) => id));
-    const all = [...found.filter(({ id }) => !known.has(id)), ...messages];
-    this.store.set({ messages: all, hasOlder: found.length === PAGE && all.length < MESSAGES_MAX });
   }
 
   async #readCommands(): Promise<void> {
@@ -237,4 +240,12 @@ export class Chat {
   #ask(path: string, init?: RequestInit): Promise<unknown> {
     return callApi(this.#options.token, path, init);
   }
+}
+
+/** @param history Messages of the server, newest first. */
+function withHistory({ messages }: ChatState, history: unknown): Pick<ChatState, 'messages' | 'hasOlder'> {
+  const found = Array.isArray(history) ? history.filter(isMessage).reverse() : [];
+  const known = new Set(messages.map(({ id }) => id));
+  const all = [...found.filter(({ id }) => !known.has(id)), ...messages];
+  return { messages: all, hasOlder: found.length === PAGE && all.length < MESSAGES_MAX };
 }

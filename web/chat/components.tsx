@@ -18,6 +18,8 @@ interface Part {
   readonly label?: string;
   readonly style?: number;
   readonly url?: string;
+  /** What a premium button sells. The page sells nothing. */
+  readonly sku_id?: string;
   readonly emoji?: EmojiRef;
   readonly disabled?: boolean;
   readonly placeholder?: string;
@@ -141,7 +143,7 @@ function Gallery({ part: { items = [] } }: { readonly part: Part }) {
 }
 
 function Button({ part, message, chat }: PartProps) {
-  const { custom_id: id = '', label = '', url, emoji, disabled = false, style = 1 } = part;
+  const { custom_id: id = '', label = '', url, emoji, disabled = false, style = 1, sku_id: sku } = part;
   const inside = (
     <>
       {emoji && <EmojiSign emoji={emoji} />} {label}
@@ -153,10 +155,10 @@ function Button({ part, message, chat }: PartProps) {
     <button
       type="button"
       class={STYLES[style] ?? ''}
-      disabled={disabled}
+      disabled={disabled || sku !== undefined}
       onClick={() => void chat.click(message, id)}
     >
-      {inside}
+      {sku === undefined ? inside : 'Premium'}
     </button>
   );
 }

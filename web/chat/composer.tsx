@@ -1,8 +1,8 @@
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { OptionFile } from '../../sdk/interactions/invocation.ts';
 import type { Chat, ChatState } from './chat.ts';
 import { type Completion, completionsOf, quoted, typingIn } from './completion.ts';
-import type { Known } from './entities.ts';
+import { type Known, optionEntities } from './entities.ts';
 
 interface ComposerProps {
   readonly chat: Chat;
@@ -11,20 +11,24 @@ interface ComposerProps {
   readonly makePoll: () => void;
 }
 
+/** How long a line rests before the application is asked how it goes on. Requests to an application are limited. */
+const REST_MS = 250;
+
 /** What is typed, and how it can go on. */
-function useLine(chat: Chat, state: ChatState) {
+function useLine(chat: Chat, state: ChatState, known: Known) {
   const [text, setText] = useState('');
   const [suggested, setSuggested] = useState<readonly Completion[]>([]);
   const [at, setAt] = useState(0);
-  const typed = async (next: string): Promise<void> => {
-    setText(next);
-    setSuggested([]);
-    setAt(0);
-    if (next !== '' && !next.startsWith('/')) chat.typing();
-    const typing = typingIn(next, state.commands);
+  const resting = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(resting.current), []);
+  const latest = useRef('');
+  const suggest = async (line: string): Promise<void> => {
+    const typing = typingIn(line, state.commands);
     if (!typing) return;
-    const choices = await chat.suggest(typing.name, { [typing.option]: typing.value }, typing.option);
-    const before = next.slice(0, next.length - typing.value.length);
+    const { name, option, value, others, before } = typing;
+    const choices = await chat.suggest(name, { ...others, [option]: value }, option);
+    // The answer may arrive after the line went on.
+    if (latest.current !== line) return;
     setSuggested(
       choices.map((choice) => ({
         ...{ label: choice.name, detail: '' },
@@ -32,7 +36,16 @@ function useLine(chat: Chat, state: ChatState) {
       })),
     );
   };
-  const completions = [...suggested, ...completionsOf(text, state.commands)];
+  const typed = (next: string): void => {
+    latest.current = next;
+    setText(next);
+    setSuggested([]);
+    setAt(0);
+    if (next !== '' && !next.startsWith('/')) chat.typing();
+    clearTimeout(resting.current);
+    resting.current = setTimeout(() => void suggest(next), REST_MS);
+  };
+  const completions = [...suggested, ...completionsOf(text, state.commands, optionEntities(known))];
   /** Arrows choose a completion, Tab takes it, Escape drops what was begun. */
   const keyed = (event: KeyboardEvent): void => {
     if (event.key === 'Escape') {
@@ -43,7 +56,7 @@ function useLine(chat: Chat, state: ChatState) {
     if (chosen === undefined) return;
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step !== 0) setAt((at + step + completions.length) % completions.length);
-    else if (event.key === 'Tab' && !event.shiftKey) void typed(chosen.text);
+    else if (event.key === 'Tab' && !event.shiftKey) typed(chosen.text);
     else return;
     event.preventDefault();
   };
@@ -54,17 +67,17 @@ function useLine(chat: Chat, state: ChatState) {
 
 /** The line in which the user types messages and commands. */
 export function Composer({ chat, state, known, makePoll }: ComposerProps) {
-  const { text, typed, keyed, completions, at, giveBack } = useLine(chat, state);
+  const { text, typed, keyed, completions, at, giveBack } = useLine(chat, state, known);
   const [files, setFiles] = useState<readonly File[]>([]);
   const box = useRef<HTMLInputElement>(null);
   const take = (one: Completion): void => {
-    void typed(one.text);
+    typed(one.text);
     box.current?.focus();
   };
   const send = async (event: Event): Promise<void> => {
     event.preventDefault();
     if (text.trim() === '' && files.length === 0) return;
-    void typed('');
+    typed('');
     setFiles([]);
     if (await chat.send(text.trim(), await Promise.all(files.map(read)))) return;
     setFiles(files);
@@ -96,7 +109,7 @@ export function Composer({ chat, state, known, makePoll }: ComposerProps) {
           maxlength={4000}
           value={text}
           onKeyDown={keyed}
-          onInput={({ currentTarget }) => void typed(currentTarget.value)}
+          onInput={({ currentTarget }) => typed(currentTarget.value)}
         />
         <button type="submit" class="primary">
           Send

@@ -58,14 +58,19 @@ export function Conversation({ chat, known, selfId, open }: ConversationProps) {
       <p class="typing dim small" role="status">
         {typingText(state, names)}
       </p>
-      {state.complaint !== null && (
+      {state.complaint !== null && state.modal === null && (
         <p class="notice bad" role="alert">
           {state.complaint}
         </p>
       )}
       <Composer chat={chat} state={state} known={known} makePoll={() => setPolling(true)} />
       {isPolling && <PollForm chat={chat} done={() => setPolling(false)} />}
-      {state.modal !== null && <Modal key={state.modal.id} modal={state.modal} chat={chat} known={known} />}
+      {state.modal !== null && (
+        <Modal
+          key={state.modal.id}
+          {...{ modal: state.modal, chat, known, names, complaint: state.complaint }}
+        />
+      )}
     </>
   );
 }

@@ -51,3 +51,12 @@ export function entitiesOf(
     .map((one) => ({ ...one, default: chosen.some(({ id }) => id === one.value) }))
     .sort((a, b) => a.label.localeCompare(b.label));
 }
+
+/** Types of selects by the types of options that name the same objects. */
+const SELECT_OF: Readonly<Record<number, number>> = { 6: USERS, 7: CHANNELS, 8: ROLES, 9: BOTH };
+
+/** What can be named in an option of a command. */
+export const optionEntities =
+  (known: Known) =>
+  ({ type, channel_types: types = [] }: Omit<EntitySelect, 'default_values'>): readonly EntityChoice[] =>
+    entitiesOf({ type: SELECT_OF[type] ?? 0, channel_types: types }, known) ?? [];

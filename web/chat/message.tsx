@@ -11,6 +11,8 @@ import { PollCard } from './poll.tsx';
 import { type Author, type ChatMessage, type EmojiRef, emojiPath, type Reaction } from './shapes.ts';
 
 const EPHEMERAL = 1 << 6;
+/** Commands that are used on a user, and on a message. */
+const [USER_MENU, MESSAGE_MENU] = [2, 3];
 const LOADING = 1 << 7;
 /** Types whose content a person wrote; others are notices of the server. */
 const WRITTEN: ReadonlySet<number> = new Set([0, 19, 20, 23]);
@@ -196,16 +198,18 @@ function Reactions({ reactions, press }: ReactionsProps) {
 }
 
 function Actions({ message, chat, known, selfId, edit }: MessageProps & { readonly edit: () => void }) {
-  const [isOpen, setOpen] = useState(false);
+  const [opened, setOpened] = useState<'emojis' | 'apps' | null>(null);
   const isOwn = message.author.id === selfId;
   const act = (run: () => unknown) => () => {
-    setOpen(false);
+    setOpened(null);
     run();
   };
+  const toggle = (palette: 'emojis' | 'apps') => () => setOpened(opened === palette ? null : palette);
   const own = known.emojis ?? [];
+  const menus = chat.store.value.commands.filter(({ type }) => type === USER_MENU || type === MESSAGE_MENU);
   return (
     <fieldset class="actions" aria-label="Actions on this message">
-      <Act name="React" sign="☺" press={() => setOpen(!isOpen)} isOpen={isOpen} />
+      <Act name="React" sign="☺" press={toggle('emojis')} isOpen={opened === 'emojis'} />
       <Act name="Reply" sign="↩" press={act(() => chat.reply(message))} />
       {!message.thread && message.type !== 21 && (
         <Act
@@ -214,9 +218,23 @@ function Actions({ message, chat, known, selfId, edit }: MessageProps & { readon
           press={act(() => chat.actions.startThread(message, threadName(message)))}
         />
       )}
+      {menus.length > 0 && <Act name="Apps" sign="⚙" press={toggle('apps')} isOpen={opened === 'apps'} />}
       {isOwn && <Act name="Edit" sign="✎" press={act(edit)} />}
       {isOwn && <Act name="Delete" sign="✕" press={act(() => chat.actions.delete(message))} />}
-      {isOpen && (
+      {opened === 'apps' && (
+        <fieldset class="palette" aria-label="Apps">
+          {menus.map(({ id, name, type }) => (
+            <button
+              type="button"
+              key={id}
+              onClick={act(() => chat.use(name, type === USER_MENU ? message.author : message))}
+            >
+              {name}
+            </button>
+          ))}
+        </fieldset>
+      )}
+      {opened === 'emojis' && (
         <fieldset class="palette" aria-label="Emojis">
           {[...QUICK.map((name) => ({ id: null, name })), ...own].map((emoji) => (
             <button

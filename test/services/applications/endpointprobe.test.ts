@@ -52,15 +52,14 @@ describe('a URL', () => {
 describe('later tests of an endpoint', () => {
   function open({ owns = true, url = URL as string | null } = {}) {
     const clock = new VirtualClock();
-    const state = { forged: REFUSED, owns, faults: [] as unknown[], lists: true };
+    const state = { forged: REFUSED, owns, faults: [] as unknown[], lists: true, url };
     const removed: string[] = [];
     let tested = 0;
-    const application = { id: id<ApplicationId>(10), interactions_endpoint_url: url } as Application;
     const probe = new EndpointProbe({
       applications: {
         async list() {
           if (!state.lists) throw new Error('The database is gone.');
-          return [application];
+          return [{ id: id<ApplicationId>(10), interactions_endpoint_url: state.url } as Application];
         },
       },
       sender: {
@@ -107,6 +106,17 @@ describe('later tests of an endpoint', () => {
     expect(removed).toEqual([]);
     await pass(6);
     expect(removed).toEqual(['it could not be reached']);
+  });
+
+  test('begin again for a new URL', async () => {
+    const { state, pass, removed } = open();
+    state.forged = DOWN;
+    await pass(13);
+    state.url = `${URL}/new`;
+    await pass(12);
+    expect(removed).toEqual([]);
+    await pass(6);
+    expect(removed).toHaveLength(1);
   });
 
   test('are left to the owner of the application, and to those that have a URL', async () => {

@@ -25,6 +25,8 @@ let answer: (url: string, id: string) => EndpointAnswer | Promise<EndpointAnswer
 let owned: Set<string>;
 let disabled: string[];
 let faults: unknown[];
+/** Whether the database fails. */
+let isBroken: boolean;
 let moved: () => void;
 
 beforeEach(() => {
@@ -36,6 +38,7 @@ beforeEach(() => {
   owned = new Set([A, B]);
   disabled = [];
   faults = [];
+  isBroken = false;
 });
 
 const event = (id: string, more: Partial<WebhookEvent> = {}): WebhookEvent => ({
@@ -48,7 +51,10 @@ const waiting = () => [...new Set(queue.map(({ applicationId }) => applicationId
 function open(): EventDelivery {
   const delivery = new EventDelivery({
     events: {
-      pending: async (id, limit) => queue.filter((each) => each.applicationId === id).slice(0, limit),
+      async pending(id, limit) {
+        if (isBroken) throw new Error('The database is gone.');
+        return queue.filter((each) => each.applicationId === id).slice(0, limit);
+      },
       drop: async (id, upTo) => {
         queue = queue.filter((each) => each.applicationId !== id || BigInt(each.id) > BigInt(upTo));
       },
@@ -191,6 +197,20 @@ describe('events for an application', () => {
     answer = () => ACKNOWLEDGED;
     await advance(6 * MINUTE_MS);
     expect([queue, faults]).toEqual([[], []]);
+  });
+
+  test('are not turned off by one failed attempt after the database had failed', async () => {
+    [isBroken, queue] = [true, [event('1')]];
+    open();
+    await settle();
+    expect(faults).toHaveLength(1);
+    isBroken = false;
+    answer = () => FAILED;
+    await advance(2_000);
+    expect([ids(), disabled]).toEqual([['1'], []]);
+    answer = () => ACKNOWLEDGED;
+    await advance(5_000);
+    expect([queue, disabled]).toEqual([[], []]);
   });
 
   test('go to the URL of their lobby, whose failures do not turn off the others', async () => {

@@ -6,7 +6,7 @@ import { refusal } from '../../../protocol/refusal.ts';
 import type { CallbackResult, Invocation } from '../../../services/interactions/ports.ts';
 import { localesOf } from '../appcommands.ts';
 import { BODY_BYTES } from '../bodysize.ts';
-import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
+import { type Answer, type BodyBucket, type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import {
   Any,
   Bool,
@@ -33,7 +33,8 @@ import {
 import { presentMessages } from './messages.present.ts';
 
 // The platform publishes no limits for these routes.
-const INVOKE: Bucket = { per: null, limit: 20, windowMs: 5_000 };
+const INVOKE: Bucket = { per: null, limit: 40, windowMs: 5_000 };
+const INVOKE_ONE: BodyBucket = { of: 'application_id', limit: 20, windowMs: 5_000 };
 const ANSWER: Bucket = { per: null, limit: 5, windowMs: 2_000 };
 
 const SESSION_ID_CHARS_MAX = 64;
@@ -180,6 +181,7 @@ export const interactionsUnlisted = resource({
     path: '/interactions',
     auth: 'user',
     bucket: INVOKE,
+    bodyBucket: INVOKE_ONE,
     bodyBytesMax: BODY_BYTES.message,
     body: Invoke,
     multipart: 'raised',
