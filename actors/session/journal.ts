@@ -11,7 +11,7 @@ import type { JournalledSession, SessionJournal } from './journal.ports.ts';
 import { plainOf } from './record.ts';
 
 interface JournalSettings {
-  /** Upper bound on the journal's disk space. */
+  /** Upper bound on the journal's disk space; or twice the names of all sessions, where that is more. */
   readonly bytesMax: number;
   /** Maximum age of a dispatch that is still replayed. */
   readonly ageMs: number;
@@ -58,6 +58,8 @@ export class Journal implements SessionJournal {
   readonly #endedMs = new Map<number, number>();
   /** Sessions that the current segment has not named yet; null when it has named all. */
   #unnamed: Iterator<Known> | null = null;
+  /** Size of the current segment when it had named all sessions. */
+  #namedBytes = 0;
   /** The dispatch whose record is open, and the sessions with a stream position of their own (`StreamCursors.advance`). */
   #body: DispatchBody | null = null;
   #laggards: Map<number, number> | null = null;
@@ -184,6 +186,7 @@ export class Journal implements SessionJournal {
       const { value, done } = unnamed.next();
       if (done) {
         this.#unnamed = null;
+        this.#namedBytes = present(this.#files).segment.bytes + this.#batch.bytes;
         return;
       }
       if (this.#sessions.get(value.session.handle) === value) this.#name(value);
@@ -211,10 +214,17 @@ export class Journal implements SessionJournal {
       const { bytesMax } = this.#ports.settings;
       const files = present(this.#files);
       // A segment that has not named every session yet is not a valid place to start reading, so it continues.
-      const isFull = files.segment.bytes >= Math.min(SEGMENT_BYTES_MAX, bytesMax / SEGMENTS);
-      if (isFull && !this.#unnamed) this.#rotate();
-      while (files.bytes > bytesMax && this.#drop());
+      if (!this.#unnamed && files.segment.bytes >= this.#segmentBytesMax) this.#rotate();
+      // Until the current segment has named every session, the one before it is the only place to start reading.
+      const keptMin = this.#unnamed ? 1 : 0;
+      while (files.bytes > bytesMax && this.#endedMs.size > keptMin && this.#drop());
     });
+  }
+
+  /** The names alone may exceed the share of a segment: a segment has room for as many records as names at least. */
+  get #segmentBytesMax(): number {
+    const share = Math.min(SEGMENT_BYTES_MAX, this.#ports.settings.bytesMax / SEGMENTS);
+    return Math.max(share, 2 * this.#namedBytes);
   }
 
   #write(): void {

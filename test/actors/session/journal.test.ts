@@ -360,6 +360,21 @@ describe('the journal', () => {
     expect((await server.resume(session.id, 204)).outcome.kind).toBe('open');
   });
 
+  it('rests when the names of its sessions exceed its bytes, and each can still be resumed', async () => {
+    const server = new Server(4096);
+    const opened = [];
+    for (let count = 0; count < 60; count += 1) opened.push(await server.open());
+    for (let count = 0; count < 20; count += 1) {
+      server.say(`said ${count}`, ...opened.map(({ session }) => session));
+      server.tick();
+    }
+    expect(sizeOf(server)).toBeLessThan(4);
+    const seqs = opened.map(({ sink }) => sink.seqs.at(-1) as number);
+    server.start();
+    for (const [at, { session }] of opened.entries())
+      expect((await server.resume(session.id, seqs[at] as number)).outcome.kind).toBe('open');
+  });
+
   it('lets go of what is too old to be sent again, and stays fresh while nothing happens', async () => {
     const server = new Server();
     const { session } = await server.open();
