@@ -43,7 +43,9 @@ function planting(patches: readonly Patch[], fitted: Set<Patch>): Plugin {
     transform(code, id) {
       const path = id.slice(ROOT.length + 1);
       let changed = code;
-      for (const patch of patches.filter((each): each is SourcePatch => 'file' in each && each.file === path)) {
+      for (const patch of patches.filter(
+        (each): each is SourcePatch => 'file' in each && each.file === path,
+      )) {
         changed = planted(changed, patch);
         fitted.add(patch);
       }

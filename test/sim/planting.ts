@@ -1,7 +1,9 @@
 import { workerData } from 'node:worker_threads';
 
 /** Which planted bug is in; '' is none. Read where a patched build looks for it, and by the models of this folder. */
-export const planted: { name: string } = { name: String((workerData as { planted?: string } | null)?.planted ?? '') };
+export const planted: { name: string } = {
+  name: String((workerData as { planted?: string } | null)?.planted ?? ''),
+};
 
 /** Bugs whose place has run, while that is recorded. */
 export const reached = new Set<string>();

@@ -48,7 +48,8 @@ const SMALL = 0.2;
 /** Every bound of the configuration: most as they are by default, some so small that the run meets them. */
 function boundsOf(world: World): SimConfig {
   const between = (from: number, to: number) => Math.floor(world.between(from, to + 1));
-  const small = (from: number, to: number, usual: number) => (world.chance(SMALL) ? between(from, to) : usual);
+  const small = (from: number, to: number, usual: number) =>
+    world.chance(SMALL) ? between(from, to) : usual;
   return {
     partitions: world.chance(SMALL) ? between(1, 64) : 12,
     lease_ttl_ms: small(1_500, 5_000, 3_000),

@@ -29,7 +29,9 @@ export async function reachedBy(
 export async function hunt(main: URL, name: string, seeds: readonly number[]): Promise<Verdict> {
   if (seeds.length === 0) return { kind: 'unreached' };
   const reports: SeedReport[] = [];
-  const end = await watched(main, { seeds, planted: name, untilFailure: true }, (report) => reports.push(report));
+  const end = await watched(main, { seeds, planted: name, untilFailure: true }, (report) =>
+    reports.push(report),
+  );
   const last = reports.at(-1);
   const rule = last?.violations[0]?.rule ?? (end === null ? null : end);
   if (rule === null) return { kind: 'survived', seeds: reports.length };

@@ -27,7 +27,9 @@ const { values } = parseArgs({
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const known = readKnown();
-const drawn = mutantsFrom(Number(values.seed), Number(values.count)).filter(({ name }) => name.includes(values.only));
+const drawn = mutantsFrom(Number(values.seed), Number(values.count)).filter(({ name }) =>
+  name.includes(values.only),
+);
 const open = drawn.filter((mutant) => !known.has(keyOf(mutant)));
 say(`${drawn.length} mutants, ${drawn.length - open.length} of them known. Results: ${values.results}`);
 for (const [at, mutants] of buildsOf(open).entries()) await runBuild(at, mutants);

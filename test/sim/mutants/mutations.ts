@@ -78,7 +78,8 @@ const isCondition = (node: Node, parent: Node | undefined): boolean =>
 /** A call whose answer nobody reads. */
 function isCallStatement(node: Node, parent: Node | undefined): boolean {
   if (parent?.type !== 'ExpressionStatement') return false;
-  const awaited = node.type === 'AwaitExpression' || (node.type === 'UnaryExpression' && node.operator === 'void');
+  const awaited =
+    node.type === 'AwaitExpression' || (node.type === 'UnaryExpression' && node.operator === 'void');
   const inner = (awaited ? node.argument : node) as Node;
   return inner.type === 'CallExpression' && (inner.callee as Node).type !== 'Super';
 }
