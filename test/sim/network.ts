@@ -178,7 +178,10 @@ export class SimLinks implements Links {
     const peer = this.#peers.get(shardId);
     if (!peer) return;
     peer.queue.push(this.#codec.encodeFrame(frame));
-    if (peer.queue.length > this.#network.weather.framesMax) return this.breakTo(shardId);
+    if (peer.queue.length > this.#network.weather.framesMax) {
+      this.breakTo(shardId);
+      return;
+    }
     this.deepest = Math.max(this.deepest, peer.queue.length);
     this.#schedule(peer);
   }
