@@ -35,6 +35,8 @@ const SEGMENTS = 8;
 /** Upper bound on the sessions that a new segment names in one batch: naming all of them would block a tick. */
 const NAMED_PER_BATCH = 256;
 const RETRY_MS = 30_000;
+/** Upper bound on the missed dispatches that are written for a session that moves here. */
+const MISSED_BYTES_MAX = 256 << 10;
 
 interface Known {
   readonly session: JournalledSession;
@@ -90,7 +92,11 @@ export class Journal implements SessionJournal {
     return this.#files !== null;
   }
 
-  opened(session: JournalledSession, cursors: readonly Cursor[] = []): void {
+  opened(
+    session: JournalledSession,
+    cursors: readonly Cursor[] = [],
+    missed: readonly DispatchBody[] = [],
+  ): void {
     const { sessionId, principal, intents, shard, largeThreshold } = session;
     const identity: PlainIdentity = {
       sessionId: sessionId as PlainIdentity['sessionId'],
@@ -100,7 +106,9 @@ export class Journal implements SessionJournal {
     const known = { session, identity: this.#files ? JSON.stringify(identity) : '' };
     this.#sessions.set(session.handle, known);
     for (const [ownerId, n] of cursors) this.cursors.lag(session.handle, ownerId, n);
-    this.#name(known);
+    const bytes = missed.reduce((sum, { weightBytes }) => sum + weightBytes, 0);
+    if (missed.length > 0 && bytes <= MISSED_BYTES_MAX) this.#restored(known, missed);
+    else this.#name(known, session.seq);
   }
 
   delivered(body: DispatchBody, handle: number): void {
@@ -171,9 +179,21 @@ export class Journal implements SessionJournal {
     if (this.#hasRoom()) this.#batch.note(kind, handle, text);
   }
 
-  #name({ session, identity }: Known): void {
+  /** Writes what the client has still to receive, so that the session outlives this process before that, too. */
+  #restored(known: Known, missed: readonly DispatchBody[]): void {
+    const { handle, seq } = known.session;
+    this.#name(known, seq - missed.length);
+    for (const { t, json } of missed) {
+      if (!this.#hasRoom()) return;
+      // Without an origin: the cursors of the session include these dispatches already.
+      this.#batch.dispatch(t, json, null);
+      this.#batch.add(handle);
+    }
+  }
+
+  #name({ session, identity }: Known, seq: number): void {
     if (!this.#writing) return;
-    const { handle, seq } = session;
+    const { handle } = session;
     const cursors: SessionContent['cursors'] = this.cursors
       .of(handle)
       .map(([ownerId, n]) => [ownerId, n, this.cursors.lags(handle, ownerId) ? 1 : 0]);
@@ -189,7 +209,7 @@ export class Journal implements SessionJournal {
         this.#namedBytes = present(this.#files).segment.bytes + this.#batch.bytes;
         return;
       }
-      if (this.#sessions.get(value.session.handle) === value) this.#name(value);
+      if (this.#sessions.get(value.session.handle) === value) this.#name(value, value.session.seq);
     }
   }
 

@@ -8,7 +8,7 @@ import { judgeEnd } from './final.ts';
 import { found } from './founding.ts';
 import { Judge, type Violation } from './judge.ts';
 import { SimNetwork } from './network.ts';
-import { type Scenario, scenarioOf } from './scenario.ts';
+import { resumableMs, type Scenario, scenarioOf } from './scenario.ts';
 import { Truth } from './truth.ts';
 import type { HeardInteraction } from './wire.ts';
 import { Workload } from './workload.ts';
@@ -68,7 +68,8 @@ function build(world: World, judge: Judge, scenario: Scenario) {
   });
   for (let at = 0; at < scenario.shards; at += 1) cluster.add();
   const interacted = (interaction: HeardInteraction) => workload.heard(interaction);
-  const ports = { world, judge, truth, interacted, doors: (end: SimClient) => cluster.connect(end) };
+  const doors = (end: SimClient) => cluster.connect(end);
+  const ports = { world, judge, truth, interacted, doors, resumableMs: resumableMs(scenario) };
   const second = users.slice(0, scenario.seconds).map((user) => ({ ...user, name: `${user.name}b` }));
   const clients = [...users, ...second].map(
     ({ id, name, token }) => new SimClient(name, id, token, ports as never),

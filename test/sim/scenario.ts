@@ -20,7 +20,7 @@ export interface Scenario {
   readonly config: SimConfig;
 }
 
-type SimConfig = Partial<Config> & Pick<Config, 'partitions' | 'lease_ttl_ms'>;
+type SimConfig = ReturnType<typeof boundsOf>;
 
 export function scenarioOf(world: World): Scenario {
   const { random } = world;
@@ -46,7 +46,7 @@ const FRAMES_MAX = 2_000;
 const SMALL = 0.2;
 
 /** Every bound of the configuration: most as they are by default, some so small that the run meets them. */
-function boundsOf(world: World): SimConfig {
+function boundsOf(world: World) {
   const between = (from: number, to: number) => Math.floor(world.between(from, to + 1));
   const small = (from: number, to: number, usual: number) =>
     world.chance(SMALL) ? between(from, to) : usual;
@@ -72,5 +72,14 @@ function boundsOf(world: World): SimConfig {
     loads_waiting_max: small(1, 4, DEFAULTS.loads_waiting_max),
     identifies_per_sec: small(1, 4, DEFAULTS.identifies_per_sec),
     identifies_waiting_max: small(1, 4, DEFAULTS.identifies_waiting_max),
-  };
+  } satisfies Partial<Config>;
+}
+
+/** For how long a session without a connection can be resumed; 0: a small bound may end it at any time. */
+export function resumableMs({ config }: Scenario): number {
+  const keepsAll =
+    config.replay_frames_max === DEFAULTS.replay_frames_max &&
+    config.stream_dispatches_max === DEFAULTS.stream_dispatches_max &&
+    config.journal_bytes_max === DEFAULTS.journal_bytes_max;
+  return keepsAll ? config.resume_window_ms : 0;
 }
