@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { binOf, checkNode, ensureInstalled, ROOT } from './prepare.mjs';
 import { checkReplies, FOLDER_VARIABLE } from './replies.mjs';
 
@@ -11,6 +11,8 @@ import { checkReplies, FOLDER_VARIABLE } from './replies.mjs';
 const STEP_TIMEOUT_MS = 45 * 60_000;
 const TIDY = 'test/tidy.test.ts';
 const CONFORMANCE = 'test/conformance/';
+/** The files that took longest are named at the end. */
+const LONGEST = 20;
 /** Folders of test/ that are a step of their own, or hold no tests. */
 const NOT_UNIT = ['test/e2e/', 'test/suites/', CONFORMANCE, TIDY];
 
@@ -38,7 +40,7 @@ const BUILD =
   "const { ensureBuilt, ensureDocs } = await import('./scripts/prepare.mjs'); ensureBuilt(); ensureDocs();";
 
 checkNode();
-const { only, files } = readArguments(process.argv.slice(2));
+const { only, files: chosen } = readArguments(process.argv.slice(2));
 ensureInstalled({ tests: true });
 
 const reports = mkdtempSync(join(tmpdir(), 'guildhall-test-'));
@@ -58,6 +60,12 @@ for (const { name, passed, failed, skipped, repeated = [], tookMs } of results) 
   const counts = `${String(passed).padStart(5)} passed ${String(failed).padStart(4)} failed`;
   process.stdout.write(`${name.padEnd(12)} ${counts} ${(tookMs / 1000).toFixed(1).padStart(7)} s\n`);
 }
+const longest = results
+  .flatMap(({ name, files = [] }) => files.map((file) => ({ name, ...file })))
+  .sort((a, b) => b.tookMs - a.tookMs)
+  .slice(0, LONGEST);
+for (const { name, path, tookMs } of longest)
+  process.stdout.write(`${(tookMs / 1000).toFixed(1).padStart(6)} s ${name} ${path}\n`);
 for (const step of STEPS.filter(({ onlyByName }) => only === null && onlyByName))
   process.stdout.write(`left out, as it takes minutes: npm test -- --only ${step.name}\n`);
 const sum = (of) => results.reduce((total, result) => total + result[of], 0);
@@ -66,7 +74,7 @@ process.exitCode = sum('failed') === 0 ? 0 : 1;
 
 function isChosen({ name, onlyByName, onlyAfterWholeRun }) {
   const isNamed = (step) => only?.includes(step) ?? !onlyByName;
-  if (onlyAfterWholeRun) return files.length === 0 && COMPARING.every(isNamed);
+  if (onlyAfterWholeRun) return chosen.length === 0 && COMPARING.every(isNamed);
   return isNamed(name);
 }
 
@@ -115,7 +123,7 @@ function runCommand({ command }) {
 function runVitest({ name, project, files: ownFiles }) {
   const file = join(reports, `${name}.json`);
   const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${file}`];
-  const wanted = files.length > 0 ? files : ownFiles();
+  const wanted = chosen.length > 0 ? chosen : ownFiles();
   const projects = [project].flat().flatMap((each) => ['--project', each]);
   const args = [binOf('vitest', 'vitest'), 'run', ...projects, ...reporters, ...wanted];
   const ok = spawnNode(args, COMPARING.includes(name) ? { [FOLDER_VARIABLE]: compared } : {});
@@ -126,11 +134,16 @@ function runVitest({ name, project, files: ownFiles }) {
   const failed = tests.filter(({ status }) => status === 'failed').length;
   const skipped = tests.filter(({ status }) => status !== 'passed' && status !== 'failed');
   const repeated = tests.filter((test) => test.status === 'passed' && test.failureMessages.length > 0);
+  const files = report.testResults.map(({ name: path, startTime, endTime }) => ({
+    path: relative(ROOT, path),
+    tookMs: endTime - startTime,
+  }));
   return {
     passed,
     failed: ok ? failed : Math.max(1, failed),
     skipped: titlesOf(skipped),
     repeated: repeated.map(({ fullName }) => fullName),
+    files,
   };
 }
 

@@ -10,6 +10,7 @@ import { INTENTS } from '../../protocol/intents.ts';
 import type { Subscribed } from '../placement/ports.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import { type DispatchStream, epochOf, type StreamDispatch } from '../runtime/stream.ts';
+import { missingOr } from '../runtime/work.ts';
 
 /** A session that may end while it is being subscribed. */
 export interface Subscribing extends Recipient {
@@ -117,7 +118,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         ports.done(outcomes);
       });
     },
-    refuse: () => ports.done(entering.map(() => 'gone')),
+    refuse: missingOr(() => ports.done(entering.map(() => 'gone')), ports.fault),
     fault: ports.fault,
   };
 }

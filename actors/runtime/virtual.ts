@@ -1,5 +1,8 @@
 import type { Clock, Timer } from './clock.ts';
 
+/** Deferred work of one `settle`; more than that never ends. */
+const DEFERRED_MAX = 100_000;
+
 /** A clock that moves only by `advance`. Deferred work runs at the next `settle` or `advance`. */
 export class VirtualClock implements Clock {
   #nowMs: number;
@@ -36,7 +39,11 @@ export class VirtualClock implements Clock {
 
   /** Runs deferred work until none is left. */
   settle(): void {
-    for (let run = this.#deferred.shift(); run; run = this.#deferred.shift()) run();
+    let left = DEFERRED_MAX;
+    for (let run = this.#deferred.shift(); run; run = this.#deferred.shift()) {
+      if (left-- === 0) throw new RangeError('Work defers itself without end.');
+      run();
+    }
   }
 
   /** Moves time without running anything, like a suspended process: timers due meanwhile run late. */

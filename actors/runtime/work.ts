@@ -1,3 +1,6 @@
+import { ERRORS } from '../../protocol/errors.ts';
+import { NotServed } from '../../protocol/faults.ts';
+import type { Refusal } from '../../protocol/refusal.ts';
 import type { Work } from './resident.machine.ts';
 
 /** Runs work. A bug in it faults the caller before it ends the actor. */
@@ -49,3 +52,14 @@ export class OpenWork<State> {
     for (const work of works ?? []) work.fault(error);
   }
 }
+
+/**
+ * The `refuse` of work whose caller asks whether something exists: a full backlog does not say that it does not, so the
+ * caller gets a fault and asks again.
+ */
+export const missingOr =
+  (missing: () => void, fault: (error: Error) => void) =>
+  (refusal: Refusal): void => {
+    if (refusal.code === ERRORS.API_OVERLOADED.code) fault(new NotServed(refusal.message));
+    else missing();
+  };

@@ -7,7 +7,7 @@ import type { CrashedJournals } from './crashedjournals.ts';
 import type { SessionArchive, TakeResult } from './journal.ports.ts';
 
 interface ArchivePorts {
-  readonly ownership: Pick<Ownership, 'self' | 'view' | 'onChange'>;
+  readonly ownership: Pick<Ownership, 'self' | 'state' | 'view' | 'onChange'>;
   readonly router: Pick<Router, 'askShard' | 'serve'>;
   /** Null without a journal store. */
   readonly journals: Pick<CrashedJournals, 'take'> | null;
@@ -33,6 +33,7 @@ interface ClaimRequest {
 }
 
 const UNKNOWN: Answer = { kind: 'unknown' };
+const BUSY: Answer = { kind: 'busy' };
 /** Upper bounds on the number and age of cached replies, for callers that lost theirs. */
 const ANSWERS_MAX = 256;
 const ANSWER_AGE_MS = 15_000;
@@ -85,8 +86,8 @@ export class ClusterArchive implements SessionArchive {
     const hinted = this.#peers().find(({ worker }) => worker === workerOf(claim.sessionId));
     let answer = hinted ? await this.#ask(hinted, 'sessions.take', request, without) : UNKNOWN;
     if (answer.kind !== 'unknown' && answer.kind !== 'busy') return answer;
-    const crashed = await this.#takeFromJournals(claim, false);
-    if (crashed.kind !== 'unknown') return crashed;
+    answer = bestAnswer([await this.#takeFromJournals(claim, false), answer]);
+    if (answer.kind !== 'unknown' && answer.kind !== 'busy') return answer;
     const others = this.#peers().filter(({ id }) => id !== hinted?.id);
     answer = bestAnswer([answer, ...(await this.#askAll(others, 'sessions.take', request, without))]);
     if (answer.kind !== 'unknown') return answer;
@@ -116,7 +117,7 @@ export class ClusterArchive implements SessionArchive {
       if (answer.kind === 'unknown') without?.add(instance);
       return answer;
     } catch {
-      return { kind: 'busy' };
+      return BUSY;
     }
   }
 
@@ -140,7 +141,10 @@ export class ClusterArchive implements SessionArchive {
     return answer.kind === 'unknown' ? this.#takeFromJournals(claim, false) : answer;
   }
 
-  async #takeFromJournals(claim: SessionClaim, copy: boolean): Promise<TakeResult> {
+  /** `busy` while this shard does not know which runs have ended. */
+  async #takeFromJournals(claim: SessionClaim, copy: boolean): Promise<Answer> {
+    const { state } = this.#ports.ownership;
+    if (state !== 'serving' && state !== 'draining') return BUSY;
     try {
       return (await this.#ports.journals?.take(claim, copy)) ?? { kind: 'unknown' };
     } catch (error) {

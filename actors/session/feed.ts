@@ -97,12 +97,14 @@ export class SessionFeed implements SessionFeedEffects {
     for (const body of early) this.#owner.deliver(body);
   }
 
-  /** Continues the feed of another shard; called once, before anything is delivered. */
-  restore(seq: number, missed: readonly MissedFrame[]): void {
+  /** Continues the feed of another shard and returns what it brought; called once, before anything is delivered. */
+  restore(seq: number, missed: readonly MissedFrame[]): readonly DispatchBody[] {
     this.#early = null;
     this.#kept.begin(seq - missed.length);
     const nowMs = this.#owner.nowMs();
-    for (const frame of missed) this.#kept.push(bodyOf(frame, nowMs));
+    const bodies = missed.map((frame) => bodyOf(frame, nowMs));
+    for (const body of bodies) this.#kept.push(body);
+    return bodies;
   }
 
   /** The dispatches after `seq`. */

@@ -25,8 +25,9 @@ export interface SessionJournal {
    * The session starts on this shard, or its identity changed.
    *
    * @param cursors Its stream positions from another shard.
+   * @param missed Its last dispatches, which its client may not have received; they end with the session's number.
    */
-  opened(session: JournalledSession, cursors?: readonly Cursor[]): void;
+  opened(session: JournalledSession, cursors?: readonly Cursor[], missed?: readonly DispatchBody[]): void;
   /** The session assigned its next sequence number to this dispatch. Hot path: an addition. */
   delivered(body: DispatchBody, handle: number): void;
   /** The session's presence or its opt-ins changed. */

@@ -11,7 +11,7 @@ import type { JournalledSession, SessionJournal } from './journal.ports.ts';
 import { plainOf } from './record.ts';
 
 interface JournalSettings {
-  /** Upper bound on the journal's disk space. */
+  /** Upper bound on the journal's disk space; or twice the names of all sessions, where that is more. */
   readonly bytesMax: number;
   /** Maximum age of a dispatch that is still replayed. */
   readonly ageMs: number;
@@ -35,6 +35,8 @@ const SEGMENTS = 8;
 /** Upper bound on the sessions that a new segment names in one batch: naming all of them would block a tick. */
 const NAMED_PER_BATCH = 256;
 const RETRY_MS = 30_000;
+/** Upper bound on the missed dispatches that are written for a session that moves here. */
+const MISSED_BYTES_MAX = 256 << 10;
 
 interface Known {
   readonly session: JournalledSession;
@@ -58,6 +60,8 @@ export class Journal implements SessionJournal {
   readonly #endedMs = new Map<number, number>();
   /** Sessions that the current segment has not named yet; null when it has named all. */
   #unnamed: Iterator<Known> | null = null;
+  /** Size of the current segment when it had named all sessions. */
+  #namedBytes = 0;
   /** The dispatch whose record is open, and the sessions with a stream position of their own (`StreamCursors.advance`). */
   #body: DispatchBody | null = null;
   #laggards: Map<number, number> | null = null;
@@ -88,7 +92,11 @@ export class Journal implements SessionJournal {
     return this.#files !== null;
   }
 
-  opened(session: JournalledSession, cursors: readonly Cursor[] = []): void {
+  opened(
+    session: JournalledSession,
+    cursors: readonly Cursor[] = [],
+    missed: readonly DispatchBody[] = [],
+  ): void {
     const { sessionId, principal, intents, shard, largeThreshold } = session;
     const identity: PlainIdentity = {
       sessionId: sessionId as PlainIdentity['sessionId'],
@@ -98,7 +106,9 @@ export class Journal implements SessionJournal {
     const known = { session, identity: this.#files ? JSON.stringify(identity) : '' };
     this.#sessions.set(session.handle, known);
     for (const [ownerId, n] of cursors) this.cursors.lag(session.handle, ownerId, n);
-    this.#name(known);
+    const bytes = missed.reduce((sum, { weightBytes }) => sum + weightBytes, 0);
+    if (missed.length > 0 && bytes <= MISSED_BYTES_MAX) this.#restored(known, missed);
+    else this.#name(known, session.seq);
   }
 
   delivered(body: DispatchBody, handle: number): void {
@@ -169,9 +179,21 @@ export class Journal implements SessionJournal {
     if (this.#hasRoom()) this.#batch.note(kind, handle, text);
   }
 
-  #name({ session, identity }: Known): void {
+  /** Writes what the client has still to receive, so that the session outlives this process before that, too. */
+  #restored(known: Known, missed: readonly DispatchBody[]): void {
+    const { handle, seq } = known.session;
+    this.#name(known, seq - missed.length);
+    for (const { t, json } of missed) {
+      if (!this.#hasRoom()) return;
+      // Without an origin: the cursors of the session include these dispatches already.
+      this.#batch.dispatch(t, json, null);
+      this.#batch.add(handle);
+    }
+  }
+
+  #name({ session, identity }: Known, seq: number): void {
     if (!this.#writing) return;
-    const { handle, seq } = session;
+    const { handle } = session;
     const cursors: SessionContent['cursors'] = this.cursors
       .of(handle)
       .map(([ownerId, n]) => [ownerId, n, this.cursors.lags(handle, ownerId) ? 1 : 0]);
@@ -184,9 +206,10 @@ export class Journal implements SessionJournal {
       const { value, done } = unnamed.next();
       if (done) {
         this.#unnamed = null;
+        this.#namedBytes = present(this.#files).segment.bytes + this.#batch.bytes;
         return;
       }
-      if (this.#sessions.get(value.session.handle) === value) this.#name(value);
+      if (this.#sessions.get(value.session.handle) === value) this.#name(value, value.session.seq);
     }
   }
 
@@ -211,10 +234,17 @@ export class Journal implements SessionJournal {
       const { bytesMax } = this.#ports.settings;
       const files = present(this.#files);
       // A segment that has not named every session yet is not a valid place to start reading, so it continues.
-      const isFull = files.segment.bytes >= Math.min(SEGMENT_BYTES_MAX, bytesMax / SEGMENTS);
-      if (isFull && !this.#unnamed) this.#rotate();
-      while (files.bytes > bytesMax && this.#drop());
+      if (!this.#unnamed && files.segment.bytes >= this.#segmentBytesMax) this.#rotate();
+      // Until the current segment has named every session, the one before it is the only place to start reading.
+      const keptMin = this.#unnamed ? 1 : 0;
+      while (files.bytes > bytesMax && this.#endedMs.size > keptMin && this.#drop());
     });
+  }
+
+  /** The names alone may exceed the share of a segment: a segment has room for as many records as names at least. */
+  get #segmentBytesMax(): number {
+    const share = Math.min(SEGMENT_BYTES_MAX, this.#ports.settings.bytesMax / SEGMENTS);
+    return Math.max(share, 2 * this.#namedBytes);
   }
 
   #write(): void {

@@ -107,8 +107,7 @@ export class Migrations {
   #restore(record: SessionRecord): GatewaySessionActor {
     const { identity, cursors } = record;
     const session = this.#ports.make({ ...identity, principal: principalOf(identity.principal) });
-    session.restore(record);
-    this.#ports.journal?.opened(session, cursors);
+    this.#ports.journal?.opened(session, cursors, session.restore(record));
     return session;
   }
 

@@ -156,11 +156,12 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   }
 
   /** Continues a session of another shard; called once, before anything is delivered. */
-  restore({ manner, seq, missed }: SessionRecord): void {
+  restore({ manner, seq, missed }: SessionRecord): readonly DispatchBody[] {
     this.presence = manner.presence;
     this.wantsAuthorizeRequests = manner.wantsAuthorizeRequests;
-    this.feed.restore(seq, missed);
+    const bodies = this.feed.restore(seq, missed);
     this.#send({ type: 'restore' });
+    return bodies;
   }
 
   /** What another shard needs to continue the session, except for missed dispatches and cursors. */

@@ -8,6 +8,7 @@ import type { UserStore } from '../../storage/user/port.ts';
 import type { Ownership, Router } from '../placement/ports.ts';
 import type { Registry } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
+import { missingOr } from '../runtime/work.ts';
 import type { UserListener, UserSession, UserShell, UserState } from './user.shell.ts';
 
 /** What a session receives about its user when it opens. */
@@ -59,7 +60,7 @@ export class Users {
           if (before && before !== session && !before.over) this.#onSessionReplaced(before);
           resolve({ user: state.user, guildIds: [...state.guildIds] });
         },
-        refuse: () => resolve(null),
+        refuse: missingOr(() => resolve(null), reject),
         fault: reject,
       };
       this.#registry.workWith(session.userId, () => work, { patient: true });

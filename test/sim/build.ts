@@ -9,7 +9,8 @@ const outOf = (name: string) => join(ROOT, 'dist', 'simulation', name);
 
 /**
  * Makes one file of the simulation and all that it runs, with the bugs of `patches` in the sources: each asleep until it is
- * named. So one build has them all, and the code that is tested is the same for each.
+ * named. So one build has them all, and the code that is tested is the same for each. Patches that say where they begin do not
+ * overlap, and those of a file come in the order from its end to its beginning.
  *
  * @returns The file.
  * @throws RangeError when a patch does not fit the source, which has changed since it was written.
@@ -42,8 +43,9 @@ function planting(patches: readonly Patch[], fitted: Set<Patch>): Plugin {
     transform(code, id) {
       const path = id.slice(ROOT.length + 1);
       let changed = code;
-      for (const patch of patches) {
-        if (!('file' in patch) || patch.file !== path) continue;
+      for (const patch of patches.filter(
+        (each): each is SourcePatch => 'file' in each && each.file === path,
+      )) {
         changed = planted(changed, patch);
         fitted.add(patch);
       }
@@ -52,11 +54,23 @@ function planting(patches: readonly Patch[], fitted: Set<Patch>): Plugin {
   };
 }
 
-function planted(code: string, patch: Extract<Patch, { file: string }>): string {
-  const { name, from, to } = patch;
+type SourcePatch = Extract<Patch, { file: string }>;
+
+/** Text before and after the place of a patch. */
+function around(code: string, { name, file, from, at }: SourcePatch): readonly [string, string] {
+  if (at !== undefined) {
+    if (!code.startsWith(from, at)) throw new RangeError(`The patch "${name}" does not fit ${file}.`);
+    return [code.slice(0, at), code.slice(at + from.length)];
+  }
   const [before, after, ...more] = code.split(from);
   if (before === undefined || after === undefined || more.length > 0)
-    throw new RangeError(`The patch "${name}" fits ${code.split(from).length - 1} places of ${patch.file}.`);
+    throw new RangeError(`The patch "${name}" fits ${code.split(from).length - 1} places of ${file}.`);
+  return [before, after];
+}
+
+function planted(code: string, patch: SourcePatch): string {
+  const { name, from, to } = patch;
+  const [before, after] = around(code, patch);
   const test = `globalThis.isPlanted(${JSON.stringify(name)})`;
   const guarded =
     patch.kind === 'expression'

@@ -20,6 +20,8 @@ interface ClientPorts {
   readonly doors: Doors;
   /** A session hears of an interaction: the invoker's, and those of the bot. */
   readonly interacted: (interaction: HeardInteraction) => void;
+  /** A session that was without a connection for less can be resumed; 0: what is kept of it has a small bound. */
+  readonly resumableMs: number;
 }
 
 /** A gateway client as stock libraries are: it heartbeats, resumes wherever it gets in, and begins anew when it must. */
@@ -42,6 +44,8 @@ export class SimClient implements WireEnd {
   #lives = 0;
   #acked = true;
   #beat = 0;
+  /** When it last had its session, by the world's clock. */
+  #upMs = 0;
 
   constructor(name: string, userId: string, token: string, ports: ClientPorts) {
     this.name = name;
@@ -53,7 +57,7 @@ export class SimClient implements WireEnd {
 
   connect(): void {
     if (this.#wire) return;
-    this.up = false;
+    this.#down();
     this.#wire = this.#ports.doors(this);
     if (!this.#wire) this.#later(500);
   }
@@ -110,7 +114,7 @@ export class SimClient implements WireEnd {
     const { world, judge } = this.#ports;
     world.note(`${this.name} is closed with ${code}`);
     this.#wire = null;
-    this.up = false;
+    this.#down();
     this.#beat += 1;
     judge.expect(!FATAL.has(code), 'close code', () => `${this.name} is closed with ${code}`);
     if (BEGIN_ANEW.has(code)) this.#lose();
@@ -123,10 +127,23 @@ export class SimClient implements WireEnd {
     return new Life(`${this.name}.${this.#lives}`, this.userId, truth, judge);
   }
 
+  #down(): void {
+    if (this.up) this.#upMs = this.#ports.world.nowMs;
+    this.up = false;
+  }
+
   #lose(): void {
+    const { world, judge, resumableMs } = this.#ports;
     if (this.life.sessionId) {
       this.past.push(this.life);
       this.lost += 1;
+      this.#down();
+      const awayMs = world.nowMs - this.#upMs;
+      judge.expect(
+        awayMs >= resumableMs,
+        'kept session',
+        () => `${this.life.name} is lost after ${Math.round(awayMs)} ms without a connection`,
+      );
     }
     this.life = this.#born();
     this.status = 'online';
@@ -147,7 +164,7 @@ export class SimClient implements WireEnd {
   #again(code: number): void {
     this.#wire?.leave(code);
     this.#wire = null;
-    this.up = false;
+    this.#down();
     this.#beat += 1;
     this.#later(this.#ports.world.between(50, 1_000));
   }

@@ -4,9 +4,6 @@ import type { Clock } from '../../actors/runtime/clock.ts';
 import { renewalEveryMs, safeUntilMs } from '../../engine/placement/lease.ts';
 import type { Host, World } from './world.ts';
 
-/** How long a lease of the simulated directory lasts. */
-export const LEASE_MS = 3_000;
-
 const WAY_MS = { from: 0.5, to: 6 };
 const SLOW = { chance: 0.02, fromMs: 50, toMs: 500 };
 /** A question that is not answered is given up after so long. */

@@ -1,6 +1,5 @@
 import type { SimClient } from './client.ts';
 import type { SimCluster, Slot } from './cluster.ts';
-import { LEASE_MS } from './directory.ts';
 import type { SimNetwork } from './network.ts';
 import type { World } from './world.ts';
 
@@ -81,13 +80,17 @@ export function misfortune(
  * Now and then, until `untilMs`, a process stands still between what it decides and what it sends, for longer than a
  * lease. A fault of its own: only runs that ask for it have it, so that the seeds of all others stay what they are.
  */
-export function staleWriters(ports: Pick<FaultPorts, 'world' | 'cluster'>, untilMs: number): void {
+export function staleWriters(
+  ports: Pick<FaultPorts, 'world' | 'cluster'>,
+  untilMs: number,
+  leaseMs: number,
+): void {
   const { world, cluster } = ports;
   world.after(world.between(1_000, 3_000), () => {
     if (world.nowMs >= untilMs) return;
     const { run } = world.random.pick(cluster.slots);
-    if (run) run.line.stopMs = world.between(LEASE_MS, LEASE_MS * 3);
-    staleWriters(ports, untilMs);
+    if (run) run.line.stopMs = world.between(leaseMs, leaseMs * 3);
+    staleWriters(ports, untilMs, leaseMs);
   });
 }
 

@@ -3,6 +3,7 @@ import type { SimCluster } from './cluster.ts';
 import type { Database } from './database.ts';
 import type { Judge } from './judge.ts';
 import type { Replica } from './replica.ts';
+import type { Scenario } from './scenario.ts';
 import type { Truth } from './truth.ts';
 import type { Workload } from './workload.ts';
 
@@ -15,11 +16,8 @@ interface FinalPorts {
   readonly workload: Workload;
 }
 
-/** Frames and commits that may wait, as the settings of a run bound them. */
-const WAITING_MAX = { frames: 2_000, commits: 20_000 };
-
 /** Judges a run when everything has been whole again for a while: what must be so in the end. */
-export function judgeEnd(ports: FinalPorts): void {
+export function judgeEnd(ports: FinalPorts, { framesMax }: Scenario): void {
   const { judge, clients, cluster, workload } = ports;
   for (const client of clients) {
     judge.expect(client.up, 'served again', () => `${client.name} is not connected`);
@@ -32,7 +30,7 @@ export function judgeEnd(ports: FinalPorts): void {
   judgeAnswers(ports);
   for (const { instance, links, house } of cluster.running) {
     const { depth } = house.storage.writer;
-    judge.expect(links.deepest <= WAITING_MAX.frames, 'bounds', () => `${instance}: ${links.deepest} frames`);
+    judge.expect(links.deepest <= framesMax, 'bounds', () => `${instance}: ${links.deepest} frames`);
     judge.expect(depth === 0, 'bounds', () => `${instance}: ${depth} commits are not settled`);
   }
 }

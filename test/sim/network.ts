@@ -12,8 +12,6 @@ const SLOW = { chance: 0.02, fromMs: 20, toMs: 400 };
 const NOTICE_MS = { cut: [1_000, 4_000], died: [1, 60] } as const;
 const RECONNECT_MS = { from: 20, to: 800 };
 const CUT_LOOK_MS = 40;
-/** Frames that wait for a peer at most. */
-const FRAMES_MAX = 2_000;
 
 /** What goes wrong on links by itself; shares of batches, and of questions. */
 interface NetworkWeather {
@@ -21,6 +19,8 @@ interface NetworkWeather {
   readonly breaks: number;
   /** A question under a key arrives twice. */
   readonly doubles: number;
+  /** Frames that wait for a peer at most. */
+  readonly framesMax: number;
 }
 
 /** Which of two shards reach each other, and the ends of all links. */
@@ -178,9 +178,12 @@ export class SimLinks implements Links {
     const peer = this.#peers.get(shardId);
     if (!peer) return;
     peer.queue.push(this.#codec.encodeFrame(frame));
+    if (peer.queue.length > this.#network.weather.framesMax) {
+      this.breakTo(shardId);
+      return;
+    }
     this.deepest = Math.max(this.deepest, peer.queue.length);
-    if (peer.queue.length > FRAMES_MAX) this.breakTo(shardId);
-    else this.#schedule(peer);
+    this.#schedule(peer);
   }
 
   onBroken(run: (shardId: string) => void): void {

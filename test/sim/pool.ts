@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads';
 import type { Violation } from './judge.ts';
-import { planted } from './planting.ts';
+import { planted, RECORDING, reached } from './planting.ts';
 import { simulate, type Variant } from './run.ts';
 
 export interface SeedRun extends Variant {
   readonly seeds: readonly number[];
-  /** The bug to run with; '' is none. */
+  /** The bug to run with; '' is none, and `RECORDING` says which places of bugs each seed reaches. */
   readonly planted: string;
   /** Stop at the first seed that fails. */
   readonly untilFailure?: boolean;
@@ -19,6 +19,8 @@ export interface SeedReport {
   readonly tookMs: number;
   readonly fingerprint: number;
   readonly counts: Readonly<Record<string, number>>;
+  /** Bugs whose place has run, while that is recorded. */
+  readonly reached?: readonly string[];
 }
 
 type Hear = (report: SeedReport) => void;
@@ -29,9 +31,13 @@ export const seedsFrom = (first: number, count: number): number[] =>
 /** Runs seeds in this thread, one after the other. */
 export async function seedsHere(run: SeedRun, report: Hear): Promise<void> {
   planted.name = run.planted;
+  // What ran while the modules were loaded counts for each seed.
+  const loaded = [...reached];
   for (const seed of run.seeds) {
+    reached.clear();
     const { violations, virtualMs, tookMs, fingerprint, counts } = await simulate(seed, run);
-    report({ seed, violations, virtualMs, tookMs, fingerprint, counts });
+    const places = planted.name === RECORDING && { reached: [...loaded, ...reached] };
+    report({ seed, violations, virtualMs, tookMs, fingerprint, counts, ...places });
     if (run.untilFailure && violations.length > 0) return;
   }
 }

@@ -1,14 +1,14 @@
 import { SimClient } from './client.ts';
 import { SimCluster } from './cluster.ts';
 import { Database } from './database.ts';
-import { LEASE_MS, SimRegistry } from './directory.ts';
+import { SimRegistry } from './directory.ts';
 import { SimDisk } from './disk.ts';
 import { heal, misfortune, staleWriters } from './faults.ts';
 import { judgeEnd } from './final.ts';
 import { found } from './founding.ts';
 import { Judge, type Violation } from './judge.ts';
 import { SimNetwork } from './network.ts';
-import { PARTITIONS, type Scenario, scenarioOf } from './scenario.ts';
+import { resumableMs, type Scenario, scenarioOf } from './scenario.ts';
 import { Truth } from './truth.ts';
 import type { HeardInteraction } from './wire.ts';
 import { Workload } from './workload.ts';
@@ -54,7 +54,7 @@ function build(world: World, judge: Judge, scenario: Scenario) {
     );
   };
   const { users, guilds } = found(world, database, scenario);
-  const registry = new SimRegistry(world, PARTITIONS, LEASE_MS);
+  const registry = new SimRegistry(world, scenario.config.partitions, scenario.config.lease_ttl_ms);
   const network = new SimNetwork(world, scenario);
   const disk = new SimDisk('disk', world);
   const cluster = new SimCluster({
@@ -68,7 +68,8 @@ function build(world: World, judge: Judge, scenario: Scenario) {
   });
   for (let at = 0; at < scenario.shards; at += 1) cluster.add();
   const interacted = (interaction: HeardInteraction) => workload.heard(interaction);
-  const ports = { world, judge, truth, interacted, doors: (end: SimClient) => cluster.connect(end) };
+  const doors = (end: SimClient) => cluster.connect(end);
+  const ports = { world, judge, truth, interacted, doors, resumableMs: resumableMs(scenario) };
   const second = users.slice(0, scenario.seconds).map((user) => ({ ...user, name: `${user.name}b` }));
   const clients = [...users, ...second].map(
     ({ id, name, token }) => new SimClient(name, id, token, ports as never),
@@ -97,7 +98,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   for (const client of clients) world.after(world.between(0, 2_000), () => client.connect());
   workload.start(scenario.everyMs);
   misfortune(parts, scenario.faults, scenario.faultEveryMs, scenario.workMs);
-  if (variant.staleWriters) staleWriters(parts, scenario.workMs);
+  if (variant.staleWriters) staleWriters(parts, scenario.workMs, scenario.config.lease_ttl_ms);
   try {
     await world.run(scenario.workMs, failed);
     workload.stop();
@@ -105,7 +106,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     await world.run(scenario.workMs + SERVED_MS, failed);
     if (!failed()) workload.probe();
     await world.run(scenario.workMs + SERVED_MS + SETTLED_MS, failed);
-    if (!failed()) judgeEnd(parts);
+    if (!failed()) judgeEnd(parts, scenario);
   } catch (error) {
     judge.expect(false, 'caught', () => String((error as Error).stack));
   }

@@ -1,9 +1,7 @@
-import type { Config } from '../../config/config.ts';
-import { LEASE_MS } from './directory.ts';
+import { type Config, DEFAULTS } from '../../config/config.ts';
 import { FAULT_NAMES, type FaultName } from './faults.ts';
 import type { World } from './world.ts';
 
-export const PARTITIONS = 12;
 /** What one seed tries. */
 export interface Scenario {
   readonly shards: number;
@@ -17,8 +15,12 @@ export interface Scenario {
   readonly faultEveryMs: number;
   readonly breaks: number;
   readonly doubles: number;
-  readonly config: Partial<Config>;
+  /** Frames that a link queues at most. */
+  readonly framesMax: number;
+  readonly config: SimConfig;
 }
+
+type SimConfig = ReturnType<typeof boundsOf>;
 
 export function scenarioOf(world: World): Scenario {
   const { random } = world;
@@ -34,14 +36,50 @@ export function scenarioOf(world: World): Scenario {
     faultEveryMs: world.between(700, 3_000),
     breaks: world.chance(0.5) ? 0.01 : 0,
     doubles: world.chance(0.5) ? 0.03 : 0,
-    config: {
-      partitions: PARTITIONS,
-      lease_ttl_ms: LEASE_MS,
-      handover_timeout_ms: 1_000,
-      command_deadline_ms: 5_000,
-      resume_window_ms: 15_000,
-      guild_idle_ms: 5_000,
-      user_idle_ms: 5_000,
-    },
+    framesMax: world.chance(0.2) ? 2 + random.below(60) : FRAMES_MAX,
+    config: boundsOf(world),
   };
+}
+
+const FRAMES_MAX = 2_000;
+/** Of each bound: how many seeds draw it small. */
+const SMALL = 0.2;
+
+/** Every bound of the configuration: most as they are by default, some so small that the run meets them. */
+function boundsOf(world: World) {
+  const between = (from: number, to: number) => Math.floor(world.between(from, to + 1));
+  const small = (from: number, to: number, usual: number) =>
+    world.chance(SMALL) ? between(from, to) : usual;
+  return {
+    partitions: world.chance(SMALL) ? between(1, 64) : 12,
+    lease_ttl_ms: small(1_500, 5_000, 3_000),
+    handover_timeout_ms: small(100, 3_000, 1_000),
+    command_deadline_ms: small(1_000, 8_000, 5_000),
+    resume_window_ms: small(1_000, 30_000, 15_000),
+    guild_idle_ms: small(200, 20_000, 5_000),
+    user_idle_ms: small(200, 20_000, 5_000),
+    replay_frames_max: small(0, 60, DEFAULTS.replay_frames_max),
+    stream_dispatches_max: small(16, 64, DEFAULTS.stream_dispatches_max),
+    // Longer than a caller waits before it tries again: within that a repeated command is recognized.
+    record_age_ms: small(25_000, 40_000, DEFAULTS.record_age_ms),
+    journal_bytes_max: small(4_096, 65_536, DEFAULTS.journal_bytes_max),
+    guild_member_window_max: small(1, 4, DEFAULTS.guild_member_window_max),
+    guild_message_window_max: small(10, 20, DEFAULTS.guild_message_window_max),
+    guild_backlog_max: small(2, 30, DEFAULTS.guild_backlog_max),
+    commit_batch_max: small(1, 4, DEFAULTS.commit_batch_max),
+    commit_depth_max: small(4, 30, DEFAULTS.commit_depth_max),
+    loads_max: small(1, 2, DEFAULTS.loads_max),
+    loads_waiting_max: small(1, 4, DEFAULTS.loads_waiting_max),
+    identifies_per_sec: small(1, 4, DEFAULTS.identifies_per_sec),
+    identifies_waiting_max: small(1, 4, DEFAULTS.identifies_waiting_max),
+  } satisfies Partial<Config>;
+}
+
+/** For how long a session without a connection can be resumed; 0: a small bound may end it at any time. */
+export function resumableMs({ config }: Scenario): number {
+  const keepsAll =
+    config.replay_frames_max === DEFAULTS.replay_frames_max &&
+    config.stream_dispatches_max === DEFAULTS.stream_dispatches_max &&
+    config.journal_bytes_max === DEFAULTS.journal_bytes_max;
+  return keepsAll ? config.resume_window_ms : 0;
 }

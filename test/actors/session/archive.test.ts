@@ -26,6 +26,8 @@ class Net {
   readonly losing = new Set<string>();
   readonly asked: string[] = [];
   readonly hearers = new Set<(change: OwnershipChange) => void>();
+  /** Of every shard. */
+  state: ShardState = 'serving';
 
   constructor(count: number) {
     for (let index = 0; index < count; index += 1) this.shards.push(shard(this, index));
@@ -109,6 +111,9 @@ function shard(net: Net, index: number) {
   const archive = new ClusterArchive({
     ownership: {
       self,
+      get state() {
+        return net.state;
+      },
       get view() {
         return net.view;
       },
@@ -255,6 +260,21 @@ describe('a session that is resumed at another shard', () => {
     const { outcome } = b.resume(session.id, 4);
     await net.pass(12_000);
     expect((await outcome).kind).toBe('invalid');
+  });
+
+  it('is waited for while no shard knows which runs have ended', async () => {
+    const { net, a, b, c } = three();
+    const { session } = await a.open();
+    net.gone.add('shard-0');
+    net.state = 'suspended';
+    const { outcome } = b.resume(session.id, 4);
+    await net.pass(1000);
+    net.state = 'serving';
+    const record = { ...session.record, missed: [], cursors: [] };
+    c.buried.set(`${session.id} false`, { kind: 'taken', record });
+    net.change();
+    await net.pass(1000);
+    expect((await outcome).kind).toBe('open');
   });
 
   it('comes from the disk of another shard, and last from a copy', async () => {

@@ -345,6 +345,26 @@ describe('a session whose process was killed', () => {
   });
 });
 
+describe('a session whose process is killed again', () => {
+  it('before its client has received what it had missed is resumed with all of it', async () => {
+    const server = new Server();
+    const { session, sink } = await server.open();
+    server.say('seen', session);
+    server.tick();
+    const seen = sink.seqs.at(-1) as number;
+    session.detach(sink, true);
+    server.say('missed 1', session);
+    server.say('missed 2', session);
+    server.tick();
+    for (let kills = 0; kills < 3; kills += 1) {
+      server.start();
+      const { outcome, sink: next } = await server.resume(session.id, seen);
+      expect(outcome.kind).toBe('open');
+      expect(texts(next).slice(0, 2)).toEqual(['missed 1', 'missed 2']);
+    }
+  });
+});
+
 describe('the journal', () => {
   const sizeOf = (server: Server) => [...server.store.made.values()].at(-1)?.segments.size ?? 0;
 
@@ -358,6 +378,21 @@ describe('the journal', () => {
     }
     server.start();
     expect((await server.resume(session.id, 204)).outcome.kind).toBe('open');
+  });
+
+  it('rests when the names of its sessions exceed its bytes, and each can still be resumed', async () => {
+    const server = new Server(4096);
+    const opened = [];
+    for (let count = 0; count < 60; count += 1) opened.push(await server.open());
+    for (let count = 0; count < 20; count += 1) {
+      server.say(`said ${count}`, ...opened.map(({ session }) => session));
+      server.tick();
+    }
+    expect(sizeOf(server)).toBeLessThan(4);
+    const seqs = opened.map(({ sink }) => sink.seqs.at(-1) as number);
+    server.start();
+    for (const [at, { session }] of opened.entries())
+      expect((await server.resume(session.id, seqs[at] as number)).outcome.kind).toBe('open');
   });
 
   it('lets go of what is too old to be sent again, and stays fresh while nothing happens', async () => {

@@ -14,6 +14,8 @@ interface SourceBug extends Bug {
   readonly file: string;
   readonly kind: 'expression' | 'statement';
   readonly from: string;
+  /** Where `from` begins in the file, for a patch that a program has made; else it is looked for. */
+  readonly at?: number;
   readonly to: string;
 }
 

@@ -1,0 +1,100 @@
+// `npm run mutants -- --count 500 --seed 1` draws mutants of the program, runs the simulation with each and says which it does not
+// notice. What is known is kept in `--results`, so that a run that was stopped goes on where it ended. `--json` prints the results.
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { bundle } from '../build.ts';
+import { seedsFrom } from '../pool.ts';
+import { buildsOf, type Mutant, mutantsFrom, patchesOf } from './draw.ts';
+import { hunt, reachedBy, type Verdict } from './hunt.ts';
+import { judgedEquivalent } from './judged.ts';
+
+interface Result extends Mutant {
+  readonly verdict: Verdict;
+}
+
+const { values } = parseArgs({
+  options: {
+    count: { type: 'string', default: '500' },
+    seed: { type: 'string', default: '1' },
+    seeds: { type: 'string', default: '60' },
+    jobs: { type: 'string', default: '2' },
+    results: { type: 'string', default: 'dist/simulation/mutants/results.json' },
+    only: { type: 'string', default: '' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+const known = readKnown();
+const drawn = mutantsFrom(Number(values.seed), Number(values.count)).filter(({ name }) =>
+  name.includes(values.only),
+);
+const open = drawn.filter((mutant) => !known.has(keyOf(mutant)));
+say(`${drawn.length} mutants, ${drawn.length - open.length} of them known. Results: ${values.results}`);
+for (const [at, mutants] of buildsOf(open).entries()) await runBuild(at, mutants);
+report(drawn.flatMap((mutant) => known.get(keyOf(mutant)) ?? []));
+process.exit();
+
+async function runBuild(at: number, mutants: readonly Mutant[]): Promise<void> {
+  say(`build ${at + 1}: ${mutants.length} mutants`);
+  const main = pathToFileURL(await bundle(`mutants-${at}`, patchesOf(mutants)));
+  const jobs = Number(values.jobs);
+  const passing = await reachedBy(main, seedsFrom(1, Number(values.seeds)), jobs);
+  const waiting = mutants.values();
+  let done = 0;
+  const huntOn = async (): Promise<void> => {
+    for (const mutant of waiting) {
+      const seeds = [...passing].filter(([, reached]) => reached.has(mutant.name)).map(([seed]) => seed);
+      const verdict = await hunt(main, mutant.name, seeds);
+      known.set(keyOf(mutant), { ...mutant, verdict });
+      keep();
+      done += 1;
+      say(`${done}/${mutants.length} ${mutant.name} ${told(verdict)}`);
+    }
+  };
+  await Promise.all(Array.from({ length: jobs }, huntOn));
+}
+
+/** The text around is not part of it: a mutant is the same when lines above it change. */
+function keyOf({ file, from, to, name }: Mutant): string {
+  return `${file}\n${from}\n${to}\n${name}`;
+}
+
+function readKnown(): Map<string, Result> {
+  if (!existsSync(values.results)) return new Map();
+  const results = JSON.parse(readFileSync(values.results, 'utf8')) as readonly Result[];
+  return new Map(results.map((result) => [keyOf(result), result]));
+}
+
+function keep(): void {
+  writeFileSync(`${values.results}.new`, JSON.stringify([...known.values()], null, 1));
+  renameSync(`${values.results}.new`, values.results);
+}
+
+function told(verdict: Verdict): string {
+  if (verdict.kind === 'killed') return `killed by "${verdict.rule}" in seed ${verdict.seed}`;
+  return verdict.kind === 'survived' ? `SURVIVED ${verdict.seeds} seeds` : 'not reached';
+}
+
+function report(results: readonly Result[]): void {
+  const equivalent = results.filter((result) => result.verdict.kind !== 'killed' && judgedEquivalent(result));
+  const counted = results.filter((result) => !equivalent.includes(result));
+  const of = (kind: Verdict['kind']) => counted.filter(({ verdict }) => verdict.kind === kind);
+  const score = of('killed').length / Math.max(1, counted.length);
+  if (values.json) {
+    console.log(JSON.stringify({ seed: Number(values.seed), score, equivalent: equivalent.length, results }));
+    return;
+  }
+  for (const kind of ['survived', 'unreached'] as const)
+    for (const { file, line, from, to } of of(kind))
+      console.log(`${kind}: ${file}:${line}\n    ${oneLine(from)}\n  → ${oneLine(to)}`);
+  console.log(
+    `${results.length} mutants: ${of('killed').length} killed, ${of('survived').length} survived, ` +
+      `${of('unreached').length} not reached, ${equivalent.length} equivalent. Score ${score.toFixed(3)}.`,
+  );
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').slice(0, 160);
+}
