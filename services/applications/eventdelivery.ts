@@ -87,8 +87,8 @@ export class EventDelivery {
 
   /** Failed attempts in a row for an application whose owner is this shard; null when none failed last. */
   failing(id: ApplicationId): { readonly attempts: number; readonly sinceMs: number } | null {
-    const line = this.#lines.get(id);
-    return line && line.failures > 0 ? { attempts: line.failures, sinceMs: line.failingSinceMs } : null;
+    const { failures = 0, failingSinceMs = null } = this.#lines.get(id) ?? {};
+    return failures > 0 && failingSinceMs !== null ? { attempts: failures, sinceMs: failingSinceMs } : null;
   }
 
   /** Sends what earlier runs and other shards have left, now and after each change of ownership. */

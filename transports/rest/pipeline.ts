@@ -171,8 +171,8 @@ async function perform(
   if (!read.ok) return refusedBy(operation, read.refusal, headers);
   if (call.address !== null) {
     const counted = limits?.admitBody(entry, read.parts.body, call.caller, call.address);
-    headers = { ...headers, ...counted?.headers };
     if (counted?.refused) return counted.refused;
+    if (counted) headers = { ...headers, ...counted.headers };
   }
   for (const hook of before) {
     const change = await hook({ ...read.parts, ...context });
