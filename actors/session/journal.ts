@@ -58,10 +58,8 @@ export class Journal implements SessionJournal {
   readonly #sessions = new Map<number, Known>();
   /** When each kept segment ended, by number, in monotonic milliseconds; the current one is absent. */
   readonly #endedMs = new Map<number, number>();
-  /** Sessions that the current segment has not named yet; null when it has named all. */
-  #unnamed: Iterator<Known> | null = null;
-  /** Size of the current segment when it had named all sessions. */
-  #namedBytes = 0;
+  /** Of the current segment: sessions that it has not named yet, null when it has named all; and its size then. */
+  readonly #naming: { left: Iterator<Known> | null; bytes: number } = { left: null, bytes: 0 };
   /** The dispatch whose record is open, and the sessions with a stream position of their own (`StreamCursors.advance`). */
   #body: DispatchBody | null = null;
   #laggards: Map<number, number> | null = null;
@@ -107,8 +105,7 @@ export class Journal implements SessionJournal {
     this.#sessions.set(session.handle, known);
     for (const [ownerId, n] of cursors) this.cursors.lag(session.handle, ownerId, n);
     const bytes = missed.reduce((sum, { weightBytes }) => sum + weightBytes, 0);
-    if (missed.length > 0 && bytes <= MISSED_BYTES_MAX) this.#restored(known, missed);
-    else this.#name(known, session.seq);
+    this.#name(known, bytes <= MISSED_BYTES_MAX ? missed : []);
   }
 
   delivered(body: DispatchBody, handle: number): void {
@@ -148,9 +145,9 @@ export class Journal implements SessionJournal {
     this.#body = null;
     this.#laggards = null;
     if (!this.#writing) return;
-    if (this.#unnamed) this.#nameSome(this.#unnamed);
+    if (this.#naming.left) this.#nameSome(this.#naming.left);
     if (!this.#batch.isEmpty) this.#append();
-    if (this.#unnamed) this.#flushLater();
+    if (this.#naming.left) this.#flushLater();
   }
 
   /** Starts a new segment, which names every session, so that a reader can start there. */
@@ -179,10 +176,16 @@ export class Journal implements SessionJournal {
     if (this.#hasRoom()) this.#batch.note(kind, handle, text);
   }
 
-  /** Writes what the client has still to receive, so that the session outlives this process before that, too. */
-  #restored(known: Known, missed: readonly DispatchBody[]): void {
-    const { handle, seq } = known.session;
-    this.#name(known, seq - missed.length);
+  /** @param missed What its client has still to receive: the session outlives this process before that, too. */
+  #name({ session, identity }: Known, missed: readonly DispatchBody[] = []): void {
+    if (!this.#writing) return;
+    const { handle } = session;
+    const seq = session.seq - missed.length;
+    const cursors: SessionContent['cursors'] = this.cursors
+      .of(handle)
+      .map(([ownerId, n]) => [ownerId, n, this.cursors.lags(handle, ownerId) ? 1 : 0]);
+    const rest = JSON.stringify({ ...mannerOf(session), seq, cursors });
+    this.#note(ENTRY.session, handle, `{"identity":${identity},${rest.slice(1)}`);
     for (const { t, json } of missed) {
       if (!this.#hasRoom()) return;
       // Without an origin: the cursors of the session include these dispatches already.
@@ -191,25 +194,15 @@ export class Journal implements SessionJournal {
     }
   }
 
-  #name({ session, identity }: Known, seq: number): void {
-    if (!this.#writing) return;
-    const { handle } = session;
-    const cursors: SessionContent['cursors'] = this.cursors
-      .of(handle)
-      .map(([ownerId, n]) => [ownerId, n, this.cursors.lags(handle, ownerId) ? 1 : 0]);
-    const rest = JSON.stringify({ ...mannerOf(session), seq, cursors });
-    this.#note(ENTRY.session, handle, `{"identity":${identity},${rest.slice(1)}`);
-  }
-
   #nameSome(unnamed: Iterator<Known>): void {
     for (let named = 0; named < NAMED_PER_BATCH; named += 1) {
       const { value, done } = unnamed.next();
       if (done) {
-        this.#unnamed = null;
-        this.#namedBytes = present(this.#files).segment.bytes + this.#batch.bytes;
+        this.#naming.left = null;
+        this.#naming.bytes = present(this.#files).segment.bytes + this.#batch.bytes;
         return;
       }
-      if (this.#sessions.get(value.session.handle) === value) this.#name(value, value.session.seq);
+      if (this.#sessions.get(value.session.handle) === value) this.#name(value);
     }
   }
 
@@ -234,17 +227,13 @@ export class Journal implements SessionJournal {
       const { bytesMax } = this.#ports.settings;
       const files = present(this.#files);
       // A segment that has not named every session yet is not a valid place to start reading, so it continues.
-      if (!this.#unnamed && files.segment.bytes >= this.#segmentBytesMax) this.#rotate();
+      // The names alone may exceed the share of a segment: it has room for as many records as names at least.
+      const segmentMax = Math.max(Math.min(SEGMENT_BYTES_MAX, bytesMax / SEGMENTS), this.#naming.bytes * 2);
+      if (!this.#naming.left && files.segment.bytes >= segmentMax) this.#rotate();
       // Until the current segment has named every session, the one before it is the only place to start reading.
-      const keptMin = this.#unnamed ? 1 : 0;
+      const keptMin = this.#naming.left ? 1 : 0;
       while (files.bytes > bytesMax && this.#endedMs.size > keptMin && this.#drop());
     });
-  }
-
-  /** The names alone may exceed the share of a segment: a segment has room for as many records as names at least. */
-  get #segmentBytesMax(): number {
-    const share = Math.min(SEGMENT_BYTES_MAX, this.#ports.settings.bytesMax / SEGMENTS);
-    return Math.max(share, 2 * this.#namedBytes);
   }
 
   #write(): void {
@@ -263,7 +252,7 @@ export class Journal implements SessionJournal {
     if (files.segment.number > 0) this.#endedMs.set(files.segment.number, nowMs);
     files.rotate();
     this.#beganMs = nowMs;
-    this.#unnamed = [...this.#sessions.values()].values();
+    this.#naming.left = [...this.#sessions.values()].values();
     if (!this.#scheduled) this.#flushLater();
   }
 
@@ -283,7 +272,7 @@ export class Journal implements SessionJournal {
     if (nowMs - this.#beganMs >= settings.ageMs / SEGMENTS && this.#sessions.size > 0) this.rotate();
     this.#guarded(() => {
       for (const endedMs of [...this.#endedMs.values()])
-        if (this.#unnamed || endedMs > nowMs - settings.ageMs || !this.#drop()) break;
+        if (this.#naming.left || endedMs > nowMs - settings.ageMs || !this.#drop()) break;
     });
     this.#tickLater();
   }
@@ -313,7 +302,7 @@ export class Journal implements SessionJournal {
       this.#faults += 1;
       this.#batch.finish(0, 0);
       this.#endedMs.clear();
-      this.#unnamed = null;
+      this.#naming.left = null;
       this.#timer?.cancel();
       this.#timer = this.#ports.wheel.add(() => this.#resume(), RETRY_MS);
       this.#ports.onFault(error);

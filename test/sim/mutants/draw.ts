@@ -4,7 +4,7 @@ import type { Patch } from '../planted/patch.ts';
 import { type Mutation, mutationsOf } from './mutations.ts';
 
 /** What the promises of a cluster rest on: order, ownership, delivery, resume, commits. */
-export const MUTATED = [
+const MUTATED = [
   ...['engine/session', 'engine/fanout', 'engine/placement', 'engine/kernel'],
   ...['actors/runtime', 'actors/cluster', 'actors/session', 'actors/guild'],
 ] as const;
