@@ -1,5 +1,6 @@
 import type { SessionClaim } from '../../engine/session/record.ts';
 import { workerOf } from '../../engine/session/sessionid.ts';
+import { NotServed } from '../../protocol/faults.ts';
 import type { Ownership, Router, ShardInfo } from '../placement/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
@@ -49,6 +50,7 @@ export class ClusterArchive implements SessionArchive {
   readonly #ports: ArchivePorts;
   readonly #answers = new Map<string, { readonly answer: Promise<Answer>; readonly atMs: number }>();
   #claims = 0;
+  #closed = false;
 
   constructor(ports: ArchivePorts) {
     this.#ports = ports;
@@ -58,6 +60,10 @@ export class ClusterArchive implements SessionArchive {
     ports.router.serve('sessions.takeCopy', ([request]: [ClaimRequest]) =>
       this.#answerOnce(request, () => this.#takeFromJournals(request.claim, true)),
     );
+  }
+
+  close(): void {
+    this.#closed = true;
   }
 
   async take(wanted: SessionClaim): Promise<TakeResult> {
@@ -74,9 +80,13 @@ export class ClusterArchive implements SessionArchive {
     for (;;) {
       const answer = await this.#search(request, without);
       if (answer.kind !== 'busy') return answer;
-      // The shard that has the session neither answers nor has left the cluster.
-      if (clock.monotonic() >= untilMs) return { kind: 'unknown' };
-      await this.#viewChange();
+      if (clock.monotonic() >= untilMs) {
+        if (!this.#knowsMembers) throw new NotServed('This shard does not know which shards have ended.');
+        // The shard that has the session neither answers nor has left the cluster.
+        return { kind: 'unknown' };
+      }
+      // Another shard that has ended may have left its journal with one that had nothing before.
+      if (await this.#viewChanges()) without.clear();
     }
   }
 
@@ -137,14 +147,15 @@ export class ClusterArchive implements SessionArchive {
   }
 
   async #takeLocal(claim: SessionClaim): Promise<Answer> {
+    // The journal of this shard has the session, and nobody can take it from there yet.
+    if (this.#closed) return BUSY;
     const answer = this.#ports.transferOut(claim);
     return answer.kind === 'unknown' ? this.#takeFromJournals(claim, false) : answer;
   }
 
   /** `busy` while this shard does not know which runs have ended. */
   async #takeFromJournals(claim: SessionClaim, copy: boolean): Promise<Answer> {
-    const { state } = this.#ports.ownership;
-    if (state !== 'serving' && state !== 'draining') return BUSY;
+    if (!this.#knowsMembers) return BUSY;
     try {
       return (await this.#ports.journals?.take(claim, copy)) ?? { kind: 'unknown' };
     } catch (error) {
@@ -153,21 +164,26 @@ export class ClusterArchive implements SessionArchive {
     }
   }
 
+  get #knowsMembers(): boolean {
+    const { state } = this.#ports.ownership;
+    return state === 'serving' || state === 'draining';
+  }
+
   #peers(): readonly ShardInfo[] {
     const { self, view } = this.#ports.ownership;
     return view.shards.filter(({ instance }) => instance !== self?.instance);
   }
 
-  /** Resolves on the next ownership change, or after `RETRY_MS`. */
-  #viewChange(): Promise<void> {
+  /** Resolves with true on the next ownership change, or with false after `RETRY_MS`. */
+  #viewChanges(): Promise<boolean> {
     return new Promise((resolve) => {
-      const timer = this.#ports.wheel.add(done, RETRY_MS);
-      const stop = this.#ports.ownership.onChange(done);
-      function done(): void {
+      const end = (changes: boolean): void => {
         timer.cancel();
         stop();
-        resolve();
-      }
+        resolve(changes);
+      };
+      const timer = this.#ports.wheel.add(() => end(false), RETRY_MS);
+      const stop = this.#ports.ownership.onChange(() => end(true));
     });
   }
 }

@@ -57,6 +57,8 @@ export type TakeResult =
 
 /** Finds sessions on other shards, and in the journals of crashed ones. */
 export interface SessionArchive {
+  /** This shard ends: its sessions can be taken from what the journal holds, once it has left the cluster. */
+  close(): void;
   /**
    * Takes a session over, wherever it is: of all concurrent claims in the cluster, one succeeds. Waits, within a
    * deadline, for a shard that neither answers nor has left the cluster.

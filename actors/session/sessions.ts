@@ -268,6 +268,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   close(): void {
     this.#trimming?.cancel();
     this.#trimming = null;
+    this.#deps.archive?.close();
     this.journal?.close();
     for (const session of [...this.#sessions.values()])
       if (this.journal?.outlives) session.transferOut(CLOSE.UNKNOWN_ERROR);

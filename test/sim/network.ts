@@ -244,6 +244,12 @@ export class SimLinks implements Links {
     peer.arrivesMs = world.nowMs + noticeMs + 0.001;
   }
 
+  /** Answers no more questions; answers on their way arrive. */
+  refuse(): void {
+    const unreachable = () => Promise.reject(new LinkFault('unreachable', `${this.shardId} ends.`));
+    if (this.handler) this.handler = { ...this.handler, ask: unreachable };
+  }
+
   peerDied(shardId: string, instance: string): void {
     const peer = this.#peers.get(shardId);
     if (peer?.instance !== instance) return;

@@ -25,6 +25,8 @@ const staleFault = ({ fence }: Stale): Error => new StaleEpoch(fence);
 
 const SWEEP_MS = 1_000;
 const DRAIN_MS = 1_500;
+/** How long a shard that ends leaves for its answers to arrive. */
+const ANSWERED_MS = 20;
 const SOCKETS = {
   heartbeatIntervalMs: 5_000,
   heartbeatGraceMs: 4_000,
@@ -148,11 +150,12 @@ export class SimShard {
       await this.house.storage.writer.flush();
       await this.ownership.close();
       this.house.close();
-      this.clock.defer(() => {
+      this.links.refuse();
+      this.clock.setTimer(() => {
         world.note(`${this.instance} has ended`);
         this.kill();
         then();
-      });
+      }, ANSWERED_MS);
     };
     const sendOn = () => {
       for (const socket of this.#sockets)

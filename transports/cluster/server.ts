@@ -11,7 +11,7 @@ import {
 import type { Logger } from 'pino';
 import type { LinkHandler } from '../../actors/cluster/ports.ts';
 import type { ShardInfo } from '../../actors/placement/ports.ts';
-import type { Clock } from '../../actors/runtime/clock.ts';
+import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import { messageOf } from '../../protocol/thrown.ts';
 import type { Codec, LinkRequest } from './codec.ts';
@@ -60,6 +60,9 @@ interface InboundPeer {
 }
 
 const PEERS_MAX = 4096;
+/** How long a shard that ends waits for its answers, and for the last one to be on the wire. */
+const ANSWERED_MAX_MS = 1_000;
+const SENT_MS = 20;
 const CONNECTIONS_MAX = 8192;
 /** Certificates are requested but checked in code, so that a rejected one can be logged with its reason. */
 const TLS_OPTIONS = {
@@ -158,12 +161,25 @@ export class LinkServer {
 
   async close(): Promise<void> {
     this.#handler = null;
+    await this.#answered();
     this.#server.forceShutdown();
     this.#preAuth.close();
     for (const socket of this.#sockets) socket.destroy();
     await new Promise<void>((resolve) => {
       if (this.#listener === null) resolve();
       else this.#listener.close(() => resolve());
+    });
+  }
+
+  /** Resolves when all requests are answered: an answer may bring what this shard has given away already. */
+  #answered(): Promise<void> {
+    const { clock } = this.#deps;
+    const untilMs = clock.monotonic() + ANSWERED_MAX_MS;
+    return new Promise((resolve) => {
+      const look = (): Timer =>
+        clock.setTimer(this.#asks > 0 && clock.monotonic() < untilMs ? look : resolve, SENT_MS);
+      if (this.#peers.size > 0) look();
+      else resolve();
     });
   }
 

@@ -277,6 +277,20 @@ describe('a session that is resumed at another shard', () => {
     expect((await outcome).kind).toBe('open');
   });
 
+  it('is waited for while its home is ending, and then taken from what the home has left', async () => {
+    const { net, a, b, c } = three();
+    const { session } = await a.open();
+    const record = { ...session.record, missed: [], cursors: [] };
+    a.house.sessions.close();
+    const { outcome } = b.resume(session.id, 4);
+    await net.pass(1000);
+    net.gone.add('shard-0');
+    c.buried.set(`${session.id} false`, { kind: 'taken', record });
+    net.change();
+    await net.pass(1000);
+    expect((await outcome).kind).toBe('open');
+  });
+
   it('comes from the disk of another shard, and last from a copy', async () => {
     const { net, a, b, c } = three();
     const { session } = await a.open();

@@ -58,7 +58,10 @@ class Server {
       onDamage: (_folder, damages) => this.damages.push(damages),
     });
     const dead = this.dead;
-    const archive: SessionArchive = { take: async (claim) => this.elsewhere ?? dead.take(claim, false) };
+    const archive: SessionArchive = {
+      take: async (claim) => this.elsewhere ?? dead.take(claim, false),
+      close: () => undefined,
+    };
     const seed = this.run;
     let made = 0;
     const randomBytes = (size: number) => new Uint8Array(size).fill(16 * seed + ++made);

@@ -136,6 +136,17 @@ describe('a question', () => {
     await until(() => b.links.metrics().asksUnderWay === 0);
   });
 
+  test('is answered although the other side ends meanwhile', async () => {
+    let answer: (value: unknown) => void = () => undefined;
+    const [a, b] = await pair({ ask: () => new Promise((resolve) => (answer = resolve)) });
+    const asked = a.links.ask('b', 'm', [], context());
+    await until(() => b.links.metrics().asksUnderWay === 1);
+    const closing = b.links.close();
+    answer('given away');
+    expect(await asked).toBe('given away');
+    await closing;
+  });
+
   test('is lost when the connection goes, or when either side ends', async () => {
     const forever = () => new Promise<never>(() => undefined);
     const a = await open({ id: 'a' });
@@ -154,6 +165,7 @@ describe('a question', () => {
     a.links.follow([b.shard]);
     await until(() => linked(a));
     const ended = a.links.ask('b', 'm', [], context()).catch((fault: unknown) => fault);
+    await until(() => b.links.metrics().asksUnderWay === 1);
     await b.links.close();
     expect(await ended).toMatchObject({ kind: 'lost' });
   });
