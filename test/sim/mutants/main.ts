@@ -19,7 +19,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '60' },
     jobs: { type: 'string', default: '2' },
-    results: { type: 'string', default: 'dist/simulation/mutants/results.json' },
+    results: { type: 'string', default: 'dist/simulation/mutants.json' },
     only: { type: 'string', default: '' },
     json: { type: 'boolean', default: false },
   },
