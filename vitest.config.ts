@@ -30,8 +30,9 @@ const DATABASES = 'test/support/database.setup.ts';
 /** Two at least, where vitest would take one: a test waits as often as it works. */
 const WORKERS = Math.max(2, availableParallelism() - 1);
 
-/** Files that take a minute or so, which at the end would leave the other worker with nothing to do. */
-const LONG = /\/(cli|chaos|shards|shardskilled|shardscalls|embed|docsblocks)\.test\.ts$/;
+/** Files that take half a minute and more, which at the end would leave the other worker with nothing to do. */
+const LONG =
+  /\/(activitysdk|bench|chaos|cli|docsblocks|embed|hostile|kill9|lobbieshostile|package|pages|pageshostile|playground|shards|shardscalls|shardskilled|stopping)\.test\.ts$/;
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
