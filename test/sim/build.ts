@@ -29,7 +29,10 @@ export async function bundle(name: string, patches: readonly Patch[] = []): Prom
       rollupOptions: { output: { entryFileNames: 'sim.mjs', codeSplitting: false } },
     },
   });
-  const misfits = patches.filter((patch) => 'file' in patch && !fitted.has(patch)).map((patch) => patch.name);
+  // A patch that a program has made may be of a file that the simulation does not load: nothing reaches it then.
+  const misfits = patches
+    .filter((patch) => 'file' in patch && patch.at === undefined && !fitted.has(patch))
+    .map((patch) => patch.name);
   if (misfits.length > 0)
     throw new RangeError(`These patches find nothing to change: ${misfits.join(', ')}.`);
   return join(outDir, 'sim.mjs');
