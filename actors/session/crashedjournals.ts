@@ -56,7 +56,7 @@ export class CrashedJournals {
   async take(claim: SessionClaim, copy: boolean): Promise<TakeResult> {
     for (const folder of await this.#folders()) {
       if (folder.copy !== copy || !(await this.#ports.hasCrashed(folder))) continue;
-      const journal = await this.#read(folder);
+      const journal = await this.#readUpTo(folder, claim);
       const session = journal.index.find(claim.sessionId);
       if (!session || journal.taken.has(markOf(takenOf(session)))) continue;
       if (!isSamePrincipal(session.identity.principal, claim.principal)) continue;
@@ -97,6 +97,15 @@ export class CrashedJournals {
       this.#listing = this.#ports.store.folders();
     }
     return this.#listing;
+  }
+
+  /** Reads again what was read before the run had ended: a shard that passes for dead may write for a while. */
+  async #readUpTo(folder: JournalFolder, { sessionId, seq }: SessionClaim): Promise<IndexedJournal> {
+    const journal = await this.#read(folder);
+    const known = journal.index.find(sessionId);
+    if (!known || known.seq >= seq) return journal;
+    this.#journals.delete(nameOf(folder));
+    return this.#read(folder);
   }
 
   #read(folder: JournalFolder): Promise<IndexedJournal> {

@@ -25,8 +25,8 @@ const staleFault = ({ fence }: Stale): Error => new StaleEpoch(fence);
 
 const SWEEP_MS = 1_000;
 const DRAIN_MS = 1_500;
-/** How long a shard that ends leaves for its answers to arrive. */
-const ANSWERED_MS = 20;
+/** For longer than any way takes: what a process has sent arrives although it ends. */
+const ANSWERED_MS = 500;
 const SOCKETS = {
   heartbeatIntervalMs: 5_000,
   heartbeatGraceMs: 4_000,

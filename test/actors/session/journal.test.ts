@@ -368,6 +368,31 @@ describe('a session whose process is killed again', () => {
   });
 });
 
+it('a journal that was read while its process passed for dead is read again for who has seen more', async () => {
+  const server = new Server();
+  const { session: first } = await server.open();
+  const { session, sink } = await server.open('bot');
+  server.tick();
+  const dead = new CrashedJournals({
+    ...{ store: server.store, clock: server.clock },
+    settings: { framesMax: 512, ageMs: AGE_MS },
+    hasCrashed: async () => true,
+    onDamage: () => undefined,
+  });
+  const claimOf = ({ id, record }: GatewaySessionActor, seq: number) => {
+    const { principal } = record.identity;
+    return { sessionId: id, principal, seq };
+  };
+  expect(await dead.take(claimOf(first, 4), false)).toMatchObject({ kind: 'taken' });
+  server.say('seen after that', session);
+  server.tick();
+  const seen = sink.seqs.at(-1) as number;
+  expect(await dead.take(claimOf(session, seen), false)).toMatchObject({
+    kind: 'taken',
+    record: { seq: seen },
+  });
+});
+
 describe('the journal', () => {
   const sizeOf = (server: Server) => [...server.store.made.values()].at(-1)?.segments.size ?? 0;
 
