@@ -12,7 +12,7 @@ export interface RedirectPlace {
 export interface LocalClient {
   /** Sets the activity of the application; null takes it away. @throws Error when there is no server, or it refuses. */
   setActivity(activity: object | null): Promise<void>;
-  /** Who is signed in there. @throws Error when there is no server, or it refuses. */
+  /** The signed-in user. @throws Error when the server cannot be reached or refuses. */
   user(): Promise<LocalUser>;
   close(): void;
 }

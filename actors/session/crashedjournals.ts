@@ -99,7 +99,10 @@ export class CrashedJournals {
     return this.#listing;
   }
 
-  /** Reads again what was read before the run had ended: a shard that passes for dead may write for a while. */
+  /**
+   * Reads the journal again when the client has seen more than the cached index: a suspended shard that was taken for crashed may
+   * continue to write.
+   */
   async #readUpTo(folder: JournalFolder, { sessionId, seq }: SessionClaim): Promise<IndexedJournal> {
     const journal = await this.#read(folder);
     const known = journal.index.find(sessionId);

@@ -58,7 +58,10 @@ export class Journal implements SessionJournal {
   readonly #sessions = new Map<number, Known>();
   /** When each kept segment ended, by number, in monotonic milliseconds; the current one is absent. */
   readonly #endedMs = new Map<number, number>();
-  /** Of the current segment: sessions that it has not named yet, null when it has named all; and its size then. */
+  /**
+   * Progress of the current segment: `left` iterates over the sessions that it has not named yet and is null when it has named
+   * all; `bytes` is its size at that moment.
+   */
   readonly #naming: { left: Iterator<Known> | null; bytes: number } = { left: null, bytes: 0 };
   /** The dispatch whose record is open, and the sessions with a stream position of their own (`StreamCursors.advance`). */
   #body: DispatchBody | null = null;
@@ -176,7 +179,11 @@ export class Journal implements SessionJournal {
     if (this.#hasRoom()) this.#batch.note(kind, handle, text);
   }
 
-  /** @param missed What its client has still to receive: the session outlives this process before that, too. */
+  /**
+   * Writes the state of a session.
+   *
+   * @param missed The last dispatches, which its client may not have received: a later shard must still be able to replay them.
+   */
   #name({ session, identity }: Known, missed: readonly DispatchBody[] = []): void {
     if (!this.#writing) return;
     const { handle } = session;

@@ -28,11 +28,16 @@ export interface GuildProfile {
 }
 
 type TagCommands = {
-  /** For members, who may take the tag as their own. Null for a guild without one. */
-  getTag: { input: object; value: GuildTag | null };
+  /** The `primary_guild` of a member who shows the tag; null for a guild without one. */
+  getTag: { input: object; value: ReturnType<typeof shownTag> | null };
   getGuildProfile: { input: object; value: GuildProfile };
   setTag: { input: { readonly draft: TagDraft }; value: GuildProfile };
 };
+
+/** The `primary_guild` of a user who shows a guild's tag. */
+export const shownTag = (guildId: string, { tag, badge }: GuildTag) => ({
+  ...{ identity_guild_id: guildId, identity_enabled: true, tag, badge },
+});
 
 /** Guilds with a tag have it. */
 const FEATURE = 'GUILD_TAGS';
@@ -40,7 +45,10 @@ const FEATURE = 'GUILD_TAGS';
 /** The guild's tag: one to four characters and a badge, which members show behind their names in every guild. */
 export const guildTag: GuildTopic<TagCommands, never> = {
   commands: {
-    getTag: { repeatable: true, decide: (guild) => accepted(guild.pages.tag ?? null) },
+    getTag: {
+      repeatable: true,
+      decide: ({ id, pages: { tag } }) => accepted(tag ? shownTag(id, tag) : null),
+    },
     getGuildProfile: {
       repeatable: true,
       decide: (guild) => accepted(profileOf(guild, guild.pages.tag ?? null)),

@@ -13,7 +13,7 @@ interface VoiceCallPorts {
   readonly open: OpenSocket;
   readonly gatewayUrl: string;
   readonly selfId: () => string | null;
-  /** Of the person's gateway session; null while there is none. */
+  /** Id of the person's gateway session; null while there is none. */
   readonly sessionId: () => string | null;
   /** Leaves the channel and joins it again, for another ticket. */
   rejoin(guildId: string, channelId: string, settings: Pick<VoiceSettings, 'mute' | 'deaf'>): void;

@@ -56,9 +56,9 @@ export function createTeams({ storage, commitAsOwner, routing, updateApplication
       if (!outcome.ok) return outcome;
       if (outcome.facts.length > 0) await commitAsOwner(teamId, outcome.facts);
       const ownerId = outcome.value?.ownerId ?? team.ownerId;
-      const late = change.kind === 'adopt' ? [change.applicationId] : [];
-      if (change.kind === 'setOwner') late.push(...applications.map(({ id }) => id));
-      for (const id of late) {
+      const changed = change.kind === 'adopt' ? [change.applicationId] : [];
+      if (change.kind === 'setOwner') changed.push(...applications.map(({ id }) => id));
+      for (const id of changed) {
         const reply = await updateApplication(id, { team_id: teamId, owner_id: ownerId });
         if (!reply.ok) return reply;
       }

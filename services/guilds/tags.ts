@@ -1,5 +1,6 @@
 import type { Users } from '../../actors/user/users.ts';
 import type { GuildTag } from '../../engine/guild/pages.types.ts';
+import { shownTag } from '../../engine/guild/tag.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 
@@ -31,7 +32,7 @@ export function createTags({ users, store, onFault }: TagPorts): Tags {
   const take = (guildId: GuildId, userId: UserId, tag: GuildTag | null) =>
     users.update(userId, {
       ...{ shows: guildId },
-      primary_guild: tag === null ? CLEARED : { identity_guild_id: guildId, identity_enabled: true, ...tag },
+      primary_guild: tag === null ? CLEARED : shownTag(guildId, tag),
     });
 
   async function changeAll(guildId: GuildId, tag: GuildTag | null): Promise<void> {

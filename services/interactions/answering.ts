@@ -370,8 +370,8 @@ function resultOf(
 }
 
 /**
- * Only users are notified unless the answer says otherwise. An application that only the invoker has installed notifies
- * nobody whom the invoker could not notify.
+ * Only users are notified unless the answer says otherwise. An application that only the invoker has installed may mention
+ * everyone and roles only where the invoker may.
  */
 function permitted<D extends Pick<MessageDraft, 'allowed_mentions'>>(
   { mentionsEveryone }: Interaction,

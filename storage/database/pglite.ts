@@ -10,7 +10,7 @@ import { FilledMemoryFs } from './memoryfs.ts';
 import { type Content, EMPTY, makeDatabase, preparedDatabase } from './prepared.ts';
 import { SyncedFs } from './syncedfs.ts';
 
-/** What a database contains that is created because there is none yet. */
+/** Initial contents of a database that does not exist yet. */
 export interface FirstOpening {
   /** Contents in order of preference: the first that is prepared is unpacked. If none is, the last is created. */
   readonly contents: readonly Content[];

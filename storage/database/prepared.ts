@@ -36,7 +36,7 @@ const PREFIX = 'prepared-';
 const nameOf = (version: string, { key }: Content): string =>
   `${PREFIX}${version.replace(/[^\w.-]/g, '_')}-${key}.tar.gz`;
 
-/** The prepared database as a tar archive; null if there is none that fits, as in a source tree that is not built. */
+/** The prepared database as a tar archive; null when none matches this version, for example in a source tree that is not built. */
 export async function preparedDatabase(content: Content, folder = FOLDER): Promise<Uint8Array | null> {
   const name = nameOf(await versionOfPglite(), content);
   try {

@@ -59,7 +59,7 @@ export const FILE_OWNERS: ReadonlySet<string> = new Set([
   ...['guilds', 'roles', 'channels', 'threads', 'scheduled_events', 'guild_expressions'],
 ]);
 
-/** Who owns a file: the guild of a member's picture, the channel of an attachment, or else the second part of the key. */
+/** The owner of a file: the guild of a member's picture, the channel of an attachment, or else the second part of the key. */
 export const fileOwner = (key: string): string => key.split('/')[1]?.split('.', 1)[0] ?? '';
 
 const PUBLIC_FIELDS = [
@@ -83,7 +83,7 @@ export function publicUser(data: unknown): Record<string, unknown> {
   return Object.fromEntries(PUBLIC_FIELDS.flatMap((name) => (name in user ? [[name, user[name]]] : [])));
 }
 
-/** The people and bots whom a guild's rows name; $1 is the guild. */
+/** Selects the people and bots that rows of the guild $1 refer to. */
 export const GUILD_PEOPLE = `id IN (
   SELECT user_id FROM members WHERE guild_id = $1
   UNION SELECT user_id FROM bans WHERE guild_id = $1

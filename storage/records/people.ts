@@ -82,7 +82,7 @@ async function personOf(
 }
 
 export interface DeletionOptions {
-  /** Who gets the guilds, applications and teams that the deleted person owned; null: it is refused while there are any. */
+  /** The new owner of the person's guilds, applications and teams; null: a person who owns any cannot be deleted. */
   readonly heirId: string | null;
   /** Whether the person's messages are deleted too. */
   readonly messages: boolean;

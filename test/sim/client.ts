@@ -20,7 +20,7 @@ interface ClientPorts {
   readonly doors: Doors;
   /** A session hears of an interaction: the invoker's, and those of the bot. */
   readonly interacted: (interaction: HeardInteraction) => void;
-  /** A session that was without a connection for less can be resumed; 0: what is kept of it has a small bound. */
+  /** How long a session without a connection can be resumed; 0: it may be lost at any time. */
   readonly resumableMs: number;
 }
 

@@ -13,8 +13,8 @@ import {
 } from './messages.files.ts';
 
 /**
- * Stores the files of a command unless one is too large (40005), copies those of a forwarded message, runs the command with them, and deletes files that
- * no message uses.
+ * Stores the files of a command unless one is too large (40005), copies those of a forwarded message, runs the command with
+ * them, and deletes files that no message uses.
  */
 export async function usingFiles<Value extends Written | null>(
   shelf: Shelf,

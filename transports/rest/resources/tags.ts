@@ -43,7 +43,7 @@ export const tagsUnlisted = resource({
       const guildId = params.guild_id;
       const { tag, badge } = body;
       if (!badge) return answer(await guilds.call(guildId, 'setTag', { draft: { tag, badge } }, authority));
-      // Nobody stores images who may not set the tag.
+      // Checked first, so that only members who may set the tag can store images.
       const may = await guilds.call(guildId, 'setTag', { draft: {} }, authority);
       if (!may.ok) return may;
       const saved = await saveImage(blobs, 'guild-tag-badges', guildId, badge, 'badge');
@@ -74,7 +74,7 @@ export const tagsUnlisted = resource({
       const tag = await services.guilds.call(guildId, 'getTag', {}, authority);
       if (!tag.ok) return tag;
       if (tag.value === null) return { ok: false, refusal: NO_TAG };
-      return own({ identity_guild_id: guildId, identity_enabled: true, ...tag.value });
+      return own(tag.value);
     },
   }),
 });
