@@ -117,6 +117,7 @@ export default defineConfig({
           ...endToEnd,
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
+          isolate: false,
           exclude: [...IN_REAL_TIME, 'node_modules/**'],
           // Each starts processes of its own.
           maxWorkers: 2,

@@ -68,6 +68,8 @@ export function ensureBuilt() {
   run(process.execPath, descriptions, 'The interface could not be described; the lines above say why.');
   const database = [join(ROOT, 'scripts/database.mjs')];
   run(process.execPath, database, 'The empty database could not be made; the lines above say why.');
+  const program = [join(ROOT, 'scripts/program.mjs')];
+  run(process.execPath, program, 'The program could not be bundled; the lines above say why.');
   for (const [config, complaint] of BUNDLES) {
     const bundle = ['build', '--config', join(ROOT, config), '--logLevel', 'warn'];
     run(process.execPath, [binOf('vite', 'vite'), ...bundle], `${complaint}; the lines above say why.`);

@@ -26,7 +26,13 @@ const dist = resolve(values.dist);
 const server = spawn(
   process.execPath,
   [
-    ...['--import', join(ROOT, 'scripts/walk.probe.mjs'), join(dist, 'cli.js'), 'dev', '--json'],
+    ...[
+      '--import',
+      join(ROOT, 'scripts/walk.probe.mjs'),
+      join(ROOT, 'scripts/walk.server.mjs'),
+      'dev',
+      '--json',
+    ],
     ...['--port', '0', '--admin-port', '0', '--no-rate-limits', '--set', 'voice_port=0'],
     ...['--set', 'voice_udp_port=0', '--set', 'voice_webrtc_port=0'],
     ...values.set.flatMap((pair) => ['--set', pair]),

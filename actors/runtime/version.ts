@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** The version in the nearest package.json: next to the source, or above dist. */
 function ownVersion(folder: string): string {
@@ -12,4 +13,4 @@ function ownVersion(folder: string): string {
 }
 
 /** The version of this program, `major.minor.patch`. */
-export const VERSION = ownVersion(import.meta.dirname);
+export const VERSION = ownVersion(fileURLToPath(new URL('.', import.meta.url)));

@@ -53,9 +53,9 @@ function start(argv: readonly string[], at: string | null) {
   return { child, exit: once(child, 'exit'), err: text(child.stderr) };
 }
 
-/** Modules in the order in which a start loads them: the commands, how one serves, the engine, the database, and
+/** Modules in the order in which a start loads them: the commands, the log, the engine, the database, and
  * at last, when it opens its ports, the certificate of calls. */
-const STEPS = ['cli/program.js', 'cli/serve.js', 'compose/engine.js', '@electric-sql/pglite', 'selfsigned'];
+const STEPS = ['program/process.js', 'pino', 'program/main.js', '@electric-sql/pglite', 'selfsigned'];
 
 test.each(
   ['start', 'dev'].flatMap((command) =>
@@ -81,6 +81,6 @@ test.each(
 );
 
 test('a command that is no server ends by the signal, as any program', async () => {
-  const { exit } = start(['config', 'print'], 'cli/program.js SIGTERM');
+  const { exit } = start(['config', 'print'], 'program/process.js SIGTERM');
   expect(await exit).toEqual([null, 'SIGTERM']);
 });

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
 import { inject } from 'vitest';
 import type { Driver } from '../../storage/database/driver.ts';
 import { type DriverOptions, openMigrated, storageOver } from '../../storage/open.ts';
 import type { WriterOptions } from '../../storage/writer.ts';
+import { administer, urlOf } from '../support/serverdatabase.ts';
 
 /** A fresh database; `dispose` removes it. */
 export interface Database {
@@ -16,19 +16,11 @@ export interface Kind {
   create(): Promise<Database>;
 }
 
-async function administer(url: string, text: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  await client.query(text).finally(() => client.end());
-}
-
 async function createPostgres(serverUrl: string): Promise<Database> {
   const name = `suite_${randomBytes(8).toString('hex')}`;
   await administer(serverUrl, `CREATE DATABASE ${name}`);
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
   return {
-    options: { databaseUrl: url.href },
+    options: { databaseUrl: urlOf(serverUrl, name) },
     dispose: () => administer(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`),
   };
 }

@@ -123,7 +123,7 @@ async function end(server: ChildProcess, signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT'
   await exited;
 }
 
-async function start(root: string, { bin, user }: Server): Promise<TestPostgres> {
+async function start(root: string, { bin, user }: Server, more: readonly string[]): Promise<TestPostgres> {
   const data = join(root, 'data');
   execFileSync(
     join(bin, 'initdb'),
@@ -136,7 +136,8 @@ async function start(root: string, { bin, user }: Server): Promise<TestPostgres>
     'listen_addresses=127.0.0.1',
     'unix_socket_directories=',
     `port=${port}`,
-    'max_connections=100',
+    'max_connections=200',
+    ...more,
   ];
   const args = ['-D', data, ...settings.flatMap((setting) => ['-c', setting])];
   const url = `postgres://guildhall@127.0.0.1:${port}/postgres`;
@@ -168,8 +169,8 @@ async function start(root: string, { bin, user }: Server): Promise<TestPostgres>
   };
 }
 
-/** Starts one in a temporary folder; answers why not where there can be none. */
-export async function startPostgres(): Promise<TestPostgres | string> {
+/** Starts one in a temporary folder, with settings besides; answers why not where there can be none. */
+export async function startPostgres(settings: readonly string[] = []): Promise<TestPostgres | string> {
   const root = mkdtempSync(join(tmpdir(), 'guildhall-postgres-'));
   const remove = () => rmSync(root, { recursive: true, force: true });
   const user = unprivileged();
@@ -181,7 +182,7 @@ export async function startPostgres(): Promise<TestPostgres | string> {
   }
   if (user.uid !== undefined) chownSync(root, user.uid, user.gid);
   else chmodSync(root, 0o700);
-  const server = await start(root, { bin, user }).catch((error) => {
+  const server = await start(root, { bin, user }, settings).catch((error) => {
     remove();
     throw error;
   });

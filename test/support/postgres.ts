@@ -1,6 +1,6 @@
-import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import setup from './postgres.setup.ts';
+import { administer, urlOf } from './serverdatabase.ts';
 
 export interface TestDatabase {
   /** A new and empty database on it. */
@@ -18,12 +18,7 @@ export async function openDatabase(name: string): Promise<TestDatabase | null> {
   };
   const stop = await setup(project as unknown as TestProject);
   if (server === null) return null;
-  const client = new pg.Client(server);
-  await client.connect();
-  await client.query(`DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`);
-  await client.query(`CREATE DATABASE "${name}"`);
-  await client.end();
-  const url = new URL(server);
-  url.pathname = name;
-  return { url: url.href, stop: async () => stop?.() };
+  await administer(server, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`);
+  await administer(server, `CREATE DATABASE "${name}"`);
+  return { url: urlOf(server, name), stop: async () => stop?.() };
 }

@@ -8,6 +8,7 @@ import { freePort } from './freeport.ts';
 import { openRelay, type Relay } from './relay.ts';
 import { RestClient } from './rest-client.ts';
 import { ROOT } from './root.ts';
+import { createServerDatabase } from './serverdatabase.ts';
 
 /** The line of `guildhall dev --json`. */
 interface DevInfo {
@@ -40,8 +41,10 @@ interface DevInfo {
 
 interface ServerOptions {
   readonly bots?: number;
-  /** Keeps everything there; else in memory. */
+  /** Keeps everything there, in the embedded database. */
   readonly dataDir?: string;
+  /** In memory by the embedded database; else in a new PostgreSQL database, which a server starts over sooner. */
+  readonly embedded?: boolean;
   /** Off unless a test is about them. */
   readonly rateLimits?: boolean;
   /** Whether the built-in bot lives in the demo guild; it does not, unless said otherwise. */
@@ -72,6 +75,7 @@ export class TestServer {
   readonly relay: Relay | null;
   readonly exit: Promise<number | null>;
   readonly #log: readonly string[];
+  readonly #end: () => Promise<unknown>;
 
   constructor(given: {
     info: DevInfo;
@@ -80,6 +84,8 @@ export class TestServer {
     relay: Relay | null;
     log: readonly string[];
     exit: Promise<number | null>;
+    /** Called once it has ended. */
+    end: () => Promise<unknown>;
   }) {
     this.info = given.info;
     this.child = given.child;
@@ -87,6 +93,7 @@ export class TestServer {
     this.relay = given.relay;
     this.exit = given.exit;
     this.#log = given.log;
+    this.#end = given.end;
   }
 
   /** The API as one of the demo's bots, or a user. */
@@ -150,14 +157,14 @@ export class TestServer {
   async stop(): Promise<number | null> {
     this.child.kill('SIGTERM');
     const code = await this.exit;
-    await this.relay?.close();
+    await this.#end();
     return code;
   }
 
   async kill9(): Promise<void> {
     this.child.kill('SIGKILL');
     await this.exit;
-    await this.relay?.close();
+    await this.#end();
   }
 
   /** The end of every test file: all answers fitted the published file, nothing went wrong inside, and it ends well. */
@@ -200,8 +207,11 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
 
 async function startOn(port: number, options: ServerOptions): Promise<TestServer> {
   const { bots = 1, dataDir, rateLimits = false, guide = false, set = {}, relayed = true } = options;
-  const { shards, databaseUrl, chaos } = options;
+  const { shards, chaos, embedded = dataDir !== undefined } = options;
   const relay = relayed ? await openRelay(() => port) : null;
+  const database = embedded || options.databaseUrl !== undefined ? null : await createServerDatabase();
+  const databaseUrl = options.databaseUrl ?? database?.url;
+  const end = () => Promise.all([relay?.close(), database?.drop()]);
   const free = { voice_port: 0, voice_udp_port: 0, voice_webrtc_port: 0 };
   const settings = Object.entries({ ...free, ...set }).flatMap(([key, value]) => [
     '--set',
@@ -241,9 +251,9 @@ async function startOn(port: number, options: ServerOptions): Promise<TestServer
     ]);
     const said = JSON.parse(String(line)) as DevInfo | { readonly error: { readonly message: string } };
     if ('error' in said) throw new Error(said.error.message);
-    return new TestServer({ info: said, child, port, relay, log, exit });
+    return new TestServer({ info: said, child, port, relay, log, exit, end });
   } catch (error) {
-    await relay?.close();
+    await end();
     throw error;
   } finally {
     clearTimeout(timer);
