@@ -1,3 +1,4 @@
+import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { CreateInput, EditInput, Sender, Written } from '../../engine/channel/draft.ts';
 import { sharedMessage } from '../../engine/channel/wire.ts';
 import { OWN_SESSIONS, type SessionFilter } from '../../engine/fanout/direct.ts';
@@ -50,6 +51,8 @@ function stored(
 /** Messages that only the invoker of an interaction sees. They are in no channel's history and end with the token. */
 export class EphemeralMessages {
   readonly #ports: EphemeralPorts;
+  /** Its reader dismisses a message while its application edits it: one after another, so that it stays gone. */
+  readonly #mutex = keyedMutex<MessageId>();
 
   constructor(ports: EphemeralPorts) {
     this.#ports = ports;
@@ -76,31 +79,37 @@ export class EphemeralMessages {
     return written;
   }
 
-  async edit(
+  edit(
     interaction: Interaction,
     messageId: MessageId,
     changed: Omit<EditInput, 'from'> & From,
   ): Promise<Reply<Written>> {
-    const before = await this.get(interaction, messageId);
-    if (!before) return UNKNOWN;
-    const written = await this.#ports.places.revise(interaction, before.message, changed);
-    if (!written.ok) return written;
-    const { message } = written.value;
-    await this.#ports.commitAsOwner(interaction.ownerId, [stored(interaction, message, before)]);
-    this.#show(interaction, 'MESSAGE_UPDATE', message);
-    return written;
+    return this.#mutex(messageId, async () => {
+      const before = await this.get(interaction, messageId);
+      if (!before) return UNKNOWN;
+      const written = await this.#ports.places.revise(interaction, before.message, changed);
+      if (!written.ok) return written;
+      const { message } = written.value;
+      await this.#ports.commitAsOwner(interaction.ownerId, [stored(interaction, message, before)]);
+      this.#show(interaction, 'MESSAGE_UPDATE', message);
+      return written;
+    });
   }
 
-  async remove(interaction: Interaction, messageId: MessageId): Promise<Reply<null>> {
-    const found = await this.get(interaction, messageId);
-    return found ? this.#end(found, interaction) : UNKNOWN;
+  remove(interaction: Interaction, messageId: MessageId): Promise<Reply<null>> {
+    return this.#mutex(messageId, async () => {
+      const found = await this.get(interaction, messageId);
+      return found ? this.#end(found, interaction) : UNKNOWN;
+    });
   }
 
   /** Removes a message for its reader. @returns 10008 for any other message. */
-  async dismiss(place: InteractionPlace, messageId: MessageId, userId: UserId): Promise<Reply<null>> {
-    const found = await this.find(place.ownerId, messageId);
-    const isOwn = found?.userId === userId && found.message.channel_id === place.channelId;
-    return found && isOwn ? this.#end(found, place) : UNKNOWN;
+  dismiss(place: InteractionPlace, messageId: MessageId, userId: UserId): Promise<Reply<null>> {
+    return this.#mutex(messageId, async () => {
+      const found = await this.find(place.ownerId, messageId);
+      const isOwn = found?.userId === userId && found.message.channel_id === place.channelId;
+      return found && isOwn ? this.#end(found, place) : UNKNOWN;
+    });
   }
 
   /** A message has ended and is no longer stored. */
