@@ -1,6 +1,7 @@
 import type { APIAttachment } from 'discord-api-types/v10';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ApplicationId, ChannelId, GuildId, MessageId } from '../../../protocol/ids.ts';
+import { INTERACTION } from '../../../protocol/interactions.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import type { CallbackResult, Invocation } from '../../../services/interactions/ports.ts';
@@ -71,13 +72,16 @@ type InvokeCall = Pick<
   'body' | 'files' | 'publicUrl'
 >;
 
+/** Other types name no files; what an autocomplete brings would stay for good, because it is not stored. */
+const WITH_FILES: readonly number[] = [INTERACTION.COMMAND, INTERACTION.MODAL_SUBMIT];
+
 /** Stores the files of an invocation's options, by their ids in the request. */
 async function storedUploads(
   { body, files }: InvokeCall,
   shelf: Shelf,
 ): Promise<Reply<Readonly<Record<string, APIAttachment>>>> {
   const { attachments: notes } = body.data;
-  if (files.length === 0) return { ok: true, value: {} };
+  if (files.length === 0 || !WITH_FILES.includes(body.type)) return { ok: true, value: {} };
   const paired = pairFiles(files, notesOf(notes));
   if (!paired.ok) return paired;
   const no = await sizeRefusal(shelf, paired.value);
