@@ -41,10 +41,17 @@ async function showApplication(ask: Remote, [id]: readonly string[]): Promise<Co
       `  bot           ${value.bot === null ? 'none' : `${bot.username} (${bot.id})`}`,
       `  public key    ${application.verify_key}`,
       `  interactions  sent to ${endpoint}`,
+      `  events        ${eventsOf(application)}`,
       `  commands      ${value.commands} global`,
       `Next: guildhall token rotate ${bot.id ?? '<bot id>'}`,
     ],
   };
+}
+
+/** @source https://docs.discord.com/developers/resources/application#application-object-application-event-webhook-status */
+function eventsOf({ event_webhooks_status: status, event_webhooks_url: url }: Fields): string {
+  if (status === 3) return `turned off by the server: ${url} acknowledged none for ten minutes`;
+  return status === 2 && typeof url === 'string' ? `sent to ${url}` : 'off';
 }
 
 async function showUser(ask: Remote, [id]: readonly string[]): Promise<CommandOutput> {

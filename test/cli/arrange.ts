@@ -51,7 +51,10 @@ const ADDRESSES = {
 /** Records as the operator sees them, whatever id is asked for. */
 const RECORDS = {
   showApplication: async (id: string) => ({
-    application: { id, name: 'Beacon', owner_id: '7', verify_key: 'ab'.repeat(32) },
+    application: {
+      ...{ id, name: 'Beacon', owner_id: '7', verify_key: 'ab'.repeat(32) },
+      ...{ event_webhooks_status: 3, event_webhooks_url: 'https://beacon.example/events' },
+    },
     bot: { id: '8', username: 'Beacon' },
     commands: 2,
   }),

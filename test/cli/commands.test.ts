@@ -70,6 +70,7 @@ describe('records', () => {
     [['app', 'identity-provider', 'remove', '9', 'apple'], 'no longer'],
     [['app', 'link-child', '9', '8'], 'a child of 8'],
     [['app', 'show', '9'], 'commands      2 global'],
+    [['app', 'show', '9'], 'turned off by the server: https://beacon.example/events'],
     [['user', 'show', '7'], 'guilds   1003'],
     [['guild', 'show', '1003'], '502  text           general'],
     [['app', 'owner', '9', '7'], 'belongs to 7'],

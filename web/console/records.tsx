@@ -100,6 +100,9 @@ const userChanges = (admin: Admin, userId: string, name: string): readonly Chang
   },
 ];
 
+/** `event_webhooks_status` of an application. */
+const EVENTS: Readonly<Record<string, string>> = { 2: 'on', 3: 'turned off after failures' };
+
 export const Applications = ({ admin }: AdminProps) => (
   <Paged
     admin={admin}
@@ -111,6 +114,8 @@ export const Applications = ({ admin }: AdminProps) => (
       word('Name', 'name'),
       code('Public key', 'verify_key'),
       { title: 'Owner', cell: (row) => <code>{text(row.owner_id ?? row.ownerId)}</code> },
+      { title: 'Interactions', cell: (row) => text(row.interactions_endpoint_url ?? 'gateway') },
+      { title: 'Events', cell: (row) => EVENTS[text(row.event_webhooks_status)] ?? 'off' },
       {
         title: 'Redirects',
         cell: (row) => (Array.isArray(row.redirect_uris) ? row.redirect_uris.length : 0),
