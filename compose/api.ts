@@ -91,7 +91,7 @@ interface ServicePorts
       | 'authorizeRequests'
     >,
     Features {
-  readonly config: Pick<Config, 'webhook_avatar_urls' | 'upload_bytes_max'>;
+  readonly config: Pick<Config, 'webhook_avatar_urls' | 'upload_bytes_max' | 'request_bytes_max'>;
   readonly storage: Storage;
   readonly blobs: Blobs;
   readonly guilds: Guilds;

@@ -394,8 +394,8 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
   const { config, storage, clock, aggregate, randomBytes, onFault } = context;
   const { sign } = aggregate;
   const interactions = startInteractions({
-    ...{ ...context, sender },
-    receive: createAnswerReader({ ...context, fileBytesMax: config.upload_bytes_max }),
+    ...{ ...context, sender, receive: createAnswerReader(context) },
+    premiumTypeOf: (userId) => context.features().premium.premiumTypeOf(userId),
     secret: () => serverSecret(config, storage, randomBytes),
     sign: (t, d) => sign?.({ t, d }).d ?? d,
     tap: context.hooks.tap,

@@ -2,7 +2,6 @@ import { THREADS, WITH_MESSAGES } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { uploadBytesMax } from '../channel/files.ts';
 import { sharedMessage } from '../channel/wire.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
 import type { Needs } from '../kernel/needs.ts';
@@ -59,6 +58,9 @@ export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Repl
       type: channel.type,
       bearerId: bearer.id,
       isNsfw: isAgeRestricted(guild, channel),
+      isLocked:
+        guild.threads.get(channel.id)?.thread.thread_metadata.locked === true &&
+        (held & P.MANAGE_THREADS) === 0n,
       user: member.user,
       member: { ...member, permissions: String(held) },
       partialMember: withoutUser(member),
@@ -68,7 +70,7 @@ export function describeInGuild(guild: Guild, asked: Asked, nowMs: number): Repl
       isBotHere: isBotMember,
       message: message ?? null,
       resolved: resolve(guild, asked, { botId: isBotMember ? botId : null, nowMs }),
-      attachmentBytesMax: uploadBytesMax(guild.info.premium_tier, 0),
+      premiumTier: guild.info.premium_tier,
     },
   };
 }

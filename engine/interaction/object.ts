@@ -15,6 +15,8 @@ export interface Told {
   readonly context: number;
   /** What gives the invoker or the guild access to what the application sells. */
   readonly entitlements: readonly Entitlement[];
+  /** `attachment_size_limit`. */
+  readonly fileBytesMax: number;
 }
 
 /**
@@ -24,9 +26,9 @@ export interface Told {
  */
 export function interactionObject(
   { id, applicationId, type, channelId, locales: [locale] }: Interaction,
-  { described, token, data, message, owners, context, entitlements }: Told,
+  { described, token, data, message, owners, context, entitlements, fileBytesMax }: Told,
 ): object {
-  const { guild, channel, member, user, appPermissions, attachmentBytesMax } = described;
+  const { guild, channel, member, user, appPermissions } = described;
   return {
     ...{ id, application_id: applicationId, type, data },
     ...(guild && { guild, guild_id: guild.id, guild_locale: guild.locale }),
@@ -40,7 +42,7 @@ export function interactionObject(
     entitlement_sku_ids: entitlements.map(({ skuId }) => skuId),
     authorizing_integration_owners: owners,
     context,
-    attachment_size_limit: attachmentBytesMax,
+    attachment_size_limit: fileBytesMax,
   };
 }
 

@@ -32,6 +32,8 @@ export interface Described {
   /** The channel whose overwrites of commands count: that of a thread is its parent. */
   readonly bearerId: ChannelId;
   readonly isNsfw: boolean;
+  /** Whether it is a locked thread, in which only moderators write, and the invoker is none. */
+  readonly isLocked: boolean;
   readonly user: APIUser;
   /** The invoker as a member, with the permissions in the channel; null in a private channel. */
   readonly member: object | null;
@@ -44,5 +46,6 @@ export interface Described {
   readonly isBotHere: boolean;
   readonly message: StoredMessage | null;
   readonly resolved: Resolved;
-  readonly attachmentBytesMax: number;
+  /** Of the guild; 0 in a private channel. */
+  readonly premiumTier: number;
 }

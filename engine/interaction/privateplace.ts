@@ -1,4 +1,3 @@
-import { LIMITS } from '../../protocol/limits.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
@@ -37,6 +36,7 @@ export function describePrivately(
       type: state.channel.type,
       bearerId: state.channel.id,
       isNsfw: false,
+      isLocked: false,
       user,
       member: null,
       partialMember: null,
@@ -49,7 +49,7 @@ export function describePrivately(
         ...(others.length > 0 && { users: Object.fromEntries(others.map((one) => [one.id, one])) }),
         ...(asked.message?.isTarget && message && { messages: { [message.id]: sharedMessage(message) } }),
       },
-      attachmentBytesMax: LIMITS.attachment_bytes_max,
+      premiumTier: 0,
     },
   };
 }

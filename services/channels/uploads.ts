@@ -12,8 +12,24 @@ interface UploadPorts {
     owner(channelId: ChannelId): Owner | Promise<Owner>;
   };
   readonly premium: Pick<PerkKeeper, 'premiumTypeOf'>;
-  /** `upload_bytes_max`: what everybody may send. */
-  readonly config: { readonly upload_bytes_max: number };
+  readonly config: UploadBounds;
+}
+
+export interface UploadBounds {
+  /** Everybody may send files of this size. */
+  readonly upload_bytes_max: number;
+  /** No file of more bytes arrives. */
+  readonly request_bytes_max: number;
+}
+
+/** The largest file, in bytes, that a person may send in a guild of this premium tier; tier 0 in private channels. */
+export async function personalBytesMax(
+  { premium, config }: Pick<UploadPorts, 'premium' | 'config'>,
+  tier: number,
+  userId: UserId,
+): Promise<number> {
+  const raised = uploadBytesMax(tier, await premium.premiumTypeOf(userId));
+  return Math.min(config.request_bytes_max, Math.max(config.upload_bytes_max, raised));
 }
 
 /** How large the files of messages may be. */

@@ -46,12 +46,13 @@ export async function installations(
 /**
  * Why a command cannot be used in a place by anyone; null when it can.
  *
- * @returns 10063 where the command is not shown, 50013 for a command of age-gated channels elsewhere.
+ * @returns 10063 where the command is not shown, 160005 in a thread that is locked for the invoker, 50013 for a command of
+ *   age-gated channels elsewhere.
  */
 export function mayInvokeHere(
   command: AppCommand,
   { guildId }: Invocation,
-  { isNsfw }: Described,
+  { isNsfw, isLocked }: Pick<Described, 'isNsfw' | 'isLocked'>,
   { context, isHere, isByUser }: Installed,
 ): Refusal | null {
   const { integration_types: types = [INSTALLATION.GUILD], contexts = null } = command;
@@ -60,5 +61,6 @@ export function mayInvokeHere(
     (isHere && (types.includes(INSTALLATION.GUILD) || context === INTERACTION_CONTEXT.BOT_DM)) ||
     (isByUser && types.includes(INSTALLATION.USER));
   if (!isShown || !isInstalled) return refusal('UNKNOWN_APPLICATION_COMMAND');
+  if (isLocked) return refusal('THREAD_LOCKED');
   return command.nsfw && guildId !== null && !isNsfw ? refusal('MISSING_PERMISSIONS') : null;
 }

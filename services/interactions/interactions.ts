@@ -7,6 +7,7 @@ import type { EditInput, Written } from '../../engine/channel/draft.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { Interaction, InteractionPlace } from '../../engine/interaction/interaction.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import {
   type ApplicationId,
   type FreshId,
@@ -19,7 +20,9 @@ import { INTERACTION, NONCE_MS } from '../../protocol/interactions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 import type { EndpointSender } from '../applications/endpoint.ts';
+import { personalBytesMax, type UploadBounds } from '../channels/uploads.ts';
 import { skusForSale } from '../premium/forsale.ts';
+import type { Premium } from '../premium/premium.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
 import type { TokenMessage, TokenMessageId, TokenMessages, TokenTarget } from '../webhooks/ports.ts';
 import { Answering } from './answering.ts';
@@ -35,13 +38,22 @@ import { createInteractionTokens } from './tokens.ts';
 interface InteractionPorts {
   readonly storage: Pick<
     Storage,
-    'interactions' | 'applications' | 'appCommands' | 'users' | 'messages' | 'privateChannels' | 'premium'
+    | 'interactions'
+    | 'applications'
+    | 'appCommands'
+    | 'users'
+    | 'messages'
+    | 'privateChannels'
+    | 'premium'
+    | 'relationships'
   >;
+  readonly config: UploadBounds & { readonly direct_messages_from: ContactPolicy };
   readonly guilds: Guilds;
   /** As `inPrivate`, on this shard alone. */
   readonly inPrivateHere: InPrivate;
   readonly sender: Pick<EndpointSender, 'post'>;
   readonly receive: ReceiveAnswer;
+  readonly premiumTypeOf: Premium['premiumTypeOf'];
   readonly notifier: Pick<Notifier, 'notify' | 'notifySession' | 'hasSession'>;
   /** Launches the activity of an interaction's application for its invoker. @returns the instance's id. */
   launchActivity(interaction: Interaction): Promise<Reply<string>>;
@@ -78,6 +90,12 @@ export interface ServedInteractions extends Interactions {
 
 const ROWS_MAX = 500;
 const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
+/**
+ * The token of an interaction opens its webhook with the first answer.
+ *
+ * @source https://github.com/discordjs/discord.js/issues/6883, https://github.com/Rapptz/discord.py/issues/10461
+ */
+const UNANSWERED: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_WEBHOOK') };
 /** Dispatches to a session that is not open would be kept for it, in a buffer that all users share. */
 const UNKNOWN_SESSION: Reply<never> = {
   ok: false,
@@ -127,15 +145,16 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
     },
     async placeOf(token) {
       const subject = (await tokens()).read(token);
-      return subject && at.place(subject.ownerId, subject.id);
+      const place = subject && (await at.place(subject.ownerId, subject.id));
+      return place?.isFailed ? null : place;
     },
     dismiss: (place, messageId, userId) => at.dismiss(place.ownerId, place, messageId, userId),
     tokenMessages: {
       async find(id, token) {
         const subject = (await tokens()).read(token);
         const place = subject && (await at.place(subject.ownerId, subject.id));
-        if (!subject || !place?.isAnswered || place.applicationId !== String(id)) return null;
-        return targetOf(place, subject.id, at);
+        if (!subject || place?.applicationId !== String(id)) return null;
+        return place.isAnswered ? { ok: true, value: targetOf(place, subject.id, at) } : UNANSWERED;
       },
       async knows(webhookId) {
         // The id of an application is in the place of a webhook's.
@@ -203,6 +222,8 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
     launch: (interaction) => launched(ports, interaction),
     tell: ({ userId, sessionId }, t, d) => notifySession(userId, sessionId, t, d),
   });
+  const fileBytesMax = (tier: number, userId: UserId): Promise<number> =>
+    personalBytesMax({ premium: ports, config: ports.config }, tier, userId);
   const owner: InteractionOwner = new InteractionOwner({
     invoking: {
       ...{ places, ephemeral, open },
@@ -212,7 +233,7 @@ function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
     },
     delivery: { guilds, sender, notify, sign: ports.sign },
     ...{ receive, answering, places, open, lookups, tokens, nextId, nowMs, commitAsOwner, notifySession },
-    ...{ wheel: ports.wheel, onFault: ports.onFault },
+    ...{ wheel: ports.wheel, onFault: ports.onFault, fileBytesMax },
   });
   return { owner, answering, ephemeral, tokens, lookups };
 }
@@ -264,11 +285,12 @@ interface Parts {
 function routes(routing: Routing, { owner, invoke, answering, ephemeral, open }: Parts) {
   const place = async (ownerId: string, id: string) => {
     const found = await open.get(ownerId, id);
-    if (!found || found.state.kind === 'failed') return null;
-    const { guildId, channelId, applicationId, state } = found;
+    if (!found) return null;
+    const { guildId, channelId, applicationId, userId, state } = found;
+    const isFailed = state.kind === 'failed';
     // Suggestions are not followed by messages.
-    const isAnswered = state.kind !== 'waiting' && found.type !== INTERACTION.AUTOCOMPLETE;
-    return { ownerId, guildId, channelId, applicationId, isAnswered };
+    const isAnswered = !isFailed && state.kind !== 'waiting' && found.type !== INTERACTION.AUTOCOMPLETE;
+    return { ownerId, guildId, channelId, applicationId, userId, isAnswered, isFailed };
   };
   return {
     place: routing.ask('interactions.place', place),
@@ -302,13 +324,13 @@ function routes(routing: Routing, { owner, invoke, answering, ephemeral, open }:
 
 /** The messages that answer one interaction. */
 function targetOf(
-  { ownerId, guildId, channelId }: InteractionPlace,
+  { ownerId, guildId, channelId, userId }: InteractionPlace & Pick<Interaction, 'userId'>,
   id: string,
   at: ReturnType<typeof routes>,
 ): TokenTarget {
   const inThread: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
   return {
-    ...{ channelId, guildId, ownerId, waits: true },
+    ...{ channelId, guildId, ownerId, userId, waits: true },
     execute: (message) => at.followUp(ownerId, id, message),
     get: async (messageId, threadId) => (threadId === undefined ? at.get(ownerId, id, messageId) : inThread),
     async edit(messageId, { edit, keep, attachments, threadId }) {

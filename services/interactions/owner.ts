@@ -28,6 +28,8 @@ interface OwnerPorts {
   readonly invoking: InvokingPorts;
   readonly delivery: DeliveryPorts;
   readonly receive: ReceiveAnswer;
+  /** The largest file, in bytes, that the user and the application's answers may bring in a guild of this premium tier. */
+  fileBytesMax(tier: number, userId: UserId): Promise<number>;
   readonly answering: Answering;
   readonly places: Pick<Places, 'find'>;
   readonly open: OpenInteractions;
@@ -140,13 +142,15 @@ export class InteractionOwner {
       return;
     }
     const { applicationId, guildId } = interaction;
-    const [tokens, entitlements] = await Promise.all([
+    const [tokens, entitlements, fileBytesMax] = await Promise.all([
       this.#ports.tokens(),
       this.#ports.lookups.entitlements(applicationId, userId, guildId),
+      this.#ports.fileBytesMax(told.described.premiumTier, userId),
     ]);
-    const token = tokens.of(interaction);
-    const object = interactionObject(interaction, { ...told, token, entitlements });
-    void this.#deliver(interaction, application, object, told.described.isBotHere);
+    const object = interactionObject(interaction, {
+      ...{ ...told, token: tokens.of(interaction), entitlements, fileBytesMax },
+    });
+    void this.#deliver(interaction, application, object, { ...told.described, fileBytesMax });
   }
 
   /**
@@ -176,14 +180,14 @@ export class InteractionOwner {
     interaction: Interaction,
     application: InvokableApplication,
     object: object,
-    isBotHere: boolean,
+    { isBotHere, fileBytesMax }: { readonly isBotHere: boolean; readonly fileBytesMax: number },
   ): Promise<void> {
     try {
       const delivered = await deliver(this.#ports.delivery, interaction, application, object, isBotHere);
       if (delivered.kind === 'failed') await this.#fail(interaction, delivered.reason);
       if (delivered.kind !== 'answered') return;
       const { ownerId, id, channelId } = interaction;
-      const answered = await this.#ports.receive(delivered.body, channelId, (callback) =>
+      const answered = await this.#ports.receive(delivered.body, { channelId, fileBytesMax }, (callback) =>
         this.answer(ownerId, id, callback),
       );
       if (!answered.ok) await this.#fail(interaction, FAILURE.OTHER);
@@ -310,7 +314,10 @@ function begun(
   { described, installed, data, message, kept, metadata }: Prepared,
   id: string,
   createdMs: number,
-): { readonly interaction: Interaction; readonly told: Omit<Told, 'token' | 'entitlements'> } {
+): {
+  readonly interaction: Interaction;
+  readonly told: Omit<Told, 'token' | 'entitlements' | 'fileBytesMax'>;
+} {
   const { type, ownerId, guildId, channelId, applicationId, userId, sessionId, nonce, locales } = invocation;
   const told = { described, data, message, owners: installed.owners, context: installed.context };
   const interaction: Interaction = {

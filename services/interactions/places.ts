@@ -14,15 +14,18 @@ import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Env, Reply } from '../../engine/kernel/outcome.ts';
 import { type PrivateChannelState, privateScope, privateState } from '../../engine/privatechannel/rules.ts';
-import { isAnyId, type MessageId } from '../../protocol/ids.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
+import { isAnyId, type MessageId, type UserId } from '../../protocol/ids.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
+import { reachBetween } from '../social/reach.ts';
 
 interface PlacePorts {
   readonly guilds: Pick<Guilds, 'look' | 'callHere'>;
   readonly inPrivateHere: InPrivate;
-  readonly storage: Pick<Storage, 'privateChannels' | 'users' | 'messages'>;
+  readonly storage: Pick<Storage, 'privateChannels' | 'users' | 'messages' | 'relationships'>;
+  readonly config: { readonly direct_messages_from: ContactPolicy };
   readonly env: () => Env;
 }
 
@@ -66,6 +69,8 @@ export function createPlaces(ports: PlacePorts): Places {
         const state = await stateOf(storage, place);
         const known = asked.message && (await find(place, asked.message.id));
         if (!state) return unknownChannel;
+        const no = await contactRefusal(ports, state, asked.userId);
+        if (no) return { ok: false, refusal: no };
         const others = await storage.users.get([...asked.wanted.users, ...asked.wanted.mentionables]);
         return describePrivately(state, asked, known, others);
       }
@@ -103,6 +108,24 @@ async function stateOf(
 ): Promise<PrivateChannelState | null> {
   const channel = await privateChannels.get(channelId);
   return channel && privateState(channel, await users.get(channel.recipientIds), null);
+}
+
+/**
+ * Why the invoker may not write to the other person of a channel of two: an application does not write there for the invoker
+ * either. Null in groups and to bots.
+ */
+async function contactRefusal(
+  { storage: { relationships }, config: { direct_messages_from: contactPolicy } }: PlacePorts,
+  { channel, recipients }: PrivateChannelState,
+  userId: UserId,
+): Promise<Refusal | null> {
+  const from = recipients.get(userId);
+  const to = [...recipients.values()].find(({ id }) => id !== userId);
+  if (!from || !to || to.bot || channel.group) return null;
+  const { writtenBy = [], last_message_id: lastId } = channel;
+  const between = { from, to, replied: writtenBy.includes(to.id), begun: lastId !== null };
+  const through = { applicationId: null, together: false };
+  return (await reachBetween({ relationships, contactPolicy }, between, through)).no;
 }
 
 /** Applies the message rules of the place without writing. */

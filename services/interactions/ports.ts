@@ -61,7 +61,8 @@ export interface EndpointBody {
  */
 export type ReceiveAnswer = (
   sent: EndpointBody,
-  channelId: ChannelId,
+  /** `fileBytesMax`: bytes of one file. */
+  to: { readonly channelId: ChannelId; readonly fileBytesMax: number },
   answer: (callback: Callback) => Promise<Reply<CallbackResult>>,
 ) => Promise<Reply<CallbackResult>>;
 
@@ -78,8 +79,8 @@ export interface Interactions {
   invoke(invocation: Invocation): Promise<Reply<Begun>>;
   /** @returns 10062 for an unknown token or one of another interaction, 40060 when it was answered. */
   answer(id: string, token: string, callback: Callback): Promise<Reply<CallbackResult>>;
-  /** The place of an interaction whose token is valid, for storing the answer's files; null otherwise. */
-  placeOf(token: string): Promise<(InteractionPlace & { readonly applicationId: ApplicationId }) | null>;
+  /** The place and the invoker of an interaction whose token is valid, for storing the answer's files; null otherwise. */
+  placeOf(token: string): Promise<(InteractionPlace & { readonly userId: UserId }) | null>;
   /** Hides an ephemeral message from its reader for good. @returns 10008 for any other message. */
   dismiss(place: InteractionPlace, messageId: MessageId, userId: UserId): Promise<Reply<null>>;
   close(): void;

@@ -29,7 +29,7 @@ export function createWebhookMessages(ports: WebhookMessagePorts): TokenMessages
   return {
     async find(id, token) {
       const found = await ports.webhooks.authenticate(id, token);
-      return found.ok ? targetOf(found.value, ports) : null;
+      return found.ok ? { ok: true, value: targetOf(found.value, ports) } : null;
     },
     knows: async (id) => (await ports.store.get(id)) !== null,
   };
@@ -104,7 +104,7 @@ function targetOf(webhook: Webhook, { guilds, messages, forButtons }: WebhookMes
   }
 
   return {
-    ...{ channelId, guildId, ownerId: guildId, waits: false },
+    ...{ channelId, guildId, ownerId: guildId, userId: null, waits: false },
     async execute({ draft, attachments, username, avatar, withComponents, threadId, post }) {
       const no = username === undefined ? null : nameRefusal(username, 'username');
       if (no) return { ok: false, refusal: no };

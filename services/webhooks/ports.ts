@@ -7,7 +7,7 @@ import type { GithubBody } from '../../engine/webhook/github.ts';
 import type { Report } from '../../engine/webhook/report.ts';
 import type { SlackBody } from '../../engine/webhook/slack.ts';
 import type { Webhook } from '../../engine/webhook/webhook.ts';
-import type { ChannelId, GuildId, MessageId, WebhookId } from '../../protocol/ids.ts';
+import type { ChannelId, GuildId, MessageId, UserId, WebhookId } from '../../protocol/ids.ts';
 
 /** A message to send under a token. */
 export interface TokenMessage {
@@ -42,6 +42,8 @@ export interface TokenTarget {
   /** The owner of the channel's messages. */
   readonly ownerId: string;
   readonly guildId: GuildId | null;
+  /** Whose premium type raises the bound of files; null for nobody's. */
+  readonly userId: UserId | null;
   /** Whether every message is answered with its object, whatever the request's `wait` says. */
   readonly waits: boolean;
   execute(message: TokenMessage): Promise<Reply<Written>>;
@@ -52,8 +54,12 @@ export interface TokenTarget {
 
 /** Messages under a token in the path: webhooks are one kind of them, answers to interactions another. */
 export interface TokenMessages {
-  /** Null for an id or a token that is not of this kind. */
-  find(id: WebhookId, token: string): Promise<TokenTarget | null>;
+  /**
+   * The target of a token; a refusal while the token opens nothing yet, such as that of an interaction without an answer.
+   *
+   * @returns null for an id or a token that is not of this kind.
+   */
+  find(id: WebhookId, token: string): Promise<Reply<TokenTarget> | null>;
   /** Whether something of this kind has the id, whatever its token. */
   knows(id: WebhookId): Promise<boolean>;
 }

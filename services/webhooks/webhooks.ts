@@ -57,8 +57,8 @@ export function createWebhooks({ store, guilds, tokens }: WebhookPorts): Webhook
 export const anyTokenMessages = (kinds: readonly TokenMessages[]): TokenMessages => ({
   async find(id, token) {
     for (const kind of kinds) {
-      const target = await kind.find(id, token);
-      if (target) return target;
+      const found = await kind.find(id, token);
+      if (found) return found;
     }
     return null;
   },

@@ -4,6 +4,7 @@ import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { PremiumCommand } from '../../engine/premium/rules.ts';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
+import { P } from '../../protocol/permissions.ts';
 import { until } from '../support/house.ts';
 import { codeOf, openInteractions, wellDone } from '../support/interactionhouse.ts';
 
@@ -47,7 +48,7 @@ async function hidden() {
 
 const target = async (token: string) => {
   const found = await at.house.features.interactions.tokenMessages.find(at.own.id as never, token);
-  return found!;
+  return wellDone(found!);
 };
 
 describe('a message that only its reader sees', () => {
@@ -90,6 +91,108 @@ describe('a message that only its reader sees', () => {
     expect(await dismiss({ channelId: otherChannelId })).toBe(10_008);
     expect(await dismiss({}, bert.userId)).toBe(10_008);
     expect(await dismiss({})).toBeNull();
+  });
+});
+
+describe('at the same moment', () => {
+  test('one answer of several is taken, and the others are refused', async () => {
+    const sent = await at.use(await at.command(PING));
+    const before = at.person.sink.dispatches.length;
+    const codes = await Promise.all([
+      at.answer(sent, CALLBACK.MESSAGE, { content: 'first' }).then(codeOf),
+      at.answer(sent, CALLBACK.DEFERRED_MESSAGE).then(codeOf),
+      at.answer(sent, CALLBACK.MODAL, FORM).then(codeOf),
+      at.answer(sent, CALLBACK.MESSAGE, { content: 'hidden', flags: EPHEMERAL }).then(codeOf),
+    ]);
+    expect(codes).toEqual([null, 40_060, 40_060, 40_060]);
+    const names = at.person.sink.names.slice(before);
+    expect(names.filter((t) => t === 'INTERACTION_SUCCESS')).toHaveLength(1);
+    expect(names).not.toContain('INTERACTION_MODAL_CREATE');
+  });
+
+  test('a message that its reader dismisses stays gone, although its application edits it', async () => {
+    const { house, channelId } = at;
+    const { sent, id } = await hidden();
+    const messages = await target(sent.token);
+    const change = { edit: { content: 'changed' }, keep: null, attachments: [], withComponents: true };
+    const place = { ownerId: house.guildId, guildId: house.guildId, channelId };
+    const turns = async () => {
+      for (let turn = 0; turn < 50; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+    };
+    const before = at.person.sink.dispatches.length;
+    house.steer.hold = true;
+    const dismissed = house.features.interactions.dismiss(place, id, house.ownerId).then(codeOf);
+    await turns();
+    const edited = messages.edit('@original', change).then(codeOf);
+    await turns();
+    house.release();
+    expect([await dismissed, await edited]).toEqual([null, 10_008]);
+    expect((await house.storage.interactions.ephemeral(house.guildId, id))?.isGone).toBe(true);
+    const told = at.person.sink.dispatches.slice(before).filter(({ t }) => t.startsWith('MESSAGE_'));
+    expect(told.map(({ t }) => t)).toEqual(['MESSAGE_DELETE']);
+  });
+});
+
+describe('a member', () => {
+  const { system: _, ...nobody } = SYSTEM.by;
+  const asOwner = () => ({ by: { ...nobody, userId: at.house.ownerId }, requires: 0n });
+  const change = async (
+    type: 'updateMember' | 'updateRole' | 'updateChannel' | 'createThread',
+    input: object,
+  ) => wellDone(await at.house.guilds.call(at.house.guildId, type, input as never, asOwner()));
+  const ask = async (place: object = {}) =>
+    codeOf(
+      await at.ask({ type: INTERACTION.COMMAND, data: at.dataOf(await at.command(PING)), ...bert, ...place }),
+    );
+
+  test('uses no command while timed out', async () => {
+    const until = (ms: number) => new Date(at.house.clock.now() + ms).toISOString();
+    expect(await ask()).toBeNull();
+    await change('updateMember', { userId: bert.userId, communicationDisabledUntil: until(60_000) });
+    expect(await ask()).toBe(50_013);
+    at.house.clock.advance(61_000);
+    expect(await ask()).toBeNull();
+  });
+
+  test('uses no command without the permission, and presses the buttons of others all the same', async () => {
+    const { house } = at;
+    const roles = wellDone(await house.guilds.call(house.guildId, 'listRoles', {}, SYSTEM)) as readonly {
+      readonly id: string;
+      readonly permissions: string;
+    }[];
+    const everyone = roles.find(({ id }) => id === house.guildId)!;
+    const set = (permissions: bigint) =>
+      change('updateRole', { roleId: house.guildId, draft: { permissions: String(permissions) } });
+    const sent = await at.use(await at.command(PING));
+    const shown = wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'x', components: [BUTTON] }));
+    const held = BigInt(everyone.permissions);
+    await set(held & ~P.USE_APPLICATION_COMMANDS);
+    expect(await ask()).toBe(50_013);
+    expect(codeOf(await at.ask({ ...at.click(shown.written!.message.id, 'go'), ...bert }))).toBeNull();
+    await set(held & ~P.VIEW_CHANNEL);
+    expect(await ask()).toBe(50_001);
+    expect(codeOf(await at.ask({ ...at.click(shown.written!.message.id, 'go'), ...bert }))).toBe(50_001);
+    await set(held);
+  });
+
+  test('uses no command in a locked thread unless as a moderator, and unarchives an archived one with the answer', async () => {
+    const draft = { name: 'Quiet', type: 11, auto_archive_duration: 60 };
+    const made = (await change('createThread', { channelId: at.channelId, draft })) as {
+      readonly id: ChannelId;
+    };
+    const channelId = made.id;
+    const asks = () => ask({ channelId });
+    expect(await asks()).toBeNull();
+    await change('updateChannel', { channelId, draft: {}, threadChange: { locked: true } });
+    expect(await asks()).toBe(160_005);
+    expect(await ask({ channelId, userId: at.house.ownerId, sessionId: at.person.session.id })).toBeNull();
+    await change('updateChannel', { channelId, draft: {}, threadChange: { locked: false, archived: true } });
+    const one = await at.command(PING);
+    const sent = await at.send({ type: INTERACTION.COMMAND, data: at.dataOf(one), channelId, ...bert });
+    wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'here' }));
+    const authority = { ...SYSTEM, channelId };
+    const found = await at.house.guilds.call(at.house.guildId, 'getChannel', { channelId }, authority);
+    expect(wellDone(found)).toMatchObject({ thread_metadata: { archived: false } });
   });
 });
 
@@ -165,7 +268,22 @@ describe('a token', () => {
     const sent = await at.send({ type: INTERACTION.AUTOCOMPLETE, data: at.dataOf(one, { options: typed }) });
     wellDone(await at.answer(sent, CALLBACK.CHOICES, { choices: [{ name: 'Red', value: 'red' }] }));
     const { tokenMessages } = at.house.features.interactions;
-    expect(await tokenMessages.find(at.own.id as never, sent.token)).toBeNull();
+    expect(codeOf((await tokenMessages.find(at.own.id as never, sent.token))!)).toBe(10_015);
+  });
+
+  test('opens its webhook with the first answer, and not after the time for it', async () => {
+    const { house } = at;
+    const { tokenMessages } = house.features.interactions;
+    const [sent, late] = [await used(), await used()];
+    const found = async ({ token }: typeof sent) =>
+      codeOf((await tokenMessages.find(at.own.id as never, token))!);
+    expect(await found(sent)).toBe(10_015);
+    wellDone(await at.answer(sent, CALLBACK.DEFERRED_MESSAGE));
+    expect(await found(sent)).toBeNull();
+    house.clock.advance(4_000);
+    await at.shown(at.person.sink, 'INTERACTION_FAILURE', ({ id }) => id === late.id);
+    expect(await found(late)).toBe(10_015);
+    expect(codeOf(await at.answer(late, CALLBACK.MESSAGE, { content: 'late' }))).toBe(10_062);
   });
 
   test('sends a message of its own after the deferred answer was deleted', async () => {

@@ -1,6 +1,7 @@
 // Goal: an application learns of an interaction what the facts say, its messages name where they come from, and nothing outlives the token.
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { PremiumCommand } from '../../engine/premium/rules.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -85,6 +86,39 @@ describe('the interaction object', () => {
       app_permissions: sent.app_permissions,
     });
     expect(Object.keys(channel)).not.toContain('permission_overwrites');
+  });
+});
+
+describe('the limit of attachments', () => {
+  const MIB = 1 << 20;
+
+  test('is the greater one of the guild’s tier and the invoker’s premium type, and never more than can arrive', async () => {
+    at = await openInteractions({ request_bytes_max: 200 * MIB });
+    const { house, own } = at;
+    const run = async (command: PremiumCommand) =>
+      wellDone(await house.features.premium.run(own.id, command));
+    const one = await at.command(PING);
+    const limit = async (place: Partial<Invocation> = {}) => {
+      house.clock.advance(6_000);
+      const sent = await at.send({ type: INTERACTION.COMMAND, data: at.dataOf(one), ...place });
+      return Number(sent.attachment_size_limit) / MIB;
+    };
+    const patron = async (premiumType: 1 | 2) => {
+      const sku = { kind: 'createSku', name: 'Patron', type: 'durable', owner: 'user' } as const;
+      const skuId = (await run(sku)).skus[0]!.id;
+      await run({ kind: 'setPerks', skuId, perks: { guildTier: 0, premiumType } });
+      const to = { userId: house.ownerId, guildId: null };
+      await run({ kind: 'grant', skuId, to, gifterId: null, days: 30 });
+    };
+    const dm = wellDone(await house.openPrivate(house.ownerId, house.botId as UserId)) as { id: string };
+    const place = { ownerId: dm.id, guildId: null, channelId: dm.id as never };
+    expect([await limit(), await limit(place)]).toEqual([10, 10]);
+    await patron(1);
+    expect([await limit(), await limit(place)]).toEqual([50, 50]);
+    wellDone(await house.guilds.call(house.guildId, 'setPremiumTier', { tier: 3 }, SYSTEM));
+    expect([await limit(), await limit(place)]).toEqual([100, 50]);
+    await patron(2);
+    expect([await limit(), await limit(place)]).toEqual([200, 200]);
   });
 });
 
@@ -268,6 +302,33 @@ describe('an application that is not in the guild', () => {
     await house.features.oauth.deauthorize(house.ownerId, id);
     expect(codeOf(await at.ask(at.click(answer.id, 'go'), { ...at.own, id }))).toBe(10_005);
     expect(codeOf(await ask())).toBe(10_063);
+  });
+
+  test('writes nothing between two people of whom one may not write to the other', async () => {
+    at = await openInteractions();
+    const { house } = at;
+    const { use, install, id } = await tool();
+    await install();
+    const { user: bob } = await house.operator.createUser({ username: 'bob' });
+    const userId = bob.id as UserId;
+    const dm = wellDone(await house.openPrivate(house.ownerId, userId)) as { id: string };
+    const place = { ownerId: dm.id, guildId: null, channelId: dm.id as never };
+    const one = await at.command({ ...PING, name: 'say', integration_types: [1], contexts: [2] }, { id });
+    const data = at.dataOf(one);
+    const ask = () => at.ask({ type: INTERACTION.COMMAND, data, ...place }, { ...at.own, id }).then(codeOf);
+    expect(await ask()).toBe(50_278);
+    await house.operator.addMember({ guildId: house.guildId, userId });
+    expect(await ask()).toBeNull();
+    const sent = await use({ ...place, data });
+    expect(sent).toMatchObject({ context: 2, authorizing_integration_owners: { 1: house.ownerId } });
+    const draft = { content: 'hello', components: [BUTTON] };
+    const { written } = wellDone(await at.answer(sent, CALLBACK.MESSAGE, draft));
+    const press = () =>
+      at.ask({ ...at.click(written!.message.id, 'go'), ...place }, { ...at.own, id }).then(codeOf);
+    expect(await press()).toBeNull();
+    const bobs = { userId, authorization: null } as const;
+    wellDone(await house.features.social.relationships.block(bobs, house.ownerId));
+    expect([await ask(), await press()]).toEqual([50_007, 50_007]);
   });
 
   test('answers only the invoker who may not use external apps, and notifies nobody whom the invoker could not', async () => {

@@ -4,6 +4,7 @@ import { createEngine } from '../../compose/engine.ts';
 import type { Engine } from '../../embedding.ts';
 import { uploadBytesMax } from '../../engine/channel/files.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
+import { SignedApp } from '../support/signedapp.ts';
 
 const MIB = 1 << 20;
 
@@ -95,6 +96,48 @@ describe('a file', () => {
     await run({ kind: 'setPerks', skuId, perks: { guildTier: 0, premiumType: 3 } });
     await run({ kind: 'grant', skuId, to: { userId: owner.id, guildId: null }, gifterId: null, days: 30 });
     expect(await send(11 * MIB, path)).toBe(200);
+  });
+
+  test('is as large in the answers to an interaction as the premium type of its invoker allows', async () => {
+    const { application, botToken } = await engine.admin.createApplication({ name: 'Archive', guildId });
+    const app = await SignedApp.of(application.verify_key);
+    const ask = async (authorization: string, path: string, body: object, method = 'POST') => {
+      const headers = { authorization, 'content-type': 'application/json' };
+      return fetch(`${api}${path}`, { method, headers, body: JSON.stringify(body) });
+    };
+    const bot = `Bot ${botToken}`;
+    const registered = await ask(bot, `/applications/${application.id}/commands`, {
+      ...{ name: 'archive', description: 'Sends.' },
+    });
+    const command = (await registered.json()) as { readonly id: string; readonly version: string };
+    const url = { interactions_endpoint_url: app.url };
+    expect((await ask(bot, '/applications/@me', url, 'PATCH')).status).toBe(200);
+    const use = async () => {
+      const data = { id: command.id, version: command.version, name: 'archive', type: 1 };
+      const place = { guild_id: guildId, channel_id: channelId };
+      const body = { type: 2, application_id: application.id, ...place, data };
+      expect((await ask(`Bearer ${owner.token}`, '/interactions', body)).status).toBe(204);
+      await expect.poll(() => app.received.length).toBeGreaterThan(0);
+      return app.received.pop()!;
+    };
+    // The owner bought a premium type in the test before.
+    const whole = new FormData();
+    whole.set('payload_json', JSON.stringify({ type: 4, data: { content: 'whole' } }));
+    whole.set('files[0]', new Blob([new Uint8Array(11 * MIB)]), 'file.bin');
+    app.answer = whole;
+    const answered = await use();
+    expect(answered.attachment_size_limit).toBe(25 * MIB);
+    const original = `/webhooks/${application.id}/${answered.token}/messages/@original`;
+    await expect.poll(async () => (await fetch(`${api}${original}`)).status).toBe(200);
+    expect(await (await fetch(`${api}${original}`)).json()).toMatchObject({
+      attachments: [{ size: 11 * MIB }],
+    });
+    app.answer = null;
+    const { id, token } = await use();
+    const callback = `${api}/interactions/${id}/${token}/callback`;
+    expect((await fetch(callback, { method: 'POST', body: whole })).status).toBe(204);
+    expect(await send(11 * MIB, `/webhooks/${application.id}/${token}`, null)).toBe(200);
+    await app.close();
   });
 
   test('keeps the bound of its own kind, whatever the tier', async () => {

@@ -136,7 +136,7 @@ describe('a token', () => {
     const live = await used(() => ann.send({ type: 4, data: { id, version, name, type, options } }));
     await callback(live, { type: 8, data: { choices: [] } });
     expect((await refused(rest.post(hook(live.token), { auth: false, body: { content: 'x' } }))).code).toBe(
-      50_027,
+      10_015,
     );
   });
 });

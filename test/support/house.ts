@@ -119,10 +119,14 @@ export async function openHouse(
   const botId = made.bot.id as UserId;
   await operator.addMember({ guildId, userId: botId, permissions: 8n });
 
-  async function connect(token = made.botToken, intents = ALL_INTENTS) {
+  async function connect(
+    token = made.botToken,
+    intents = ALL_INTENTS,
+    shard: readonly [number, number] = [0, 1],
+  ) {
     const sink = new RecordingSink();
     const outcome = await house.sessions.identify(
-      { token, intents, shard: [0, 1], largeThreshold: 50, presence: null, version: 10, capabilities: 0 },
+      { token, intents, shard, largeThreshold: 50, presence: null, version: 10, capabilities: 0 },
       sink,
     );
     if (outcome.kind !== 'open') throw new Error(`not open: ${JSON.stringify(outcome)}`);

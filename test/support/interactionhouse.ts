@@ -125,8 +125,8 @@ class InteractionHouse {
   async followUp({ token, application_id: applicationId }: Sent, draft: object) {
     const { tokenMessages } = this.house.features.interactions;
     const target = await tokenMessages.find(applicationId as never, token);
-    if (!target) throw new Error('The token opens nothing.');
-    return target.execute({ draft, attachments: [], withComponents: true });
+    if (!target?.ok) throw new Error('The token opens nothing.');
+    return target.value.execute({ draft, attachments: [], withComponents: true });
   }
 
   /** Waits for a dispatch that fits. */
@@ -137,8 +137,10 @@ class InteractionHouse {
   }
 }
 
-export async function openInteractions(): Promise<InteractionHouse> {
-  const house = await openHouse();
+export async function openInteractions(
+  config: Parameters<typeof openHouse>[0] = {},
+): Promise<InteractionHouse> {
+  const house = await openHouse(config);
   const bot = await house.connect();
   const person = await house.connect((await house.identity.issue(house.ownerId, 'user')).reveal());
   await until(() => bot.sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');

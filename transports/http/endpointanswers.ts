@@ -19,8 +19,6 @@ interface AnswerPorts {
   readonly nextId: () => FreshId;
   /** Base URL of this server for clients, without a trailing slash. */
   readonly publicUrl: () => string;
-  /** Bytes of one file. */
-  readonly fileBytesMax: number;
 }
 
 interface Content {
@@ -41,8 +39,8 @@ const isForm = (contentType: string | null): contentType is string =>
  *
  * @source https://docs.discord.com/developers/interactions/receiving-and-responding#responding-to-an-interaction
  */
-export function createAnswerReader({ blobs, nextId, publicUrl, fileBytesMax }: AnswerPorts): ReceiveAnswer {
-  return async ({ contentType, body }, channelId, answer) => {
+export function createAnswerReader({ blobs, nextId, publicUrl }: AnswerPorts): ReceiveAnswer {
+  return async ({ contentType, body }, { channelId, fileBytesMax }, answer) => {
     const content = await contentOf(contentType, body, fileBytesMax);
     if (!content.ok) return content;
     const shaped = readCallback(withoutBigints(content.value.body));

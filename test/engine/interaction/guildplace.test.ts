@@ -113,15 +113,4 @@ describe('the place of an invocation', () => {
       value: { appPermissions: String(outside | P.MENTION_EVERYONE) },
     });
   });
-
-  test.each([
-    [0, 10],
-    [1, 10],
-    [2, 50],
-    [3, 100],
-  ])('takes files of the size of the premium tier: %i takes %i MiB', (tier, mebibytes) => {
-    const guild = arrange();
-    guild.info = { ...guild.info, premium_tier: tier };
-    expect(placeOf(guild, '50', '9')).toMatchObject({ value: { attachmentBytesMax: mebibytes << 20 } });
-  });
 });

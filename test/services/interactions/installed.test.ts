@@ -59,12 +59,12 @@ describe('a command', () => {
   const everywhere = { context: IN.GUILD, isHere: true, isByUser: false, owners: {}, forcesEphemeral: false };
   const refusalOf = (
     command: object,
-    { installed = {}, isNsfw = false, guildId = '1' as string | null } = {},
+    { installed = {}, isNsfw = false, isLocked = false, guildId = '1' as string | null } = {},
   ) =>
     mayInvokeHere(
       { integration_types: [GUILD], contexts: null, nsfw: false, ...command } as unknown as AppCommand,
       invocation(guildId),
-      { isNsfw } as never,
+      { isNsfw, isLocked },
       { ...everywhere, ...installed },
     )?.code ?? null;
 
@@ -91,6 +91,13 @@ describe('a command', () => {
       { integration_types: [USER] },
       { installed: { context: IN.BOT_DM }, guildId: null },
       null,
+    ],
+    ['is refused in a locked thread', {}, { isLocked: true }, 160_005],
+    [
+      'that is not there is unknown in a locked thread too',
+      {},
+      { isLocked: true, installed: { isHere: false } },
+      10_063,
     ],
     ['of age-gated channels is refused elsewhere', { nsfw: true }, {}, 50_013],
     ['of age-gated channels is used there', { nsfw: true }, { isNsfw: true }, null],

@@ -16,18 +16,22 @@ function open(shows: 'files' | 'nothing' | 'refused' = 'files') {
   const blobs = openMemoryBlobs();
   let lastId = 100;
   const read = createAnswerReader({
-    ...{ blobs, nextId: () => id<FreshId>(++lastId), publicUrl: () => 'http://here', fileBytesMax: 1_000 },
+    ...{ blobs, nextId: () => id<FreshId>(++lastId), publicUrl: () => 'http://here' },
   });
   const callbacks: Callback[] = [];
   const receive = (contentType: string | null, body: Uint8Array | string) =>
-    read({ contentType, body: Buffer.from(body) }, CHANNEL, async (callback) => {
-      callbacks.push(callback);
-      if (shows === 'refused') return { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
-      const files = shows === 'files' ? callback.attachments : [];
-      const written = { message: { files } } as unknown as CallbackResult['written'];
-      const result = { type: 2, activityInstanceId: null, written, isLoading: false, isEphemeral: false };
-      return { ok: true, value: result as CallbackResult };
-    });
+    read(
+      { contentType, body: Buffer.from(body) },
+      { channelId: CHANNEL, fileBytesMax: 1_000 },
+      async (callback) => {
+        callbacks.push(callback);
+        if (shows === 'refused') return { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
+        const files = shows === 'files' ? callback.attachments : [];
+        const written = { message: { files } } as unknown as CallbackResult['written'];
+        const result = { type: 2, activityInstanceId: null, written, isLoading: false, isEphemeral: false };
+        return { ok: true, value: result as CallbackResult };
+      },
+    );
   const sendForm = async (form: FormData) => {
     const whole = new Response(form);
     return receive(whole.headers.get('content-type'), new Uint8Array(await whole.arrayBuffer()));

@@ -161,8 +161,8 @@ export const interactions = resource({
       const place = await services.interactions.placeOf(token);
       if (!place) return { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
       const { blobs, nextId, uploads } = services;
-      const { channelId } = place;
-      const fits = (bytes: number) => uploads.fits(bytes, channelId, null);
+      const { channelId, userId } = place;
+      const fits = (bytes: number) => uploads.fits(bytes, channelId, userId);
       const shelf = { blobs, nextId, channelId, publicUrl: call.publicUrl, fits };
       const answered = await answerWithFiles(shelf, read.value, (callback) =>
         services.interactions.answer(id, token, callback),

@@ -52,11 +52,11 @@ type TokenCall = Pick<
   'params' | 'query' | 'files' | 'publicUrl'
 >;
 
-/** What the path's token opens. @returns 10015 for an unknown id, 50027 for a wrong token. */
+/** What the path's token opens. @returns 10015 for an unknown id or an interaction without an answer, 50027 for a wrong token. */
 async function targetOf({ params }: TokenCall, { tokenMessages }: Services): Promise<Reply<TokenTarget>> {
   const { webhook_id: id, webhook_token: token } = params;
-  const target = await tokenMessages.find(id, token);
-  if (target) return { ok: true, value: target };
+  const found = await tokenMessages.find(id, token);
+  if (found) return found;
   const isKnown = await tokenMessages.knows(id);
   return { ok: false, refusal: refusal(isKnown ? 'INVALID_WEBHOOK_TOKEN' : 'UNKNOWN_WEBHOOK') };
 }
@@ -100,11 +100,11 @@ const inThread = ({ query }: TokenCall) =>
 const shelfOf = (
   { publicUrl, query }: TokenCall,
   { blobs, nextId, uploads }: Services,
-  { channelId }: TokenTarget,
+  { channelId, userId }: TokenTarget,
   postId?: ChannelId,
 ) => ({
   ...{ blobs, nextId, publicUrl },
-  fits: (bytes: number) => uploads.fits(bytes, channelId, null),
+  fits: (bytes: number) => uploads.fits(bytes, channelId, userId),
   channelId: postId ?? query.thread_id ?? channelId,
 });
 
