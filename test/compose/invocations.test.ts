@@ -1,6 +1,8 @@
 // Goal: who begins interactions: an application is added by its link, its answers go to one session, and nobody asks without a limit.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { UserId } from '../../protocol/ids.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
 import { asking } from '../services/oauth/flows.ts';
 import { until } from '../support/house.ts';
@@ -118,4 +120,42 @@ describe('the link of an application', () => {
     expect(sent.authorizing_integration_owners).toEqual({ 1: house.ownerId });
     expect(sink.names).not.toContain('GUILD_CREATE');
   });
+});
+
+test('a bot with two shards receives those of a guild on the guild’s shard, and those of private channels on shard 0', async () => {
+  const { house } = at;
+  const { application, bot, botToken } = await house.operator.createApplication({ name: 'Sharded' });
+  const botId = bot.id as UserId;
+  const shardOf = (id: string) => Number((BigInt(id) >> 22n) % 2n);
+  let guildId: GuildId;
+  do {
+    house.clock.advance(1);
+    guildId = (await house.operator.createGuild({ name: 'Odd', ownerId: house.ownerId })).id as GuildId;
+  } while (shardOf(guildId) === 0);
+  await house.operator.addMember({ guildId, userId: botId });
+  const channels = wellDone(await house.guilds.call(guildId, 'listChannels', {}, SYSTEM));
+  const channelId = channels.find(({ type }) => type === 0)!.id;
+  const shards = await Promise.all([0, 1].map((index) => house.connect(botToken, ALL_INTENTS, [index, 2])));
+  const one = await at.command(PING, application);
+  const dm = wellDone(await house.openPrivate(house.ownerId, botId)) as { readonly id: ChannelId };
+  const places = [
+    { ownerId: guildId, guildId, channelId },
+    { ownerId: dm.id, guildId: null, channelId: dm.id },
+  ];
+  const receivers: number[][] = [];
+  for (const place of places) {
+    const before = shards.map(({ sink }) => sink.names.length);
+    const asked = { type: INTERACTION.COMMAND, data: at.dataOf(one), ...place };
+    wellDone(await at.ask(asked, application));
+    const counts = () =>
+      shards.map(
+        ({ sink }, index) => sink.names.slice(before[index]).filter((t) => t === 'INTERACTION_CREATE').length,
+      );
+    await until(() => counts().includes(1), 'INTERACTION_CREATE');
+    receivers.push(counts());
+  }
+  expect(receivers).toEqual([
+    [0, 1],
+    [1, 0],
+  ]);
 });

@@ -380,6 +380,43 @@ describe('a body of another service', () => {
     expect((await ask('POST', `${posts.path}/slack`, null, { text: 'x' })).body.code).toBe(220004);
   });
 
+  const NESTED = Array.from({ length: 200 }).reduce<unknown>((inner) => [inner], 1);
+  test.each<[string, 'slack' | 'github', unknown]>([
+    ['a text that is a number', 'slack', { text: 5 }],
+    ['attachments that are no list', 'slack', { text: 'x', attachments: { 0: {} } }],
+    ['attachments of no objects', 'slack', { attachments: [null, 3, 'x', []] }],
+    [
+      'fields of other types',
+      'slack',
+      { attachments: [{ fields: [{ title: [], value: {}, short: 'no' }] }] },
+    ],
+    ['a colour and a time of other types', 'slack', { attachments: [{ color: 7, ts: 'NaN', text: {} }] }],
+    ['a time beyond all dates', 'slack', { attachments: [{ text: 'x', ts: Number.MAX_SAFE_INTEGER }] }],
+    [
+      'a link that is a script',
+      'slack',
+      { attachments: [{ title: 'x', title_link: 'javascript:alert(1)' }] },
+    ],
+    ['a deep nest', 'slack', { text: 'x', attachments: NESTED }],
+    ['a list instead of an object', 'slack', [1]],
+    ['a list instead of an object', 'github', [1]],
+    ['nothing', 'github', null],
+    ['a sender that is a text', 'github', { sender: 'octo' }],
+    ['commits that are a number', 'github', { sender: { login: 'o' }, ref: 'refs/heads/x', commits: 5 }],
+    ['commits of no objects', 'github', { sender: { login: 'o' }, ref: 'refs/heads/x', commits: [null, []] }],
+    ['an issue that is a list', 'github', { sender: { login: 'o' }, action: 'opened', issue: [] }],
+    [
+      'names of the prototype',
+      'github',
+      { sender: { login: '__proto__' }, action: 'constructor', ref: '__proto__' },
+    ],
+    ['a deep nest', 'github', { sender: { login: 'o' }, action: 'opened', pull_request: NESTED }],
+  ])('with %s is refused or shown, and fails in no other way (%s)', async (_, service, body) => {
+    const made = await hook();
+    const { status } = await send(`${made.path}/${service}`, JSON.stringify(body));
+    expect([200, 204, 400]).toContain(status);
+  });
+
   test('sent as a form executes a webhook too', async () => {
     const made = await hook();
     const form = new URLSearchParams({ content: 'plain fields', username: 'Form' }).toString();

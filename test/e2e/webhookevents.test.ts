@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { verifyWebhookEventMiddleware } from 'discord-interactions';
 import express from 'express';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { callerOf } from '../support/callers.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 interface Sent {
@@ -86,4 +87,66 @@ test('events reach the app in order, also those that it did not acknowledge at f
   expect(events.map(({ data }) => data.content)).toEqual(['one', 'one', 'one', 'two', 'three']);
   expect(new Set(events.map(({ id }) => id)).size).toBe(3);
   expect(events[0]).toMatchObject({ type: 'LOBBY_MESSAGE_CREATE', data: { lobby_id: lobbyId } });
+});
+
+test('the game learns of private messages that it carries, of their edits and deletions', async () => {
+  const kinds = ['CREATE', 'UPDATE', 'DELETE'].map((what) => `GAME_DIRECT_MESSAGE_${what}`);
+  expect((await set({ event_webhooks_types: kinds })).status).toBe(200);
+  const { id: client_id, client_secret } = server.info.application;
+  const response = await fetch(`${server.info.api}/v10/oauth2/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      ...{ grant_type: 'client_credentials', scope: 'sdk.social_layer' },
+      ...{ client_id, client_secret },
+    }),
+  });
+  const { access_token: token } = (await response.json()) as { access_token: string };
+  const plays = callerOf(server, `Bearer ${token}`);
+  const { id: playsId } = await plays<{ id: string }>('GET /users/@me');
+  const peer = await server.admin<{ token: string; user: { id: string } }>('/users', { username: 'peer' });
+  await plays(`PUT /users/@me/relationships/${peer.user.id}`, {});
+  await callerOf(server, `Bearer ${peer.token}`)(`PUT /users/@me/relationships/${playsId}`, {});
+  const to = `/users/${peer.user.id}/messages`;
+  const { id } = await plays<{ id: string }>(`POST ${to}`, { content: 'gg' });
+  await plays(`PATCH ${to}/${id}`, { content: 'good game' });
+  await plays(`DELETE ${to}/${id}`);
+  await expect.poll(() => events.at(-1)?.type, { timeout: 15_000 }).toBe(kinds[2]);
+  expect(events.slice(-3)).toMatchObject([
+    { type: kinds[0], data: { id, content: 'gg', author: { id: playsId }, channel: { type: 1 } } },
+    { type: kinds[1], data: { id, content: 'good game', edited_timestamp: expect.any(String) } },
+    { type: kinds[2], data: { id } },
+  ]);
+});
+
+test('an application learns of who authorizes it, and of what people get and lose of what it sells', async () => {
+  const { id: applicationId } = server.info.application;
+  const [person] = server.info.users;
+  const kinds = ['AUTHORIZED', 'DEAUTHORIZED'].map((what) => `APPLICATION_${what}`);
+  const sold = ['CREATE', 'UPDATE', 'DELETE'].map((what) => `ENTITLEMENT_${what}`);
+  const config = { integration_types_config: { 0: {}, 1: {} } };
+  expect((await set({ event_webhooks_types: [...kinds, ...sold], ...config })).status).toBe(200);
+  const before = events.length;
+  const user = callerOf(server, `Bearer ${person!.token}`);
+  const link = `client_id=${applicationId}&scope=applications.commands&integration_type=1`;
+  await user(`POST /oauth2/authorize?${link}`, { authorize: true, integration_type: 1 });
+  const grants = await user<{ id: string; application: { id: string } }[]>('GET /oauth2/tokens');
+  await user(
+    `DELETE /oauth2/tokens/${grants.find(({ application }) => application.id === applicationId)!.id}`,
+  );
+  const sell = <T>(path: string, body: object) =>
+    server.admin<T>(`/applications/${applicationId}${path}`, body);
+  const { skus } = await sell<{ skus: { id: string }[] }>('/skus', { name: 'Patron', type: 'subscription' });
+  const { entitlements, subscriptions } = await sell<{
+    readonly entitlements: readonly { readonly id: string }[];
+    readonly subscriptions: readonly { readonly id: string }[];
+  }>('/grants', { sku_id: skus[0]!.id, user_id: person!.id });
+  await sell('/subscriptions/cancel', { subscription_id: subscriptions[0]!.id, at_once: true });
+  await sell('/refunds', { entitlement_id: entitlements[0]!.id });
+  await expect.poll(() => events.at(-1)?.type, { timeout: 15_000 }).toBe(sold[2]);
+  const entitlement = { id: entitlements[0]!.id, user_id: person!.id };
+  expect(events.slice(before)).toMatchObject([
+    { type: kinds[0], data: { integration_type: 1, user: { id: person!.id } } },
+    { type: kinds[1], data: { user: { id: person!.id } } },
+    ...sold.map((type) => ({ type, data: entitlement })),
+  ]);
 });

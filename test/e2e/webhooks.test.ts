@@ -43,7 +43,7 @@ const next = (event: Events.MessageCreate | Events.MessageUpdate | Events.Messag
   });
 
 beforeAll(async () => {
-  server = await startServer();
+  server = await startServer({ set: { log_level: 'trace' } });
   const { api, cdn } = server.info;
   const { Guilds, GuildMessages, GuildWebhooks, MessageContent } = GatewayIntentBits;
   bot = new Client({
@@ -137,4 +137,21 @@ describe('a bot', () => {
     expect(log.entries.some(({ target }) => (target as { id?: string } | null)?.id === hook.id)).toBe(true);
     expect(JSON.stringify(log.entries.map((entry) => entry.toJSON()))).not.toContain(hook.token);
   });
+});
+
+test('its token is in no error and in no line of the log, at any level', async () => {
+  const path = `${server.info.api}/v10/webhooks/${hook.id}/${hook.token}`;
+  const json = { 'content-type': 'application/json' };
+  const answers = await Promise.all([
+    fetch(`${path}/nowhere`),
+    fetch(path, { method: 'POST', headers: json, body: '{' }),
+    fetch(path, { method: 'POST', headers: json, body: '{"content":5,"embeds":"x"}' }),
+    fetch(`${path}/messages/${hook.id}`),
+    fetch(`${path}/slack`, { method: 'POST', headers: json, body: '{"attachments":[1]}' }),
+    fetch(`${path}/github`, { method: 'POST', headers: json, body: '[]' }),
+    fetch(`${path}x`, { method: 'POST', headers: json, body: '{"content":"x"}' }),
+  ]);
+  expect(answers.map(({ ok }) => ok)).not.toContain(true);
+  for (const answer of answers) expect(await answer.text()).not.toContain(hook.token);
+  expect(server.logged(hook.token)).toEqual([]);
 });

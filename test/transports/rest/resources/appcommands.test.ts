@@ -178,13 +178,46 @@ describe('global commands', () => {
     expect(JSON.stringify(all)).not.toContain('_localized"');
   });
 
-  it('are closed to other applications, to people and to other scopes', async () => {
+  it('are open to the application by its token of the right scope', async () => {
     const { call } = open();
-    const list = 'list_application_commands';
-    expect(codeOf(await call(list, {}, botOf('99')))).toBe(20012);
-    expect(codeOf(await call(list, {}, callerOf()))).toBe(20012);
-    expect((await call(list, {}, callerOf('identify'))).status).not.toBe(200);
-    expect((await call(list, {}, callerOf('applications.commands.update'))).status).toBe(200);
+    const caller = callerOf('applications.commands.update');
+    expect((await call('list_application_commands', {}, caller)).status).toBe(200);
+  });
+});
+
+describe('every operation', () => {
+  const bearer = callerOf('applications.commands.update');
+  const permit = callerOf('applications.commands.permissions.update');
+  const other = '99' as ApplicationId;
+  const ofOther = (caller: Caller): Caller => ({ ...caller, applicationId: other });
+
+  it.each(Object.keys(appCommands))('%s is closed to all but the application', async (operationId) => {
+    const { call } = open();
+    const isSet = operationId === 'set_guild_application_command_permissions';
+    const params = { guild_id: GUILD, command_id: GAME };
+    const body = operationId.startsWith('bulk') ? [slash('rain')] : { ...slash('rain'), permissions: [] };
+    const asked = { params, ...(!/^(list|get|delete)/.test(operationId) && { body }) };
+    const code = async (caller: Caller) => codeOf(await call(operationId, asked, caller));
+    const [right, wrong] = operationId.includes('permissions') ? [permit, bearer] : [bearer, permit];
+    expect({
+      'the bot of another application': await code(botOf(other)),
+      'a person': await code(callerOf()),
+      'a token of another application': await code(ofOther(right)),
+      'no token': (await call(operationId, asked, null as never)).status,
+      'a token of another scope': (await call(operationId, asked, callerOf('identify'))).status,
+      'a token of the other scope of commands': (await call(operationId, asked, wrong)).status,
+      'a bot that is not in the guild': operationId.includes('guild')
+        ? await code({ ...bot, userId: '666' as UserId })
+        : 50001,
+    }).toEqual({
+      'the bot of another application': isSet ? 20001 : 20012,
+      'a person': 20012,
+      'a token of another application': 20012,
+      'no token': 401,
+      'a token of another scope': 403,
+      'a token of the other scope of commands': 403,
+      'a bot that is not in the guild': isSet ? 20001 : 50001,
+    });
   });
 });
 
