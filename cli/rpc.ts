@@ -24,6 +24,8 @@ export interface RpcServer {
   /** Of WebSocket and HTTP; null when no port was free or none is wanted. */
   readonly port: number | null;
   readonly username: string;
+  /** Links a voice-room page, so that games act on its call; null without a port. */
+  readonly room: string | null;
   /** Resolves with the reason when the server ends the person's session. */
   readonly ended: Promise<string>;
   close(): Promise<void>;
@@ -49,11 +51,12 @@ export function addRpcCommand(program: Command, world: World): void {
 async function run(world: World, flags: RpcFlags): Promise<void> {
   const person = await personOf(world, flags.url);
   const server = await serveRpc(world, person, flags);
-  const { path, port, username } = server;
-  say(world, flags.json === true, { path, port, username, pid: process.pid }, [
+  const { path, port, username, room } = server;
+  say(world, flags.json === true, { path, port, username, room, pid: process.pid }, [
     `Games of this machine show what ${username} does.`,
     `  socket     ${path}`,
     `  web        ${port === null ? 'none' : `http://127.0.0.1:${port}`}`,
+    ...(room === null ? [] : [`  voice room ${room}`]),
     'Press Ctrl-C to end.',
   ]);
   const reason = await Promise.race([world.untilToldToStop().then(() => null), server.ended]);
@@ -111,9 +114,11 @@ export async function serveRpc(
     const socket = await serveIpc({ env: world.env, platform: process.platform }, (transport) =>
       host.connect(transport),
     );
-    const pages = web ? await serveWeb((transport) => host.connect(transport)) : null;
+    const place = { origin: new URL(api).origin, room: host.room };
+    const pages = web ? await serveWeb((transport) => host.connect(transport), place) : null;
     return {
       ...{ path: socket.path, port: pages?.port ?? null, username: String(user.username), ended },
+      room: pages && host.room.linkFor(place.origin, pages.port),
       async close() {
         host.close();
         await Promise.all([socket.close(), pages?.close()]);

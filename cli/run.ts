@@ -171,8 +171,10 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
       if (flags.rpc) rpc.push(await demoRpc(world, addresses.api, demo));
       const playground = playgroundLink(engine, demo, addresses);
       show({ addresses, demo, playground, consoleLink: consoleLink() }, adminUrl, flags.data ?? null);
-      for (const { path, username } of rpc)
+      for (const { path, username, room } of rpc) {
         world.err(`  Games of this machine show what ${username} does: ${path}`);
+        if (room !== null) world.err(`  Games control the call of this page: ${room}`);
+      }
     };
     const recorded = recording && { recorder: recording.recorder };
     const code = await serve(world, config, ready, { ...chaos, ...recorded, clock: movableClock() });

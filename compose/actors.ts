@@ -193,7 +193,7 @@ function createPremium(context: ServiceContext): Pick<Features, 'premium' | 'sto
   const { stripe_key: key, stripe_webhook_secret: secret, stripe_url: url } = config;
   const isConfigured = key !== null && secret !== null;
   const provider = isConfigured ? createStripe({ call: stripeCalls({ url, key }), publicUrl }) : null;
-  const premium = startPremium({ ...context, provider });
+  const premium = startPremium({ ...context, provider, rulesMs: context.aggregate.rulesMs });
   const store = createStore({
     storage,
     payments: premium.payments,

@@ -202,13 +202,15 @@ export const RPC_EVENTS = {
 export type RpcEvent = keyof typeof RPC_EVENTS;
 
 /** @source https://docs.discord.com/developers/topics/rpc#voice_connection_status */
-export type VoiceConnectionState =
-  | 'DISCONNECTED'
-  | 'AWAITING_ENDPOINT'
-  | 'CONNECTING'
-  | 'VOICE_DISCONNECTED'
-  | 'VOICE_CONNECTING'
-  | 'VOICE_CONNECTED';
+export const VOICE_CONNECTION_STATES = [
+  'DISCONNECTED',
+  'AWAITING_ENDPOINT',
+  'CONNECTING',
+  'VOICE_DISCONNECTED',
+  'VOICE_CONNECTING',
+  'VOICE_CONNECTED',
+] as const;
+export type VoiceConnectionState = (typeof VOICE_CONNECTION_STATES)[number];
 
 /** Whether these scopes meet what is needed. */
 export const hasNeeded = (needs: Needs, scopes: ReadonlySet<string>): boolean =>

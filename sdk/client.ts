@@ -11,7 +11,7 @@ import { Presence } from './client/presence.ts';
 import { errorToString, statusToString } from './enums.ts';
 import { Extensions } from './extensions.ts';
 import type { Host } from './host.ts';
-import { VERSION } from './version.ts';
+import { COMMIT, VERSION } from './version.ts';
 
 /** The methods of a client come in groups; each is a class that the client shows as its own. */
 const GROUPS = [
@@ -53,6 +53,8 @@ export interface ClientConstructor {
   getVersionMajor(): number;
   getVersionMinor(): number;
   getVersionPatch(): number;
+  /** Commit that this version was built from; empty outside of a package. */
+  getVersionHash(): string;
   readonly errorToString: typeof errorToString;
   readonly statusToString: typeof statusToString;
 }
@@ -65,6 +67,7 @@ export const clientOf = (hostOf: () => Host): ClientConstructor =>
     static getVersionMajor = () => versionPart(0);
     static getVersionMinor = () => versionPart(1);
     static getVersionPatch = () => versionPart(2);
+    static getVersionHash = (): string => COMMIT;
     static errorToString = errorToString;
     static statusToString = statusToString;
 

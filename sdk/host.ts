@@ -10,8 +10,12 @@ export interface RedirectPlace {
 
 /** A connection to the RPC server of the person's machine. */
 export interface LocalClient {
-  /** Sets the activity of the application; null takes it away. @throws Error when there is no server, or it refuses. */
-  setActivity(activity: object | null): Promise<void>;
+  /**
+   * Sets the activity of the application; null takes it away.
+   *
+   * @param pid The process of the game's window; default: this process. @throws Error when there is no server, or it refuses.
+   */
+  setActivity(activity: object | null, pid?: number): Promise<void>;
   /** The signed-in user. @throws Error when the server cannot be reached or refuses. */
   user(): Promise<LocalUser>;
   close(): void;

@@ -1,5 +1,6 @@
 import { messageOf } from '../protocol/thrown.ts';
-import { Gate } from '../sdk/call/gate.ts';
+import type { AudioModeType } from '../sdk/call/enums.ts';
+import { Gate, type VADThresholdSettings } from '../sdk/call/gate.ts';
 import type { CallAudio, MediaFigures } from '../sdk/call/media.ts';
 import { VoiceSession } from '../sdk/call/voicesession.ts';
 import type { DaveStatus } from '../sdk/voice/daveflow.ts';
@@ -40,6 +41,7 @@ export class Call {
   readonly audio: CallAudio;
   readonly #options: CallOptions;
   readonly #session: VoiceSession;
+  readonly #gate = new Gate();
   /** Root mean square of the microphone. */
   #own = 0;
   #looks = 0;
@@ -68,7 +70,7 @@ export class Call {
       open: openSocket,
       audio,
       callbacks: null,
-      gate: new Gate(),
+      gate: this.#gate,
       events: {
         signaled: () => {},
         lost: () => store.set({ phase: 'reconnecting' }),
@@ -114,6 +116,22 @@ export class Call {
       this.#inputComplaint = messageOf(error);
     }
     this.#complain();
+  }
+
+  /** When the microphone is sent: by voice, or while the push-to-talk key is held. */
+  listenBy(mode: AudioModeType, vad: VADThresholdSettings, releaseDelayMs: number): void {
+    Object.assign(this.#gate, { mode, vad, releaseDelayMs });
+    this.#session.refresh();
+  }
+
+  /** The push-to-talk key was pressed or released. */
+  hold(isHeld: boolean): void {
+    this.#gate.setHeld(isHeld, performance.now());
+    this.#session.refresh();
+  }
+
+  setGain(userId: string, gain: number): void {
+    this.#session.setGain(userId, gain);
   }
 
   leave(): void {

@@ -5,7 +5,7 @@ import type { Call } from './call.ts';
 /** Devices chosen in this tab; a new call starts with them. */
 export const chosenInput = (): string => sessionStorage.getItem('input') ?? DEFAULT_DEVICE;
 export const chosenOutput = (): string => sessionStorage.getItem('output') ?? DEFAULT_DEVICE;
-const isCleaned = (): boolean => sessionStorage.getItem('raw') === null;
+export const isCleaned = (): boolean => sessionStorage.getItem('raw') === null;
 
 /** Applies the choice whether the browser removes noise and echo, which suits speech but not music. */
 export function cleanAsChosen(audio: CallAudio): void {

@@ -1,9 +1,13 @@
 import { defineConfig } from 'vite';
+import { withCommit } from '../scripts/commit.mjs';
 
 /** Builds the client library as one script for pages without a bundler: `<script src="sdk.js">` defines `Guildhall`. */
 export default defineConfig({
   root: `${import.meta.dirname}/..`,
   publicDir: false,
+  plugins: [
+    { name: 'commit', transform: (code, id) => (id.endsWith('/sdk/version.ts') ? withCommit(code) : null) },
+  ],
   build: {
     outDir: 'dist',
     emptyOutDir: false,

@@ -24,6 +24,8 @@ export interface SessionState {
   /** The channel that the user wants to join; the call exists once the server has admitted the user. */
   readonly place: Place | null;
   readonly call: Call | null;
+  readonly muted: boolean;
+  readonly deafened: boolean;
   readonly complaint: string | null;
 }
 
@@ -56,6 +58,8 @@ export class Session {
     directory: EMPTY,
     place: null,
     call: null,
+    muted: false,
+    deafened: false,
     complaint: null,
   });
   /** Asks the gateway for something, such as members. */
@@ -68,8 +72,6 @@ export class Session {
   #voiceSessionId: string | null = null;
   #waiting: ReturnType<typeof setTimeout> | null = null;
   #rejoinsMs: number[] = [];
-  #muted = false;
-  #deafened = false;
 
   constructor(options: SessionOptions) {
     this.#token = options.token;
@@ -138,13 +140,13 @@ export class Session {
   }
 
   mute(muted: boolean): void {
-    this.#muted = muted;
+    this.store.set({ muted });
     this.store.value.call?.mute(muted);
     this.#tell();
   }
 
   deafen(deafened: boolean): void {
-    this.#deafened = deafened;
+    this.store.set({ deafened });
     this.store.value.call?.deafen(deafened);
     this.#tell();
   }
@@ -175,8 +177,8 @@ export class Session {
   }
 
   #tell(): void {
-    const { place } = this.store.value;
-    if (place !== null) this.#seat(place.guildId, place.channelId, this.#muted, this.#deafened);
+    const { place, muted, deafened } = this.store.value;
+    if (place !== null) this.#seat(place.guildId, place.channelId, muted, deafened);
   }
 
   #dispatched(name: string, d: Json): void {
@@ -230,7 +232,8 @@ export class Session {
   }
 
   #call(audio: CallAudio, { guildId, channelId }: Place, token: string): void {
-    const { self } = this.store.value.directory;
+    const { directory, muted, deafened } = this.store.value;
+    const { self } = directory;
     const sessionId = this.#voiceSessionId ?? this.#link.sessionId;
     if (self === null || sessionId === null) return;
     this.#leaveCall();
@@ -238,8 +241,8 @@ export class Session {
     const call = new Call({
       ticket: { serverId: guildId, channelId, userId: self.id, sessionId, token },
       audio,
-      muted: this.#muted,
-      deafened: this.#deafened,
+      muted,
+      deafened,
       speaking: (userId, isSpeaking) => {
         const d = { user_id: userId, channel_id: channelId, speaking: isSpeaking };
         for (const listener of this.#listeners) listener(SPEAKING, d);

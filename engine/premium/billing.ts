@@ -7,6 +7,7 @@ import {
 } from '../../protocol/premium.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, refused } from '../kernel/outcome.ts';
+import { ended, renewed, shownEnd } from './ending.ts';
 import type { PremiumFact } from './premium.ts';
 import type { Decision, Shelf } from './shelf.ts';
 
@@ -39,9 +40,10 @@ export function begun(
   entitlement: Entitlement,
   billing: Billing,
   order: Order,
-  { nowMs, nextId }: Env,
+  env: Env,
 ): { readonly facts: readonly PremiumFact[]; readonly subscriptionId: string } {
-  const id = nextId();
+  const { nowMs } = env;
+  const id = env.nextId();
   const { applicationId, userId, guildId, skuId } = entitlement;
   const { periodStartMs, periodEndMs } = billing;
   const subscription: Subscription = {
@@ -49,7 +51,8 @@ export function begun(
     ...{ periodStartMs, periodEndMs, periodMs: periodEndMs - periodStartMs },
     ...{ status: STATUS.ACTIVE, canceledMs: null, orderId: order.id, checkMs: checkAt(billing, nowMs) },
   };
-  const given = { ...entitlement, subscriptionId: id, untilMs: untilOf(billing) };
+  const endsMs = shownEnd(periodEndMs, env);
+  const given = { ...entitlement, subscriptionId: id, endsMs, untilMs: untilOf(billing) };
   return {
     facts: [told(subscription, 'CREATE'), { type: 'entitlementWritten', entitlement: given, news: 'CREATE' }],
     subscriptionId: id,
@@ -79,15 +82,17 @@ export function follow({ order, subscription, entitlement }: Shelf, billing: Bil
   const untilMs = untilOf(billing);
   if (!begins) {
     const until = { ...entitlement, untilMs };
+    const extended = isNewPeriod ? renewed(until, billing.periodEndMs, env) : [];
+    const moved: PremiumFact = { type: 'entitlementWritten', entitlement: until, news: null };
+    const isSame = untilMs === entitlement.untilMs;
     return accepted(null, [
       ...changed(subscription, next),
-      ...(untilMs === entitlement.untilMs
-        ? []
-        : [{ type: 'entitlementWritten' as const, entitlement: until, news: null }]),
+      ...(extended.length > 0 || isSame ? extended : [moved]),
     ]);
   }
   const startsMs = Math.max(billing.periodStartMs, entitlement.startsMs ?? 0, entitlement.endsMs ?? 0);
-  const begun: Entitlement = { ...entitlement, id: env.nextId(), skuId, startsMs, endsMs: null, untilMs };
+  const endsMs = shownEnd(billing.periodEndMs, env);
+  const begun: Entitlement = { ...entitlement, id: env.nextId(), skuId, startsMs, endsMs, untilMs };
   const entitlementIds = [...subscription.entitlementIds, begun.id].slice(-NAMED_MAX);
   return accepted(null, [
     told({ ...next, entitlementIds }, 'UPDATE'),
@@ -130,9 +135,3 @@ export function lapse(subscription: Subscription, entitlement: Entitlement, { no
   if ((subscription.checkMs ?? 0) > nowMs) return accepted(null);
   return accepted(null, [told({ ...subscription, checkMs: untilMs }, null)]);
 }
-
-const ended = (entitlement: Entitlement, atMs: number): PremiumFact => ({
-  type: 'entitlementWritten',
-  entitlement: { ...entitlement, endsMs: atMs, untilMs: atMs },
-  news: 'UPDATE',
-});

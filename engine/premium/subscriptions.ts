@@ -7,6 +7,7 @@ import {
 } from '../../protocol/premium.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { ended, renewed, shownEnd } from './ending.ts';
 import type { PremiumFact } from './premium.ts';
 
 type Decision = Outcome<null, PremiumFact>;
@@ -21,23 +22,17 @@ const told = (subscription: Subscription): PremiumFact => ({
   news: 'UPDATE',
 });
 
-/** The entitlement ends at this time, and its application is told of it. */
-const ended = (entitlement: Entitlement, atMs: number): PremiumFact => ({
-  type: 'entitlementWritten',
-  entitlement: { ...entitlement, endsMs: atMs, untilMs: atMs },
-  news: 'UPDATE',
-});
-
 /**
  * A subscription begins, with an entitlement that has no end while it runs.
  *
  * @source https://docs.discord.com/developers/resources/subscription#subscription-object
  */
-export function begin(given: Entitlement, days: number, { nowMs, nextId }: Env): Decision {
+export function begin(given: Entitlement, days: number, env: Env): Decision {
+  const { nowMs, nextId } = env;
   const id = nextId();
-  const entitlement = { ...given, subscriptionId: id };
   const { applicationId, userId, guildId, skuId } = given;
   const periodMs = days * DAY_MS;
+  const entitlement = { ...given, subscriptionId: id, endsMs: shownEnd(nowMs + periodMs, env) };
   const subscription: Subscription = {
     ...{ id, applicationId, userId, guildId, skuId, renewalSkuId: null, entitlementIds: [given.id] },
     ...{ periodStartMs: nowMs, periodEndMs: nowMs + periodMs, periodMs },
@@ -96,6 +91,12 @@ interface Settled {
   readonly facts: readonly PremiumFact[];
 }
 
+const latest = (facts: readonly PremiumFact[], before: Entitlement): Entitlement =>
+  facts.reduce(
+    (entitlement, fact) => (fact.type === 'entitlementWritten' ? fact.entitlement : entitlement),
+    before,
+  );
+
 function settled(subscription: Subscription, entitlement: Entitlement, env: Env): Settled {
   const { status, periodEndMs, periodMs, orderId } = subscription;
   // What was bought is renewed by its payment alone.
@@ -110,10 +111,18 @@ function settled(subscription: Subscription, entitlement: Entitlement, env: Env)
   const periodStartMs = periodEndMs + passed * periodMs;
   const moved = { ...subscription, periodStartMs, periodEndMs: periodStartMs + periodMs };
   const { renewalSkuId } = subscription;
-  if (renewalSkuId === null) return { subscription: moved, entitlement, facts: [told(moved)] };
+  if (renewalSkuId === null) {
+    const extended = renewed(entitlement, moved.periodEndMs, env);
+    return {
+      subscription: moved,
+      entitlement: latest(extended, entitlement),
+      facts: [told(moved), ...extended],
+    };
+  }
   const next: Entitlement = {
     ...entitlement,
-    ...{ id: env.nextId(), skuId: renewalSkuId, startsMs: periodEndMs, endsMs: null, untilMs: null },
+    ...{ id: env.nextId(), skuId: renewalSkuId, startsMs: periodEndMs, untilMs: null },
+    endsMs: shownEnd(moved.periodEndMs, env),
   };
   const entitlementIds = [...subscription.entitlementIds, next.id].slice(-NAMED_MAX);
   const changed = { ...moved, skuId: renewalSkuId, renewalSkuId: null, entitlementIds };

@@ -39,6 +39,7 @@ export class Presence {
   #presence: PresenceState = NO_PRESENCE;
   /** Shows the activity while there is no gateway session. */
   #local: LocalClient | null = null;
+  #windowPid: number | undefined;
 
   constructor(core: Core) {
     this.#core = core;
@@ -55,6 +56,12 @@ export class Presence {
       this.#presence = NO_PRESENCE;
       this.#sender.stop();
     });
+  }
+
+  /** Names the process of the game's window, where this is another one; the person's RPC server is told. */
+  setGameWindowPid(pid: number): void {
+    if (!Number.isSafeInteger(pid) || pid < 0) throw invalid('pid must be the id of a process.');
+    this.#windowPid = pid;
   }
 
   /** Sets the status next to the user's name until the client is disconnected. */
@@ -157,7 +164,7 @@ export class Presence {
     const buttons = activity.buttons ?? [];
     const sent = activity.name === undefined ? { ...wire, name: undefined } : wire;
     try {
-      await local.setActivity({ ...sent, ...(buttons.length > 0 && { buttons }) });
+      await local.setActivity({ ...sent, ...(buttons.length > 0 && { buttons }) }, this.#windowPid);
     } catch (error) {
       throw new ClientError(ErrorType.RPCError, messageOf(error));
     }

@@ -21,6 +21,8 @@ interface GamePorts extends SharedPorts {
   readonly person: Person;
   readonly voice: VoiceControl;
   readonly cdn: string;
+  /** Takes the person into a voice channel, or out of the call when it is null. */
+  joinVoice(guildId: string, channelId: string | null): void;
   /** Names the connection, for what ends with it. */
   readonly connection: object;
   /** Sets the activity of this connection; null takes it away. */
@@ -158,7 +160,7 @@ function voice(ports: GamePorts): Record<string, Run> {
     SELECT_VOICE_CHANNEL: async (args) => {
       const own = selected();
       if (args.channel_id === null || args.channel_id === undefined) {
-        if (own !== null) person.joinVoice(own.guildId, null, false, false);
+        if (own !== null) ports.joinVoice(own.guildId, null);
         return null;
       }
       const channelId = id(args, 'channel_id');
@@ -168,8 +170,7 @@ function voice(ports: GamePorts): Record<string, Run> {
       const { guild_id: guildId } = await channelOf(ports, channelId);
       if (typeof guildId !== 'string')
         throw new RpcError('INVALID_CHANNEL', 'Only voice channels of guilds can be selected.');
-      const { mute, deaf } = control.settings;
-      person.joinVoice(guildId, channelId, mute, deaf);
+      ports.joinVoice(guildId, channelId);
       return channelView(ports, channelId);
     },
   };

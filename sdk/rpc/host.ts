@@ -1,4 +1,11 @@
-import { RPC_CLOSE, RPC_LIMITS, RPC_OP, RPC_SCOPE, type RpcEvent } from '../../protocol/rpc.ts';
+import {
+  RPC_CLOSE,
+  RPC_LIMITS,
+  RPC_OP,
+  RPC_SCOPE,
+  type RpcEvent,
+  type VoiceConnectionState,
+} from '../../protocol/rpc.ts';
 import type { CallAudio } from '../call/media.ts';
 import type { OpenSocket } from '../voice/wire.ts';
 import { type CallApi, type Prompts, rpcUser } from './commands.ts';
@@ -6,9 +13,11 @@ import { createGameRunner, type RpcApplication } from './games.ts';
 import { type Accepted, type Args, isObject, RpcClosed, RpcLink } from './link.ts';
 import { Person } from './person.ts';
 import { inTurn } from './prompts.ts';
+import { Room } from './room.ts';
 import { rpcEvents } from './rpcevents.ts';
 import { VoiceCall } from './voicecall.ts';
 import { VoiceControl } from './voicecontrol.ts';
+import type { VoiceSettings } from './voicesettings.ts';
 
 interface RpcHostOptions {
   /** Base URL of the API, which ends in `/api`. */
@@ -65,6 +74,8 @@ export class RpcHost {
   readonly #person: Person;
   readonly #voice: VoiceControl;
   readonly #voiceCall: VoiceCall | null;
+  /** The voice-room page that has the person's call, when one is linked. */
+  readonly room: Room;
   readonly #connections = new Set<Connected>();
   /** When each client id has connected within the last minute. */
   readonly #admitted = new Map<string, number[]>();
@@ -96,14 +107,24 @@ export class RpcHost {
     });
     this.#voiceCall = options.audio === null ? null : this.#calls(options.audio);
     this.#voice = new VoiceControl({
-      changed: (settings) => {
-        const own = this.#person.voices.get(this.#selfId() ?? '');
-        if (own) this.#person.joinVoice(own.guildId, own.channelId, settings.mute, settings.deaf);
-        this.#voiceCall?.apply(settings);
-        this.#emit('VOICE_SETTINGS_UPDATE', settings);
+      changed: (settings) => this.#emit('VOICE_SETTINGS_UPDATE', settings),
+      apply: (settings) => this.#applyVoice(settings),
+      changedUser: (userId, settings) => {
+        const gain = settings.mute ? 0 : settings.volume / 100;
+        if (this.room.isLinked) this.room.send({ op: 'user', user_id: userId, gain });
+        else this.#voiceCall?.setGain(userId, gain);
       },
-      changedUser: (userId, settings) => this.#voiceCall?.applyUser(userId, settings),
-      hold: this.#voiceCall && ((isHeld) => this.#voiceCall?.hold(isHeld)),
+      hold: (isHeld) => {
+        if (this.room.isLinked) this.room.send({ op: 'hold', active: isHeld });
+        else this.#voiceCall?.hold(isHeld);
+        return this.room.isLinked || this.#voiceCall !== null;
+      },
+    });
+    this.room = new Room({
+      ...{ selfId: () => this.#selfId(), nowMs: options.nowMs },
+      settings: (settings) => this.#voice.adopt(settings),
+      speaking: (channelId, userId, isSpeaking) => this.#speaking(channelId, userId, isSpeaking),
+      connection: (state, ping) => this.#connectionStatus(state, this.#cdn.replace(/^https?:\/\//, ''), ping),
     });
   }
 
@@ -147,6 +168,7 @@ export class RpcHost {
   }
 
   close(): void {
+    this.room.close();
     for (const { link } of this.#connections) link.close();
     this.#connections.clear();
     this.#voiceCall?.close();
@@ -161,13 +183,41 @@ export class RpcHost {
         this.#person.joinVoice(guildId, null, mute, deaf);
         this.#person.joinVoice(guildId, channelId, mute, deaf);
       },
-      speaking: (channelId, userId, isSpeaking) => {
-        const data = { channel_id: channelId, user_id: userId };
-        this.#emit(isSpeaking ? 'SPEAKING_START' : 'SPEAKING_STOP', data, channelId);
-      },
-      connection: (state, hostname) =>
-        this.#emit('VOICE_CONNECTION_STATUS', { state, hostname, pings: [], average_ping: 0, last_ping: 0 }),
+      speaking: (channelId, userId, isSpeaking) => this.#speaking(channelId, userId, isSpeaking),
+      connection: (state, hostname) => this.#connectionStatus(state, hostname, null),
     });
+  }
+
+  #speaking(channelId: string, userId: string, isSpeaking: boolean): void {
+    const data = { channel_id: channelId, user_id: userId };
+    this.#emit(isSpeaking ? 'SPEAKING_START' : 'SPEAKING_STOP', data, channelId);
+  }
+
+  #connectionStatus(state: VoiceConnectionState, hostname: string, pingMs: number | null): void {
+    const ping = pingMs ?? 0;
+    this.#emit('VOICE_CONNECTION_STATUS', {
+      ...{ state, hostname, average_ping: ping, last_ping: ping },
+      pings: pingMs === null ? [] : [{ time: Date.now(), value: pingMs }],
+    });
+  }
+
+  /** To the page's call when one is linked, else to this host's own. A call of another client is left alone. */
+  #applyVoice(settings: VoiceSettings): void {
+    if (this.room.isLinked) {
+      this.room.send({ op: 'settings', settings });
+      return;
+    }
+    const own = this.#person.voices.get(this.#selfId() ?? '');
+    if (own?.state.session_id === this.#person.sessionId)
+      this.#person.joinVoice(own.guildId, own.channelId, settings.mute, settings.deaf);
+    this.#voiceCall?.apply(settings);
+  }
+
+  #joinVoice(guildId: string, channelId: string | null): void {
+    const { mute, deaf } = this.#voice.settings;
+    if (!this.room.isLinked) this.#person.joinVoice(guildId, channelId, mute, deaf);
+    else if (channelId === null) this.room.send({ op: 'leave' });
+    else this.room.send({ op: 'select', guild_id: guildId, channel_id: channelId });
   }
 
   async #accept(handshake: Args, { kind, origin }: RpcTransport, connected: Connected): Promise<Accepted> {
@@ -194,6 +244,7 @@ export class RpcHost {
         ...{ application, applicationId: application.id, connection: connected, cdn: this.#cdn },
         ...{ person: this.#person, voice: this.#voice, page: this.#page, call: this.#call },
         selfId: () => this.#selfId(),
+        joinVoice: (guildId, channelId) => this.#joinVoice(guildId, channelId),
         show: (activity) => {
           // After the connection has ended, nothing would take the activity away.
           if (!this.#connections.has(connected)) return;

@@ -98,10 +98,10 @@ export function openLocalClient(
       if (user === null) throw new Error('The RPC server does not say who is signed in.');
       return user;
     },
-    async setActivity(activity) {
+    async setActivity(activity, pid = process.pid) {
       const opened = await open();
       const nonce = randomUUID();
-      const args = { pid: process.pid, activity };
+      const args = { pid, activity };
       await new Promise<void>((resolve, reject) => {
         pending.set(nonce, { resolve, reject });
         opened.write(encodeFrame(RPC_OP.FRAME, { cmd: 'SET_ACTIVITY', args, nonce }));

@@ -21,13 +21,10 @@ interface VoiceCallPorts {
   connection(state: VoiceConnectionState, hostname: string): void;
 }
 
-interface UserSettings {
-  readonly volume: number;
-  readonly mute: boolean;
-}
-
 /** Tickets asked for in a row, after voice sessions that ended. */
 const TICKETS_MAX = 5;
+/** Members whose volume is kept for the next call. */
+const GAINS_MAX = 500;
 
 /** The call of the channel that the RPC server's own gateway session is in. It hears who speaks, and plays nothing. */
 export class VoiceCall {
@@ -77,9 +74,11 @@ export class VoiceCall {
     this.#session?.deafen(settings.deaf);
   }
 
-  applyUser(userId: string, { volume, mute }: UserSettings): void {
-    this.#gains.set(userId, mute ? 0 : volume / 100);
-    this.#session?.setGain(userId, mute ? 0 : volume / 100);
+  setGain(userId: string, gain: number): void {
+    const [oldest] = this.#gains.keys();
+    if (this.#gains.size >= GAINS_MAX && oldest !== undefined) this.#gains.delete(oldest);
+    this.#gains.set(userId, gain);
+    this.#session?.setGain(userId, gain);
   }
 
   /** The push-to-talk key was pressed or released. */

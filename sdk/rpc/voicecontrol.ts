@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Args, RpcError } from './link.ts';
 import { changedVoice, numberIn, VOICE_DEFAULTS, type VoiceSettings } from './voicesettings.ts';
 
@@ -12,9 +13,11 @@ const USER_DEFAULTS: UserSettings = { volume: 100, mute: false };
 interface VoicePorts {
   /** Called with the settings after each change. */
   changed(settings: VoiceSettings): void;
+  /** Applies the settings to the person's call. */
+  apply(settings: VoiceSettings): void;
   changedUser(userId: string, settings: UserSettings): void;
-  /** Presses or releases the push-to-talk key; null in a host without sound. */
-  readonly hold: ((isHeld: boolean) => void) | null;
+  /** Presses or releases the push-to-talk key. @returns false in a host without sound */
+  hold(isHeld: boolean): boolean;
 }
 
 /** The person's voice settings. One connection controls them until it ends; then they are as before. */
@@ -48,11 +51,29 @@ export class VoiceControl {
   /** PUSH_TO_TALK. @throws RpcError when another connection has control, or the host has no sound. */
   hold(connection: object, isHeld: unknown): void {
     if (typeof isHeld !== 'boolean') throw new RpcError('INVALID_PAYLOAD', 'active must be true or false.');
-    if (this.#ports.hold === null)
-      throw new RpcError('INVALID_COMMAND', 'PUSH_TO_TALK is not available: this host has no sound.');
     this.#checkFree(connection);
+    if (!this.#ports.hold(isHeld))
+      throw new RpcError('INVALID_COMMAND', 'PUSH_TO_TALK is not available: this host has no sound.');
     this.#holder ??= { connection, before: this.#settings };
-    this.#ports.hold(isHeld);
+  }
+
+  /**
+   * Takes the settings that the person has in the linked page; null: the page is gone. What the person changes while an
+   * application has control stays when the application gives it back.
+   */
+  adopt(reported: VoiceSettings | null): void {
+    const next = reported ?? VOICE_DEFAULTS;
+    const isChanged = (key: string) =>
+      !isDeepStrictEqual(Reflect.get(next, key), Reflect.get(this.#settings, key));
+    const changes = Object.entries(next).filter(([key]) => isChanged(key));
+    if (changes.length === 0) return;
+    if (this.#holder !== null)
+      this.#holder = {
+        connection: this.#holder.connection,
+        before: { ...this.#holder.before, ...Object.fromEntries(changes) },
+      };
+    this.#settings = next;
+    this.#ports.changed(next);
   }
 
   changeUser(userId: string, given: Args): object {
@@ -72,7 +93,7 @@ export class VoiceControl {
     if (this.#holder?.connection !== connection) return;
     const { before } = this.#holder;
     this.#holder = null;
-    this.#ports.hold?.(false);
+    this.#ports.hold(false);
     this.#apply(before);
   }
 
@@ -83,6 +104,7 @@ export class VoiceControl {
 
   #apply(settings: VoiceSettings): void {
     this.#settings = settings;
+    this.#ports.apply(settings);
     this.#ports.changed(settings);
   }
 }

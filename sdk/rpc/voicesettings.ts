@@ -14,7 +14,7 @@ export interface VoiceSettings {
   readonly mute: boolean;
 }
 
-/** The helper has no sound of its own: one device of each kind stands for what the person's page or game uses. */
+/** Without a linked page there is no sound: one device of each kind stands for what the person's own client uses. */
 const DEVICE = { available_devices: [{ id: 'default', name: 'Default' }], device_id: 'default' };
 
 export const VOICE_DEFAULTS: VoiceSettings = {
@@ -58,7 +58,8 @@ function deviceIn(given: Args, key: 'input' | 'output', before: Args, volumeMax:
   if (change === undefined || change === null) return before;
   if (!isObject(change)) throw wrong(`${key} must be an object.`);
   const { device_id: id = before.device_id } = change;
-  if (id !== 'default') throw wrong(`There is no ${key} device of this id.`);
+  const devices = Array.isArray(before.available_devices) ? before.available_devices : [];
+  if (!devices.some((device: Args) => device.id === id)) throw wrong(`There is no ${key} device of this id.`);
   return { ...before, device_id: id, volume: numberIn(change, 'volume', [0, volumeMax], before.volume) };
 }
 
@@ -99,4 +100,25 @@ export function changedVoice(before: VoiceSettings, given: Args): VoiceSettings 
     output: deviceIn(given, 'output', before.output, OUTPUT_VOLUME_MAX),
     mode: modeIn(given, before.mode),
   };
+}
+
+/** Bounds of what a page reports. */
+const [DEVICES_MAX, DEVICE_CHARS_MAX] = [64, 512];
+
+function devicesIn(given: unknown): Args {
+  const list: unknown = isObject(given) ? given.available_devices : null;
+  if (!Array.isArray(list) || list.length > DEVICES_MAX) throw wrong(`At most ${DEVICES_MAX} devices.`);
+  const devices = list.filter(isObject).map(({ id, name }) => {
+    if (typeof id !== 'string' || typeof name !== 'string' || id.length + name.length > DEVICE_CHARS_MAX)
+      throw wrong('A device has an id and a name.');
+    return { id, name };
+  });
+  return { available_devices: devices, device_id: devices[0]?.id ?? null, volume: 100 };
+}
+
+/** The settings that a linked page reports, with its devices. @throws RpcError INVALID_PAYLOAD */
+export function reportedVoice(given: unknown): VoiceSettings {
+  if (!isObject(given)) throw wrong('settings must be an object.');
+  const devices = { input: devicesIn(given.input), output: devicesIn(given.output) };
+  return changedVoice({ ...VOICE_DEFAULTS, ...devices }, given);
 }

@@ -3,13 +3,24 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { RPC_CLOSE, RPC_LIMITS, RPC_OP, RPC_PORTS } from '../../protocol/rpc.ts';
 import type { RpcConnection, RpcTransport } from './host.ts';
 import { isObject } from './link.ts';
+import type { Room } from './room.ts';
+import { ROOM_LINK } from './roomlink.ts';
 
 type Connect = (transport: RpcTransport) => RpcConnection;
+
+/** What the voice-room page connects to. */
+interface RoomPlace {
+  /** Origin of the server's own pages; no other page may connect. */
+  readonly origin: string;
+  readonly room: Room;
+}
 
 const HOST = '127.0.0.1';
 const SOCKETS_MAX = 32;
 const UNSENT_BYTES_MAX = 1 << 20;
 const COMMAND_MS = 60_000;
+/** Time for a page to prove that it knows the secret. */
+const PROOF_MS = 10_000;
 /** A name of this machine, so that pages of other names that resolve to it are refused. */
 const OWN_HOST = /^(?:127\.0\.0\.1|localhost)(?::\d+)?$/;
 
@@ -25,6 +36,7 @@ const isOwnHost = ({ headers }: IncomingMessage): boolean => OWN_HOST.test(heade
 /** Serves WebSocket and HTTP on the first free port of this machine. @returns null when all are taken */
 export async function serveWeb(
   connect: Connect,
+  place: RoomPlace,
 ): Promise<{ readonly port: number; close(): Promise<void> } | null> {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: RPC_LIMITS.frame_bytes_max });
   const server = createServer({ requestTimeout: 15_000, headersTimeout: 10_000 }, (request, response) => {
@@ -32,7 +44,10 @@ export async function serveWeb(
   });
   server.maxConnections = 64;
   server.on('upgrade', (request, socket, head) => {
+    const isRoom = queryOf(request).pathname === ROOM_LINK.path;
     if (!isOwnHost(request) || sockets.clients.size >= SOCKETS_MAX) socket.destroy();
+    else if (isRoom && originOf(request) !== place.origin) socket.destroy();
+    else if (isRoom) sockets.handleUpgrade(request, socket, head, (opened) => serveRoom(opened, place.room));
     else sockets.handleUpgrade(request, socket, head, (opened) => serveSocket(opened, request, connect));
   });
   for (let port: number = RPC_PORTS.first; port <= RPC_PORTS.last; port += 1) {
@@ -83,6 +98,26 @@ function serveSocket(socket: WebSocket, request: IncomingMessage, connect: Conne
   socket.on('error', () => socket.terminate());
   socket.once('close', () => connection.lost());
   connection.receive(RPC_OP.HANDSHAKE, handshakeOf(queryOf(request)));
+}
+
+function serveRoom(socket: WebSocket, room: Room): void {
+  const link = room.connect({
+    send(text) {
+      if (socket.readyState !== socket.OPEN) return;
+      socket.send(text);
+      if (socket.bufferedAmount > UNSENT_BYTES_MAX) socket.terminate();
+    },
+    close: (code, reason) => socket.close(code, reason),
+  });
+  const timer = setTimeout(() => {
+    if (!link.isProved()) socket.terminate();
+  }, PROOF_MS);
+  socket.on('message', (bytes) => link.receive(String(bytes)));
+  socket.on('error', () => socket.terminate());
+  socket.once('close', () => {
+    clearTimeout(timer);
+    link.lost();
+  });
 }
 
 function parsed(text: string): unknown {

@@ -35,6 +35,8 @@ export interface PremiumPorts {
   readonly onFault: (error: unknown, where: string) => void;
   nextId(): FreshId;
   nowMs(): number;
+  /** A moment of the day whose dated rules apply at a time, Unix milliseconds. */
+  rulesMs(nowMs: number): number;
 }
 
 /** What a command wrote, each in its new state. */
@@ -67,7 +69,8 @@ export function createPremium(ports: PremiumPorts): Premium {
       if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
       const no = await receiverRefusal(ports, command);
       if (no) return { ok: false, refusal: no };
-      const env: Env = { nowMs: ports.nowMs(), nextId: ports.nextId };
+      const nowMs = ports.nowMs();
+      const env: Env = { nowMs, nextId: ports.nextId, rulesMs: ports.rulesMs(nowMs) };
       const outcome = decidePremium(await shelfOf(storage.premium, applicationId, command), command, env);
       if (!outcome.ok) return outcome;
       const { facts } = outcome;

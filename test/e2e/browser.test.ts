@@ -1,12 +1,16 @@
 // Goal: the page of voice rooms and an unmodified @discordjs/voice bot are in one end-to-end encrypted call, and hear
 // each other.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CHROMIUM, closeSocket, countSockets, launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { classicRpc } from '../support/classicrpc.ts';
 import { oggOpus } from '../support/ogg.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { ROOT } from '../support/source.ts';
@@ -84,6 +88,7 @@ let folder: string;
 let juniper: Visitor;
 let rowan: Visitor;
 let bot: VoiceBot;
+let rpc: ChildProcess | null = null;
 
 const pageUrl = () => `http://127.0.0.1:${server.port}/voice-room/`;
 const botId = () => server.info.bots[0]!.id;
@@ -114,6 +119,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  rpc?.kill('SIGKILL');
   bot?.end();
   await Promise.all([juniper?.close(), rowan?.close()]);
   await server?.finish();
@@ -210,6 +216,56 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
     expect(status).toBe(200);
     await juniper.page.getByText('You were disconnected from the channel.').waitFor();
     await juniper.page.getByRole('button', { name: /^General/ }).waitFor();
+  });
+
+  test('let games of their machine act on the call of their page once they have opened the link of guildhall rpc', async () => {
+    const { application, users, guild, api } = server.info;
+    process.env.XDG_RUNTIME_DIR = folder;
+    await server.admin(`/applications/${application.id}/oauth2`, {
+      ...{ redirect_uris: ['http://127.0.0.1/callback'], public_client: false, rpc_origins: [] },
+      approved_scopes: ['rpc', 'rpc.voice.read', 'rpc.voice.write'],
+    });
+    rpc = spawn(
+      process.execPath,
+      [join(ROOT, 'dist/cli.js'), 'rpc', '--json', '--url', api, '--approve', application.id],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+        env: { ...process.env, GUILDHALL_USER_TOKEN: users[0]!.token },
+      },
+    );
+    const [line] = await once(createInterface({ input: rpc.stdout! }), 'line');
+    const { room } = JSON.parse(String(line)) as { room: string };
+    const { page } = juniper;
+    await page.goto('about:blank');
+    await page.goto(room);
+    await page.locator('[data-helper=linked]').waitFor();
+    expect(page.url()).toBe(pageUrl());
+    const game = new classicRpc.Client({ transport: 'ipc' });
+    game.fetch.endpoint = api;
+    await game.login({
+      ...{ clientId: application.id, clientSecret: application.client_secret },
+      ...{ redirectUri: 'http://127.0.0.1/callback', scopes: ['identify', 'rpc'] },
+    });
+    const told: Record<string, unknown>[] = [];
+    for (const event of ['SPEAKING_START', 'VOICE_SETTINGS_UPDATE'])
+      game.on(event, (data) => void told.push({ event, ...(data as object) }));
+    await game.subscribe('VOICE_SETTINGS_UPDATE', {});
+    await game.subscribe('SPEAKING_START', { channel_id: guild.voice_channel_id });
+    await game.request('SELECT_VOICE_CHANNEL', { channel_id: guild.voice_channel_id });
+    await page.locator('[data-phase=connected]').waitFor();
+    await expect
+      .poll(() => told, soon)
+      .toContainEqual({ event: 'SPEAKING_START', channel_id: guild.voice_channel_id, user_id: rowan.id });
+    await game.request('SET_VOICE_SETTINGS', { mute: true });
+    await page.getByRole('button', { name: 'Unmute', exact: true }).waitFor();
+    await expect.poll(() => rowan.hears(juniper.id, JUNIPER_HZ), soon).toBeLessThan(0.05);
+    await juniper.press('Unmute');
+    await expect.poll(() => told.at(-1), soon).toMatchObject({ event: 'VOICE_SETTINGS_UPDATE', mute: false });
+    expect(await game.request('GET_SELECTED_VOICE_CHANNEL')).toMatchObject({ id: guild.voice_channel_id });
+    await game.request('SELECT_VOICE_CHANNEL', { channel_id: null });
+    await page.getByRole('button', { name: /^General/ }).waitFor();
+    await page.getByRole('button', { name: 'End this' }).click();
+    await game.destroy();
   });
 
   test('ask nobody but the server for anything, and nothing went wrong in the page', () => {

@@ -26,6 +26,21 @@ async function on(date: string): Promise<TestServer> {
 
 /** Whether the rule is seen to be in force. */
 const PROBES: Readonly<Record<Rule, (server: TestServer) => Promise<boolean>>> = {
+  async subscriptions_have_no_end(server) {
+    const { application_id: applicationId } = server.info.bot;
+    const { skus } = await server.admin<{ skus: readonly { id: string }[] }>(
+      `/applications/${applicationId}/skus`,
+      {
+        ...{ name: 'Light', type: 'subscription', owner: 'user' },
+      },
+    );
+    const { entitlements } = await server.admin<{ entitlements: readonly { ends_at: string | null }[] }>(
+      `/applications/${applicationId}/grants`,
+      { sku_id: skus[0]!.id, user_id: server.info.users[0]!.id, days: 30 },
+    );
+    return entitlements[0]!.ends_at === null;
+  },
+
   async applications_create_no_guilds(server) {
     const response = await fetch(`${server.info.api}/v10/guilds`, {
       method: 'POST',

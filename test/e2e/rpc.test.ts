@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,32 +11,18 @@ import { Client, Events, GatewayIntentBits } from 'discord.js';
 import Revamp from 'discord-rpc-revamp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
+import { classicRpc as classic } from '../support/classicrpc.ts';
 import { ROOT } from '../support/root.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const soon = { timeout: 15_000, interval: 100 };
 const ORIGIN = 'https://game.example.org';
 
-/** The part of `discord-rpc` 4 that is used; the package has no types. */
-interface Classic {
-  login(options: object): Promise<unknown>;
-  request(command: string, args?: object, event?: string): Promise<Readonly<Record<string, unknown>>>;
-  setActivity(activity: object): Promise<unknown>;
-  clearActivity(): Promise<unknown>;
-  subscribe(event: string, args: object): Promise<unknown>;
-  on(event: string, listener: (data: unknown) => void): void;
-  destroy(): Promise<void>;
-  readonly user: { readonly username: string } | null;
-  readonly fetch: { endpoint: string };
-}
-const classic = createRequire(import.meta.url)('discord-rpc') as {
-  readonly Client: new (options: { readonly transport: 'ipc' }) => Classic;
-};
-
 interface Serving {
   readonly child: ChildProcess;
   readonly path: string;
   readonly port: number | null;
+  readonly room: string | null;
 }
 
 let server: TestServer;
@@ -58,7 +43,7 @@ async function serve(): Promise<Serving> {
   const approved = server.info.bots.flatMap(({ application_id: id }) => ['--approve', id]);
   const { child, lines } = await cli(['rpc', '--json', ...approved], {});
   const [line] = await once(lines, 'line');
-  return { child, ...(JSON.parse(String(line)) as { path: string; port: number | null }) };
+  return { child, ...(JSON.parse(String(line)) as Omit<Serving, 'child'>) };
 }
 
 async function end({ child }: Pick<Serving, 'child'>, signal: NodeJS.Signals): Promise<void> {
@@ -228,6 +213,31 @@ describe('guildhall rpc', () => {
     expect(await open(4, ORIGIN)).toBe(4001);
     expect(await open(4, 'https://evil.example')).toBe(4001);
     expect(await open(4, 'https://evil.example')).toBe(4002);
+  });
+
+  test('lets only the server’s own pages ask for the call, and challenges each before anything else', async () => {
+    const { port, room } = serving;
+    if (port === null) expect.unreachable('All ports from 6463 to 6472 are in use.');
+    const { origin } = new URL(server.info.api);
+    expect(room).toMatch(new RegExp(`^${origin}/voice-room/#helper=${port}\\.[0-9a-f]{32}$`));
+    const open = (from?: string) =>
+      new WebSocket(`ws://127.0.0.1:${port}/voice-room`, from === undefined ? {} : { origin: from });
+    for (const from of [undefined, 'null', 'https://evil.example', ORIGIN]) {
+      const refused = open(from);
+      refused.on('error', () => undefined);
+      expect((await once(refused, 'close'))[0]).toBe(1006);
+    }
+    const page = open(origin);
+    await once(page, 'open');
+    page.send(JSON.stringify({ op: 'hello', nonce: '0'.repeat(32) }));
+    const [data] = await once(page, 'message');
+    expect(JSON.parse(String(data))).toMatchObject({ op: 'challenge' });
+    page.send(JSON.stringify({ op: 'proof', proof: '0'.repeat(64), user_id: server.info.users[0]!.id }));
+    expect((await once(page, 'close'))[0]).toBe(1008);
+  });
+
+  test('answers HTTP of pages that the application lists, one command a request', async () => {
+    const { port } = serving;
     const post = (origin: string) =>
       fetch(`http://127.0.0.1:${port}/rpc?v=1&client_id=${applicationOf(0)}`, {
         method: 'POST',

@@ -1,12 +1,15 @@
 // Goal: one server of several processes: whoever of them is killed, its port answers, its work goes on at the others, and
 // its clients miss nothing.
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { createServer, get } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../support/freeport.ts';
 import { openDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { botOf, history, statusOf } from '../support/shards.ts';
@@ -75,8 +78,14 @@ async function write(count: number, name: string): Promise<string[]> {
 afterAll(() => database?.stop());
 
 describe.runIf(database !== null)('three shards', () => {
+  let activitiesPort: number;
   beforeAll(async () => {
-    server = await startServer({ shards: 3, bots: 2, relayed: false, databaseUrl: database?.url ?? '' });
+    // Three ports beside each other, one for each shard.
+    do activitiesPort = await freePort();
+    while ((await freePort()) !== activitiesPort + 1 || (await freePort()) !== activitiesPort + 2);
+    const set = { activities_url: `http://localhost:${activitiesPort}` };
+    const databaseUrl = database?.url ?? '';
+    server = await startServer({ shards: 3, bots: 2, relayed: false, databaseUrl, set });
   });
   afterAll(() => server.finish());
 
@@ -88,6 +97,37 @@ describe.runIf(database !== null)('three shards', () => {
     expect([partitions_unserved, supervisor_pid]).toEqual([0, server.child.pid]);
     const metrics = await (await fetch(`${server.info.admin.url}/metrics`)).text();
     for (const { id } of shards) expect(metrics).toContain(`guildhall_gateway_sockets{shard="${id}"}`);
+  });
+
+  test('each serve the activities of all applications, on ports beside each other, by the latest mappings', async () => {
+    const target = createServer((asked, answer) => answer.end(`${asked.headers.host} ${asked.url}`));
+    target.listen(0, '127.0.0.1');
+    await once(target, 'listening');
+    const host = `127.0.0.1:${(target.address() as AddressInfo).port}`;
+    /** The answer of the proxy of each shard; a browser resolves every name under localhost, and `fetch` does not. */
+    const answers = (path: string) =>
+      Promise.all(
+        [0, 1, 2].map(
+          (shard) =>
+            new Promise<string>((resolve, reject) => {
+              const headers = { host: `${server.info.application.id}.localhost:${activitiesPort}` };
+              const at = { host: '127.0.0.1', port: activitiesPort + shard, path, headers };
+              get(at, (answer) => {
+                let text = '';
+                answer
+                  .on('data', (part) => (text += part))
+                  .on('end', () => resolve(`${answer.statusCode} ${text}`));
+              }).on('error', reject);
+            }),
+        ),
+      );
+    for (const folder of ['one', 'two']) {
+      const url_mappings = [{ prefix: '/', target: `${host}/${folder}` }];
+      await server.admin(`/applications/${server.info.application.id}/activity`, { url_mappings });
+      await expect.poll(() => answers('/page'), soon).toEqual(Array(3).fill(`200 ${host} /${folder}/page`));
+    }
+    target.closeAllConnections();
+    target.close();
   });
 
   test(`lose nothing when the home of a bot is killed under ${MESSAGES} messages`, async () => {

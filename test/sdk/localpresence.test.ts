@@ -18,9 +18,9 @@ beforeEach(() => {
   [shown, problem] = [[], null];
   server = new ScriptedServer();
   server.openLocal = (applicationId) => ({
-    async setActivity(activity) {
+    async setActivity(activity, pid) {
       if (problem !== null) throw problem;
-      shown.push([applicationId, activity]);
+      shown.push([applicationId, activity, pid]);
     },
     async user() {
       if (problem !== null) throw problem;
@@ -35,8 +35,8 @@ describe('a rich presence without a connection', () => {
     const { client } = scriptedClient({ applicationId: APPLICATION }, server);
     const buttons = [{ label: 'Go', url: 'https://a.example' }];
     await client.updateRichPresence({ state: 'Alone', buttons });
-    expect(shown).toMatchObject([[APPLICATION, { state: 'Alone', buttons }]]);
-    expect(shown).not.toMatchObject([[APPLICATION, { name: 'Game' }]]);
+    expect(shown).toMatchObject([[APPLICATION, { state: 'Alone', buttons }, undefined]]);
+    expect(shown).not.toMatchObject([[APPLICATION, { name: 'Game' }, undefined]]);
     await client.updateToken(AuthorizationTokenType.Bearer, ACCESS_TOKEN);
     const connecting = client.connect();
     await settle();
@@ -46,6 +46,15 @@ describe('a rich presence without a connection', () => {
     await client.updateRichPresence({ state: 'Online' });
     expect(server.sent(3)).toMatchObject([{ activities: [{ state: 'Online' }] }]);
     client.destroy();
+  });
+
+  test('names the process of the game’s window once the game has set it', async () => {
+    const { client } = scriptedClient({ applicationId: APPLICATION }, server);
+    await client.updateRichPresence({ state: 'Alone' });
+    client.setGameWindowPid(4_242);
+    await client.updateRichPresence({ state: 'Alone' });
+    expect(shown.map((one) => Array.isArray(one) && one[2])).toEqual([undefined, 4_242]);
+    for (const pid of [-1, 1.5, Number.NaN]) expect(() => client.setGameWindowPid(pid)).toThrow('pid');
   });
 
   test('ends when it is cleared', async () => {

@@ -3,7 +3,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import { resultOf } from '../rest/pipeline.ts';
 import { Exchange } from './exchange.ts';
 import type { Installer } from './server.ts';
-import { readWebFiles, safeHeaders, type WebFile } from './webfiles.ts';
+import { RPC_SERVERS, readWebFiles, safeHeaders, type WebFile } from './webfiles.ts';
 
 /** Path of the voice-room page; must equal `base` of its build. */
 export const ROOM_PATH = '/voice-room/';
@@ -23,7 +23,7 @@ interface WebOptions {
  * megabytes in total. Without the folder no page is served. GET and HEAD only.
  */
 export function webRoutes(folder: string, { frames, isHome }: WebOptions): Installer {
-  const safe = safeHeaders(frames);
+  const safe = safeHeaders(frames, RPC_SERVERS);
   const pages = readWebFiles(folder, safe);
   return (app, state) => {
     if (pages.size === 0) return;

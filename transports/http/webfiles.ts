@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { RPC_PORTS } from '../../protocol/rpc.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html;charset=utf-8',
@@ -13,14 +14,23 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain;charset=utf-8',
 };
 
+/** Where `guildhall rpc` of the viewer's own machine is, which the voice-room page links to. */
+export const RPC_SERVERS = Array.from(
+  { length: RPC_PORTS.last - RPC_PORTS.first + 1 },
+  (_, at) => `ws://127.0.0.1:${RPC_PORTS.first + at}`,
+).join(' ');
+
 /**
- * The page may contact only this server and run only scripts that were built into it. Cross-origin isolation is required by
+ * The page may contact only this server and the sources in `connects`, and run only scripts that were built into it. Cross-origin isolation is required by
  * browsers before WebAssembly may share memory with workers.
  */
-export const safeHeaders = (frames: string | null): Readonly<Record<string, string>> => ({
+export const safeHeaders = (
+  frames: string | null,
+  connects: string | null = null,
+): Readonly<Record<string, string>> => ({
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; " +
-    `connect-src 'self'; ${frames === null ? '' : `frame-src ${frames}; `}` +
+    `connect-src 'self'${connects === null ? '' : ` ${connects}`}; ${frames === null ? '' : `frame-src ${frames}; `}` +
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',

@@ -42,6 +42,7 @@ class Kept {
   readonly subscriptions = new Map<string, Subscription>();
   readonly orders = new Map<string, Order>();
   readonly news: string[] = [];
+  rulesMs = START_MS;
   #id = 100n;
 
   /** @param isKept Whether its facts become durable; a crash before loses all of them. @returns the code of a refusal. */
@@ -73,7 +74,7 @@ class Kept {
         held: [...this.entitlements.values()].filter((each) => each.skuId === skuId && !each.deleted),
       },
       command,
-      { nowMs, nextId },
+      { nowMs, nextId, rulesMs: this.rulesMs },
     );
     if (!outcome.ok) return outcome.refusal.code;
     for (const fact of isKept ? outcome.facts : []) {
@@ -302,5 +303,48 @@ describe('an order', () => {
   ])('%s is refused', (_, skuId) => {
     const to = { userId: payerId!, guildId: null };
     expect(new Kept().run({ kind: 'order', skuId, to, payerId: payerId! }, START_MS)).toBeGreaterThan(0);
+  });
+});
+
+describe('by the rules of the days around the migration', () => {
+  const BEFORE_MS = Date.UTC(2024, 8, 30);
+  const [second, third] = [1, 2].map((n) => ({
+    ...firstPeriod,
+    periodStartMs: START_MS + n * PERIOD_MS,
+    ...{ periodEndMs: START_MS + (n + 1) * PERIOD_MS, paidUntilMs: START_MS + (n + 1) * PERIOD_MS },
+  })) as [Billing, Billing];
+  const bought = (rulesMs: number) => {
+    const kept = new Kept();
+    kept.rulesMs = rulesMs;
+    const orderId = kept.order('1');
+    kept.run({ kind: 'paid', orderId, paymentId: null, billing: firstPeriod }, START_MS);
+    kept.news.length = 0;
+    const ends = () => [...kept.entitlements.values()].map(({ endsMs }) => endsMs);
+    const follow = (billing: Billing) =>
+      kept.run({ kind: 'follow', orderId, billing }, billing.periodStartMs);
+    return { kept, ends, follow };
+  };
+
+  test('what is bought before ends with its period, each renewal moves the end, and the first one after migrates it', () => {
+    const { kept, ends, follow } = bought(BEFORE_MS);
+    expect(ends()).toEqual([firstPeriod.periodEndMs]);
+    follow(second);
+    expect(ends()).toEqual([second.periodEndMs]);
+    kept.rulesMs = BEFORE_MS + DAY_MS;
+    follow({ ...second, paidUntilMs: second.periodEndMs });
+    expect(ends()).toEqual([second.periodEndMs]);
+    follow(third);
+    expect([ends(), kept.news.filter((one) => one.startsWith('entitlement'))]).toEqual([
+      [null],
+      ['entitlementWritten UPDATE', 'entitlementWritten CREATE'],
+    ]);
+    expect(kept.access(third.periodEndMs - 1)).toEqual(['1']);
+  });
+
+  test('what is bought from that day on has no end, and a renewal tells nothing of its entitlement', () => {
+    const { kept, ends, follow } = bought(BEFORE_MS + DAY_MS);
+    follow(second);
+    expect(ends()).toEqual([null]);
+    expect(kept.news).toEqual(['subscriptionWritten UPDATE']);
   });
 });

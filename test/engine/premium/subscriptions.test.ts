@@ -37,6 +37,7 @@ class Kept {
   readonly entitlements = new Map<string, Entitlement>();
   subscription: Subscription | null = null;
   readonly news: string[] = [];
+  rulesMs = START_MS;
   #id = 100n;
 
   run(command: PremiumCommand, nowMs: number): number | null {
@@ -52,7 +53,7 @@ class Kept {
       this.#id += 1n;
       return snowflakeOf(this.#id);
     };
-    const outcome = decidePremium(shelf, command, { nowMs, nextId });
+    const outcome = decidePremium(shelf, command, { nowMs, nextId, rulesMs: this.rulesMs });
     if (!outcome.ok) return outcome.refusal.code;
     for (const fact of outcome.facts) {
       if (fact.type === 'entitlementWritten') this.entitlements.set(fact.entitlement.id, fact.entitlement);
@@ -113,6 +114,81 @@ describe('a table of dates', () => {
       expect(kept.entitlements.get(first ?? '')?.endsMs).toBe(ends);
     },
   );
+});
+
+describe('by the rules of the days around the migration', () => {
+  const [BEFORE_MS, WINDOW_MS, AFTER_MS] = [
+    Date.UTC(2024, 8, 30),
+    Date.UTC(2024, 9, 1),
+    Date.UTC(2024, 10, 1),
+  ];
+  const endOf = (period: number) => START_MS + period * 30 * DAY_MS;
+  const granted = (rulesMs: number) => {
+    const kept = new Kept();
+    kept.rulesMs = rulesMs;
+    kept.run(grant('1'), START_MS);
+    kept.news.length = 0;
+    const ends = () => [...kept.entitlements.values()].map(({ endsMs }) => endsMs);
+    const told = () => kept.news.splice(0).filter((one) => one.startsWith('entitlement'));
+    return { kept, ends, told };
+  };
+
+  test('2024-09-30: an entitlement ends with its period, renewals are told, and its end is not', () => {
+    const { kept, ends, told } = granted(BEFORE_MS);
+    expect(ends()).toEqual([endOf(1)]);
+    kept.run(settle, endOf(1));
+    expect([ends(), told(), kept.access(endOf(2) - 1)]).toEqual([
+      [endOf(2)],
+      ['entitlementWritten UPDATE'],
+      ['1'],
+    ]);
+    kept.run(cancel(), endOf(1));
+    kept.run(settle, endOf(2));
+    expect([ends(), told(), kept.access(endOf(2))]).toEqual([[endOf(2)], [], []]);
+  });
+
+  test.each([
+    ['2024-10-01', WINDOW_MS],
+    ['2024-11-01', AFTER_MS],
+  ])('%s: a new entitlement has no end until its subscription ends, which is told', (_, rulesMs) => {
+    const { kept, ends, told } = granted(rulesMs);
+    expect(ends()).toEqual([null]);
+    kept.run(settle, endOf(1));
+    expect([ends(), told()]).toEqual([[null], []]);
+    kept.run(cancel(), endOf(1));
+    kept.run(settle, endOf(2));
+    expect([ends(), told()]).toEqual([[endOf(2)], ['entitlementWritten UPDATE']]);
+  });
+
+  test('an entitlement from before is migrated by its first renewal, which its application is told as CREATE', () => {
+    const { kept, ends, told } = granted(BEFORE_MS);
+    kept.rulesMs = WINDOW_MS;
+    kept.run(settle, endOf(1) - 1);
+    expect(ends()).toEqual([endOf(1)]);
+    kept.run(settle, endOf(1));
+    expect([ends(), told(), kept.entitlements.size]).toEqual([[null], ['entitlementWritten CREATE'], 1]);
+  });
+
+  test('an entitlement that was to end in the window ends without an event', () => {
+    const { kept, ends, told } = granted(BEFORE_MS);
+    kept.run(cancel(), START_MS);
+    kept.rulesMs = WINDOW_MS;
+    kept.run(settle, endOf(1));
+    expect([ends(), told(), kept.access(endOf(1))]).toEqual([[endOf(1)], [], []]);
+    expect(kept.subscription?.status).toBe(STATUS.INACTIVE);
+  });
+
+  test('one that changes to another SKU gets the end of the other period before, and none after', () => {
+    for (const [rulesMs, end] of [
+      [BEFORE_MS, endOf(2)],
+      [WINDOW_MS, null],
+    ] as const) {
+      const { kept, ends } = granted(rulesMs);
+      kept.run(toGold, START_MS);
+      kept.run(settle, endOf(1));
+      expect(ends()).toEqual([endOf(1), end]);
+    }
+  });
 });
 
 const steps = fc.array(

@@ -1,0 +1,37 @@
+import { useEffect, useState } from 'preact/hooks';
+import { keptInvitation, VoiceHelper } from './helper.ts';
+import type { Session } from './session.ts';
+import { useStore } from './store.ts';
+
+/** Tells the person that games of this machine act on this page, and ends it. */
+export function HelperCard({ session }: { session: Session }) {
+  const [helper, setHelper] = useState<VoiceHelper | null>(null);
+  useEffect(() => {
+    const invitation = keptInvitation();
+    if (invitation === null) return;
+    const begun = new VoiceHelper(session, invitation);
+    setHelper(begun);
+    return () => begun.close();
+  }, [session]);
+  return helper === null ? null : <Linked helper={helper} forget={() => setHelper(null)} />;
+}
+
+function Linked({ helper, forget }: { helper: VoiceHelper; forget: () => void }) {
+  const { phase, reason } = useStore(helper.store);
+  const end = (): void => {
+    helper.forget();
+    forget();
+  };
+  return (
+    <section class="card" aria-label="Games of this machine" data-helper={phase}>
+      <p>
+        {phase === 'ended'
+          ? `Games of this machine do not act on this page any more: ${reason}`
+          : 'Games of this machine act on this page: they choose channels and change voice settings.'}
+      </p>
+      <button type="button" class="quiet" onClick={end}>
+        {phase === 'ended' ? 'Close' : 'End this'}
+      </button>
+    </section>
+  );
+}
