@@ -51,7 +51,17 @@ export function requestHeaders(headers: IncomingHttpHeaders, sendsCookies: boole
     if (!NOT_SENT.has(name) && !ofHop.has(name) && !NOT_SENT_PREFIXES.some((one) => name.startsWith(one)))
       sent[name] = value;
   const cookie = sendsCookies ? ownCookies(headers.cookie ?? '') : '';
-  return cookie === '' ? sent : { ...sent, cookie };
+  return { ...sent, ...framing(headers), ...(cookie !== '' && { cookie }) };
+}
+
+/**
+ * How the body is delimited, whatever the method: bytes without it would be further requests on a connection to the target
+ * that others use too.
+ */
+function framing(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  const { 'content-length': length, 'transfer-encoding': encoding } = headers;
+  if (encoding !== undefined) return { 'transfer-encoding': 'chunked' };
+  return length === undefined ? {} : { 'content-length': length };
 }
 
 /** Cookies that the target has set, under the names that it knows. */
@@ -110,7 +120,7 @@ export function redirectWithin(
   if (location === undefined) return null;
   if (!URL.canParse(location, target.href)) return null;
   const to = new URL(location, target);
-  if (to.origin === asked.origin) return `${to.pathname}${to.search}${to.hash}`;
+  if (to.origin === asked.origin) return `${joined('', to.pathname)}${to.search}${to.hash}`;
   if (to.origin !== target.origin) return null;
   // What the mapping has put before the path is taken off again.
   const common = sharedTail(asked.pathname, target.pathname);

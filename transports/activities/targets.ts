@@ -140,6 +140,11 @@ export class Targets {
       if (answer.headersSent) answer.destroy();
       else refuse(answer, 502, headers);
     });
+    // Another protocol was not asked for; without this the request would never be answered.
+    sent.on('upgrade', (_, socket) => {
+      socket.destroy();
+      refuse(answer, 502, headers);
+    });
     sent.on('response', (from) => passBack(from, forwarded, url));
     bounded(asked, this.#settings.requestBytesMax, () =>
       sent.destroy(new OutgoingFault('The body is too large.')),

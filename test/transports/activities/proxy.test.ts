@@ -153,6 +153,38 @@ describe('a request', () => {
     }
   });
 
+  test.each([
+    ['chunked', (inner: string) => `Transfer-Encoding: chunked\r\n\r\n${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`],
+    ['of a length that is named as of one hop', (inner: string) => `Connection: content-length\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`],
+  ])('with a body that is %s arrives as one request, whatever the body looks like', async (_, framed) => {
+    const arrived: string[] = [];
+    handle = (asked, answer) => {
+      let body = '';
+      asked.on('data', (part) => {
+        body += part;
+      });
+      asked.on('end', () => {
+        arrived.push(`${asked.method} ${asked.url} ${body.length}`);
+        answer.end('done');
+      });
+    };
+    const inner = `GET /stolen HTTP/1.1\r\nHost: ${targetHost()}\r\n\r\n`;
+    for (const method of ['GET', 'DELETE', 'OPTIONS', 'POST'])
+      await new Promise<void>((resolve, reject) => {
+        const socket = connect(proxy.port, '127.0.0.1', () =>
+          socket.write(`${method} /a HTTP/1.1\r\nHost: ${hostOf(APP)}\r\n${framed(inner)}`),
+        );
+        socket.on('error', reject);
+        socket.once('data', () => {
+          socket.destroy();
+          resolve();
+        });
+      });
+    expect((await ask('/next')).status).toBe(200);
+    const whole = ['GET', 'DELETE', 'OPTIONS', 'POST'].map((method) => `${method} /site/a ${inner.length}`);
+    expect(arrived).toEqual([...whole, 'GET /site/next 0']);
+  });
+
   test('has a body of at most the bound', async () => {
     handle = (asked, answer) => {
       let bytes = 0;
@@ -242,6 +274,21 @@ describe('an answer', () => {
       const { status, headers } = await ask('/a');
       expect([status, headers.location], location).toEqual([502, undefined]);
     }
+  });
+
+  test.each([
+    (self: string) => `http://${self}//evil.test/x`,
+    (self: string) => `http://${self}/%2f/../..//evil.test/x`,
+    () => `http://${targetHost()}/site//evil.test/x`,
+  ])('redirects no path as another host: %s', async (location) => {
+    answerWith(302, { location: location(hostOf(APP)) });
+    const { headers } = await ask('/a');
+    expect(new URL(String(headers.location), `http://${hostOf(APP)}`).host).toBe(hostOf(APP));
+  });
+
+  test('that switches protocols without being asked is refused', async () => {
+    handle = (asked) => void asked.socket.write('HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n');
+    expect((await ask('/')).status).toBe(502);
   });
 
   test('is streamed as the target writes it', async () => {
