@@ -85,7 +85,7 @@ export class VoiceHelper {
     this.#socket = new WebSocket(`ws://127.0.0.1:${port}${ROOM_LINK.path}`);
     this.#socket.onopen = () => this.#send({ op: 'hello', nonce: this.#nonce });
     this.#socket.onmessage = ({ data }: MessageEvent<unknown>) => {
-      this.#received(JSON.parse(String(data))).catch(() => this.close());
+      this.#received(String(data)).catch(() => this.close());
     };
     this.#socket.onclose = ({ reason }) => {
       for (const stop of this.#stops) stop();
@@ -107,7 +107,8 @@ export class VoiceHelper {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
   }
 
-  async #received(message: ToRoom): Promise<void> {
+  async #received(text: string): Promise<void> {
+    const message: ToRoom = JSON.parse(text);
     if (this.store.value.phase !== 'linked') {
       if (message.op === 'challenge') await this.#prove(message.proof, message.nonce);
       return;

@@ -68,7 +68,7 @@ export class Room {
   connect(socket: RoomSocket): RoomConnection {
     const nonce = randomBytes(SECRET_BYTES).toString('hex');
     const window = { sinceMs: this.#ports.nowMs(), count: 0 };
-    let isChallenged = false;
+    let [isChallenged, isOver] = [false, false];
     const take = (message: Args): void => {
       if (this.#linked === socket) this.#take(message);
       else if (!isChallenged) {
@@ -78,12 +78,14 @@ export class Room {
     };
     return {
       receive: (text) => {
+        if (isOver) return;
         try {
           if (!this.#isWithinRate(window)) throw broken('The page sends too much.');
           const message: unknown = JSON.parse(text);
           if (!isObject(message)) throw broken('A message must be an object.');
           take(message);
         } catch (error) {
+          isOver = true;
           const isKnown = error instanceof RpcError;
           socket.close(
             isKnown ? CLOSE.POLICY : CLOSE.UNSUPPORTED,

@@ -158,6 +158,70 @@ describe('what is bought once', () => {
     expect([left.includes(bow), left.includes(axe)]).toEqual([false, false]);
   });
 
+  test('stays when Stripe cannot pay it back, or has paid back a part of it', async () => {
+    const shield = await sku('Shield', 'durable', 100);
+    const page = await order(0, { sku: shield });
+    expect(await stripe.send(origin, stripe.pay(page))).toBe(200);
+    const { id: entitlementId } = (await owned(0)).find(({ sku_id }) => sku_id === shield)!;
+    stripe.isDown = true;
+    await expect(admin({ kind: 'refund', entitlementId })).rejects.toThrow();
+    stripe.isDown = false;
+    const session = stripe.sessions.get(page)!;
+    const charge = { id: String(session.payment_intent).replace('pi_', 'ch_'), metadata: session.metadata };
+    expect(await stripe.send(origin, stripe.event('charge.refunded', charge))).toBe(200);
+    expect(await has(0)).toContain(shield);
+    await admin({ kind: 'refund', entitlementId });
+    expect([await has(0), stripe.refunds]).toEqual([
+      expect.not.arrayContaining([shield]),
+      expect.arrayContaining([session.payment_intent]),
+    ]);
+    // The event of the payment comes again, signed as it was: nothing is given for money that went back.
+    expect(await stripe.send(origin, stripe.event('checkout.session.completed', session))).toBe(200);
+    expect(await has(0)).not.toContain(shield);
+  });
+
+  test('is paid back at once when a second page of the same thing is paid', async () => {
+    const helmet = await sku('Helmet', 'durable', 100);
+    const first = await order(0, { sku: helmet });
+    await admin({ kind: 'setPrice', skuId: helmet, price: { amount: 200, currency: 'eur', days: 30 } });
+    const second = await order(0, { sku: helmet });
+    expect(second).not.toBe(first);
+    for (const page of [first, second]) expect(await stripe.send(origin, stripe.pay(page))).toBe(200);
+    expect((await has(0)).filter((id) => id === helmet)).toHaveLength(1);
+    const [kept, surplus] = [first, second].map((page) => stripe.sessions.get(page)!.payment_intent);
+    expect([stripe.refunds.includes(String(kept)), stripe.refunds.includes(String(surplus))]).toEqual([
+      false,
+      true,
+    ]);
+  });
+
+  test('cannot be a SKU of another application, nor for a server that the buyer is not in', async () => {
+    const other = await engine.admin.createApplication({ name: 'Elsewhere', ownerId: people[0]!.id });
+    const { skus } = await engine.admin.premium(other.application.id, {
+      ...{ kind: 'createSku', name: 'Foreign', type: 'durable', owner: 'user' },
+    });
+    const { visitor } = people[0]!;
+    await visitor.get(store());
+    expect((await visitor.post(store(), { do: 'buy', sku: skus[0]!.id })).status).toBeGreaterThanOrEqual(400);
+    const { skus: guildSkus } = await admin({
+      kind: 'createSku',
+      name: 'Hall',
+      type: 'subscription',
+      owner: 'guild',
+    });
+    const skuId = guildSkus[0]!.id;
+    await admin({ kind: 'setPrice', skuId, price: { amount: 100, currency: 'eur', days: 30 } });
+    const guild = await engine.admin.createGuild({ name: 'Closed', ownerId: people[1]!.id });
+    for (const [who, status] of [
+      [0, 404],
+      [1, 200],
+    ] as const) {
+      await people[who]!.visitor.get(store());
+      const asked = await people[who]!.visitor.post(store(), { do: 'buy', sku: skuId, guild: guild.id });
+      expect([who, asked.status]).toEqual([who, status]);
+    }
+  });
+
   test('waits for Stripe to be reachable, which sends the event again', async () => {
     const boat = await sku('Boat', 'durable', 100);
     const event = stripe.pay(await order(0, { sku: boat }));
@@ -242,6 +306,54 @@ describe('a subscription', () => {
     await visitor.get(store());
     for (const what of ['cancel', 'change'])
       expect((await visitor.post(store(), { do: what, subscription: id, sku: iron })).status).toBe(404);
+  });
+
+  test('of a gift is cancelled by who pays for it, and not by who has it', async () => {
+    const copper = await sku('Copper', 'subscription', 300);
+    expect(await stripe.send(origin, stripe.pay(await order(0, { sku: copper, friend: 'grace' })))).toBe(200);
+    const { id } = await subscriptionOf(1, copper);
+    for (const [who, status] of [
+      [1, 404],
+      [0, 303],
+    ] as const) {
+      await people[who]!.visitor.get(store());
+      const asked = await people[who]!.visitor.post(store(), { do: 'cancel', subscription: id });
+      expect([who, asked.status]).toEqual([who, status]);
+    }
+  });
+
+  test('is not changed to periods of another length, nor by its owner when the operator gave it', async () => {
+    const [lead, long] = [await sku('Lead', 'subscription', 300), await sku('Long', 'subscription', 600)];
+    await admin({ kind: 'setPrice', skuId: long, price: { amount: 600, currency: 'eur', days: 60 } });
+    const billed = await buySubscription(0, lead);
+    const { id } = await subscriptionOf(0, lead);
+    await people[0]!.visitor.get(store());
+    const longer = await people[0]!.visitor.post(store(), { do: 'change', subscription: id, sku: long });
+    expect([longer.status, billed.unit_amount]).toEqual([422, 300]);
+    const gifts = { kind: 'grant', skuId: lead, gifterId: null, days: 30 } as const;
+    await admin({ ...gifts, to: { userId: people[1]!.id, guildId: null } });
+    const given = await subscriptionOf(1, lead);
+    await people[1]!.visitor.get(store());
+    const free = await people[1]!.visitor.post(store(), { do: 'change', subscription: given.id, sku: long });
+    expect(free.status).toBe(404);
+  });
+
+  test('that is refunded while its renewal is paid gives the renewal back, and stays over', async () => {
+    const zinc = await sku('Zinc', 'subscription', 300);
+    const billed = await buySubscription(0, zinc);
+    const { entitlement_ids: ids } = await subscriptionOf(0, zinc);
+    // Stripe renews just before it hears that the subscription is to end.
+    stripe.onCall = (call) => {
+      if (call.startsWith('DELETE /v1/subscriptions/')) stripe.renew(billed, true);
+    };
+    await admin({ kind: 'refund', entitlementId: ids[0]! });
+    stripe.onCall = () => undefined;
+    expect(stripe.refunds).toContain(billed.invoice.payment);
+    const details = { metadata: billed.metadata, subscription: billed.id };
+    const invoice = { id: billed.invoice.id, parent: { subscription_details: details } };
+    for (const event of [stripe.event('invoice.paid', invoice), stripe.changed(billed)])
+      expect(await stripe.send(origin, event)).toBe(200);
+    expect(await has(0)).not.toContain(zinc);
   });
 
   test('is refunded with what was paid last, and ends at Stripe too', async () => {

@@ -27,7 +27,7 @@ async function on(date: string): Promise<TestServer> {
 /** Whether the rule is seen to be in force. */
 const PROBES: Readonly<Record<Rule, (server: TestServer) => Promise<boolean>>> = {
   async subscriptions_have_no_end(server) {
-    const { application_id: applicationId } = server.info.bot;
+    const { id: applicationId } = server.info.application;
     const { skus } = await server.admin<{ skus: readonly { id: string }[] }>(
       `/applications/${applicationId}/skus`,
       {

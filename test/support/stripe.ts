@@ -45,6 +45,8 @@ export class StripeStandIn {
   readonly calls: string[] = [];
   /** While true, every call is answered 500. */
   isDown = false;
+  /** Called before each call is answered, with what is in `calls`. */
+  onCall: (call: string) => void = () => undefined;
   /** Unix milliseconds. */
   nowMs = (): number => Date.now();
   readonly #answers = new Map<string, { readonly form: string; readonly value: object }>();
@@ -86,6 +88,7 @@ export class StripeStandIn {
   #answer({ method = '', url = '', headers }: IncomingMessage, body: string): object {
     const { pathname, searchParams } = new URL(url, 'http://stripe');
     this.calls.push(`${method} ${pathname}`);
+    this.onCall(`${method} ${pathname}`);
     if (this.isDown) throw new Refused(500, 'api_error');
     if (headers.authorization !== `Bearer ${this.key}`) throw new Refused(401, 'invalid_api_key');
     const form = method === 'POST' ? new URLSearchParams(body) : searchParams;

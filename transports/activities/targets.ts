@@ -10,6 +10,8 @@ export interface TargetSettings extends Permitted {
   /** CA certificates, PEM, trusted besides the usual ones. */
   readonly extraCa: string | null;
   readonly requestBytesMax: number;
+  /** Default: 1 GiB. */
+  readonly answerBytesMax?: number;
   readonly resolve?: Resolve;
 }
 
@@ -145,7 +147,7 @@ export class Targets {
       socket.destroy();
       refuse(answer, 502, headers);
     });
-    sent.on('response', (from) => passBack(from, forwarded, url));
+    sent.on('response', (from) => passBack(from, forwarded, url, this.#settings));
     bounded(asked, this.#settings.requestBytesMax, () =>
       sent.destroy(new OutgoingFault('The body is too large.')),
     );
@@ -231,17 +233,19 @@ function passBack(
   from: IncomingMessage,
   { answer, url: asked, headers: ours }: Forwarded,
   target: URL,
+  { answerBytesMax: bytesMax = ANSWER_BYTES_MAX }: Pick<TargetSettings, 'answerBytesMax'>,
 ): void {
   const status = from.statusCode ?? 502;
   const isRedirect = status >= 300 && status < 400 && from.headers.location !== undefined;
   const location = redirectWithin(from.headers.location, { target, asked });
-  if (status < 200 || (isRedirect && location === null)) {
+  const isTooLarge = Number(from.headers['content-length'] ?? 0) > bytesMax;
+  if (status < 200 || isTooLarge || (isRedirect && location === null)) {
     from.destroy();
     refuse(answer, 502, ours);
     return;
   }
   answer.writeHead(status, { ...answerHeaders(from.headers, { location }), ...ours });
-  bounded(from, ANSWER_BYTES_MAX, () => answer.destroy());
+  bounded(from, bytesMax, () => answer.destroy());
   from.on('aborted', () => answer.destroy());
   from.on('error', () => answer.destroy());
   from.pipe(answer);
@@ -286,7 +290,7 @@ const socketHeaders = (headers: http.IncomingHttpHeaders): Record<string, string
 
 const REASONS: Readonly<Record<number, string>> = {
   413: 'The body is too large.',
-  502: 'The target of the mapping cannot be reached, or leads elsewhere.',
+  502: 'The target of the mapping cannot be reached, leads elsewhere, or answers too much.',
   503: 'The activity has too much under way.',
 };
 

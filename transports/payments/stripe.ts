@@ -45,8 +45,9 @@ export const createStripe = ({ call, publicUrl }: StripePorts): PaymentProvider 
   },
 
   async refund(order) {
-    const payment = order.paymentId ?? (await latestPayment(call, order));
+    // No renewal comes between the last payment and its return.
     if (order.billingId !== null) await stop(call, order.billingId, true);
+    const payment = order.paymentId ?? (await latestPayment(call, order));
     if (payment === null) return;
     const key = keyOf('refund', order.id);
     await done(call('POST', '/v1/refunds', { payment_intent: payment }, key), 'charge_already_refunded');

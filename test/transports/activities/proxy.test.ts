@@ -15,6 +15,7 @@ import { type ActivityProxy, openActivityProxy } from '../../../transports/activ
 
 const [APP, OTHER] = ['1574520440439701504', '1574520440439701505'];
 const BODY_MAX = 100_000;
+const ANSWER_MAX = 200_000;
 
 let target: Server;
 let sockets: WebSocketServer;
@@ -35,7 +36,12 @@ beforeAll(async () => {
   proxy = await openActivityProxy({
     ...{ host: '127.0.0.1', port: 0, baseUrl: 'http://localhost', server: () => 'http://127.0.0.1:1' },
     ...{ embedders: ['http://127.0.0.1:*'], privateOrigins: new Set<string>(), allowsLoopback: true },
-    ...{ extraCa: null, requestBytesMax: BODY_MAX, onFault: (error: unknown) => faults.push(error) },
+    ...{
+      extraCa: null,
+      requestBytesMax: BODY_MAX,
+      answerBytesMax: ANSWER_MAX,
+      onFault: (error: unknown) => faults.push(error),
+    },
     targetOf: async (id, path) => mappedTarget(String(id) === APP ? mappings : [], path),
     resolve: (host, done) =>
       done(null, [{ address: host.startsWith('inside') ? '10.0.0.1' : '127.0.0.1', family: 4 }]),
@@ -154,8 +160,15 @@ describe('a request', () => {
   });
 
   test.each([
-    ['chunked', (inner: string) => `Transfer-Encoding: chunked\r\n\r\n${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`],
-    ['of a length that is named as of one hop', (inner: string) => `Connection: content-length\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`],
+    [
+      'chunked',
+      (inner: string) =>
+        `Transfer-Encoding: chunked\r\n\r\n${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`,
+    ],
+    [
+      'of a length that is named as of one hop',
+      (inner: string) => `Connection: content-length\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`,
+    ],
   ])('with a body that is %s arrives as one request, whatever the body looks like', async (_, framed) => {
     const arrived: string[] = [];
     handle = (asked, answer) => {
@@ -286,8 +299,23 @@ describe('an answer', () => {
     expect(new URL(String(headers.location), `http://${hostOf(APP)}`).host).toBe(hostOf(APP));
   });
 
+  test('has at most the bound of bytes, announced or not', async () => {
+    answerWith(200, { 'content-length': String(ANSWER_MAX + 1) });
+    expect((await ask('/')).status).toBe(502);
+    const ofBytes = (bytes: number) => {
+      handle = (_, answer) => {
+        for (let left = bytes; left > 0; left -= 50_000) answer.write(Buffer.alloc(Math.min(left, 50_000)));
+        answer.end();
+      };
+      return ask('/').then(({ body }) => body.length);
+    };
+    expect(await ofBytes(ANSWER_MAX)).toBe(ANSWER_MAX);
+    await expect(ofBytes(ANSWER_MAX + 1)).rejects.toThrow();
+  });
+
   test('that switches protocols without being asked is refused', async () => {
-    handle = (asked) => void asked.socket.write('HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n');
+    handle = (asked) =>
+      void asked.socket.write('HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n');
     expect((await ask('/')).status).toBe(502);
   });
 
@@ -372,6 +400,46 @@ describe('a WebSocket', () => {
     expect(await refusedWith(open('/other', { origin: `http://${hostOf(APP)}` }))).toBe(404);
     const gone = open('/only', { origin: `http://${hostOf(APP)}` });
     await expect(new Promise((_, reject) => gone.on('error', reject))).rejects.toThrow();
+  });
+});
+
+describe('one network', () => {
+  /** A connection that sends a text, and whether the proxy has closed it. */
+  const hold = (text: string) => {
+    const socket = connect(proxy.port, '127.0.0.1', () => socket.write(text));
+    const closed = new Promise<true>((resolve) => socket.on('close', () => resolve(true)));
+    socket.on('error', () => undefined).resume();
+    return { socket, closed };
+  };
+  const pause = () => new Promise<false>((resolve) => setTimeout(() => resolve(false), 100));
+
+  test('has at most 256 connections, and another one once one has ended', async () => {
+    const all = Array.from({ length: 256 }, () => hold(''));
+    await pause();
+    expect(await Promise.race([hold('').closed, pause()])).toBe(true);
+    all[0]!.socket.destroy();
+    await pause();
+    expect((await ask('/')).status).toBe(200);
+    for (const { socket } of all) socket.destroy();
+    await pause();
+  });
+
+  test('has at most 400 requests of an application under way, and another one once they have ended', async () => {
+    const held: ServerResponse[] = [];
+    let isOpen = false;
+    handle = (_, answer) => {
+      if (isOpen) answer.end('done');
+      else held.push(answer);
+    };
+    // Two on each connection; the proxy has at most 256 connections to one target.
+    const one = `GET / HTTP/1.1\r\nHost: ${hostOf(APP)}\r\n\r\n`;
+    const all = Array.from({ length: 200 }, () => hold(one + one));
+    await expect.poll(() => held.length).toBe(256);
+    expect((await ask('/')).status).toBe(503);
+    isOpen = true;
+    for (const answer of held) answer.end('done');
+    await expect.poll(async () => (await ask('/')).status).toBe(200);
+    for (const { socket } of all) socket.destroy();
   });
 });
 
