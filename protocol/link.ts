@@ -235,6 +235,7 @@ export const LINK = {
   // Running activities: the owner of the guild or private channel decides.
   'runningActivities.join': repeatable('name', [id('owner'), object], reply(object)),
   'runningActivities.leave': repeatable('name', [id('owner'), object], nothing),
+  'runningActivities.list': repeatable('name', [id('owner'), object], reply(list(object))),
   'runningActivities.all': repeatable('name', [id('owner')], list(object)),
   // Interactions: the owner of the guild or private channel decides.
   'interactions.place': repeatable('name', [id('owner'), text], nullable(object)),

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Activities } from './activities.tsx';
 import { ChatCard } from './chat/chatcard.tsx';
-import { HelperCard } from './helpercard.tsx';
+import { GameControlCard } from './gamecontrolcard.tsx';
 import { Lobby } from './lobby.tsx';
 import { Room } from './room.tsx';
 import { Session } from './session.ts';
@@ -76,7 +76,7 @@ function SignedIn({ session, signOut }: { session: Session; signOut: () => void 
         ) : (
           <Lobby session={session} state={state} />
         )}
-        <HelperCard session={session} />
+        <GameControlCard session={session} />
         {shown !== undefined && (
           <Activities key={`activities ${shown.id}`} session={session} guild={shown} asked={askedActivity} />
         )}

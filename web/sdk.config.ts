@@ -1,13 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { defineConfig } from 'vite';
-import { withCommit } from '../scripts/commit.mjs';
+
+/** With the commit, which an earlier step of the build has written. */
+const builtVersion = (): string => readFileSync(`${import.meta.dirname}/../dist/sdk/version.js`, 'utf8');
 
 /** Builds the client library as one script for pages without a bundler: `<script src="sdk.js">` defines `Guildhall`. */
 export default defineConfig({
   root: `${import.meta.dirname}/..`,
   publicDir: false,
-  plugins: [
-    { name: 'commit', transform: (code, id) => (id.endsWith('/sdk/version.ts') ? withCommit(code) : null) },
-  ],
+  plugins: [{ name: 'commit', load: (id) => (id.endsWith('/sdk/version.ts') ? builtVersion() : null) }],
   build: {
     outDir: 'dist',
     emptyOutDir: false,

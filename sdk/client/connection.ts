@@ -62,6 +62,14 @@ export class Connection {
     return this.#logInto(this.#core.voiceLog, folder, 'guildhall_voice', minSeverity);
   }
 
+  /**
+   * The game shows or hides its chat. It silences nothing: no client of this server notifies the person of messages that
+   * a game shows too.
+   */
+  setShowingChat(isShowing: boolean): void {
+    if (typeof isShowing !== 'boolean') throw invalid('isShowing must be true or false.');
+  }
+
   /** Opens the page on which the person manages connected games. */
   openConnectedGamesSettingsInPlatform(): void {
     this.#core.host.openUrl(`${this.#core.webBase}/settings`);

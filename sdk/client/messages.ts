@@ -144,14 +144,6 @@ export class Messages {
     this.#core.host.openUrl(`${this.#core.webBase}/channels/${place}`);
   }
 
-  /**
-   * The game shows or hides its chat. It silences nothing: no client of this server notifies the person of messages that
-   * a game shows too.
-   */
-  setShowingChat(isShowing: boolean): void {
-    if (typeof isShowing !== 'boolean') throw invalid('isShowing must be true or false.');
-  }
-
   setMessageCreatedCallback(callback: (messageId: string) => void): Disposer {
     return this.#core.signals.messageCreated.set(callback);
   }

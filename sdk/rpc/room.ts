@@ -14,7 +14,7 @@ interface RoomPorts {
 }
 
 /** A page's WebSocket. */
-export interface RoomSocket {
+interface RoomSocket {
   send(text: string): void;
   close(code: number, reason: string): void;
 }

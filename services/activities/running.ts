@@ -87,13 +87,7 @@ export function startRunningActivities(ports: RunningPorts): ServedActivities {
       return reply.ok ? { ok: true, value: idOf(reply.value.instance) } : reply;
     },
     leave: (request) => at.leave(request.ownerId, request),
-    async list(request) {
-      const described = await describe(ports, request);
-      if (!described.ok) return refused(described.refusal);
-      const all = await at.all(request.ownerId);
-      const here = all.filter(({ channelId }) => channelId === request.channelId);
-      return { ok: true, value: here.map(embeddedActivityObject) };
-    },
+    list: (request) => at.list(request.ownerId, request),
     async find(applicationId, instanceId) {
       const named = readInstanceId(instanceId);
       if (!named) return null;
@@ -119,6 +113,19 @@ function routes(ports: RunningPorts, owner: ActivityOwner) {
     ),
     leave: routing.ask('runningActivities.leave', (_ownerId: string, request: ActivityRequest) =>
       owner.leave(request),
+    ),
+    list: routing.ask(
+      'runningActivities.list',
+      async (
+        _ownerId: string,
+        request: Parameters<RunningActivities['list']>[0],
+      ): Promise<Reply<object[]>> => {
+        const described = await describe(ports, request);
+        if (!described.ok) return refused(described.refusal);
+        const all = await owner.instances(request.ownerId);
+        const here = all.filter(({ channelId }) => channelId === request.channelId);
+        return { ok: true, value: here.map(embeddedActivityObject) };
+      },
     ),
     all: routing.ask('runningActivities.all', async (ownerId: string) => [
       ...(await owner.instances(ownerId)),

@@ -2,6 +2,7 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
+import { ACTIVITY_LEASE_MS } from '../../protocol/activityinstances.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import { Secret } from '../../services/identity/secret.ts';
@@ -406,5 +407,42 @@ describe('voice over three shards', () => {
     await cluster.until(() => sink.names.includes('CALL_DELETE'), 'the end');
     await cluster.pass(500);
     expect(await wait(cluster.storage.cluster.snapshot(channelId))).toBeNull();
+  });
+});
+
+describe('a running activity', () => {
+  it('survives the death of the shard that owns its guild, is asked for at any shard, and ends at the next owner', async () => {
+    await open();
+    const { ownerId, ownerToken, guildId } = await cluster.found();
+    const { id: applicationId } = await game();
+    await wait(
+      at(0).operator.configureActivity({
+        applicationId,
+        urlMappings: [{ prefix: '/', target: '127.0.0.1:9' }],
+      }),
+    );
+    const sink = await connect(at(0), ownerToken);
+    await cluster.until(() => sink.names.includes('GUILD_CREATE'), 'the guild');
+    const [{ channels }] = told<{ channels: { id: ChannelId; type: number }[] }>(sink, 'GUILD_CREATE') as [
+      never,
+    ];
+    const channelId = (channels as { id: ChannelId; type: number }[]).find(({ type }) => type === 2)!.id;
+    const place = { ownerId: guildId, guildId, channelId, userId: ownerId };
+    const join = (house: ClusterHouse, connectionId: string) =>
+      wait(house.features.runningActivities.join({ ...place, applicationId, connectionId })).then(must);
+    const list = async (house: ClusterHouse) =>
+      must(await wait(house.features.runningActivities.list(place)));
+    const first = cluster.ownerOf(guildId);
+    const { activity } = await join(cluster.strangerTo(guildId), 'one');
+    expect(await list(first)).toEqual([activity]);
+    const orphaned = cluster.kill(first);
+    const living = cluster.strangerTo(guildId);
+    await cluster.adopt(living, orphaned);
+    for (const house of cluster.houses) if (house !== first) expect(await list(house)).toEqual([activity]);
+    expect((await join(living, 'one')).activity).toEqual(activity);
+    // Nobody renews it: the new owner ends it.
+    await cluster.pass(2 * ACTIVITY_LEASE_MS);
+    expect(await list(living)).toEqual([]);
+    expect(await wait(cluster.storage.activities.ofOwner(guildId))).toEqual([]);
   });
 });

@@ -308,7 +308,7 @@ describe('a subscription', () => {
       expect((await visitor.post(store(), { do: what, subscription: id, sku: iron })).status).toBe(404);
   });
 
-  test('of a gift is cancelled by who pays for it, and not by who has it', async () => {
+  test('is cancelled by who pays for it when it is a gift, and not by who has it', async () => {
     const copper = await sku('Copper', 'subscription', 300);
     expect(await stripe.send(origin, stripe.pay(await order(0, { sku: copper, friend: 'grace' })))).toBe(200);
     const { id } = await subscriptionOf(1, copper);
@@ -338,7 +338,7 @@ describe('a subscription', () => {
     expect(free.status).toBe(404);
   });
 
-  test('that is refunded while its renewal is paid gives the renewal back, and stays over', async () => {
+  test('gives a renewal back that is paid while it is refunded, and stays over', async () => {
     const zinc = await sku('Zinc', 'subscription', 300);
     const billed = await buySubscription(0, zinc);
     const { entitlement_ids: ids } = await subscriptionOf(0, zinc);

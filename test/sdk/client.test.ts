@@ -1,10 +1,6 @@
 // Goal: every method of the client asks for what the wire knows, reads what comes back, and refuses what cannot be.
-import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { withCommit } from '../../scripts/commit.mjs';
 import { ErrorType, LoggingSeverity, RelationshipGroupType, StatusType } from '../../sdk/enums.ts';
-import { Client } from '../../sdk/index.ts';
-import { VERSION } from '../../sdk/version.ts';
 import {
   ACCESS_TOKEN,
   APPLICATION,
@@ -473,25 +469,6 @@ test('a callback is taken back, is replaced, and may throw', async () => {
   server.dispatch('USER_UPDATE', { ...user(ME), username: 'again' });
   expect(told).toEqual(['second', 'second']);
   expect(lines.every((line) => line.includes('of the application'))).toBe(true);
-});
-
-test('the version is the package’s', () => {
-  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-  const parts = [Client.getVersionMajor(), Client.getVersionMinor(), Client.getVersionPatch()];
-  expect([VERSION, parts.join('.')]).toEqual([version, version]);
-});
-
-test('the build writes its commit where getVersionHash reads it, and sources have none', () => {
-  expect(Client.getVersionHash()).toBe('');
-  const built = withCommit(readFileSync('sdk/version.ts', 'utf8'));
-  expect(/COMMIT = '(.*)'/.exec(built)?.[1]).toMatch(/^([0-9a-f]{40})?$/);
-  expect(withCommit("COMMIT = ''")).not.toBe(withCommit(''));
-});
-
-test('a game may say that it shows its chat, as the original lets it', async () => {
-  const { client } = scriptedClient();
-  expect(client.setShowingChat(true)).toBeUndefined();
-  expect(() => client.setShowingChat('yes' as never)).toThrow('isShowing must be true or false.');
 });
 
 test('the person of now is absent until Ready', async () => {

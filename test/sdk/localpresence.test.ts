@@ -99,3 +99,9 @@ describe('the client of the platform on this machine', () => {
     expect(() => client.registerLaunchSteamApplication(APPLICATION, -1)).toThrow('steamAppId');
   });
 });
+
+test('a game may say that it shows its chat, which silences nothing here', () => {
+  const { client } = scriptedClient({ applicationId: APPLICATION }, server);
+  expect(client.setShowingChat(true)).toBeUndefined();
+  expect(() => client.setShowingChat('yes' as never)).toThrow('isShowing must be true or false.');
+});

@@ -348,3 +348,19 @@ describe('by the rules of the days around the migration', () => {
     expect(kept.news).toEqual(['subscriptionWritten UPDATE']);
   });
 });
+
+test('a consumable is bought again while the first one is not consumed, and another thing is not', () => {
+  for (const [skuId, access, state] of [
+    ['3', ['3', '3'], 'paid'],
+    ['4', ['4'], 'surplus'],
+  ] as const) {
+    const kept = new Kept();
+    const first = kept.order(skuId);
+    // The second page was opened before the first one was paid, when the price was another.
+    const second = { ...kept.orders.get(first)!, id: '99' };
+    kept.orders.set('99', second);
+    for (const orderId of [first, '99'])
+      kept.run({ kind: 'paid', orderId, paymentId: 'pi_1', billing: null }, START_MS);
+    expect([kept.access(START_MS), kept.orders.get('99')?.state]).toEqual([access, state]);
+  }
+});

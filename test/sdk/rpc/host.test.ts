@@ -172,6 +172,31 @@ describe('an activity', () => {
     expect(activities()).toEqual([['Playing'], ['Reading', 'Playing'], ['Reading'], []]);
   });
 
+  test('is not shown for a command that was read after the connection had ended', async () => {
+    const game = connect();
+    await game.shake();
+    game.connection.lost();
+    await game.ask('SET_ACTIVITY', { pid: 1, activity: { state: 'Gone' } });
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(activities().flat()).toEqual([]);
+  });
+
+  test('is joined by an invite to its own application alone', async () => {
+    const game = connect();
+    await game.shake();
+    const invite = { type: 1, user_id: PEER, session_id: 's', channel_id: CHANNEL, message_id: '71' };
+    server.answer(`GET /users/${PEER}/sessions/s/activities/${OTHER}/1`, () => ({
+      body: { secret: 'theirs' },
+    }));
+    server.answer(`GET /users/${PEER}/sessions/s/activities/${GAME}/1`, () => ({ body: { secret: 'ours' } }));
+    await game.ask('SUBSCRIBE', {}, 'ACTIVITY_JOIN');
+    expect(await game.ask('ACCEPT_ACTIVITY_INVITE', { ...invite, application_id: OTHER })).toMatchObject({
+      data: { code: RPC_ERROR.INVALID_CLIENTID },
+    });
+    expect(await game.ask('ACCEPT_ACTIVITY_INVITE', invite)).toMatchObject({ evt: null });
+    expect(game.heard('ACTIVITY_JOIN')).toEqual([{ secret: 'ours' }]);
+  });
+
   test('changes at most five times in twenty seconds on the gateway, and ends with the latest', async () => {
     const game = connect();
     await game.shake();

@@ -115,6 +115,22 @@ describe('a handshake', () => {
     link.receive(HANDSHAKE);
     expect(await ask('USER_SETTINGS_GET_LOCALE')).toMatchObject(denied);
   });
+
+  test('leaves the next page nothing of an authentication that the last page had under way', async () => {
+    link.receive(HANDSHAKE);
+    const { authenticate } = runner;
+    let finish = (): void => undefined;
+    const pending = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    scopes = ['identify'];
+    runner.authenticate = (args) => pending.then(() => authenticate(args));
+    void ask('AUTHENTICATE', { access_token: 't' });
+    link.receive(HANDSHAKE);
+    finish();
+    expect(await ask('CAPTURE_LOG')).toMatchObject({ evt: null });
+    expect(await ask('USER_SETTINGS_GET_LOCALE')).toMatchObject(denied);
+  });
 });
 
 describe('a command', () => {
@@ -182,6 +198,17 @@ describe('an event', () => {
     await ask('UNSUBSCRIBE', {}, event);
     link.emit(event, {});
     expect(heard()).toBe(1);
+  });
+
+  test('is no longer sent once its application has authenticated with less', async () => {
+    await signIn('relationships.read');
+    await ask('SUBSCRIBE', {}, 'RELATIONSHIP_UPDATE');
+    await signIn('identify');
+    link.emit('RELATIONSHIP_UPDATE', {});
+    expect(sent.filter(([, { evt }]) => evt === 'RELATIONSHIP_UPDATE')).toEqual([]);
+    await signIn('relationships.read');
+    link.emit('RELATIONSHIP_UPDATE', {});
+    expect(sent.filter(([, { evt }]) => evt === 'RELATIONSHIP_UPDATE')).toHaveLength(1);
   });
 
   test('reaches only subscriptions to its channel or to any', async () => {

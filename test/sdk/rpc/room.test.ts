@@ -136,7 +136,7 @@ describe('a page', () => {
     ['a short nonce', JSON.stringify({ op: 'hello', nonce: 'ab' })],
     ['a list', '[]'],
     ['no JSON', '{'],
-  ])('that sends %s first is refused and learns nothing', (_, text) => {
+  ])('is refused and learns nothing when it sends %s first', (_, text) => {
     const page = openPage();
     page.link.receive(text);
     expect([page.got, page.closed.length, host.room.isLinked]).toEqual([[], 1, false]);
@@ -158,7 +158,7 @@ describe('a page', () => {
     { op: 'settings', settings: { ...settings, input: { available_devices: Array(65).fill({}) } } },
     { op: 'settings', settings: { ...settings, mute: 'yes' } },
     { op: 'anything' },
-  ])('that is linked and sends $op wrongly is cut off', (message) => {
+  ])('is cut off when it is linked and sends $op wrongly', (message) => {
     const page = linkedPage();
     page.say(message);
     expect([page.closed.length, host.room.isLinked]).toEqual([1, false]);

@@ -4,14 +4,16 @@ import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { ActivityFact, ActivityInstance } from '../../../engine/activity/instance.ts';
 import { ACTIVITY_LEASE_MS } from '../../../protocol/activityinstances.ts';
-import { snowflakeOf } from '../../../protocol/ids.ts';
+import { snowflakeOf, type UserId } from '../../../protocol/ids.ts';
 import { ActivityOwner } from '../../../services/activities/owner.ts';
 
 const START_MS = 1_750_000_000_000;
-const [GUILD, CHANNEL, APPLICATION, ADA, GRACE] = [1n, 2n, 3n, 4n, 5n].map((id) =>
-  snowflakeOf(id),
-) as never[];
-const request = (userId: never, connectionId: string | null = 'one') => ({
+const GUILD = snowflakeOf(1n);
+const CHANNEL = snowflakeOf(2n);
+const APPLICATION = snowflakeOf(3n);
+const ADA = snowflakeOf(4n);
+const GRACE = snowflakeOf(5n);
+const request = (userId: UserId, connectionId: string | null = 'one') => ({
   ...{ ownerId: GUILD, guildId: GUILD, channelId: CHANNEL, applicationId: APPLICATION },
   ...{ userId, connectionId },
 });
@@ -69,7 +71,7 @@ describe('an activity', () => {
     expect([shown, stored.size, owner.running, faults]).toEqual([[1, 2, 1, 0], 0, 0, []]);
   });
 
-  test('that an earlier owner left lasts for a whole lease more', async () => {
+  test('lasts for a whole lease more when an earlier owner left it', async () => {
     await make().join(request(ADA));
     await pass(ACTIVITY_LEASE_MS - 1_000);
     const next = make();
@@ -90,7 +92,7 @@ describe('an activity', () => {
     expect([instance?.connections.length, shown]).toEqual([1, [1]]);
   });
 
-  test('whose end could not be stored ends once the database answers, a lease later', async () => {
+  test('ends a lease later, once the database answers, when its end could not be stored', async () => {
     const owner = make();
     await owner.join(request(ADA));
     isBroken = true;
@@ -101,7 +103,7 @@ describe('an activity', () => {
     expect([faults.length, stored.size, shown.at(-1)]).toEqual([1, 0, 0]);
   });
 
-  test('of an owner that moved is no longer counted here', async () => {
+  test('is no longer counted here once its owner has moved', async () => {
     const owner = make();
     await owner.join(request(ADA));
     owner.forgetMoved((ownerId) => ownerId === GUILD);

@@ -313,7 +313,7 @@ describe('an answer', () => {
     await expect(ofBytes(ANSWER_MAX + 1)).rejects.toThrow();
   });
 
-  test('that switches protocols without being asked is refused', async () => {
+  test('is refused when it switches protocols without being asked', async () => {
     handle = (asked) =>
       void asked.socket.write('HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n');
     expect((await ask('/')).status).toBe(502);

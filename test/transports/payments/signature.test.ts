@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isSigned } from '../../../transports/payments/signature.ts';
-import { noticeOf } from '../../../transports/payments/stripe.ts';
+import { createStripe, noticeOf } from '../../../transports/payments/stripe.ts';
 import { signatureOf } from '../../support/stripe.ts';
 
 const SECRET = 'whsec_test_secret';
@@ -90,5 +90,45 @@ describe('an event', () => {
         expect(() => noticeOf(object)).not.toThrow();
       }),
     );
+  });
+});
+
+describe('a subscription at Stripe', () => {
+  const [START, END] = [1_700_000_000, 1_702_592_000];
+  const billing = (changes: object) =>
+    createStripe({
+      publicUrl: () => 'https://chat.test',
+      call: async () => ({
+        ...{ id: 'sub_1', status: 'active', cancel_at_period_end: false, cancel_at: null, ended_at: null },
+        ...{ metadata: { guildhall_sku: '7' }, latest_invoice: { id: 'in_1', status: 'paid' } },
+        items: { data: [{ current_period_start: START, current_period_end: END }] },
+        ...changes,
+      }),
+    }).billing('sub_1');
+
+  test.each([
+    ['with a paid invoice', {}, 'running', END],
+    [
+      'with an invoice that is not paid yet',
+      { latest_invoice: { id: 'in_1', status: 'open' } },
+      'running',
+      START,
+    ],
+    ['with a failed payment', { status: 'past_due' }, 'running', START],
+    ['cancelled at its end', { cancel_at_period_end: true }, 'ending', END],
+    ['cancelled before its end', { cancel_at: END - 60 }, 'ending', END - 60],
+    ['to be cancelled later', { cancel_at: END + 60 }, 'running', END],
+    ['ended', { status: 'canceled', ended_at: END }, 'over', END],
+  ])('is paid as far as its invoice says: %s', async (_, changes, state, paidUntil) => {
+    expect(await billing(changes)).toMatchObject({
+      state,
+      paidUntilMs: paidUntil * 1_000,
+      periodEndMs: END * 1_000,
+    });
+  });
+
+  test('is refused without our mark, or with malformed times', async () => {
+    await expect(billing({ metadata: {} })).rejects.toThrow('not one of ours');
+    await expect(billing({ items: { data: [{ current_period_start: -1 }] } })).rejects.toThrow('malformed');
   });
 });

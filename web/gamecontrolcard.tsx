@@ -1,22 +1,22 @@
 import { useEffect, useState } from 'preact/hooks';
-import { keptInvitation, VoiceHelper } from './helper.ts';
+import { GameControl, keptInvitation } from './gamecontrol.ts';
 import type { Session } from './session.ts';
 import { useStore } from './store.ts';
 
 /** Tells the person that games of this machine act on this page, and ends it. */
-export function HelperCard({ session }: { session: Session }) {
-  const [helper, setHelper] = useState<VoiceHelper | null>(null);
+export function GameControlCard({ session }: { session: Session }) {
+  const [helper, setHelper] = useState<GameControl | null>(null);
   useEffect(() => {
     const invitation = keptInvitation();
     if (invitation === null) return;
-    const begun = new VoiceHelper(session, invitation);
+    const begun = new GameControl(session, invitation);
     setHelper(begun);
     return () => begun.close();
   }, [session]);
   return helper === null ? null : <Linked helper={helper} forget={() => setHelper(null)} />;
 }
 
-function Linked({ helper, forget }: { helper: VoiceHelper; forget: () => void }) {
+function Linked({ helper, forget }: { helper: GameControl; forget: () => void }) {
   const { phase, reason } = useStore(helper.store);
   const end = (): void => {
     helper.forget();

@@ -62,7 +62,7 @@ function deviceSettings(devices: readonly AudioDevice[], inUse: string): VoiceSe
 }
 
 /** Carries out the voice commands of games of this machine in this page, and tells them of its call. */
-export class VoiceHelper {
+export class GameControl {
   readonly store = createStore<{
     readonly phase: 'connecting' | 'linked' | 'ended';
     readonly reason: string | null;
