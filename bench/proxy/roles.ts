@@ -1,4 +1,4 @@
-import { App, us_socket_local_port } from 'uWebSockets.js';
+import uws from 'uWebSockets.js';
 import http from 'node:http';
 import { mappedTarget } from '../../engine/application/mappings.ts';
 import { openActivityProxy } from '../../transports/activities/proxy.ts';
@@ -21,15 +21,15 @@ export async function serve(role: string, target: number, bytes: number): Promis
   return proxy.port;
 }
 
-const listened = (app: ReturnType<typeof App>): Promise<number> =>
+const listened = (app: ReturnType<typeof uws.App>): Promise<number> =>
   new Promise((resolve) => {
-    app.listen('127.0.0.1', 0, (socket) => resolve(socket === false ? 0 : us_socket_local_port(socket)));
+    app.listen('127.0.0.1', 0, (socket) => resolve(socket === false ? 0 : uws.us_socket_local_port(socket)));
   });
 
 function serveTarget(bytes: number): Promise<number> {
   const body = 'x'.repeat(bytes);
   return listened(
-    App().any('/*', (res) => void res.writeHeader('content-type', 'text/javascript').end(body)),
+    uws.App().any('/*', (res) => void res.writeHeader('content-type', 'text/javascript').end(body)),
   );
 }
 
@@ -37,7 +37,7 @@ function serveTarget(bytes: number): Promise<number> {
 function serveBare(target: number): Promise<number> {
   const agent = new http.Agent({ keepAlive: true, maxSockets: SOCKETS_MAX });
   return listened(
-    App().any('/*', (res, req) => {
+    uws.App().any('/*', (res, req) => {
       let isGone = false;
       res.onAborted(() => {
         isGone = true;

@@ -36,6 +36,8 @@ const HEADERS_MS = 15_000;
 const REQUEST_MS = 300_000;
 const KEEP_ALIVE_MS = 30_000;
 const PROXY_PREFIX = '/.proxy';
+/** Applications whose headers are kept. */
+const PAGES_MAX = 1_000;
 
 /**
  * Serves the activities of all applications, each on an origin of its own: what a path is mapped to, over HTTP and
@@ -118,23 +120,36 @@ function originsOf(baseUrl: string) {
 
 type Origins = ReturnType<typeof originsOf>;
 
+/** What all answers of an application's origin have in common. */
+interface Page {
+  readonly policy: PagePolicy;
+  readonly headers: http.OutgoingHttpHeaders;
+}
+
 function handling(options: ActivityProxyOptions, targets: Targets, origins: Origins) {
-  const embeddersOf = () => [options.server(), ...options.embedders];
-  const policyOf = (id: ApplicationId): PagePolicy => ({
-    ...{ self: origins.of(id), server: options.server(), embedders: embeddersOf() },
-  });
+  const known = new Map<ApplicationId, Page>();
+  const pageOf = (id: ApplicationId): Page => {
+    const server = options.server();
+    const found = known.get(id);
+    if (found?.policy.server === server) return found;
+    const policy = { self: origins.of(id), server, embedders: [server, ...options.embedders] };
+    const page = { policy, headers: securityHeaders(policy) };
+    const [oldest] = known.keys();
+    if (known.size >= PAGES_MAX && oldest !== undefined) known.delete(oldest);
+    known.set(id, page);
+    return page;
+  };
 
   async function request(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
     const id = origins.idOf(asked.headers.host);
     if (id === null) return refuse(answer, 404, 'There is no activity at this address.', {});
-    const policy = policyOf(id);
+    const { policy, headers } = pageOf(id);
     const url = urlOf(asked, policy.self);
     if (url?.pathname === RELAY_PATH && (asked.method === 'GET' || asked.method === 'HEAD')) {
       answer.writeHead(200, { ...relayHeaders(policy), 'content-length': Buffer.byteLength(RELAY_PAGE) });
       answer.end(asked.method === 'HEAD' ? undefined : RELAY_PAGE);
       return;
     }
-    const headers = securityHeaders(policy);
     // A worker would stay when the mappings change, and could answer in the place of the relay.
     if (asked.headers['service-worker'] !== undefined)
       return refuse(answer, 403, 'Activities cannot have service workers.', headers);
@@ -145,7 +160,7 @@ function handling(options: ActivityProxyOptions, targets: Targets, origins: Orig
 
   async function upgrade(asked: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const id = origins.idOf(asked.headers.host);
-    const self = id && origins.of(id);
+    const self = id && pageOf(id).policy.self;
     const url = self && urlOf(asked, self);
     // Any page may open a WebSocket to any host: only the application's own pages may open these.
     const isOwn = self && asked.headers.origin === self.origin;

@@ -54,6 +54,15 @@ const SOCKETS_PER_TARGET_MAX = 256;
 const IDLE_SOCKETS_MAX = 256;
 const IDLE_MS = 4_000;
 
+/** Hosts of targets that are known; mappings with parameters in a host make many. */
+const SITES_MAX = 1_000;
+
+/** A host of targets that may be contacted. */
+interface Site {
+  readonly url: URL;
+  readonly options: http.RequestOptions;
+}
+
 /** Counts what is under way, in total and for each application. */
 class Shares {
   readonly #max: number;
@@ -92,6 +101,7 @@ export class Targets {
   readonly #exchanges = new Shares(EXCHANGES_MAX, EXCHANGES_PER_APPLICATION_MAX);
   readonly #sockets = new Shares(SOCKETS_MAX, SOCKETS_PER_APPLICATION_MAX);
   readonly #open = new Set<Duplex>();
+  readonly #sites = new Map<string, Site | null>();
 
   constructor(settings: TargetSettings) {
     this.#settings = settings;
@@ -118,13 +128,13 @@ export class Targets {
     const { id, asked, answer, headers } = forwarded;
     const announced = Number(asked.headers['content-length'] ?? 0);
     const isTooLarge = announced > this.#settings.requestBytesMax;
-    const url = isTooLarge ? null : this.#urlOf(forwarded.target, forwarded.url);
-    const giveBack = url && this.#exchanges.take(id);
+    const site = isTooLarge ? null : this.#siteOf(forwarded.target.host);
+    const giveBack = site && this.#exchanges.take(id);
     if (!giveBack) {
-      refuse(answer, isTooLarge ? 413 : url ? 503 : 502, headers);
+      refuse(answer, isTooLarge ? 413 : site ? 503 : 502, headers);
       return;
     }
-    const sent = this.#request(url, {
+    const sent = this.#request(site, forwarded, {
       method: asked.method ?? 'GET',
       headers: requestHeaders(asked.headers, mayCarryCookies(asked.headers)),
     });
@@ -147,7 +157,7 @@ export class Targets {
       socket.destroy();
       refuse(answer, 502, headers);
     });
-    sent.on('response', (from) => passBack(from, forwarded, url, this.#settings));
+    sent.on('response', (from) => passBack(from, forwarded, site, this.#settings));
     bounded(asked, this.#settings.requestBytesMax, () =>
       sent.destroy(new OutgoingFault('The body is too large.')),
     );
@@ -155,14 +165,15 @@ export class Targets {
   }
 
   /** Opens a WebSocket to the target and joins the two ends. */
-  upgrade({ id, asked, socket, head, url: from, target }: Upgraded): void {
-    const url = this.#urlOf(target, from);
-    const giveBack = url && this.#sockets.take(id);
+  upgrade(upgraded: Upgraded): void {
+    const { id, asked, socket, head, url: from, target } = upgraded;
+    const site = this.#siteOf(target.host);
+    const giveBack = site && this.#sockets.take(id);
     if (!giveBack) {
       socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n');
       return;
     }
-    const sent = this.#request(url, {
+    const sent = this.#request(site, upgraded, {
       method: 'GET',
       headers: {
         ...requestHeaders(asked.headers, asked.headers.origin === from.origin),
@@ -195,9 +206,19 @@ export class Targets {
     sent.end();
   }
 
-  /** The URL of a target that may be contacted; null for another. */
-  #urlOf({ host, path }: Target, { search }: URL): URL | null {
-    const { privateOrigins } = this.#settings;
+  /** The host of a target; null for one that may not be contacted. */
+  #siteOf(host: string): Site | null {
+    const known = this.#sites.get(host);
+    if (known !== undefined) return known;
+    const site = this.#newSite(host);
+    const [oldest] = this.#sites.keys();
+    if (this.#sites.size >= SITES_MAX && oldest !== undefined) this.#sites.delete(oldest);
+    this.#sites.set(host, site);
+    return site;
+  }
+
+  #newSite(host: string): Site | null {
+    const { privateOrigins, resolve = resolveBySystem } = this.#settings;
     for (const scheme of ['https', 'http']) {
       const base = `${scheme}://${host}`;
       if (!URL.canParse(base)) return null;
@@ -207,22 +228,27 @@ export class Targets {
       if (scheme === 'https' ? isLocal(url.hostname) && !privateOrigins.has(url.origin) : !isPlain) continue;
       if (scheme === 'https' && privateOrigins.has(`http://${url.host}`) && !privateOrigins.has(url.origin))
         continue;
-      url.pathname = path;
-      url.search = search;
-      return mayContact(this.#settings, url.origin) ? url : null;
+      if (!mayContact(this.#settings, url.origin)) return null;
+      return {
+        url,
+        options: {
+          ...{ protocol: url.protocol, hostname: url.hostname.replace(/^\[|\]$/g, ''), port: url.port },
+          agent: url.protocol === 'https:' ? this.#secure : this.#plain,
+          lookup: checkedLookup(resolve, (address) => mayContactAt(this.#settings, url, address)),
+          timeout: TARGET_MS,
+        },
+      };
     }
     return null;
   }
 
-  #request(url: URL, options: http.RequestOptions): http.ClientRequest {
-    const isSecure = url.protocol === 'https:';
-    const { resolve = resolveBySystem } = this.#settings;
-    return (isSecure ? https : http).request(url, {
-      agent: isSecure ? this.#secure : this.#plain,
-      lookup: checkedLookup(resolve, (address) => mayContactAt(this.#settings, url, address)),
-      timeout: TARGET_MS,
-      ...options,
-    });
+  #request(
+    { url, options }: Site,
+    { target, url: { search } }: Pick<Asked, 'target' | 'url'>,
+    given: http.RequestOptions,
+  ): http.ClientRequest {
+    const request = url.protocol === 'https:' ? https.request : http.request;
+    return request({ ...options, path: target.path + search, ...given });
   }
 }
 
@@ -231,12 +257,13 @@ const isLocal = (hostname: string): boolean =>
 
 function passBack(
   from: IncomingMessage,
-  { answer, url: asked, headers: ours }: Forwarded,
-  target: URL,
+  { answer, url: asked, target: { path }, headers: ours }: Forwarded,
+  site: Site,
   { answerBytesMax: bytesMax = ANSWER_BYTES_MAX }: Pick<TargetSettings, 'answerBytesMax'>,
 ): void {
   const status = from.statusCode ?? 502;
   const isRedirect = status >= 300 && status < 400 && from.headers.location !== undefined;
+  const target = isRedirect ? new URL(path + asked.search, site.url) : site.url;
   const location = redirectWithin(from.headers.location, { target, asked });
   const isTooLarge = Number(from.headers['content-length'] ?? 0) > bytesMax;
   if (status < 200 || isTooLarge || (isRedirect && location === null)) {

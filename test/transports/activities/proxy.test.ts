@@ -6,7 +6,8 @@ import http, {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { mappedTarget } from '../../../engine/application/mappings.ts';
@@ -404,24 +405,34 @@ describe('a WebSocket', () => {
 });
 
 describe('one network', () => {
-  /** A connection that sends a text, and whether the proxy has closed it. */
+  const soon = { timeout: 25_000, interval: 20 };
+  const open = new Set<Socket>();
+  /** A connection that sends a text; `open` has it until the proxy closes it. */
   const hold = (text: string) => {
     const socket = connect(proxy.port, '127.0.0.1', () => socket.write(text));
-    const closed = new Promise<true>((resolve) => socket.on('close', () => resolve(true)));
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
     socket.on('error', () => undefined).resume();
-    return { socket, closed };
   };
-  const pause = () => new Promise<false>((resolve) => setTimeout(() => resolve(false), 100));
+  const free = async () => {
+    for (const socket of open) socket.destroy();
+    await expect.poll(async () => (await ask('/').catch(() => ({ status: 0 }))).status, soon).toBe(200);
+  };
 
   test('has at most 256 connections, and another one once one has ended', async () => {
-    const all = Array.from({ length: 256 }, () => hold(''));
-    await pause();
-    expect(await Promise.race([hold('').closed, pause()])).toBe(true);
-    all[0]!.socket.destroy();
-    await pause();
-    expect((await ask('/')).status).toBe(200);
-    for (const { socket } of all) socket.destroy();
-    await pause();
+    let opened = 0;
+    const isRefused = () => {
+      if (open.size === opened) hold('');
+      opened = Math.max(opened, open.size);
+      return open.size < opened;
+    };
+    await expect.poll(isRefused, { ...soon, interval: 2 }).toBe(true);
+    await expect.poll(() => open.size, soon).toBe(256);
+    await expect(ask('/')).rejects.toThrow();
+    const [first] = open;
+    first?.destroy();
+    await expect.poll(async () => (await ask('/').catch(() => ({ status: 0 }))).status, soon).toBe(200);
+    await free();
   });
 
   test('has at most 400 requests of an application under way, and another one once they have ended', async () => {
@@ -433,13 +444,13 @@ describe('one network', () => {
     };
     // Two on each connection; the proxy has at most 256 connections to one target.
     const one = `GET / HTTP/1.1\r\nHost: ${hostOf(APP)}\r\n\r\n`;
-    const all = Array.from({ length: 200 }, () => hold(one + one));
-    await expect.poll(() => held.length).toBe(256);
-    expect((await ask('/')).status).toBe(503);
+    for (let at = 0; at < 200; at += 1) hold(one + one);
+    await expect.poll(() => held.length, soon).toBe(256);
+    const asked = () => Promise.race([ask('/').then(({ status }) => status), sleep(200)]);
+    await expect.poll(asked, soon).toBe(503);
     isOpen = true;
     for (const answer of held) answer.end('done');
-    await expect.poll(async () => (await ask('/')).status).toBe(200);
-    for (const { socket } of all) socket.destroy();
+    await free();
   });
 });
 
