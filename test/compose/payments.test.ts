@@ -298,6 +298,21 @@ describe('a subscription', () => {
     expect(await has(0)).toContain(bronze);
   });
 
+  test('is asked for every ten minutes while Stripe does not answer, not at every look', async () => {
+    const billed = await buySubscription(0, await sku('Nickel', 'subscription', 300));
+    const asked = () => stripe.calls.filter((call) => call === `GET /v1/subscriptions/${billed.id}`).length;
+    const before = asked();
+    stripe.isDown = true;
+    await engine.admin.moveClock(30 * DAY_MS + 60_000);
+    await expect.poll(asked, { timeout: 10_000 }).toBe(before + 1);
+    for (let look = 0; look < 3; look += 1) await engine.admin.moveClock(60_000);
+    expect(asked()).toBe(before + 1);
+    await engine.admin.moveClock(10 * 60_000);
+    await expect.poll(asked, { timeout: 10_000 }).toBe(before + 2);
+    stripe.isDown = false;
+    for (const person of people) person.visitor = await signedIn(person.name);
+  });
+
   test('can be neither cancelled nor changed by somebody else', async () => {
     const iron = await sku('Iron', 'subscription', 300);
     await buySubscription(0, iron);
