@@ -1,7 +1,9 @@
 import { recipients, touchAudiences } from '../../engine/fanout/audience.ts';
 import type { DispatchBody, Origin, Recipient } from '../../engine/fanout/body.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
+import { ownRequestDispatch } from '../../engine/guild/joinrequests.ts';
 import { guildCreatePayload } from '../../engine/guild/payloads.ts';
+import { withRequests } from '../../engine/guild/screening.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { NotServed } from '../../protocol/faults.ts';
@@ -150,15 +152,16 @@ function deliverAll(all: readonly SubscriptionDispatch[], { body }: Pick<Ports, 
 }
 
 /**
- * The subscribers' members. Sessions that receive presences get all members of a guild that is not large: these are read
+ * The subscribers' members and join requests. Sessions that receive presences get all members of a guild that is not large: these are read
  * once, and the client requests members that are evicted from the window before the payload is built.
  */
-function needsOf(entering: readonly Entering[]): () => Needs {
+function needsOf(entering: readonly Entering[]): (guild: Guild) => Needs {
   const members = entering.map(({ subscriber }) => subscriber.userId);
   const shown = entering.filter(({ subscriber, after }) => after === null && receivesPresences(subscriber));
   let everyoneUpTo = Math.max(0, ...shown.map(({ largeThreshold }) => largeThreshold));
-  return () => {
-    const needs = everyoneUpTo > 0 ? { members, everyoneUpTo } : { members };
+  return (guild) => {
+    const own = withRequests(guild, members);
+    const needs = everyoneUpTo > 0 ? { ...own, everyoneUpTo } : own;
     everyoneUpTo = 0;
     return needs;
   };
@@ -225,7 +228,10 @@ function unavailable(
 
 const isShown = ({ bot, intents }: Recipient): boolean => !bot || (intents & INTENTS.GUILDS) !== 0;
 
-/** GUILD_CREATE for sessions without the guild or with an outdated view of it; numbered, as it ends with this owner's stream. */
+/**
+ * GUILD_CREATE for sessions without the guild or with an outdated view of it; numbered, as it ends with this owner's stream.
+ * After it, the open join request of the user: it was made before the session could be subscribed.
+ */
 function guildCreates(
   guild: Guild,
   arrived: readonly Entering[],
@@ -236,7 +242,9 @@ function guildCreates(
     const { userId, intents } = subscriber;
     if (!isShown(subscriber)) return [];
     const d = guildCreatePayload(guild, userId, largeThreshold, intents, nowMs);
-    return [{ t: 'GUILD_CREATE', d, to: [subscriber], origin }];
+    const create = { t: 'GUILD_CREATE', d, to: [subscriber], origin };
+    const request = ownRequestDispatch(guild, userId);
+    return request ? [create, { ...request, to: [subscriber], origin }] : [create];
   });
 }
 

@@ -122,12 +122,19 @@ const joinRequestObject = (guildId: GuildId, { status, ...request }: JoinRequest
 });
 
 function shown(guild: Guild, request: JoinRequest, isKnown: boolean): Dispatch[] {
-  const d = {
-    ...{ guild_id: guild.id, status: request.status },
-    request: joinRequestObject(guild.id, request),
-  };
   const t = isKnown ? 'GUILD_JOIN_REQUEST_UPDATE' : 'GUILD_JOIN_REQUEST_CREATE';
-  return toReaders(t, d, request.user.id, request.status);
+  return toReaders(t, requestNews(guild, request), request.user.id, request.status);
+}
+
+const requestNews = (guild: Guild, request: JoinRequest) => ({
+  ...{ guild_id: guild.id, status: request.status },
+  request: joinRequestObject(guild.id, request),
+});
+
+/** The open request of a pending member, for a session of the member that has just received the guild. */
+export function ownRequestDispatch(guild: Guild, userId: UserId): Pick<Dispatch, 't' | 'd'> | null {
+  const request = guild.members.get(userId)?.pending ? openRequest(guild, userId) : null;
+  return request && { t: 'GUILD_JOIN_REQUEST_CREATE', d: requestNews(guild, request) };
 }
 
 /** The user, and those who may decide once the request is submitted; the dispatch's row has their permission. */

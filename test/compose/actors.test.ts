@@ -199,6 +199,40 @@ describe('a session', () => {
     expect(sink.dispatches.length).toBe(length);
   });
 
+  it('receives the join request of its user after GUILD_CREATE, its change, and its end', async () => {
+    house = await openHouse();
+    const { guildId, operator, guilds } = house;
+    const ask = async (command: 'leaveGuild' | 'submitJoinRequest', input: object, by: UserId) =>
+      expect(await guilds.call(guildId, command, input as never, authority(by))).toMatchObject({ ok: true });
+    const form_fields = [{ field_type: 'TEXT_INPUT' as const, label: 'Why?', required: true }];
+    const draft = { enabled: true, form_fields };
+    const other = await operator.createUser({ username: 'bystander' });
+    await operator.addMember({ guildId, userId: other.user.id as UserId });
+    await guilds.call(guildId, 'updateMemberVerification', { draft }, authority(house.ownerId));
+    const { user, token } = await operator.createUser({ username: 'applicant' });
+    const bystander = await house.connect(other.token);
+    const first = await house.connect(token);
+    const userId = user.id as UserId;
+    await operator.addMember({ guildId, userId });
+    const requests = ({ sink }: typeof first) =>
+      sink.dispatches.flatMap(({ t, d }) =>
+        t.startsWith('GUILD_JOIN_REQUEST') ? [[t, (d as { status: string }).status]] : [],
+      );
+    await until(() => requests(first).length === 1, 'GUILD_JOIN_REQUEST_CREATE');
+    expect(first.sink.names.slice(1, 3)).toEqual(['GUILD_CREATE', 'GUILD_JOIN_REQUEST_CREATE']);
+    const second = await house.connect(token);
+    await until(() => requests(second).length === 1, 'GUILD_JOIN_REQUEST_CREATE');
+    await ask('submitJoinRequest', { form_fields: [{ response: 'To read' }], version: null }, userId);
+    await ask('leaveGuild', {}, userId);
+    const all = [
+      ['GUILD_JOIN_REQUEST_CREATE', 'STARTED'],
+      ['GUILD_JOIN_REQUEST_UPDATE', 'SUBMITTED'],
+      ['GUILD_JOIN_REQUEST_DELETE', undefined],
+    ];
+    await until(() => first.sink.names.includes('GUILD_DELETE'), 'GUILD_DELETE');
+    expect([requests(first), requests(second), requests(bystander)]).toEqual([all, all, []]);
+  });
+
   it('ends with 4004 when its token is revoked', async () => {
     house = await openHouse();
     const { sink } = await house.connect();
