@@ -5,9 +5,10 @@ import { createSupervisor } from '../actors/runtime/supervisor.ts';
 import type { RequestHandlers } from '../actors/session/backend.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
 import type { Metric } from '../protocol/metrics.ts';
+import { createTeams } from '../services/applications/teams.ts';
 import { createFounding } from '../services/guilds/founding.ts';
 import { createIntegrations } from '../services/guilds/integrations.ts';
-import { createTags } from '../services/guilds/tags.ts';
+import { startTags } from '../services/guilds/tags.ts';
 import { createIdentity, type Identity } from '../services/identity/identity.ts';
 import { oauthGuilds } from '../services/oauth/guilds.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
@@ -110,10 +111,11 @@ export function createActors(
     features: () => features,
   };
   const features = createFeatures(context);
+  const tags = startTags({ ...context, onFault: (error) => onFault(error, 'tags') });
   const membershipPorts = {
     ...{ ...owners, ...sessionActors, ...features, identity, wheel, clock, voiceListener },
     onFault: (error: unknown) => onFault(error, 'membership'),
-    tags: createTags({ users: owners.users, store: users, onFault: (error) => onFault(error, 'tags') }),
+    tags,
   };
   const founding = createFounding({
     ...{ ...context, guildsOwnedMax: foundation.config.guilds_owned_max },
@@ -125,6 +127,7 @@ export function createActors(
     sessions.close();
     clusterSessions?.close();
     closeFeatures(features);
+    tags.stop();
     for (const registry of Object.values(owners.registries)) registry.close();
   };
   return { ...context, ...sessionActors, membership, founding, authenticate, features, close };
@@ -173,6 +176,7 @@ function createFeatures(context: ServiceContext): Features {
     runningActivities: createRunningActivities(context),
     interactions: createInteractions(context, endpoints),
     integrations: createIntegrations(context),
+    teams: createTeams({ ...context, updateApplication: endpoints.update }),
     ...createPremium(context),
   };
 }

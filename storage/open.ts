@@ -22,6 +22,7 @@ import { joinRequests, joinRequestsOf, joinRequestUser, pendingMembers } from '.
 import { members, membersAfter, membersByPrefix } from './guild/members.ts';
 import type { GuildStore } from './guild/port.ts';
 import { roleMemberCounts } from './guild/roles.ts';
+import { tagStore } from './guild/tagupdates.ts';
 import { identityStore } from './identity/identities.ts';
 import { IdMarks } from './idmarks.ts';
 import { interactionStore } from './interaction/interactions.ts';
@@ -205,6 +206,7 @@ export function storageOver(
     scheduledEvents: scheduledEventStore(driver),
     threads: threadStore(driver),
     search: searchStore(driver),
+    tags: tagStore(driver),
     activities: activityStore(driver),
     interactions: interactionStore(driver, files),
     onFilesGone: (listener) => files.listen(listener),

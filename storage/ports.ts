@@ -19,7 +19,7 @@ import type { AppCommandStore, ApplicationStore, TeamStore, WebhookEventStore } 
 import type { FilesListener } from './blob/files.ts';
 import type { ClusterStore, CommandRecord } from './cluster/port.ts';
 import type { Fence } from './database/driver.ts';
-import type { ExpressionStore, GuildStore } from './guild/port.ts';
+import type { ExpressionStore, GuildStore, TagStore } from './guild/port.ts';
 import type { IdentityStore } from './identity/port.ts';
 import type { InteractionStore } from './interaction/port.ts';
 import type { LobbyStore } from './lobby/port.ts';
@@ -105,6 +105,7 @@ export interface Storage {
   readonly messages: MessageStore;
   readonly search: SearchStore;
   readonly threads: ThreadStore;
+  readonly tags: TagStore;
   readonly users: UserStore;
   readonly applications: ApplicationStore;
   readonly teams: TeamStore;

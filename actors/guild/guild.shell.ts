@@ -7,7 +7,6 @@ import type { EphemeralFacts, GuildFact, VoiceChannelFacts } from '../../engine/
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type LinkUpdate, linksEnded, linkUpdates } from '../../engine/guild/lobbylinks.ts';
 import { slowmodeRuns } from '../../engine/guild/messages.scope.ts';
-import type { GuildTag } from '../../engine/guild/pages.types.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import { isActive, threadsOf } from '../../engine/guild/threads.state.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
@@ -65,10 +64,8 @@ export interface GuildListener extends GuildVoiceListener {
   republishPresences?(guildId: GuildId, userIds: readonly UserId[]): void;
   /** A bot has become a member, or is none any more. */
   botChanged?(guildId: GuildId, botId: UserId, change: 'created' | 'deleted'): void;
-  /** A member who shows the tag of the guild has left. */
-  tagLeft?(guildId: GuildId, userId: UserId): void;
-  /** The guild has another tag, or none any more. */
-  tagChanged?(guildId: GuildId, tag: GuildTag | null): void;
+  /** The guild has another tag or none, or a member who shows its tag has left. */
+  tagsQueued?(): void;
   /** Followers of a channel must hear of a message. */
   crossposted?(): void;
   /** The clock changes a scheduled event at this time, Unix milliseconds. */
@@ -361,10 +358,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       } else if (fact.type === 'memberRemoved') {
         this.#leaving?.delete(fact);
         listener.memberLeft(id, fact.user.id, this.stream?.last ?? 0);
-        if (fact.user.primary_guild?.identity_guild_id === id) listener.tagLeft?.(id, fact.user.id);
+        if (fact.user.primary_guild?.identity_guild_id === id) listener.tagsQueued?.();
         if (fact.user.bot) listener.botChanged?.(id, fact.user.id, 'deleted');
       } else if (fact.type === 'pageWritten') {
-        if (fact.page === 'tag') listener.tagChanged?.(id, fact.data);
+        if (fact.page === 'tag') listener.tagsQueued?.();
       } else if (fact.type === 'crosspostQueued') listener.crossposted?.();
       else if (isTimed(fact)) listener.eventDue?.(fact.event.due_ms ?? 0);
       else if (fact.type === 'guildDeleted') this.#guildDeleted(fact.memberIds);
@@ -393,7 +390,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       if (this.state) dismiss(this.state, userId);
       this.#ports.listener.memberLeft(this.id, userId, this.stream?.last ?? 0);
     }
-    if (this.state?.pages.tag) this.#ports.listener.tagChanged?.(this.id, null);
+    if (this.state?.pages.tag) this.#ports.listener.tagsQueued?.();
     this.leave();
   }
 

@@ -1,6 +1,5 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
-import type { Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
@@ -8,6 +7,7 @@ import type { Webhook } from '../../engine/webhook/webhook.ts';
 import { snowflakeMs, type WebhookId } from '../../protocol/ids.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { QueuedCrosspost, WebhookStore } from '../../storage/webhook/port.ts';
+import { QueuedWork } from '../queuedwork.ts';
 
 interface CrosspostPorts {
   readonly store: Pick<WebhookStore, 'followers' | 'crossposts' | 'dropCrosspost'>;
@@ -23,9 +23,6 @@ interface CrosspostPorts {
 const QUEUED_MAX = 100;
 const FOLLOWERS_PAGE = 100;
 const AT_ONCE = 8;
-/** Work is read when it is queued, and this often, because a crash or another owner may have left some. */
-const INTERVAL_MS = 60_000;
-const RETRY_MS = 5_000;
 /** Work that still fails after this time is dropped. */
 const AGE_MS_MAX = 86_400_000;
 
@@ -36,59 +33,40 @@ const AGE_MS_MAX = 86_400_000;
  */
 export class Crossposts {
   readonly #ports: CrosspostPorts;
-  #timer: Timer | null = null;
-  #running = false;
-  #again = false;
-  #over = false;
+  readonly #queue: QueuedWork;
 
   constructor(ports: CrosspostPorts) {
+    const { wheel, onFault } = ports;
     this.#ports = ports;
+    this.#queue = new QueuedWork({ work: (isOver) => this.#work(isOver), wheel, onFault });
   }
 
   /** Looks for work that an earlier process has left, and from then on now and then. */
   start(): void {
-    this.#later(RETRY_MS);
+    this.#queue.start();
   }
 
   /** There is work in the queue. */
   wake(): void {
-    if (this.#running) this.#again = true;
-    else this.#later(0);
+    this.#queue.wake();
   }
 
   stop(): void {
-    this.#over = true;
-    this.#timer?.cancel();
+    this.#queue.stop();
   }
 
-  #later(delayMs: number): void {
-    if (this.#over) return;
-    this.#timer?.cancel();
-    this.#timer = this.#ports.wheel.add(() => void this.#work(), delayMs);
-  }
-
-  async #work(): Promise<void> {
-    this.#timer = null;
-    this.#running = true;
-    this.#again = false;
-    const { store, routing, onFault } = this.#ports;
-    let nextMs = INTERVAL_MS;
-    try {
-      const queued = await store.crossposts(QUEUED_MAX);
-      const own = queued.filter(({ guildId }) => routing.owns(guildId));
-      for (const one of own) if (!this.#over && !(await this.#publish(one))) nextMs = RETRY_MS;
-      if (own.length === QUEUED_MAX && nextMs === INTERVAL_MS) this.#again = true;
-    } catch (error) {
-      nextMs = RETRY_MS;
-      if (!this.#over) onFault(error);
-    } finally {
-      this.#running = false;
-      this.#later(this.#again ? 0 : nextMs);
-    }
+  async #work(isOver: () => boolean): Promise<'done' | 'more' | 'failed'> {
+    const { store, routing } = this.#ports;
+    const queued = await store.crossposts(QUEUED_MAX);
+    const own = queued.filter(({ guildId }) => routing.owns(guildId));
+    let isDone = true;
+    for (const one of own) if (!isOver()) isDone = (await this.#publish(one, isOver)) && isDone;
+    if (!isDone) return 'failed';
+    return own.length === QUEUED_MAX ? 'more' : 'done';
   }
 
   /** Whether all followers have the message now, or it was given up. */
-  async #publish(queued: QueuedCrosspost): Promise<boolean> {
+  async #publish(queued: QueuedCrosspost, isOver: () => boolean): Promise<boolean> {
     const { store, messages, nowMs } = this.#ports;
     const { guildId, channelId, messageId, id } = queued;
     const [message] = await messages.get(guildId, [{ channelId, id: messageId }]);
@@ -100,7 +78,7 @@ export class Crossposts {
         const bring = (webhook: Webhook) => this.#bring(webhook, queued, source);
         const brought = await Promise.all(page.slice(at, at + AT_ONCE).map(bring));
         isDone &&= brought.every(Boolean);
-        if (this.#over) return false;
+        if (isOver()) return false;
       }
       after = page.at(-1)?.id ?? null;
       if (page.length < FOLLOWERS_PAGE) break;
@@ -115,13 +93,13 @@ export class Crossposts {
     { messageId: sourceId, creates }: QueuedCrosspost,
     source: GuildCommands['syncCrosspost']['input']['source'],
   ): Promise<boolean> {
-    const { guilds, onFault } = this.#ports;
+    const { guilds } = this.#ports;
     try {
       // A refusal (the guild is gone) is final.
       await guilds.call(followerId, 'syncCrosspost', { webhookId, sourceId, source, creates }, SYSTEM);
       return true;
     } catch (error) {
-      if (!this.#over) onFault(error);
+      this.#queue.report(error);
       return false;
     }
   }

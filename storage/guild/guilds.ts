@@ -14,6 +14,7 @@ import { type ExpressionRow, expressionLists } from './expressions.ts';
 import { memberAdded } from './members.ts';
 import type { GuildSnapshot } from './port.ts';
 import { roleWritten } from './roles.ts';
+import { TAGS_OF_DELETED } from './tagupdates.ts';
 
 const WRITE = upsert('guilds', { id: 'bigint', data: 'jsonb' }, 'id');
 
@@ -45,6 +46,7 @@ WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   n AS (DELETE FROM crossposts t USING r WHERE t.guild_id = r.id),
   o AS (DELETE FROM crosspost_copies t USING r WHERE t.guild_id = r.id),
   auto_moderation AS (DELETE FROM auto_moderation_rules t USING r WHERE t.guild_id = r.id),
+  tags AS (${TAGS_OF_DELETED}),
   pages AS (DELETE FROM guild_pages t USING r WHERE t.guild_id = r.id),
   codes AS (DELETE FROM template_directory t USING r WHERE t.guild_id = r.id),
   p AS (DELETE FROM expression_directory d USING guild_expressions x, r WHERE x.guild_id = r.id AND d.id = x.id),

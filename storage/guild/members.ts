@@ -3,6 +3,7 @@ import type { Member } from '../../engine/guild/guild.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
 import { lastRows, remove, type Statement, type StatementTable, upsert } from '../database/statement.ts';
+import { tagLeft } from './tagupdates.ts';
 
 const COLUMNS = {
   guild_id: 'bigint',
@@ -55,8 +56,10 @@ export const memberAdded = (
 export const memberStatements: StatementTable<MemberFacts> = {
   memberAdded,
   memberUpdated: (guildId, { member }) => [written(guildId, member)],
-  memberRemoved: (guildId, { user }) =>
-    [REMOVE, LEAVE, LEAVE_THREADS].map((sql) => ({ sql, row: { user_id: user.id, guild_id: guildId } })),
+  memberRemoved: (guildId, { user }) => [
+    ...[REMOVE, LEAVE, LEAVE_THREADS].map((sql) => ({ sql, row: { user_id: user.id, guild_id: guildId } })),
+    ...(user.bot ? [] : [tagLeft(guildId, user.id)]),
+  ],
 };
 
 const SELECT = `SELECT m.data, m.roles::text[] AS roles, u.data AS "user" FROM members m JOIN users u ON u.id = m.user_id`;

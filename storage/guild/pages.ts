@@ -1,5 +1,6 @@
 import type { PageFacts } from '../../engine/guild/facts.ts';
 import { remove, rows, type StatementTable, upsert } from '../database/statement.ts';
+import { tagChanged } from './tagupdates.ts';
 
 const KEY = { guild_id: 'bigint', page: 'text' };
 const WRITE = upsert('guild_pages', { ...KEY, data: 'jsonb' }, 'guild_id, page');
@@ -11,10 +12,12 @@ const TAKE_CODE = `INSERT INTO template_directory (code, guild_id) SELECT r.code
 const DROP_CODE = remove('template_directory', CODE);
 
 export const pageStatements: StatementTable<PageFacts> = {
-  pageWritten: (guildId, { page, data }) =>
+  pageWritten: (guildId, { page, data }) => [
     data === null
-      ? [{ sql: REMOVE, row: { guild_id: guildId, page } }]
-      : [{ sql: WRITE, row: { guild_id: guildId, page, data } }],
+      ? { sql: REMOVE, row: { guild_id: guildId, page } }
+      : { sql: WRITE, row: { guild_id: guildId, page, data } },
+    ...(page === 'tag' ? [tagChanged(guildId)] : []),
+  ],
   templateCodeTaken: (guildId, { code }) => [{ sql: TAKE_CODE, row: { guild_id: guildId, code } }],
   templateCodeDropped: (guildId, { code }) => [{ sql: DROP_CODE, row: { guild_id: guildId, code } }],
 };

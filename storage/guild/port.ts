@@ -10,7 +10,7 @@ import type {
   StageInstance,
 } from '../../engine/guild/guild.ts';
 import type { JoinRequest } from '../../engine/guild/joinrequests.types.ts';
-import type { GuildPages } from '../../engine/guild/pages.types.ts';
+import type { GuildPages, GuildTag } from '../../engine/guild/pages.types.ts';
 import type { StoredThread } from '../../engine/guild/threads.state.ts';
 import type { CountedEvent } from '../../engine/scheduledevent/event.ts';
 import type { ApplicationId, ChannelId, FreshId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
@@ -40,6 +40,26 @@ export interface ExpressionStore {
   owner(id: string): Promise<{ readonly kind: ExpressionKind; readonly ownerId: FreshId } | null>;
   /** An application's emoji, oldest first. */
   ofApplication(applicationId: ApplicationId): Promise<Emoji[]>;
+}
+
+/** People who do not show a guild's tag as they should. */
+export interface TagUpdate {
+  readonly guildId: GuildId;
+  /** Only this one, who has left the guild; null for all who show the tag. */
+  readonly userId: UserId | null;
+  /** Grows with each update that is queued. */
+  readonly seq: string;
+}
+
+export interface TagStore {
+  /** Queued updates after this one, oldest first. */
+  updates(after: TagUpdate['seq'] | null, limit: number): Promise<TagUpdate[]>;
+  /** Removes an update that is done, unless it was queued again since. */
+  drop(done: TagUpdate): Promise<void>;
+  /** The tag of a guild; null for a guild without one, and for no guild. */
+  of(guildId: GuildId): Promise<GuildTag | null>;
+  /** Users who show the tag of this guild, ascending. */
+  users(guildId: GuildId, after: UserId | null, limit: number): Promise<UserId[]>;
 }
 
 export interface JoinRequestFilter {

@@ -34,6 +34,8 @@ import { orders } from './0037_orders.ts';
 import { teams } from './0038_teams.ts';
 import { guildTags } from './0039_guildtags.ts';
 import { lobbyPages } from './0040_lobbypages.ts';
+import { tagUpdates } from './0041_tagupdates.ts';
+import { teamsOfUser } from './0042_teamsofuser.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -81,4 +83,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 38, name: 'teams', sql: teams },
   { version: 39, name: 'guild tags', sql: guildTags },
   { version: 40, name: 'lobby pages', sql: lobbyPages },
+  { version: 41, name: 'tag updates', sql: tagUpdates },
+  { version: 42, name: 'teams of a user', sql: teamsOfUser },
 ];

@@ -17,8 +17,6 @@ export interface UserStore {
   temporaryGuilds(userId: UserId): Promise<TemporaryMembership[]>;
   /** How many guilds the user owns. */
   ownedGuildCount(userId: UserId): Promise<number>;
-  /** Users who show the tag of this guild, ascending. */
-  tagged(guildId: GuildId, after: UserId | null, limit: number): Promise<UserId[]>;
   tokens(userId: UserId): Promise<StoredToken[]>;
   /** All users, ascending by id, for the operator's listing. */
   list(after: UserId | null, limit: number): Promise<APIUser[]>;

@@ -85,11 +85,6 @@ AND NOT EXISTS (SELECT 1 FROM users WHERE id = $2::bigint AND data->>'bot' = 'tr
 export const userStore = (sql: Sql): UserStore => ({
   usernameTaken: async (username, userId) =>
     (await sql.query(TAKEN, [usernameKeys(username), userId])).length > 0,
-  tagged: async (guildId, after, limit) => {
-    const text = `SELECT id FROM users WHERE data->'primary_guild'->>'identity_guild_id' = $1 AND id > $2
-      ORDER BY id LIMIT $3`;
-    return (await sql.query<{ id: UserId }>(text, [guildId, after ?? '0', limit])).map(({ id }) => id);
-  },
   get: async (userIds) => {
     const text = 'SELECT data FROM users WHERE id = ANY ($1::bigint[])';
     return (await sql.query<Row>(text, [userIds])).map(({ data }) => data);

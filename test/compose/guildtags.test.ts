@@ -2,7 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEngine } from '../../compose/engine.ts';
 import type { Engine } from '../../embedding.ts';
+import { shownTag } from '../../engine/guild/tag.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
+import { openHouse } from '../support/house.ts';
 import { dataUri, pngOf } from '../support/media.ts';
 
 const soon = { timeout: 10_000, interval: 20 };
@@ -116,6 +119,57 @@ describe('the tag of a guild', () => {
     expect([given.body.tag, given.body.badge_hash]).toEqual([null, null]);
     expect(given.body.features).not.toContain('GUILD_TAGS');
     await expect.poll(() => shownBy(owner), soon).toEqual(CLEARED);
+  });
+
+  test('reaches its users after a crash: a new tag, the end of a membership, and the end of a guild', async () => {
+    const before = await openHouse();
+    const { operator, users, guilds, ownerId } = before;
+    const by = { by: { ...SYSTEM.by, userId: ownerId, system: undefined }, requires: 0n } as never;
+    const made = async (name: string) => {
+      const { id } = await operator.createGuild({ name, ownerId });
+      const draft = { tag: 'OLD' };
+      expect(await guilds.call(id as GuildId, 'setTag', { draft }, by)).toMatchObject({ ok: true });
+      return id as GuildId;
+    };
+    const [kept, left, ended] = [await made('Kept'), await made('Left'), await made('Ended')];
+    const showing = async (guild: GuildId) => {
+      const userId = (await operator.createUser({ username: `crash.${guild}` })).user.id as UserId;
+      await operator.addMember({ guildId: guild, userId });
+      await users.update(userId, { primary_guild: shownTag(guild, { tag: 'OLD', badge: null }) });
+      return userId;
+    };
+    const people = [await showing(kept), await showing(left), await showing(ended)] as const;
+    const draft = { tag: 'NEW' };
+    expect(await guilds.call(kept, 'setTag', { draft }, by)).toMatchObject({ ok: true });
+    const kicked = await guilds.call(left, 'kickMember', { userId: people[1] }, SYSTEM);
+    expect(kicked).toMatchObject({ ok: true });
+    await operator.deleteGuild(ended);
+    // No timer has run since: the process ends before it changes a user.
+    before.close();
+
+    const after = await openHouse();
+    const shown = async () => {
+      after.clock.advance(1_000);
+      const all = await after.storage.users.get(people);
+      return people.map((userId) => all.find(({ id }) => id === userId)?.primary_guild?.tag ?? null);
+    };
+    expect(await shown()).toEqual(['OLD', 'OLD', 'OLD']);
+    await expect.poll(shown, soon).toEqual(['NEW', null, null]);
+    await expect.poll(() => after.storage.tags.updates(null, 9), soon).toEqual([]);
+    after.close();
+  }, 60_000);
+
+  test('is the latest one for a user who chooses it while the guild changes it', async () => {
+    await setTag({ tag: 'RACE' });
+    await engine.admin.addMember({ guildId, userId: member.id });
+    const both = Array.from({ length: 6 }, (_, at) =>
+      at % 2 === 0 ? show(member) : setTag({ tag: `R${at}` }),
+    );
+    await Promise.all(both);
+    const { tag } = (await ask('GET', `/guilds/${guildId}/profile`, owner)).body;
+    await expect.poll(() => shownBy(member), soon).toMatchObject({ tag });
+    await ask('DELETE', `/users/@me/guilds/${guildId}`, member);
+    await expect.poll(() => shownBy(member), soon).toEqual(CLEARED);
   });
 
   test('ends with the guild', async () => {

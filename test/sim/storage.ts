@@ -283,7 +283,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
     ...{ followIds: () => Promise.resolve(), copyDatabase: async () => null },
     guilds: guildStore(line),
     messages: messageStore(line),
-    users: userStore(line),
+    ...{ users: userStore(line), tags: storeOf<Storage['tags']>(line, 'tags', { updates: never }) },
     applications: storeOf<Storage['applications']>(line, 'applications', {
       get: (id) => database.applications.get(id) ?? null,
       byBot: (botId) => [...database.applications.values()].find(({ bot_id }) => bot_id === botId) ?? null,

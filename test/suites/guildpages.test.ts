@@ -106,4 +106,48 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     expect(await fresh.driver.query('SELECT * FROM guild_pages')).toEqual([]);
     expect(await fresh.driver.query('SELECT * FROM join_requests')).toEqual([]);
   });
+
+  test('its tag is queued for its users when it changes, for those who leave, and when the guild ends', async () => {
+    const { tags } = fresh.storage;
+    const OTHER = '700000000000000002';
+    const showing = (userId: string, guild: string) => ({
+      ...user(userId),
+      primary_guild: { identity_guild_id: guild, identity_enabled: true, tag: 'HALL', badge: null },
+    });
+    const tag = { tag: 'HALL', badge: null };
+    for (const [userId, guild] of [
+      ['11', GUILD],
+      ['12', OTHER],
+    ] as const)
+      await commit(fresh.storage.writer, userId, { type: 'userUpdated', user: showing(userId, guild) });
+    await write({ type: 'pageWritten', page: 'tag', data: tag });
+    // The guild has an older copy of one who shows the tag, and of one who does not.
+    for (const userId of ['11', '12', '13']) await write({ type: 'memberRemoved', user: user(userId) });
+    const queued = () => tags.updates(null, 9);
+    const first = await queued();
+    expect(first.map(({ guildId: of, userId }) => [of, userId])).toEqual([
+      [GUILD, null],
+      [GUILD, '11'],
+    ]);
+    expect([await tags.of(guildId), await tags.of(id<GuildId>(OTHER))]).toEqual([tag, null]);
+    expect(await tags.users(guildId, null, 9)).toEqual(['11']);
+    expect(await tags.updates(first[0]!.seq, 1)).toEqual([first[1]]);
+    await write({ type: 'pageWritten', page: 'tag', data: { ...tag, tag: 'HUT' } });
+    // What was done for the earlier tag does not count for the later one.
+    await tags.drop(first[0]!);
+    await tags.drop(first[1]!);
+    const [again, ...rest] = await queued();
+    expect([again?.userId, rest, again && BigInt(again.seq) > BigInt(first[0]!.seq)]).toEqual([
+      null,
+      [],
+      true,
+    ]);
+    await tags.drop(again!);
+    await write({ type: 'pageWritten', page: 'welcome_screen', data: null });
+    expect(await queued()).toEqual([]);
+    await commit(fresh.storage.writer, OTHER, { type: 'pageWritten', page: 'tag', data: tag });
+    for (const one of await queued()) await tags.drop(one);
+    await commit(fresh.storage.writer, OTHER, { type: 'guildDeleted', memberIds: [] });
+    expect((await queued()).map(({ guildId: of }) => of)).toEqual([OTHER]);
+  });
 });

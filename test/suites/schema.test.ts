@@ -40,6 +40,7 @@ const OWNER: Record<string, string> = {
   scheduled_events: 'guild_id',
   scheduled_event_users: 'guild_id',
   guild_pages: 'guild_id',
+  tag_updates: 'guild_id',
   template_directory: 'code',
   seen_users: 'user_id',
   guild_expressions: 'guild_id',

@@ -1,5 +1,4 @@
 import { DispatchBody } from '../../../engine/fanout/body.ts';
-import type { GuildTag } from '../../../engine/guild/pages.types.ts';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import { guildsOfShard } from '../../../engine/session/identify.ts';
 import { NotServed } from '../../../protocol/faults.ts';
@@ -32,10 +31,7 @@ export interface MembershipPorts {
   readonly identity: { forget(userId: UserId): void };
   readonly crossposts: { wake(): void };
   readonly eventClock: { schedule(atMs: number): void };
-  readonly tags: {
-    left(guildId: GuildId, userId: UserId): void;
-    changed(guildId: GuildId, tag: GuildTag | null): void;
-  };
+  readonly tags: { wake(): void };
   readonly integrations: {
     changed(guildId: GuildId, botId: UserId, change: 'created' | 'deleted'): Promise<void>;
   };
@@ -162,8 +158,7 @@ export function createMembership(cluster: Placement, timing: Timing, ports: Port
       const { integrations, onFault } = ports();
       integrations.changed(guildId, botId, change).catch((fault) => onFault(fault, guildId));
     },
-    tagLeft: (guildId, userId) => ports().tags.left(guildId, userId),
-    tagChanged: (guildId, tag) => ports().tags.changed(guildId, tag),
+    tagsQueued: () => ports().tags.wake(),
     linked: (news) => ports().lobbies.channelNews(news),
 
     userChanged(user, guildIds) {

@@ -1,6 +1,6 @@
 import type { GuildId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { invalidField } from '../../../protocol/refusal.ts';
+import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { ownUser } from '../accounts.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -12,6 +12,8 @@ import { Bool, ImageData, NameText, Nullable, Obj, Optional, Snowflake } from '.
 const TAG_CHARS_MAX = 4;
 
 const NO_TAG = invalidField(['identity_guild_id'], 'GUILD_TAG_UNKNOWN', 'This guild has no tag.');
+/** Changes of a guild's tag that one request follows. */
+const CHANGES_MAX = 3;
 /** What stays of a tag that its user put away. */
 const PUT_AWAY = { identity_guild_id: null, identity_enabled: false, tag: null, badge: null };
 
@@ -71,10 +73,19 @@ export const tagsUnlisted = resource({
         return reply.ok ? { ok: true as const, body: await ownUser(reply.value, null, services) } : reply;
       };
       if (!guildId || isOn !== true) return own({});
-      const tag = await services.guilds.call(guildId, 'getTag', {}, authority);
-      if (!tag.ok) return tag;
-      if (tag.value === null) return { ok: false, refusal: NO_TAG };
-      return own(tag.value);
+      const ask = () => services.guilds.call(guildId, 'getTag', {}, authority);
+      let tag = await ask();
+      for (let at = 0; at < CHANGES_MAX; at += 1) {
+        if (!tag.ok) return tag;
+        if (tag.value === null) return { ok: false, refusal: NO_TAG };
+        const reply = await own(tag.value);
+        // A change of the guild's tag, or leaving, that came before the user was stored did not reach this user.
+        const now = await ask();
+        if (now.ok && now.value?.tag === tag.value.tag && now.value.badge === tag.value.badge) return reply;
+        if (!now.ok || now.value === null) await own({});
+        tag = now;
+      }
+      return { ok: false, refusal: refusal('API_OVERLOADED') };
     },
   }),
 });
