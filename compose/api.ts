@@ -12,7 +12,6 @@ import { createAppCommands } from '../services/applications/appcommands.ts';
 import { createCommandIndexes } from '../services/applications/commandindex.ts';
 import { createCommandNotices } from '../services/applications/commandnotices.ts';
 import { createApplicationEmojis } from '../services/applications/emojis.ts';
-import { teamRights } from '../services/applications/teams.ts';
 import { channelCalls } from '../services/channels/channels.ts';
 import { createUploads } from '../services/channels/uploads.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
@@ -138,7 +137,7 @@ export function createServices(ports: ServicePorts): Services {
       updateUser: (userId, change) => users.update(userId, change),
     },
     applications: { update: ports.endpoints.update },
-    ...{ teams: teamRights(storage), uploads: createUploads(ports) },
+    ...{ teams: ports.teams, uploads: createUploads(ports) },
     commandIndexes: createCommandIndexes({ storage, guilds, installedBy: installedBy(ports.oauth) }),
     applicationEmojis: createApplicationEmojis(ports),
     premium: ports.premium,

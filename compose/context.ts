@@ -8,6 +8,7 @@ import type { CommitAndNotify } from '../actors/user/notifier.ts';
 import type { Accounts } from '../services/accounts/ports.ts';
 import type { ServedActivities } from '../services/activities/running.ts';
 import type { Endpoints } from '../services/applications/endpoints.ts';
+import type { Teams } from '../services/applications/teams.ts';
 import type { GuildClock } from '../services/guilds/guildclock.ts';
 import type { Integrations } from '../services/guilds/integrations.ts';
 import type { SearchIndex } from '../services/guilds/searchindex.ts';
@@ -47,6 +48,7 @@ export interface Features {
   readonly runningActivities: ServedActivities;
   readonly interactions: ServedInteractions;
   readonly integrations: Integrations;
+  readonly teams: Teams;
   readonly premium: ServedPremium;
   readonly store: Store;
 }

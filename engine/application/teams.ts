@@ -73,7 +73,7 @@ export function mayOn(
   return member !== undefined && TEAM_ROLES.indexOf(member.role) >= TEAM_ROLES.indexOf(LEAST_ROLE[action]);
 }
 
-/** What the operator changes of a team. */
+/** A change of a team, by the operator or by the person whom it names. */
 export type TeamChange =
   /** Adds a person, or changes the role of a member. */
   | {
@@ -83,6 +83,10 @@ export type TeamChange =
       readonly isInvited: boolean;
     }
   | { readonly kind: 'removeMember'; readonly userId: UserId }
+  /** The invited person accepts. */
+  | { readonly kind: 'accept'; readonly userId: UserId }
+  /** The invited person refuses, or a member leaves. */
+  | { readonly kind: 'leave'; readonly userId: UserId }
   /** Makes a member the owner; the earlier owner stays as an admin. */
   | { readonly kind: 'setOwner'; readonly userId: UserId }
   | { readonly kind: 'delete' }
@@ -108,8 +112,12 @@ export function changeTeam(
   const { userId } = change;
   const others = team.members.filter((member) => member.userId !== userId);
   if (change.kind === 'setOwner') return newOwner(team, userId);
+  // Who is no member learns nothing of the team, not even that there is one.
+  const isOwn = change.kind === 'accept' || change.kind === 'leave';
+  if (isOwn && !isMember(team, userId)) return { ok: false, refusal: refusal('NOT_FOUND') };
+  if (change.kind === 'accept') return acceptInvitation(team, userId);
   if (team.ownerId === userId) return { ok: false, refusal: ownsTheTeam() };
-  if (change.kind === 'removeMember') {
+  if (change.kind === 'removeMember' || change.kind === 'leave') {
     if (!isMember(team, userId)) return { ok: false, refusal: noMember() };
     return accepted({ ...team, members: others }, [{ type: 'teamMemberRemoved', teamId: team.id, userId }]);
   }
@@ -119,6 +127,16 @@ export function changeTeam(
   return accepted({ ...team, members: [...others, member] }, [
     { type: 'teamMemberWritten', teamId: team.id, member },
   ]);
+}
+
+function acceptInvitation(team: Team, userId: UserId): Outcome<Team, TeamFact> {
+  const invited = team.members.find((member) => member.userId === userId);
+  // The owner and accepted members ask again without effect.
+  if (invited?.state !== MEMBERSHIP.INVITED) return { ok: true, value: team, facts: [] };
+  const member: TeamMember = { ...invited, state: MEMBERSHIP.ACCEPTED };
+  const members = team.members.map((each) => (each === invited ? member : each));
+  const facts: TeamFact[] = [{ type: 'teamMemberWritten', teamId: team.id, member }];
+  return { ok: true, value: { ...team, members }, facts };
 }
 
 function newOwner(team: Team, userId: UserId): Outcome<Team | null, TeamFact> {

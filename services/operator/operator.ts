@@ -22,7 +22,7 @@ import type { Commit, Storage } from '../../storage/ports.ts';
 import type { Accounts } from '../accounts/ports.ts';
 import type { AppCommands } from '../applications/appcommands.ts';
 import type { UpdateApplication } from '../applications/applications.ts';
-import { createTeams } from '../applications/teams.ts';
+import type { Teams } from '../applications/teams.ts';
 import type { GuildFounding } from '../guilds/founding.ts';
 import { makeApplicationKeys } from '../identity/applicationkeys.ts';
 import type { Identity } from '../identity/identity.ts';
@@ -61,6 +61,7 @@ interface OperatorPorts {
   readonly features: ClockPorts['features'] & {
     readonly accounts: Accounts;
     readonly provisional: Provisional;
+    readonly teams: Pick<Teams, 'change'>;
     readonly premium: { readonly payments: Pick<Payments, 'run'> };
   };
   readonly guilds: Guilds;
@@ -107,7 +108,7 @@ export function createOperator(ports: OperatorPorts): Admin {
     ...accounts(ports, joining),
     ...clients(ports),
     ...embedded(ports),
-    ...teamsOf({ ...ports, teams: createTeams(ports), account, granted, unknown }),
+    ...teamsOf({ ...ports, teams: ports.features.teams, account, granted, unknown }),
     ...playersOf(ports.features.provisional, storage, granted, unknown),
     ...showingOf({
       ...{ storage, guilds, granted, unknown },

@@ -21,6 +21,8 @@ export interface ApplicationStore {
 export interface TeamStore {
   get(id: string): Promise<Team | null>;
   list(): Promise<Team[]>;
+  /** Teams that a person owns, is a member of, or is invited to; oldest first. */
+  ofUser(userId: UserId, limit: number): Promise<Team[]>;
   /** Applications of the team, oldest first. */
   applications(id: string): Promise<Application[]>;
 }

@@ -47,6 +47,12 @@ export function teamStore(sql: Sql): TeamStore {
   };
   return {
     get: async (id) => (await select('WHERE t.id = $1', [id]))[0] ?? null,
+    ofUser: (userId, limit) =>
+      select(
+        `WHERE t.id IN (SELECT id FROM teams WHERE owner_id = $1
+          UNION ALL SELECT team_id FROM team_members WHERE user_id = $1) ORDER BY t.id LIMIT $2`,
+        [userId, limit],
+      ),
     list: () => select('ORDER BY t.id', []),
     applications: async (id) => {
       const text = "SELECT data FROM applications WHERE data->>'team_id' = $1 ORDER BY id";

@@ -82,6 +82,66 @@ describe('an application of a team', () => {
     await expect(engine.admin.showTeam(teamId)).rejects.toThrow(`There is no team ${teamId}.`);
   });
 
+  test('is entered by the invited person alone, who may refuse or leave it', async () => {
+    const { api } = await engine.listen();
+    const at = '/teams';
+    const [captain, sailor, guest] = await Promise.all(
+      ['captain', 'sailor', 'guest'].map(async (name) => {
+        const { user, token } = await engine.admin.createUser({ username: `crew.${name}` });
+        const ask = async (method: string, path: string) => {
+          const headers = { authorization: `Bearer ${token}` };
+          const reply = await fetch(`${api}/v10${path}`, { method, headers });
+          const text = await reply.text();
+          return { status: reply.status, body: text === '' ? null : JSON.parse(text) };
+        };
+        return { id: user.id as UserId, ask };
+      }),
+    );
+    if (!captain || !sailor || !guest) throw new Error('no people');
+    const team = await engine.admin.createTeam({ name: 'Sailors', ownerId: captain.id });
+    const own = `${at}/${team.id}/members/@me`;
+    const invite = () =>
+      engine.admin.changeTeam(team.id, {
+        ...{ kind: 'setMember', userId: sailor.id, role: 'developer', isInvited: true },
+      });
+    await invite();
+    const application = await engine.admin.createApplication({ name: 'Sail', ownerId: captain.id });
+    const applicationId = application.application.id;
+    await engine.admin.changeTeam(team.id, { kind: 'adopt', applicationId });
+    const read = () =>
+      codeOf(engine.api.get_application({ params: { application_id: applicationId } }, { as: sailor.id }));
+
+    const states = async () =>
+      (await sailor.ask('GET', at)).body.flatMap(({ members }: { members: Record<string, unknown>[] }) =>
+        members.map(({ role, membership_state }) => [role, membership_state]),
+      );
+    expect([await states(), await read()]).toEqual([
+      [
+        ['admin', 2],
+        ['developer', 1],
+      ],
+      NO,
+    ]);
+    // To a stranger the team is as unknown as one that does not exist.
+    expect((await guest.ask('GET', at)).body).toEqual([]);
+    for (const path of [own, `${at}/12/members/@me`])
+      for (const method of ['PUT', 'DELETE'])
+        expect((await guest.ask(method, path)).body).toEqual({ message: '404: Not Found', code: 0 });
+
+    for (const _again of [1, 2]) {
+      const { status, body } = await sailor.ask('PUT', own);
+      expect([status, body.id, body.members[1].membership_state]).toEqual([200, team.id, 2]);
+    }
+    expect(await read()).toBe('ok');
+    expect((await captain.ask('PUT', own)).status).toBe(200);
+    expect((await captain.ask('DELETE', own)).status).toBe(400);
+    expect((await sailor.ask('DELETE', own)).status).toBe(204);
+    expect([await read(), (await sailor.ask('GET', at)).body]).toEqual([NO, []]);
+    await invite();
+    expect((await sailor.ask('DELETE', own)).status).toBe(204);
+    expect((await sailor.ask('PUT', own)).status).toBe(404);
+  });
+
   test.each(['createTeam', 'changeTeam'] as const)('has people for members and no bots: %s', async (call) => {
     const bot = made.bot.id as UserId;
     const team = await engine.admin.createTeam({ name: 'Crew', ownerId: people.owner! });

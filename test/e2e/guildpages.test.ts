@@ -103,6 +103,26 @@ describe('a guild tag', () => {
   });
 });
 
+describe('a team', () => {
+  test('is entered and left by an invited person', async () => {
+    const owner = await server.admin<{ user: { id: string } }>('/users', { username: 'team.owner' });
+    const invited = await server.admin<{ user: { id: string }; token: string }>('/users', {
+      ...{ username: 'team.invited' },
+    });
+    const { team } = await server.admin<{ team: { id: string } }>('/teams', {
+      ...{ name: 'Crew', owner_id: owner.user.id },
+    });
+    await server.admin(`/teams/${team.id}/members`, {
+      ...{ user_id: invited.user.id, role: 'developer', invited: true },
+    });
+    const ask = callerOf(server, invited.token);
+    expect(await ask('GET /teams')).toMatchObject([{ id: team.id, name: 'Crew' }]);
+    expect(await ask(`PUT /teams/${team.id}/members/@me`)).toMatchObject({ id: team.id });
+    await ask(`DELETE /teams/${team.id}/members/@me`);
+    expect(await ask('GET /teams')).toEqual([]);
+  });
+});
+
 describe('an incident action', () => {
   test('closes invites for a while', async () => {
     const invitesDisabledUntil = new Date(Date.now() + 60_000);

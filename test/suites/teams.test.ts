@@ -27,6 +27,8 @@ describe.each(databases())('teams, on $name', (kind) => {
       ),
     );
     await write({ type: 'teamMemberRemoved', teamId: '900', userId: id('5') });
+    const ofUser = async (userId: string) => (await teams.ofUser(id(userId), 9)).map((each) => each.id);
+    expect(await Promise.all(['1', '3', '5'].map(ofUser))).toEqual([['900'], ['900'], []]);
     expect(await teams.list()).toEqual([{ ...team, members: [member('3'), member('4')] }]);
     const application = newApplication(id<ApplicationId>('70'), id<UserId>('70'), {
       ...{ name: 'Ship', ownerId: id<UserId>('1'), flags: 0, verifyKey: 'ab' },

@@ -35,7 +35,7 @@ const NO_HOOKS: Hooks = { before: () => [], after: () => [] };
 const OPTIONAL: ReadonlySet<string | symbol> = new Set(['isExplicit']);
 
 /** Services whose answer matters to few tests: files of every size fit, and no application belongs to a team. */
-const QUIET: Pick<Services, 'uploads' | 'teams'> = {
+const QUIET: Pick<Services, 'uploads'> & { readonly teams: Pick<Services['teams'], 'of' | 'may'> } = {
   uploads: { fits: async () => true },
   teams: teamRights({ teams: { get: async () => null } }),
 };

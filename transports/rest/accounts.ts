@@ -130,7 +130,7 @@ const teamUser = ({ id }: Team): APIUser => ({
 });
 
 /** A team with its members. The owner is an admin among them, as the published list of roles has no other. */
-function teamBody({ id, icon, name, ownerId, members }: Team, find: Around['find']): object {
+export function teamBody({ id, icon, name, ownerId, members }: Team, find: Around['find']): object {
   const owner = { userId: ownerId, role: 'admin', state: 2 };
   return {
     ...{ id, icon, name, owner_user_id: ownerId },

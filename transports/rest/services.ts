@@ -26,7 +26,7 @@ import type { Groups } from '../../services/privatechannels/groups.ts';
 import type { Social } from '../../services/social/ports.ts';
 import type { WebhookAvatars } from '../../services/webhooks/avatars.ts';
 import type { TokenMessages, Webhooks } from '../../services/webhooks/ports.ts';
-import type { AppCommandStore, ApplicationStore } from '../../storage/application/port.ts';
+import type { AppCommandStore, ApplicationStore, TeamStore } from '../../storage/application/port.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
 import type { ExpressionStore, GuildStore } from '../../storage/guild/port.ts';
 import type { MessageStore, SearchStore } from '../../storage/message/port.ts';
@@ -104,7 +104,7 @@ export interface Services {
   readonly applications: {
     update(id: ApplicationId, change: Partial<Application>): Promise<Reply<Application>>;
   };
-  readonly teams: Pick<Teams, 'of' | 'may'>;
+  readonly teams: Teams;
   readonly uploads: Uploads;
   readonly applicationEmojis: ApplicationEmojis;
   readonly appCommands: AppCommands;
@@ -132,6 +132,7 @@ export interface Services {
     readonly messages: MessageStore;
     readonly users: UserStore;
     readonly applications: ApplicationStore;
+    readonly teams: Pick<TeamStore, 'ofUser'>;
     readonly appCommands: AppCommandStore;
     readonly premium: PremiumStore;
     readonly privateChannels: PrivateChannelStore;

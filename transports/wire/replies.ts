@@ -208,6 +208,8 @@ export interface Replies {
   readonly get_my_user: User;
   readonly update_my_user: User;
   readonly set_my_primary_guild: User;
+  readonly get_my_teams: readonly wire.APITeam[];
+  readonly accept_team_invitation: wire.APITeam;
   readonly update_my_account: User;
   readonly get_user: User;
   readonly get_user_settings: UserSettings;

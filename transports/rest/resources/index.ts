@@ -43,6 +43,7 @@ import { soundboard } from './soundboard.ts';
 import { stageInstances } from './stageinstances.ts';
 import { stickers } from './stickers.ts';
 import { tagsUnlisted } from './tags.ts';
+import { teamsUnlisted } from './teams.ts';
 import { templates, templatesUnlisted } from './templates.ts';
 import { threads } from './threads.ts';
 import { users } from './users.ts';
@@ -114,6 +115,7 @@ export const unlisted = {
   ...screeningUnlisted,
   ...vanityUnlisted,
   ...tagsUnlisted,
+  ...teamsUnlisted,
   ...onboardingUnlisted,
   ...scheduledEventsUnlisted,
   ...calls,
