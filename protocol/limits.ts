@@ -231,13 +231,12 @@ export const LIMITS = {
   automod_regex_size_max: 500,
   automod_regex_sizes_per_guild_max: 3_000,
   /**
-   * Instructions times characters that patterns of a guild may work at once, and each second. Ours: the slowest take 70
+   * Instructions times characters that patterns of a guild may work at once, and each second; the first also on one text to find
+   * more matches after those that a rule allows: a text that takes more counts as a match. Ours: the slowest take 70
    * nanoseconds for each, so that a guild has at most a quarter of a processor.
    */
   automod_regex_work_max: 10_000_000,
   automod_regex_work_per_sec: 3_500_000,
-  /** Matches of one rule in one text that are compared with what it allows. Ours. */
-  automod_finds_max: 256,
   /** The platform does not say what spam is. Ours: so many messages of one member within the window, or the same text so often. */
   automod_spam_messages_max: 10,
   automod_spam_ms: 10_000,

@@ -8,7 +8,12 @@ export interface Pattern {
   readonly size: number;
   /** The first match at or after `from`; null without one. */
   find(text: string, from: number): { readonly start: number; readonly end: number } | null;
+  /** How far a search has read the text at most when it has found this match. */
+  readUpTo(text: string, match: { readonly end: number }): number;
 }
+
+/** Repetitions without an end, or what looks like them within a class. */
+const ENDLESS = /[*+]|\{\d+,\}/;
 
 /** Syntax of the platform's dialect that this engine reads as something else. */
 const FOREIGN = /\\b\{|\[(?:[^\]\\]|\\.)*(?:&&|--|~~)/;
@@ -80,9 +85,12 @@ export function compilePattern(source: string): Pattern | null {
   }
   const size = compiled.programSize();
   if (size > LIMITS.automod_regex_size_max) return null;
+  const isEndless = ENDLESS.test(source);
   return {
     source,
     size,
+    // Each instruction reads one character, so a match that began before this one's end is not longer than the program.
+    readUpTo: (text, { end }) => (isEndless ? text.length : Math.min(text.length, end + size)),
     find(text, from) {
       const matcher = compiled.matcher(text);
       return from <= text.length && matcher.find(from)

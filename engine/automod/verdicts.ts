@@ -5,6 +5,11 @@ import { presetWords } from './presets.ts';
 import { compilePattern, type Pattern } from './regex.ts';
 import type { Rule } from './rule.ts';
 
+/** What patterns have worked on one text, in instructions times characters. */
+interface Work {
+  units: number;
+}
+
 /** A rule that a text has triggered. */
 export interface Hit {
   readonly rule: Rule;
@@ -94,8 +99,12 @@ export class WordRules {
     return this.#patterns.flat().reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** The rules that a text triggers, in order; `asked` leaves out those that do not apply to its author or place. */
-  read(text: string, asked: (rule: Rule) => boolean): Hit[] {
+  /**
+   * The rules that a text triggers, in order; `asked` leaves out those that do not apply to its author or place.
+   *
+   * @param work Takes up what patterns work beyond their first search of the text.
+   */
+  read(text: string, asked: (rule: Rule) => boolean, work: Work = { units: 0 }): Hit[] {
     const applies = this.#rules.map(asked);
     if (!applies.includes(true)) return [];
     const folded = fold(text);
@@ -105,31 +114,47 @@ export class WordRules {
       const found = entry && applies[entry.at] ? finds[entry.at] : undefined;
       if (!found || !entry) return;
       if (entry.allows) found.allowed.add(folded.original({ start, end }));
-      else if (found.spans.length < LIMITS.automod_finds_max)
-        found.spans.push({ ...folded.original({ start, end }), keyword: entry.keyword });
+      else noteSpan(found.spans, { ...folded.original({ start, end }), keyword: entry.keyword });
     });
+    const mostUnits = work.units + LIMITS.automod_regex_work_max;
     return this.#rules.flatMap((rule, at): Hit[] => {
       const found = finds[at];
       if (!found || !applies[at]) return [];
       const isFree = (span: Span): boolean => !found.allowed.covers(span, text.length);
-      const first = found.spans.find(isFree) ?? this.#matchOf(at, text, isFree);
+      const first = found.spans.find(isFree) ?? this.#matchOf(at, text, isFree, { work, mostUnits });
       if (!first) return [];
       return [{ rule, keyword: first.keyword, matched: text.slice(first.start, first.end) }];
     });
   }
 
   /** The first match of a rule's patterns, which see the text as it is. */
-  #matchOf(at: number, text: string, isFree: (span: Span) => boolean): Worded | null {
+  #matchOf(
+    at: number,
+    text: string,
+    isFree: (span: Span) => boolean,
+    { work, mostUnits }: { readonly work: Work; readonly mostUnits: number },
+  ): Worded | null {
     for (const pattern of this.#patterns[at] ?? []) {
-      let from = 0;
-      for (let count = 0; count < LIMITS.automod_finds_max; count += 1) {
-        const match = pattern.find(text, from);
-        if (!match) break;
+      for (let match = pattern.find(text, 0); match; ) {
         // A pattern that also matches nothing is in every text.
         if (match.end > match.start && isFree(match)) return { ...match, keyword: pattern.source };
-        from = Math.max(match.end, match.start + 1);
+        if (work.units > mostUnits) return { ...match, keyword: pattern.source };
+        const from = Math.max(match.end, match.start + 1);
+        match = pattern.find(text, from);
+        const readTo = match ? pattern.readUpTo(text, match) : text.length;
+        work.units += pattern.size * (readTo - from);
       }
     }
     return null;
   }
+}
+
+/**
+ * Keeps the longest of the parts that end at one place, since whatever allows it allows the others: so a text has at most as
+ * many as characters. The matcher finds parts by where they end.
+ */
+function noteSpan(spans: Worded[], span: Worded): void {
+  const last = spans.at(-1);
+  if (last?.end !== span.end) spans.push(span);
+  else if (span.start < last.start) spans[spans.length - 1] = span;
 }

@@ -118,10 +118,12 @@ function judgedText(
     const no = { ...refusal('SERVER_WRITE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 };
     return { facts: [], no, isBlocked: false };
   }
-  const worked = units === 0 ? [] : [{ type: 'autoModerationWorked', units, atMs: env.nowMs } as const];
   const member = guild.members.get(user.id) ?? null;
   const asked = (rule: Rule): boolean => applies(rule, guild, member, channel);
-  const hits = [...autoModeration.messageWords.read(text, asked), ...more(asked)];
+  const work = { units };
+  const hits = [...autoModeration.messageWords.read(text, asked, work), ...more(asked)];
+  const worked =
+    work.units === 0 ? [] : [{ type: 'autoModerationWorked', units: work.units, atMs: env.nowMs } as const];
   if (hits.length === 0) return { facts: worked, no: null, isBlocked: false };
   const { facts, blocked } = consequences({ guild, env, user, member, text, channel, messageId }, hits);
   const no = blocked === null ? null : blockedRefusal(blocked);

@@ -45,6 +45,29 @@ describe('rules with words', () => {
     );
   });
 
+  it('find a forbidden word after any number of words that they allow', () => {
+    const lists = (metadata: object) => new WordRules([rule('1', { trigger_metadata: metadata })]);
+    const words = lists({ keyword_filter: ['*ass*', '*as*'], allow_list: ['*class*'] });
+    const patterns = lists({ regex_patterns: ['as{1,2}'], allow_list: ['*class*'] });
+    const allowed = 'class '.repeat(600);
+    for (const rules of [words, patterns]) {
+      expect(rules.read(allowed, () => true)).toEqual([]);
+      expect(rules.read(`${allowed}ass`, () => true)).toHaveLength(1);
+    }
+  });
+
+  it('search a text again within a bound, and object to one that takes more', () => {
+    // Each search reads the rest of the text, and finds first what is allowed.
+    const metadata = { regex_patterns: ['(?:b.{0,90}.*c|a)'], allow_list: ['*a*'] };
+    const rules = new WordRules([rule('1', { trigger_metadata: metadata })]);
+    const work = { units: 0 };
+    expect(rules.read('ba'.repeat(10), () => true, work)).toEqual([]);
+    expect(work.units).toBeGreaterThan(0);
+    const most = work.units + LIMITS.automod_regex_work_max + rules.patternSize * 4_000;
+    expect(rules.read('ba'.repeat(2_000), () => true, work)).toHaveLength(1);
+    expect(work.units).toBeLessThan(most);
+  });
+
   it('leave out rules that are not asked', () => {
     const rules = [rule('1'), rule('2')];
     const hits = new WordRules(rules).read('a cat', ({ id }) => id === '2');
