@@ -66,6 +66,13 @@ const counted = (thread: Thread, more: number, sentMore: number, lastMs: number)
   dueMs: archivesAtMs(thread, lastMs),
 });
 
+/** Whether a user may add others to a private thread that is not open to invitations by its members. */
+function mayInvite(guild: Guild, { owner_id, parent_id }: Thread, userId: UserId, env: Env): boolean {
+  const parent = channelById(guild, parent_id);
+  if (owner_id === userId || !parent) return owner_id === userId;
+  return (channelPermissions(guild, userId, parent, env.nowMs) & P.MANAGE_THREADS) !== 0n;
+}
+
 /** The author and the mentioned users who see the channel and are not in the thread, up to the member limit. */
 function newcomers(
   guild: Guild,
@@ -79,7 +86,8 @@ function newcomers(
     Boolean(guild.members.get(userId)) &&
     (channelPermissions(guild, userId, parent, env.nowMs) & P.VIEW_CHANNEL) !== 0n;
   const isPerson = message.webhook_id === undefined;
-  const isOpen = thread.thread_metadata.invitable !== false || thread.owner_id === message.author.id;
+  const isOpen =
+    thread.thread_metadata.invitable !== false || mayInvite(guild, thread, message.author.id, env);
   const named = isOpen ? message.mentions.map(({ id }) => id) : [];
   const ids = [...(isPerson ? [message.author.id] : []), ...named];
   const room = LIMITS.thread_members_max - members.size;

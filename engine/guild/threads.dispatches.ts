@@ -4,7 +4,7 @@ import { P } from '../../protocol/permissions.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { channelById, channelPermissions } from '../permissions/permissions.ts';
 import { type Thread, type ThreadMember, threadMemberObject } from '../thread/thread.ts';
-import type { Guild, ThreadRecord } from './guild.ts';
+import type { Guild, GuildChannel, ThreadRecord } from './guild.ts';
 import { shownThread, threadsSeen } from './threads.state.ts';
 
 const inThread = (threadId: ChannelId): Dispatch['to'] => ({ kind: 'channel', channelId: threadId });
@@ -81,10 +81,12 @@ export function threadDeleted(guild: Guild, thread: Thread, record: ThreadRecord
   const d = { id, guild_id, parent_id, type };
   if (type !== CHANNEL.PRIVATE_THREAD) return [{ t: 'THREAD_DELETE', d, to: inThread(id) }];
   const parent = channelById(guild, parent_id);
-  const manages = (userId: UserId): boolean =>
-    parent !== undefined && (channelPermissions(guild, userId, parent, 0) & P.MANAGE_THREADS) !== 0n;
+  // What a user sees does not depend on time-outs, so any time will do.
+  const sees = (userId: UserId, channel: GuildChannel | undefined): boolean =>
+    channel !== undefined && (channelPermissions(guild, userId, channel, 0) & P.VIEW_CHANNEL) !== 0n;
   const userIds = [...guild.sessionCounts.keys()].filter(
-    (userId) => record?.members.has(userId) || manages(userId),
+    (userId) =>
+      sees(userId, parent) && (record?.members.has(userId) === true || sees(userId, record?.channel)),
   );
   return [{ t: 'THREAD_DELETE', d, to: { kind: 'users', userIds } }];
 }

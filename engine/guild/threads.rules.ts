@@ -114,10 +114,14 @@ export const memberOf = (userId: UserId, env: Env): ThreadMember => ({
 export const managesThreads = (guild: Guild, { channel }: ThreadRecord, by: By, env: Env): boolean =>
   (bitsIn(guild, by, channel, env.nowMs) & P.MANAGE_THREADS) !== 0n;
 
-/** Why nothing may be written in a thread: only moderators write in a locked one. A message unarchives it. */
+/**
+ * Why nothing may be written in a thread: only moderators write in a locked one. A message unarchives it, so the bound of
+ * active threads holds for it too.
+ */
 export function writingRefusal(guild: Guild, record: ThreadRecord, by: By, env: Env): Refusal | null {
-  const { locked } = record.thread.thread_metadata;
-  return locked && !managesThreads(guild, record, by, env) ? refusal('THREAD_LOCKED') : null;
+  const { locked, archived } = record.thread.thread_metadata;
+  if (locked && !managesThreads(guild, record, by, env)) return refusal('THREAD_LOCKED');
+  return archived ? activeRefusal(guild, record.thread.type) : null;
 }
 
 /** The thread as it is after it was archived or is active again. */

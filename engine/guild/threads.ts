@@ -166,13 +166,14 @@ export const threads: GuildTopic<ThreadCommands, keyof ThreadFacts> = {
       repeatable: true,
       background: true,
       decide: (guild, _input, _by, env) => {
-        const due = activeThreads(guild).filter(({ thread }) => {
+        const due = activeThreads(guild).flatMap(({ thread }) => {
           const atMs = dueMsOf(thread);
-          return atMs !== null && atMs <= env.nowMs;
+          return atMs !== null && atMs <= env.nowMs ? [{ thread, atMs }] : [];
         });
+        // Each at its own time: lists of the archive are paged by it, and many may be due at once.
         return accepted(
           null,
-          due.map(({ thread }) => threadUpdate(withArchived(thread, true, env))),
+          due.map(({ thread, atMs }) => threadUpdate(withArchived(thread, true, { ...env, nowMs: atMs }))),
         );
       },
     },

@@ -1,6 +1,5 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
-import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../channel/text.ts';
@@ -14,7 +13,7 @@ import { moderatedTitle } from './automod.messages.ts';
 import type { GuildFact } from './facts.ts';
 import { channelFrom } from './founding.parts.ts';
 import type { Guild, GuildChannel, ThreadRecord } from './guild.ts';
-import { managesThreads, threadChanges, threadUpdate } from './threads.rules.ts';
+import { activeRefusal, managesThreads, threadChanges, threadUpdate } from './threads.rules.ts';
 import { activeThreads } from './threads.state.ts';
 import { tagRefusal } from './threads.tags.ts';
 
@@ -92,7 +91,8 @@ function changed(thread: Thread, change: ThreadChange, env: Env): Thread {
     rate_limit_per_user: change.rate_limit_per_user ?? thread.rate_limit_per_user,
     ...(thread.applied_tags && {
       applied_tags: change.applied_tags ? [...new Set(change.applied_tags)] : thread.applied_tags,
-      flags: change.flags == null ? thread.flags : change.flags & PINNED,
+      // An archived post is not pinned.
+      flags: archived ? 0 : change.flags == null ? thread.flags : change.flags & PINNED,
     }),
     thread_metadata: {
       ...before,
@@ -116,10 +116,9 @@ export function updateThread(
   if (no) return refused(no);
   const { thread } = record;
   const isBack = thread.thread_metadata.archived && change.archived === false;
-  if (isBack && activeThreads(guild).length >= LIMITS.active_threads_per_guild_max)
-    return refused(refusal('MAXIMUM_ACTIVE_THREADS'));
-  const ofForum = forumRefusal(guild, thread, change, by, env);
-  if (ofForum) return refused(ofForum);
+  const unfit =
+    (isBack ? activeRefusal(guild, thread.type) : null) ?? forumRefusal(guild, thread, change, by, env);
+  if (unfit) return refused(unfit);
   const next = changed(thread, change, env);
   const changes = threadChanges(thread, next);
   if (changes.length === 0) return accepted(record.channel);

@@ -1,6 +1,7 @@
 // Goal: a channel's slow mode holds for making threads and posts too, and counts them apart from messages.
 import { beforeEach, expect, test } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
+import type { ChannelId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, role, user } from '../../support/guild.ts';
 import { creation } from '../../support/messages.ts';
@@ -67,4 +68,16 @@ test('messages and other channels count apart', () => {
 
 test('bots and those who bypass the slow mode do not wait', () => {
   for (const by of [EXEMPT, ROBOT]) expect([thread(by), thread(by)]).toEqual([undefined, undefined]);
+});
+
+test('a post that is archived is no longer pinned, so that another may be', () => {
+  expect([post(PLAIN), post(ROBOT)]).toEqual([undefined, undefined]);
+  const [first, second] = [String(ids - 1), String(ids)];
+  const change = (channelId: string, threadChange: object) =>
+    ruled(guild, 'updateChannel', { channelId, draft: {}, threadChange }, '2').code;
+  expect([change(first, { flags: 2 }), change(second, { flags: 2 })]).toEqual([undefined, 30_047]);
+  expect([change(first, { archived: true }), change(second, { flags: 2 })]).toEqual([undefined, undefined]);
+  expect(change(first, { archived: false })).toBeUndefined();
+  const flags = [first, second].map((id) => guild.threads.get(id as ChannelId)?.thread.flags);
+  expect(flags).toEqual([0, 2]);
 });

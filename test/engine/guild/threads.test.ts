@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { guildRules } from '../../../engine/guild/rules.ts';
 import { dueMsOf } from '../../../engine/guild/threads.rules.ts';
+import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
 import { type ChannelId, snowflakeAt, snowflakeOf, type UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, member, role } from '../../support/guild.ts';
@@ -35,6 +36,7 @@ const arrange = (): Guild =>
 class World {
   readonly guild = arrange();
   nowMs = NOW_MS;
+  readonly dispatches: Dispatch[] = [];
   #ids = 0n;
   readonly threadId: ChannelId;
 
@@ -59,7 +61,8 @@ class World {
     const env = { nowMs: this.nowMs, nextId: () => this.#nextId() };
     const authority = { by: caller(userId), requires: 0n, channelId };
     const outcome = guildRules.decide(this.guild, type as never, input as never, authority, env);
-    for (const fact of outcome.ok ? outcome.facts : []) guildRules.happen(this.guild, fact);
+    for (const fact of outcome.ok ? outcome.facts : [])
+      this.dispatches.push(...guildRules.happen(this.guild, fact));
     return outcome;
   }
 
@@ -234,5 +237,91 @@ describe('a thread', () => {
     const change = { channelId: world.threadId, draft: {}, threadChange: { archived: true } };
     expect(world.run('updateChannel', change, PEOPLE[0]).ok).toBe(true);
     expect(more().ok).toBe(true);
+  });
+
+  it('is archived as of its own time, also when many are due at once', () => {
+    const world = new World(11);
+    world.nowMs += 60_000;
+    const draft = { name: 'Later', type: 11, auto_archive_duration: 60 };
+    world.run('createThread', { channelId: PARENT, draft }, PEOPLE[0], PARENT);
+    world.nowMs += 10 * HOUR_MS;
+    world.archiveDue();
+    const times = [...world.guild.threads.values()].map((record) => {
+      const { archived, archive_timestamp: at } = record!.thread.thread_metadata;
+      return archived && Date.parse(at) - NOW_MS;
+    });
+    expect(times).toEqual([HOUR_MS, HOUR_MS + 60_000]);
+  });
+
+  it('stays in the archive when a message would make one active thread too many', () => {
+    const world = new World(11);
+    const change = { channelId: world.threadId, draft: {}, threadChange: { archived: true } };
+    expect(world.run('updateChannel', change, PEOPLE[0]).ok).toBe(true);
+    const draft = { name: 'One more', type: 11 };
+    for (let made = 0; made < 1_000; made += 1)
+      world.run('createThread', { channelId: PARENT, draft }, PEOPLE[0], PARENT);
+    const message = { ...creation({ content: 'x' }), channelId: world.threadId };
+    expect(world.run('createMessage', message, PEOPLE[0])).toMatchObject({ refusal: { code: 160_006 } });
+    const back = { ...change, threadChange: { archived: false } };
+    expect(world.run('updateChannel', back, PEOPLE[0])).toMatchObject({ refusal: { code: 160_006 } });
+    expect(world.record.thread.thread_metadata.archived).toBe(true);
+  });
+
+  it('is brought back by a message in the published order of dispatches', () => {
+    const world = new World(11);
+    for (const id of [PEOPLE[0], PEOPLE[1]]) world.guild.sessionCounts.set(id as UserId, 1);
+    world.run('joinThread', { channelId: world.threadId }, PEOPLE[1]);
+    const change = { channelId: world.threadId, draft: {}, threadChange: { archived: true } };
+    world.run('updateChannel', change, PEOPLE[0]);
+    world.dispatches.length = 0;
+    world.run('createMessage', { ...creation({ content: 'x' }), channelId: world.threadId }, PEOPLE[2]);
+    expect(world.dispatches.map(({ t, to }) => [t, to.kind])).toEqual([
+      ['THREAD_UPDATE', 'channel'],
+      ['THREAD_MEMBER_UPDATE', 'users'],
+      ['THREAD_MEMBER_UPDATE', 'users'],
+      ['MESSAGE_CREATE', 'channel'],
+      ['THREAD_MEMBERS_UPDATE', 'channel'],
+    ]);
+    expect(world.dispatches[0]?.d).toMatchObject({ thread_metadata: { archived: false } });
+  });
+});
+
+describe('a private thread that is not open to invitations', () => {
+  const mention = (world: World, userId: string) => {
+    const content = `<@${PEOPLE[2]}>`;
+    const input = { ...creation({ content }), channelId: world.threadId };
+    expect(world.run('createMessage', input, userId).ok).toBe(true);
+    return world.record.members.has(PEOPLE[2] as UserId);
+  };
+  const arranged = () => {
+    const world = new World(12);
+    const input = { channelId: world.threadId, userId: PEOPLE[1] };
+    world.run('addThreadMember', input, PEOPLE[0]);
+    const change = { channelId: world.threadId, draft: {}, threadChange: { invitable: false } };
+    expect(world.run('updateChannel', change, PEOPLE[0]).ok).toBe(true);
+    return world;
+  };
+
+  it.each([
+    ['its owner', PEOPLE[0], true],
+    ['a member', PEOPLE[1], false],
+    ['a moderator', MODERATOR, true],
+  ])('takes in a user whom %s mentions: %s, %s', (_who, id, expected) => {
+    expect(mention(arranged(), id)).toBe(expected);
+  });
+
+  it('tells its end to those who see it: members and moderators, also one who was timed out once', () => {
+    const world = arranged();
+    const { guild } = world;
+    for (const id of [...PEOPLE, MODERATOR]) guild.sessionCounts.set(id as UserId, 1);
+    const moderator = guild.members.get(MODERATOR as UserId)!;
+    const communication_disabled_until = new Date(world.nowMs - HOUR_MS).toISOString();
+    guild.members.set(MODERATOR as UserId, { ...moderator, communication_disabled_until });
+    world.dispatches.length = 0;
+    expect(world.run('deleteChannel', { channelId: world.threadId }, MODERATOR).ok).toBe(true);
+    expect(world.dispatches.find(({ t }) => t === 'THREAD_DELETE')?.to).toEqual({
+      kind: 'users',
+      userIds: [PEOPLE[0], PEOPLE[1], MODERATOR],
+    });
   });
 });
