@@ -25,6 +25,8 @@ export interface TargetUsersJob {
 
 type InviteTargetCommands = {
   getInviteTargets: { input: InviteCode; value: readonly UserId[] };
+  /** Permission check before an uploaded list is read. */
+  authorizeInviteTargets: { input: InviteCode; value: null };
   /** Replaces the users who may accept the invite. The caller has checked that they exist. */
   setInviteTargets: { input: InviteCode & { readonly userIds: readonly UserId[] }; value: null };
   getInviteTargetsJob: { input: InviteCode; value: TargetUsersJob };
@@ -41,6 +43,11 @@ export const inviteTargets: GuildTopic<InviteTargetCommands, keyof InviteTargetF
         withInvite(guild, input, by, env, READERS, ({ target_user_ids: ids }) =>
           ids ? accepted(ids) : refused(refusal('UNKNOWN_INVITE_TARGET_USERS')),
         ),
+    },
+    authorizeInviteTargets: {
+      needs,
+      decide: (guild, input, by, env) =>
+        withInvite(guild, input, by, env, P.MANAGE_GUILD, () => accepted(null)),
     },
     setInviteTargets: {
       needs,

@@ -1,12 +1,16 @@
 import type { APIAuditLogEntry } from 'discord-api-types/v10';
+import type { Authority } from '../../../engine/kernel/authority.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
 import { AUDIT } from '../../../protocol/audit.ts';
-import { type GuildId, isUserId, type UserId } from '../../../protocol/ids.ts';
+import { CHANNEL } from '../../../protocol/channeltypes.ts';
+import { type GuildId, isAnyId, isUserId, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import type { WebhookStore } from '../../../storage/webhook/port.ts';
 import { userBody } from '../accounts.ts';
 import { op, resource } from '../operation.ts';
 import { Choice, Int, Obj, Optional, Snowflake } from '../schema.ts';
+import type { Services } from '../services.ts';
 import { eventBody } from './scheduledevents.ts';
 
 /** Actions whose target is a user. */
@@ -63,13 +67,11 @@ export const audit = resource({
       });
       const users = await read.users.get(usersOf(entries));
       const webhooks = await webhooksOf(guildId, entries, read.webhooks);
-      const events = await guilds.call(
-        guildId,
-        'findScheduledEvents',
-        { eventIds: eventsOf(entries) },
-        authority,
-      );
+      const eventIds = targetsOf(entries, ON_EVENTS);
+      const events = await guilds.call(guildId, 'findScheduledEvents', { eventIds }, authority);
       if (!events.ok) return events;
+      const threads = await threadsOf(entries, guildId, authority, { guilds, read });
+      if (!threads.ok) return threads;
       const rules = entries.some(({ action_type: action }) => ON_RULES.has(action))
         ? await guilds.call(guildId, 'listAutoModerationRules', {}, authority)
         : null;
@@ -78,18 +80,15 @@ export const audit = resource({
       const lists = {
         ...{ ...NOTHING_ELSE, users, webhooks, auto_moderation_rules: named },
         guild_scheduled_events: events.value.map(eventBody),
+        threads: threads.value,
       };
       return { ok: true, body: { ...lists, audit_log_entries: entries } };
     },
   }),
 });
 
-/** Lists of object types that this server does not have; clients require the keys. */
-const NOTHING_ELSE = {
-  application_commands: [],
-  integrations: [],
-  threads: [],
-};
+/** Lists that stay empty, although clients require the keys: the entries name their objects whole. */
+const NOTHING_ELSE = { application_commands: [], integrations: [] };
 
 const ON_WEBHOOKS: ReadonlySet<number> = new Set([AUDIT.WEBHOOK_CREATE, AUDIT.WEBHOOK_UPDATE]);
 
@@ -114,10 +113,32 @@ const ON_EVENTS: ReadonlySet<number> = new Set([
   AUDIT.GUILD_SCHEDULED_EVENT_EXCEPTION_DELETE,
 ]);
 
-/** The scheduled events that the entries name, without duplicates. */
-const eventsOf = (entries: readonly APIAuditLogEntry[]): string[] => [
+const ON_THREADS: ReadonlySet<number> = new Set([AUDIT.THREAD_CREATE, AUDIT.THREAD_UPDATE]);
+
+/** The threads that the entries name, that still exist, and that the caller may read. */
+async function threadsOf(
+  entries: readonly APIAuditLogEntry[],
+  guildId: GuildId,
+  authority: Authority,
+  { guilds, read }: Pick<Services, 'guilds' | 'read'>,
+): Promise<Reply<readonly object[]>> {
+  const ids = targetsOf(entries, ON_THREADS).filter((id) => isAnyId(id));
+  if (ids.length === 0) return { ok: true, value: [] };
+  const may = await guilds.call(guildId, 'authorizeSearch', { includesNsfw: true }, authority);
+  if (!may.ok) return may;
+  const [readable, managed] = [new Set(may.value.readable), new Set(may.value.managed)];
+  const found = await read.threads.listed(guildId, authority.by.userId, ids);
+  const seen = found.filter(
+    ({ thread: { type, parent_id: parentId }, own }) =>
+      readable.has(parentId) && (type !== CHANNEL.PRIVATE_THREAD || own !== null || managed.has(parentId)),
+  );
+  return { ok: true, value: seen.map(({ thread }) => thread) };
+}
+
+/** The targets of entries with these actions, without duplicates. */
+const targetsOf = (entries: readonly APIAuditLogEntry[], actions: ReadonlySet<number>): string[] => [
   ...new Set(
-    entries.flatMap(({ target_id: id, action_type: action }) => (id && ON_EVENTS.has(action) ? [id] : [])),
+    entries.flatMap(({ target_id: id, action_type: action }) => (id && actions.has(action) ? [id] : [])),
   ),
 ];
 

@@ -45,6 +45,8 @@ export const inviteTargets = resource({
     handle: async ({ params: { code }, files, authority }, services) => {
       const guildId = await guildOf(code, services);
       if (guildId === null) return unknownInvite();
+      const may = await services.guilds.call(guildId, 'authorizeInviteTargets', { code }, authority);
+      if (!may.ok) return may;
       const users = await targetUsersOf(files, services.read.users);
       if (!users.ok) return users;
       if (users.value === null) {

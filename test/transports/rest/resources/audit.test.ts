@@ -2,9 +2,18 @@
 import { expect, it, vi } from 'vitest';
 import { P } from '../../../../protocol/permissions.ts';
 import { audit } from '../../../../transports/rest/resources/audit.ts';
-import { buildGuild, role, user } from '../../../support/guild.ts';
+import { buildGuild, channel, role, user } from '../../../support/guild.ts';
 import { fullMember } from '../../../support/people.ts';
 import { codeOf, restGuild } from '../../../support/restguild.ts';
+
+/** A public thread, two private ones, and one of a hidden channel; '10' is in the second private one. */
+const THREADS = [
+  { id: '70', type: 11, parent_id: '50' },
+  { id: '71', type: 12, parent_id: '50' },
+  { id: '72', type: 12, parent_id: '50' },
+  { id: '73', type: 11, parent_id: '51' },
+];
+const HIDDEN = { id: '1', type: 0 as const, allow: '0', deny: String(P.VIEW_CHANNEL) };
 
 const ENTRIES = [
   { id: '900', action_type: 20, user_id: '10', target_id: '12' },
@@ -12,14 +21,23 @@ const ENTRIES = [
   { id: '902', action_type: 26, user_id: '13', target_id: null },
 ];
 
-function arrange() {
+function arrange(entries: readonly object[] = ENTRIES) {
   const guild = buildGuild({
-    roles: [role('100', P.VIEW_AUDIT_LOG, 1)],
-    members: [fullMember('10', ['100']), fullMember('12')],
+    everyone: P.VIEW_CHANNEL | P.READ_MESSAGE_HISTORY,
+    roles: [role('100', P.VIEW_AUDIT_LOG, 1), role('102', P.VIEW_AUDIT_LOG | P.MANAGE_THREADS, 2)],
+    members: [fullMember('10', ['100']), fullMember('11', ['102']), fullMember('12')],
+    channels: [channel('50'), channel('51', [HIDDEN])],
   });
-  const auditLog = vi.fn(async () => ENTRIES);
+  const auditLog = vi.fn(async () => entries);
   const get = vi.fn(async (ids: string[]) => ids.map((id) => user(id)));
-  const { invoke } = restGuild(guild, audit, { read: { guilds: { auditLog }, users: { get } } });
+  const listed = async (_: string, readerId: string, ids: string[]) =>
+    THREADS.filter(({ id }) => ids.includes(id)).map((thread) => ({
+      thread,
+      own: thread.id === '72' && readerId === '10' ? { user_id: readerId } : null,
+    }));
+  const { invoke } = restGuild(guild, audit, {
+    read: { guilds: { auditLog }, users: { get }, threads: { listed } },
+  });
   return { auditLog, get, read: (options: object) => invoke('list_guild_audit_log_entries', options) };
 }
 
@@ -37,6 +55,18 @@ it('answers fifty entries by default, and everyone they name once', async () => 
   });
   expect(auditLog).toHaveBeenCalledWith('1', { limit: 50 });
   expect(get).toHaveBeenCalledWith(['10', '12', '13']);
+});
+
+it('has the threads that its entries name, where the reader may read them', async () => {
+  const named = THREADS.map(({ id }, at) => ({
+    ...{ id: String(900 + at), action_type: 110 + (at % 2), user_id: '12', target_id: id },
+  }));
+  const gone = { id: '990', action_type: 112, user_id: '12', target_id: '70' };
+  const { read } = arrange([...named, gone]);
+  const seenBy = async (as: string) =>
+    ((await read({ as })).body as { threads: { id: string }[] }).threads.map(({ id }) => id);
+  expect(await seenBy('10')).toEqual(['70', '72']);
+  expect(await seenBy('11')).toEqual(['70', '71', '72']);
 });
 
 it('hands every filter on, and refuses those it cannot read', async () => {
