@@ -32,14 +32,14 @@ const as = (userId: UserId): Authority => ({
   requires: 0n,
 });
 
-async function pollIn(house: House) {
+async function pollIn(house: House, poll = POLL) {
   const { guildId, ownerId } = house;
   const channels = must(await house.guilds.call(guildId, 'listChannels', {}, SYSTEM)) as readonly {
     id: ChannelId;
     type: number;
   }[];
   const channelId = channels.find(({ type }) => type === 0)!.id;
-  const input = { channelId, draft: { poll: POLL }, attachments: [], forward: null };
+  const input = { channelId, draft: { poll }, attachments: [], forward: null };
   const { message } = must(await house.guilds.call(guildId, 'createMessage', input, as(ownerId)));
   return { guildId, channelId, messageId: message.id };
 }
@@ -77,6 +77,29 @@ test('a vote is shown when it is durable, and the poll ends at its time with wha
     results: { is_finalized: true, answer_counts: [{ id: 1, count: 1 }] },
   });
   expect(await house.storage.messages.duePolls(START_MS + HOUR_MS * 9, 100)).toEqual([]);
+});
+
+test('votes of one user in a race leave one vote, and its count says so', async () => {
+  const house = await openAt(START_MS);
+  const of = await pollIn(house, {
+    ...POLL,
+    answers: [{ poll_media: { text: 'a' } }, { poll_media: { text: 'b' } }],
+  });
+  const { sink } = await house.connect();
+  const vote = (answerIds: readonly number[]) => {
+    const input = { channelId: of.channelId, messageId: of.messageId, answerIds };
+    return house.guilds.call(of.guildId, 'votePoll', input, as(house.ownerId));
+  };
+  const race = [1, 1, 2, 1, 2, 2, 1, 1, 2].map((answerId) => vote([answerId]));
+  for (const reply of await Promise.all(race)) must(reply);
+  const counts = async () => (await pollOf(house, of))?.results?.answer_counts;
+  expect(await counts()).toMatchObject([{ id: 2, count: 1 }]);
+  const voters = async (answerId: number) =>
+    (await house.storage.messages.voters(of.guildId, of.messageId, answerId, { limit: 9 })).length;
+  expect([await voters(1), await voters(2)]).toEqual([0, 1]);
+  // Each dispatch follows the one before: never two votes at once, never one taken back twice.
+  const told = sink.names.filter((name) => name.startsWith('MESSAGE_POLL_VOTE'));
+  expect(told).toEqual(told.map((_, at) => `MESSAGE_POLL_VOTE_${at % 2 === 0 ? 'ADD' : 'REMOVE'}`));
 });
 
 test('a poll whose time came while nothing ran ends when a process starts', async () => {

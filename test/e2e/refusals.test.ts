@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AnyOperation } from '../../transports/rest/operation.ts';
 import { operations } from '../../transports/rest/resources/index.ts';
+import { dataUri, pngOf } from '../support/media.ts';
 import type { ErrorBody, RestClient } from '../support/rest-client.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -67,6 +68,50 @@ describe('every operation', () => {
     const answers = await answersOf(guest, ids, {}, STAYING);
     const lacking = answers.filter(({ body }) => body?.code === 50013);
     expect(lacking.length).toBeGreaterThan(25);
+  });
+});
+
+describe('under the path of one guild', () => {
+  test('nothing of another is found or changed, by a bot that may do everything in both', async () => {
+    const own = server.info.guild.id;
+    const bot = server.bot();
+    const owner = await server.admin<{ user: { id: string } }>('/users', { username: 'two.guilds' });
+    const other = await server.admin<{ guild: { id: string } }>('/guilds', {
+      ...{ name: 'Other', owner_id: owner.user.id },
+    });
+    const guild_id = other.guild.id;
+    await server.admin(`/guilds/${guild_id}/members`, {
+      ...{ user_id: server.info.bot.id, permissions: '8' },
+    });
+    const made = async (id: string, body: object) => {
+      const answer = await bot.ask<{ id?: string; code?: string }>(id, { params: { guild_id }, body });
+      expect([id, answer.status < 300]).toEqual([id, true]);
+      return answer.body?.id ?? answer.body?.code ?? '';
+    };
+    const image = dataUri(pngOf(8, 8));
+    const start = new Date(Date.now() + 3_600_000).toISOString();
+    const ids = {
+      user_id: owner.user.id,
+      role_id: await made('create_guild_role', { name: 'Far' }),
+      emoji_id: await made('create_guild_emoji', { name: 'far', image }),
+      rule_id: await made('create_auto_moderation_rule', {
+        ...{ name: 'Far', event_type: 1, trigger_type: 1, actions: [{ type: 1 }] },
+        trigger_metadata: { keyword_filter: ['far'] },
+      }),
+      guild_scheduled_event_id: await made('create_guild_scheduled_event', {
+        ...{ name: 'Far', privacy_level: 2, entity_type: 3, entity_metadata: { location: 'Far' } },
+        ...{ scheduled_start_time: start, scheduled_end_time: new Date(Date.parse(start) + 1_000) },
+      }),
+      code: await made('create_guild_template', { name: 'Far' }),
+    };
+    const within = built.filter(
+      ([, { path }]) => path.startsWith('/guilds/:guild_id/') && /:(?!guild_id\b)\w+/.test(path),
+    );
+    const answers = await answersOf(bot, { ...ids, guild_id: own }, {}, within);
+    const through = answers.filter(({ status }) => status < 300).map(({ id }) => id);
+    expect(through).toEqual([]);
+    const kept = await bot.ask<{ name: string }[]>('list_guild_roles', { params: { guild_id } });
+    expect(kept.body.map(({ name }) => name)).toContain('Far');
   });
 });
 

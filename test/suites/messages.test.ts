@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { GuildFact } from '../../engine/guild/facts.ts';
-import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { MessageSearch } from '../../storage/message/port.ts';
 import { channel, commit, created, GUILD, id, message, seed, user } from './builders.ts';
 import { databases, openFresh } from './databases.ts';
 
@@ -340,6 +341,90 @@ describe.each(databases())('messages on $name', (kind) => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  describe('a search', () => {
+    const [parent, open, secret] = ['7001', '7002', '7003'].map((each) => id<ChannelId>(each)) as [
+      ChannelId,
+      ChannelId,
+      ChannelId,
+    ];
+    const guildId = id<GuildId>(GUILD);
+    const at = (n: number) => id<MessageId>(70_000_000 + n);
+    const thread = (threadId: ChannelId, type: number, users: readonly string[]): GuildFact => ({
+      type: 'threadCreated',
+      thread: {
+        ...{ id: threadId, guild_id: guildId, parent_id: parent, type, name: 'Talk', owner_id: id('10') },
+        ...{ last_message_id: null, last_pin_timestamp: null, flags: 0, rate_limit_per_user: 0 },
+        ...{ message_count: 0, member_count: users.length, total_message_sent: 0 },
+        thread_metadata: {
+          ...{ archived: true, locked: false, auto_archive_duration: 60 },
+          archive_timestamp: '2026-01-01T00:00:00.000000+00:00',
+          create_timestamp: '2026-01-01T00:00:00.000000+00:00',
+        },
+      },
+      dueMs: null,
+      members: users.map((userId) => ({
+        ...{ user_id: id<UserId>(userId), join_timestamp: '2026-01-01T00:00:00.000000+00:00', flags: 0 },
+      })),
+    });
+    const find = async (wanted: Partial<MessageSearch>) => {
+      const { hits, total } = await fresh.storage.search.find(guildId, {
+        ...{ readable: [parent], managed: [], readerId: id<UserId>('10'), within: null, words: '', slop: 2 },
+        ...{ authorIds: [], authorTypes: [], mentions: [], mentionedRoles: [], repliedUsers: [] },
+        ...{ repliedMessages: [], mentionsEveryone: null, has: [], hosts: [], providers: [], embedTypes: [] },
+        ...{ extensions: [], filenames: [], pinned: null, minId: null, maxId: null, sortBy: 'timestamp' },
+        ...{ ascends: true, limit: 25, offset: 0 },
+        ...wanted,
+      });
+      return [hits.map((hit) => Number(hit.id) - 70_000_000), total];
+    };
+
+    beforeAll(async () => {
+      await write({ type: 'channelCreated', channel: channel(parent) });
+      await write(thread(open, 11, []), thread(secret, 12, ['11']));
+      const link = { content: 'See https://example.org/a about boats', author: user('11') };
+      await write(
+        created(message(parent, at(1), { content: 'The red boat sails' })),
+        created(
+          message(parent, at(2), { content: 'Boat, quite red today', author: user('12', { bot: true }) }),
+        ),
+        created(message(open, at(3), link)),
+        created(message(secret, at(4), { content: 'A secret boat' })),
+        created(message('100', at(5), { content: 'A boat in another channel' })),
+      );
+    });
+
+    test.each<[string, Partial<MessageSearch>, number[]]>([
+      ['whole words, whatever their case', { words: 'BOAT' }, [1, 2]],
+      ['words in their order, near each other', { words: 'red boat', slop: 0 }, [1]],
+      ['words in no other order than that of the search', { words: 'boat red', slop: 2 }, [2]],
+      ['an author', { authorIds: ['11'] }, [3]],
+      ['people, and no bots', { authorTypes: ['-bot'] }, [1, 3]],
+      ['links, and their host', { has: ['link'], hosts: ['example.org'] }, [3]],
+      ['ids between two bounds', { minId: at(1), maxId: at(3) }, [2]],
+      ['a channel with its threads', { within: [parent], words: 'boats' }, [3]],
+      ['a thread by itself', { within: [open] }, [3]],
+      ['nothing without readable channels', { readable: [] }, []],
+      ['no private thread of others, not even by name', { within: [secret], words: 'secret' }, []],
+      ['a private thread of the reader', { words: 'secret', readerId: id('11') }, [4]],
+      ['private threads where the reader manages', { words: 'secret', managed: [parent] }, [4]],
+      ['no private thread of a hidden channel', { readable: [], managed: [parent], readerId: id('11') }, []],
+      ['what looks like an operator as a word', { words: "boat' | 'secret" }, []],
+    ])('finds %s', async (_what, wanted, found) => {
+      expect(await find(wanted)).toEqual([found, found.length]);
+    });
+
+    test('is paged, counts all, and follows an edit and a deletion', async () => {
+      expect(await find({ limit: 1, offset: 1 })).toEqual([[2], 3]);
+      await write({ type: 'messageUpdated', message: message(parent, at(1), { content: 'A blue canoe' }) });
+      expect([await find({ words: 'boat' }), await find({ words: 'canoe' })]).toEqual([
+        [[2], 1],
+        [[1], 1],
+      ]);
+      await write({ type: 'messageDeleted', channelId: parent, messageId: at(2) } as GuildFact);
+      expect(await find({ words: 'boat' })).toEqual([[], 0]);
+    });
   });
 
   test('settings are written once', async () => {
