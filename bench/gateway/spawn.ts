@@ -11,7 +11,10 @@ export interface SpawnedServer {
   readonly shards: readonly { readonly id: string; readonly pid: number }[];
   readonly api: string;
   readonly gateway: string;
+  /** Of bots. */
   readonly tokens: readonly string[];
+  /** Of people. */
+  readonly people: readonly string[];
   readonly channelId: string | null;
   readonly guildId: string | null;
   readonly voiceChannelId: string | null;
@@ -24,6 +27,7 @@ interface Banner {
   readonly shards?: readonly { readonly id: string; readonly pid: number }[];
   readonly bots?: readonly { readonly token: string }[];
   readonly bot?: { readonly token: string };
+  readonly users?: readonly { readonly token: string }[];
   readonly guild?: {
     readonly id?: string;
     readonly text_channel_id?: string;
@@ -47,6 +51,7 @@ export async function spawnServer(command: string, args: readonly string[]): Pro
       api: banner.api,
       gateway: banner.gateway,
       tokens: bots.map(({ token }) => token),
+      people: (banner.users ?? []).map(({ token }) => token),
       channelId: banner.guild?.text_channel_id ?? null,
       guildId: banner.guild?.id ?? null,
       voiceChannelId: banner.guild?.voice_channel_id ?? null,

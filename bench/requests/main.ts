@@ -2,6 +2,7 @@
 // `npm run bench:requests`; BENCH_DATABASE_URL names an empty PostgreSQL database, else the embedded database is used.
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { LIMITS } from '../../protocol/limits.ts';
 import { LOAD_CPU, SERVER_CPU, Worker } from '../fanout/arena.ts';
 import { type Finding, runParts } from '../fanout/parts.ts';
 import { ratiosOf, show, spreadOf, verdictOf } from '../fanout/spread.ts';
@@ -12,6 +13,7 @@ import type { LoadNews, LoadOrder } from './load.ts';
 const ROUNDS = 5;
 const CONNECTIONS = 16;
 const DURATION_MS = 2_000;
+const WARM_MS = 500;
 const STORED_MESSAGES = 120;
 
 /** Bounds of the ratio to the reference, with PostgreSQL outside the process. */
@@ -28,7 +30,11 @@ const scriptOf = (name: string): string => fileURLToPath(new URL(`./${name}.js`,
 
 const CONTENT = 'The ferry leaves at a quarter past, and the last one waits for the train from the north.';
 
-function requestOf(kind: Kind, { channelId, tokens }: Pick<SpawnedServer, 'channelId' | 'tokens'>): string {
+function requestOf(
+  kind: Kind,
+  { channelId, tokens }: Pick<SpawnedServer, 'channelId' | 'tokens'>,
+  authorization = `Bot ${tokens[0]}`,
+): string {
   const body = kind === 'POST message' ? JSON.stringify({ content: CONTENT }) : '';
   const paths: Readonly<Record<Kind, string>> = {
     'POST message': `/channels/${channelId}/messages`,
@@ -39,7 +45,7 @@ function requestOf(kind: Kind, { channelId, tokens }: Pick<SpawnedServer, 'chann
   const head = [
     `${kind.split(' ', 1)[0]} /api/v10${paths[kind]} HTTP/1.1`,
     'Host: 127.0.0.1',
-    `Authorization: Bot ${tokens[0]}`,
+    `Authorization: ${authorization}`,
     ...(body ? ['Content-Type: application/json', `Content-Length: ${body.length}`] : []),
   ];
   return `${head.join('\r\n')}\r\n\r\n${body}`;
@@ -55,10 +61,11 @@ async function costOf(
   load: Worker<LoadOrder, LoadNews>,
   { pid, port }: Contender,
   request: string,
+  durationMs = DURATION_MS,
 ): Promise<number> {
   const before = usageOf(pid)?.cpuMicros ?? Number.NaN;
   const loaded = load.next('loaded');
-  load.order({ port, request, connections: CONNECTIONS, durationMs: DURATION_MS });
+  load.order({ port, request, connections: CONNECTIONS, durationMs });
   const { requests, failed } = await loaded;
   if (failed > 0) throw new Error(`${failed} of ${requests} requests failed: ${request.split('\r\n', 1)[0]}`);
   return ((usageOf(pid)?.cpuMicros ?? Number.NaN) - before) / requests;
@@ -75,8 +82,11 @@ async function fill({ api, channelId, tokens }: SpawnedServer): Promise<void> {
   }
 }
 
-async function measure(rounds: number): Promise<Finding> {
-  const databaseUrl = process.env.BENCH_DATABASE_URL;
+const databaseUrl = process.env.BENCH_DATABASE_URL;
+const DATABASE = databaseUrl === undefined ? 'the embedded database' : 'PostgreSQL';
+
+/** A server on its processor, without rate limits. */
+function startServer(): Promise<SpawnedServer> {
   const pinned = ['-c', SERVER_CPU, process.execPath];
   const flags = ['--max-semi-space-size=64', fileURLToPath(new URL('../../cli.js', import.meta.url))];
   const dev = [
@@ -91,7 +101,11 @@ async function measure(rounds: number): Promise<Finding> {
     'voice=false',
   ];
   const database = databaseUrl === undefined ? [] : ['--set', `database_url=${databaseUrl}`];
-  const server = await spawnServer('taskset', [...pinned, ...flags, ...dev, ...database]);
+  return spawnServer('taskset', [...pinned, ...flags, ...dev, ...database]);
+}
+
+async function measure(rounds: number): Promise<Finding> {
+  const server = await startServer();
   const reference = new Worker<never, { readonly kind: 'opened'; readonly port: number }>(
     scriptOf('host'),
     [],
@@ -122,10 +136,9 @@ async function measure(rounds: number): Promise<Finding> {
       const verdict = `target ≤ ${TARGETS[kind]}: ${verdictOf(ratio, TARGETS[kind])}`;
       return `${kind.padEnd(22)} ${show(own, 0)} µs CPU, reference ${show(other, 0)}, ratio ${show(ratio, 1)}, ${verdict}`;
     });
-    const name = databaseUrl === undefined ? 'the embedded database' : 'PostgreSQL';
     return {
-      lines: [`${CONNECTIONS} connections, saturated, with ${name}`, ...lines],
-      figures: { database: name, rounds, connections: CONNECTIONS, cpuMicros: Object.fromEntries(costs) },
+      lines: [`${CONNECTIONS} connections, saturated, with ${DATABASE}`, ...lines],
+      figures: { database: DATABASE, rounds, connections: CONNECTIONS, cpuMicros: Object.fromEntries(costs) },
     };
   } finally {
     load.end();
@@ -134,5 +147,66 @@ async function measure(rounds: number): Promise<Finding> {
   }
 }
 
-await runParts({ g18: measure }, ROUNDS);
+/** As many keyword rules as a guild may have, with as many words as each may have. None occurs in the message. */
+const RULES = Array.from({ length: LIMITS.automod_keyword_rules_max }, (_, rule) => ({
+  ...{ name: `Words ${rule}`, event_type: 1, trigger_type: 1, enabled: false, actions: [{ type: 1 }] },
+  trigger_metadata: {
+    keyword_filter: Array.from({ length: LIMITS.automod_keywords_max }, (_, word) => `wort${rule}x${word}`),
+  },
+}));
+
+async function isBlocked({ api, channelId, people }: SpawnedServer): Promise<boolean> {
+  const answer = await fetch(`${api}/v10/channels/${channelId}/messages`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${people.at(-1)}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ content: 'wort0x1' }),
+  });
+  return answer.status === 400;
+}
+
+/** What auto moderation with 6,000 keywords adds to a person's message: the same server with its rules off and on, in turns. */
+async function measureRules(rounds: number): Promise<Finding> {
+  const server = await startServer();
+  const load = new Worker<LoadOrder, LoadNews>(scriptOf('load'), [], LOAD_CPU);
+  const ask = async (method: string, path: string, body: object): Promise<{ readonly id: string }> => {
+    const answer = await fetch(`${server.api}/v10/guilds/${server.guildId}/auto-moderation/rules${path}`, {
+      method,
+      headers: { authorization: `Bot ${server.tokens[0]}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (!answer.ok) throw new Error(`A rule was refused: ${answer.status} ${await answer.text()}`);
+    const rule: { readonly id: string } = JSON.parse(await answer.text());
+    return rule;
+  };
+  try {
+    const ids: string[] = [];
+    for (const rule of RULES) ids.push((await ask('POST', '', rule)).id);
+    const ours: Contender = { pid: server.pid, port: Number(new URL(server.api).port) };
+    const request = requestOf('POST message', server, `Bearer ${server.people.at(-1)}`);
+    const costs: { readonly off: number[]; readonly on: number[] } = { off: [], on: [] };
+    for (let round = 0; round <= rounds; round += 1)
+      for (const state of ['off', 'on'] as const) {
+        for (const id of ids) await ask('PATCH', `/${id}`, { enabled: state === 'on' });
+        if (state === 'on' && !(await isBlocked(server)))
+          throw new Error('The rules do not read the message.');
+        // The rules are compiled for the first message after a change.
+        await costOf(load, ours, request, WARM_MS);
+        const cost = await costOf(load, ours, request);
+        if (round > 0) costs[state].push(cost);
+      }
+    const [off, on, ratio] = [spreadOf(costs.off), spreadOf(costs.on), ratiosOf(costs.on, costs.off)];
+    return {
+      lines: [
+        `POST message by a person, ${CONNECTIONS} connections, saturated, with ${DATABASE}`,
+        `rules off ${show(off, 0)} µs CPU, 6,000 keywords ${show(on, 0)}, ratio ${show(ratio)}, target ≤ 1.03`,
+      ],
+      figures: { database: DATABASE, rounds, connections: CONNECTIONS, cpuMicros: costs },
+    };
+  } finally {
+    load.end();
+    await server.stop();
+  }
+}
+
+await runParts({ g18: measure, g18rules: measureRules }, ROUNDS);
 process.exit();
