@@ -12,8 +12,8 @@ interface ArchivePorts {
   readonly router: Pick<Router, 'askShard' | 'serve'>;
   /** Null without a journal store. */
   readonly journals: Pick<CrashedJournals, 'take'> | null;
-  /** Transfers a local session out. */
-  readonly transferOut: (claim: SessionClaim) => Answer;
+  /** Transfers a local session out, under the key of the claim. */
+  readonly transferOut: (claim: SessionClaim, key: string) => Answer;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly wheel: Wheel;
   /** How long `take` waits for a shard that does not answer. */
@@ -26,7 +26,8 @@ interface ArchivePorts {
 type Answer = TakeResult | { readonly kind: 'busy' };
 
 /**
- * A claim sent to other shards. A repeated request has the same key, because the reply to the first one may be lost.
+ * A claim sent to other shards. A repeated request has the same key, because the reply to the first one may be lost. The journal
+ * of the shard that answered keeps the key, so the repetition succeeds also when that shard has ended.
  */
 interface ClaimRequest {
   readonly claim: SessionClaim;
@@ -55,10 +56,10 @@ export class ClusterArchive implements SessionArchive {
   constructor(ports: ArchivePorts) {
     this.#ports = ports;
     ports.router.serve('sessions.take', ([request]: [ClaimRequest]) =>
-      this.#answerOnce(request, () => this.#takeLocal(request.claim)),
+      this.#answerOnce(request, () => this.#takeLocal(request)),
     );
     ports.router.serve('sessions.takeCopy', ([request]: [ClaimRequest]) =>
-      this.#answerOnce(request, () => this.#takeFromJournals(request.claim, true)),
+      this.#answerOnce(request, () => this.#takeFromJournals(request, true)),
     );
   }
 
@@ -96,12 +97,12 @@ export class ClusterArchive implements SessionArchive {
     const hinted = this.#peers().find(({ worker }) => worker === workerOf(claim.sessionId));
     let answer = hinted ? await this.#ask(hinted, 'sessions.take', request, without) : UNKNOWN;
     if (answer.kind !== 'unknown' && answer.kind !== 'busy') return answer;
-    answer = bestAnswer([await this.#takeFromJournals(claim, false), answer]);
+    answer = bestAnswer([await this.#takeFromJournals(request, false), answer]);
     if (answer.kind !== 'unknown' && answer.kind !== 'busy') return answer;
     const others = this.#peers().filter(({ id }) => id !== hinted?.id);
     answer = bestAnswer([answer, ...(await this.#askAll(others, 'sessions.take', request, without))]);
     if (answer.kind !== 'unknown') return answer;
-    const replicated = await this.#takeFromJournals(claim, true);
+    const replicated = await this.#takeFromJournals(request, true);
     if (replicated.kind !== 'unknown') return replicated;
     return bestAnswer(await this.#askAll(this.#peers(), 'sessions.takeCopy', request, null));
   }
@@ -146,18 +147,18 @@ export class ClusterArchive implements SessionArchive {
     return answer;
   }
 
-  async #takeLocal(claim: SessionClaim): Promise<Answer> {
+  async #takeLocal(request: ClaimRequest): Promise<Answer> {
     // The journal of this shard has the session, and nobody can take it from there yet.
     if (this.#closed) return BUSY;
-    const answer = this.#ports.transferOut(claim);
-    return answer.kind === 'unknown' ? this.#takeFromJournals(claim, false) : answer;
+    const answer = this.#ports.transferOut(request.claim, request.key);
+    return answer.kind === 'unknown' ? this.#takeFromJournals(request, false) : answer;
   }
 
   /** `busy` while this shard does not know which runs have ended. */
-  async #takeFromJournals(claim: SessionClaim, copy: boolean): Promise<Answer> {
+  async #takeFromJournals({ claim, key }: ClaimRequest, copy: boolean): Promise<Answer> {
     if (!this.#knowsMembers) return BUSY;
     try {
-      return (await this.#ports.journals?.take(claim, copy)) ?? { kind: 'unknown' };
+      return (await this.#ports.journals?.take(claim, key, copy)) ?? { kind: 'unknown' };
     } catch (error) {
       this.#ports.onFault(error);
       return { kind: 'unknown' };

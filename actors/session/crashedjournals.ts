@@ -1,3 +1,4 @@
+import type { Cursor } from '../../engine/session/cursors.ts';
 import type { IndexedSession } from '../../engine/session/journal.index.ts';
 import { JournalIndex } from '../../engine/session/journal.index.ts';
 import { readDispatch, wordsOf } from '../../engine/session/journal.ts';
@@ -34,6 +35,12 @@ interface IndexedJournal {
   readonly taken: Set<string>;
 }
 
+/** A session of a journal, with its stream positions. */
+interface FoundSession {
+  readonly session: IndexedSession;
+  readonly cursors: readonly Cursor[];
+}
+
 /** The journals of ended runs. Each session goes to the first shard that resumes it. */
 export class CrashedJournals {
   readonly #ports: CrashedJournalPorts;
@@ -52,19 +59,26 @@ export class CrashedJournals {
   /**
    * Takes a session from a journal written on this shard's store (`copy` false), or from a replica. A replica may lack
    * the end, so it does not know a session whose client has seen more.
+   *
+   * @param claimKey Finds also a session that its shard gave away under this key, before it ended.
    */
-  async take(claim: SessionClaim, copy: boolean): Promise<TakeResult> {
+  async take(claim: SessionClaim, claimKey: string, copy: boolean): Promise<TakeResult> {
     for (const folder of await this.#folders()) {
       if (folder.copy !== copy || !(await this.#ports.hasCrashed(folder))) continue;
       const journal = await this.#readUpTo(folder, claim);
-      const session = journal.index.find(claim.sessionId);
-      if (!session || journal.taken.has(markOf(takenOf(session)))) continue;
-      if (!isSamePrincipal(session.identity.principal, claim.principal)) continue;
-      const result = await this.#takeFrom(folder, journal, session, claim);
+      const found = this.#find(journal.index, claim.sessionId, claimKey);
+      if (!found || journal.taken.has(markOf(takenOf(found.session)))) continue;
+      if (!isSamePrincipal(found.session.identity.principal, claim.principal)) continue;
+      const result = await this.#takeFrom(folder, journal, found, claim);
       // A session that moved between shards appears in several journals; another one may know more.
       if (result.kind !== 'unknown') return result;
     }
     return UNKNOWN;
+  }
+
+  #find(index: JournalIndex, sessionId: string, claimKey: string): FoundSession | null {
+    const session = index.find(sessionId);
+    return session ? { session, cursors: index.cursorsOf(session) } : index.findClaimed(sessionId, claimKey);
   }
 
   /** Deletes journals that are too old for any of their sessions to be resumed, and forgets deleted ones. */
@@ -141,7 +155,7 @@ export class CrashedJournals {
   async #takeFrom(
     folder: JournalFolder,
     { index, taken }: IndexedJournal,
-    session: IndexedSession,
+    { session, cursors }: FoundSession,
     { seq }: SessionClaim,
   ): Promise<TakeResult> {
     const { store, clock, settings } = this.#ports;
@@ -169,7 +183,7 @@ export class CrashedJournals {
     if (wanted < 0 || !Number.isInteger(seq) || seq < 0) return { kind: 'seqUnknown' };
     if (!isKept) return { kind: 'seqTooOld' };
     const { identity, manner } = session;
-    const record = { identity, manner, seq: session.seq, missed, cursors: index.cursorsOf(session) };
+    const record = { identity, manner, seq: session.seq, missed, cursors };
     return { kind: 'taken', record };
   }
 

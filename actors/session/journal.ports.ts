@@ -38,8 +38,13 @@ export interface SessionJournal {
   left(handle: number, ownerId: string): void;
   /** The stream is interrupted: until its subscribers receive `following` again, each has a position of its own. */
   lagging(ownerId: string): void;
-  /** The session ended, or another shard took it. */
-  ended(handle: number): void;
+  /**
+   * The session ended, or another shard took it.
+   *
+   * @param claimKey Key of the claim under which another shard took it: that shard may take it from the journal if this one ends
+   * before its answer arrives.
+   */
+  ended(handle: number, claimKey?: string): void;
   /** Writes the pending records. */
   flush(): void;
   /** Stops recording and keeps what was recorded. */

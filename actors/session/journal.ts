@@ -138,10 +138,10 @@ export class Journal implements SessionJournal {
     this.#note(ENTRY.lagging, 0, streamText(ownerId));
   }
 
-  ended(handle: number): void {
+  ended(handle: number, claimKey = ''): void {
     if (!this.#sessions.delete(handle)) return;
     this.cursors.ended(handle);
-    this.#note(ENTRY.ended, handle, '');
+    this.#note(ENTRY.ended, handle, claimKey);
   }
 
   flush(): void {

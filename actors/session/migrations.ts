@@ -64,9 +64,10 @@ export class Migrations {
     )
       await earlier.catch(() => undefined);
     const here = this.#ports.find(claim.sessionId);
-    if (here && !this.#unopened.has(here)) return here;
+    const isBehind = here !== undefined && here.seq < claim.seq;
+    if (here && !isBehind && !this.#unopened.has(here)) return here;
     const { limiter } = this.#ports;
-    const migrate = () => (here ? this.#open(here) : this.#take(claim));
+    const migrate = () => (here && !isBehind ? this.#open(here) : this.#take(claim, here));
     const migrating = limiter ? limiter.run(migrate) : migrate();
     this.#underWay.set(claim.sessionId, migrating);
     try {
@@ -89,8 +90,14 @@ export class Migrations {
     }
   }
 
-  async #take(claim: Claim): Promise<GatewaySessionActor | 'seqUnknown' | undefined> {
+  /** @param behind The local copy of a session whose client has seen more: another shard may have continued the session. */
+  async #take(
+    claim: Claim,
+    behind?: GatewaySessionActor,
+  ): Promise<GatewaySessionActor | 'seqUnknown' | undefined> {
     const result = await this.#ports.archive.take({ ...claim, principal: plainOf(claim.principal) });
+    if (behind && result.kind === 'unknown') return behind.over ? undefined : behind;
+    behind?.transferOut();
     if (result.kind === 'seqUnknown') return 'seqUnknown';
     return result.kind === 'taken' ? this.#open(this.#restore(result.record)) : undefined;
   }

@@ -82,7 +82,7 @@ export function createSessionPersistence(
   const archive = new ClusterArchive({
     ...{ ownership, router, clock, wheel },
     journals: crashed,
-    transferOut: (claim) => sessions().transferOut(claim),
+    transferOut: (claim, key) => sessions().transferOut(claim, key),
     // A crashed shard leaves the view once its lease has expired.
     deadlineMs: config.command_deadline_ms + config.lease_ttl_ms,
     onFault: (error) => onFault(error, 'journal'),

@@ -193,9 +193,12 @@ export class GatewaySessions implements GatewayPort, SessionHost {
 
   /**
    * Transfers a session out to another shard that claims it; `busy`: it is still opening. The returned record is
-   * complete, and the journal records the session as ended before this returns.
+   * complete, and the journal records the session as claimed under this key before this returns.
    */
-  transferOut({ sessionId, principal, seq }: SessionClaim): TakeResult | { readonly kind: 'busy' } {
+  transferOut(
+    { sessionId, principal, seq }: SessionClaim,
+    claimKey: string,
+  ): TakeResult | { readonly kind: 'busy' } {
     const session = this.#sessions.get(sessionId);
     if (!session || !isSamePrincipal(session.principal, principal)) return { kind: 'unknown' };
     if (session.feed.greeting || this.#migrations?.has(sessionId)) return { kind: 'busy' };
@@ -210,6 +213,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
       missed: found.bodies.map((body) => frameOf(body, nowMs)),
       cursors: this.journal?.cursors.of(session.handle) ?? [],
     };
+    this.journal?.ended(session.handle, claimKey);
     session.transferOut();
     this.journal?.flush();
     return { kind: 'taken', record };

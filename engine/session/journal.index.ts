@@ -30,7 +30,15 @@ export interface IndexedSession {
   positions: RecordPosition[];
 }
 
+/** A session that another shard claimed, as it was then. */
+interface ClaimedSession {
+  readonly session: IndexedSession;
+  readonly cursors: readonly Cursor[];
+}
+
 const UNKNOWN = -1;
+/** Upper bound on the claimed sessions that are kept; the oldest are forgotten first. */
+const CLAIMED_MAX = 4096;
 
 /**
  * The sessions of a journal, built by reading its segments in order. Only the positions of dispatches are kept.
@@ -43,6 +51,8 @@ export class JournalIndex {
   readonly #byHandle = new Map<number, IndexedSession>();
   readonly #bySession = new Map<string, IndexedSession>();
   readonly #cursors = new StreamCursors();
+  /** By the key of the claim. */
+  readonly #claimed = new Map<string, ClaimedSession>();
   /** Number of the last batch; null before the first. */
   #number: number | null = null;
   #lastMs = 0;
@@ -71,6 +81,15 @@ export class JournalIndex {
   find(sessionId: string): IndexedSession | null {
     const session = this.#bySession.get(sessionId);
     return session && session.seq !== UNKNOWN ? session : null;
+  }
+
+  /**
+   * A session that moved under this claim: its record may have been lost on the way to the shard that claimed it, and only that
+   * shard knows the key.
+   */
+  findClaimed(sessionId: string, claimKey: string): ClaimedSession | null {
+    const claimed = this.#claimed.get(claimKey);
+    return claimed?.session.identity.sessionId === sessionId ? claimed : null;
   }
 
   cursorsOf({ handle }: IndexedSession): Cursor[] {
@@ -117,7 +136,7 @@ export class JournalIndex {
     const text = content.toString('utf8', at, at + bytes);
     const handle = handles[0] ?? 0;
     if (kind === ENTRY.lagging) this.#cursors.lagging(readStream(text)[0]);
-    else if (kind === ENTRY.ended) this.#forget(handle);
+    else if (kind === ENTRY.ended) this.#ended(handle, text);
     else if (kind === ENTRY.session) this.#session(handle, JSON.parse(text) as SessionContent);
     else {
       const session = this.#byHandle.get(handle);
@@ -164,6 +183,16 @@ export class JournalIndex {
     for (const [ownerId, n, lags] of cursors)
       if (lags === 1) this.#cursors.lag(handle, ownerId, n);
       else this.#cursors.following(handle, ownerId, n);
+  }
+
+  #ended(handle: number, claimKey: string): void {
+    const session = this.#byHandle.get(handle);
+    if (session && session.seq !== UNKNOWN && claimKey !== '') {
+      this.#claimed.set(claimKey, { session, cursors: this.#cursors.of(handle) });
+      const [oldest] = this.#claimed.keys();
+      if (this.#claimed.size > CLAIMED_MAX && oldest !== undefined) this.#claimed.delete(oldest);
+    }
+    this.#forget(handle);
   }
 
   #forget(handle: number): void {

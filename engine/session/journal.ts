@@ -20,7 +20,7 @@ export const ENTRY = {
   /** `lagging` of a stream; names no session. */
   lagging: 5,
   left: 6,
-  /** The session ended, or moved to another shard. */
+  /** The session ended, or moved to another shard: its content is then the key of the claim that moved it. */
   ended: 7,
 } as const;
 type EntryKind = (typeof ENTRY)[keyof typeof ENTRY];

@@ -82,6 +82,8 @@ export class SimCluster {
   }
 
   connect(client: WireEnd): Wire | null {
-    return this.pick()?.accept(client) ?? null;
+    const shard = this.pick();
+    if (shard) this.#ports.world.note(`${client.name} connects to ${shard.instance}`);
+    return shard?.accept(client) ?? null;
   }
 }

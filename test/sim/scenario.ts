@@ -75,13 +75,8 @@ function boundsOf(world: World) {
   } satisfies Partial<Config>;
 }
 
-/**
- * For how long a session without a connection can be resumed; 0: it may end at any time, because a bound is small, or because
- * a shard may hand it over, end, and have its answer lost.
- */
-export function resumableMs({ config, faults, breaks }: Scenario): number {
-  const losesAnswers = breaks > 0 || faults.includes('breakLink') || faults.includes('partPeers');
-  if (losesAnswers && (faults.includes('drain') || faults.includes('kill'))) return 0;
+/** For how long a session without a connection can be resumed; 0: it may end at any time, because a bound is small. */
+export function resumableMs({ config }: Pick<Scenario, 'config'>): number {
   const keepsAll =
     config.replay_frames_max === DEFAULTS.replay_frames_max &&
     config.stream_dispatches_max === DEFAULTS.stream_dispatches_max &&

@@ -43,6 +43,7 @@ export const SIM_LANE: Lane = {
 
 /** The client's end of a connection. */
 export interface WireEnd {
+  readonly name: string;
   heard(heard: Heard): void;
   /** 1006: the connection broke. */
   closed(code: number): void;

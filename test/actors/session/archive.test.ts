@@ -123,14 +123,14 @@ function shard(net: Net, index: number) {
       },
     },
     journals: {
-      take: async ({ sessionId }, copy) => {
+      take: async ({ sessionId }, _key, copy) => {
         const key = `${sessionId} ${copy}`;
         const taking = buried.get(key) ?? ({ kind: 'unknown' } as const);
         buried.delete(key);
         return taking;
       },
     },
-    transferOut: (claim) => house.sessions.transferOut(claim),
+    transferOut: (claim, key) => house.sessions.transferOut(claim, key),
     ...{ router, clock, wheel },
     deadlineMs: 10_000,
     onFault: () => undefined,
@@ -235,6 +235,28 @@ describe('a session that is resumed at another shard', () => {
     await net.pass(2000);
     expect((await outcome).kind).toBe('open');
     expect(contents(sink)).toEqual(['RESUMED']);
+  });
+
+  it('continues at the other shard when an earlier shard still has an old copy of it', async () => {
+    const { net, a, b } = three();
+    const { session } = await a.open();
+    // The first shard is cut off, and the second one continues the session from the journal.
+    net.gone.add('shard-0');
+    b.buried.set(`${session.id} false`, {
+      kind: 'taken',
+      record: { ...session.record, missed: [], cursors: [] },
+    });
+    const first = b.resume(session.id, 4);
+    await net.pass(100);
+    const there = await first.outcome;
+    if (there.kind !== 'open') throw new Error(there.kind);
+    (there.session as GatewaySessionActor).deliver(dispatchOf('seen'));
+    // The client returns to the first shard, which does not know yet that it lost the session.
+    const { outcome, sink } = a.resume(session.id, 6);
+    await net.pass(100);
+    expect((await outcome).kind).toBe('open');
+    expect([contents(sink), sink.seqs]).toEqual([['RESUMED'], [7]]);
+    expect([a.house.sessions.size, b.house.sessions.size]).toEqual([1, 0]);
   });
 
   it('is waited for while its home is silent, and then taken from what the home has left', async () => {

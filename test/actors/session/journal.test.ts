@@ -59,7 +59,7 @@ class Server {
     });
     const dead = this.dead;
     const archive: SessionArchive = {
-      take: async (claim) => this.elsewhere ?? dead.take(claim, false),
+      take: async (claim) => this.elsewhere ?? dead.take(claim, '', false),
       close: () => undefined,
     };
     const seed = this.run;
@@ -164,8 +164,26 @@ describe('a session whose process was killed', () => {
       hasCrashed: async () => true,
       onDamage: () => undefined,
     });
-    const kinds = await Promise.all([server.dead.take(claim, false), other.take(claim, false)]);
+    const kinds = await Promise.all([server.dead.take(claim, '', false), other.take(claim, '', false)]);
     expect(kinds.map(({ kind }) => kind).sort()).toEqual(['taken', 'unknown']);
+  });
+
+  it('is given again to the shard that claimed it, when the process ends before its answer arrives', async () => {
+    const server = new Server();
+    const { session, sink } = await server.open();
+    session.following('1', 70);
+    session.detach(sink, true);
+    server.say('missed', session);
+    const claim = { sessionId: session.id, principal: session.record.identity.principal, seq: 4 };
+    expect(server.house.sessions.transferOut(claim, 'run9:1').kind).toBe('taken');
+    server.tick();
+    server.start();
+    expect((await server.dead.take(claim, 'run9:2', false)).kind).toBe('unknown');
+    expect(await server.dead.take(claim, 'run9:1', false)).toMatchObject({
+      kind: 'taken',
+      record: { seq: 5, missed: [{ t: 'MESSAGE_CREATE' }], cursors: [['1', 70]] },
+    });
+    expect((await server.dead.take(claim, 'run9:1', false)).kind).toBe('unknown');
   });
 
   it('is given once more when it has come back to the run that it was taken from', async () => {
@@ -180,13 +198,13 @@ describe('a session whose process was killed', () => {
         hasCrashed: async () => true,
         onDamage: () => undefined,
       });
-    server.elsewhere = await others().take(claim, false);
+    server.elsewhere = await others().take(claim, '', false);
     expect(server.elsewhere.kind).toBe('taken');
     server.house.sessions.abandon(session.id, session.handle);
     expect((await server.resume(session.id, 4)).outcome.kind).toBe('open');
     server.tick();
-    expect((await others().take(claim, false)).kind).toBe('taken');
-    expect((await others().take(claim, false)).kind).toBe('unknown');
+    expect((await others().take(claim, '', false)).kind).toBe('taken');
+    expect((await others().take(claim, '', false)).kind).toBe('unknown');
   });
 
   it.each([
@@ -383,11 +401,11 @@ it('a journal that was read while its process passed for dead is read again for 
     const { principal } = record.identity;
     return { sessionId: id, principal, seq };
   };
-  expect(await dead.take(claimOf(first, 4), false)).toMatchObject({ kind: 'taken' });
+  expect(await dead.take(claimOf(first, 4), '', false)).toMatchObject({ kind: 'taken' });
   server.say('seen after that', session);
   server.tick();
   const seen = sink.seqs.at(-1) as number;
-  expect(await dead.take(claimOf(session, seen), false)).toMatchObject({
+  expect(await dead.take(claimOf(session, seen), '', false)).toMatchObject({
     kind: 'taken',
     record: { seq: seen },
   });

@@ -113,7 +113,7 @@ function shard(net: Net, self: ShardInfo, place: string) {
     return outcome.session as GatewaySessionActor;
   }
   const take = async ({ id: sessionId }: GatewaySessionActor, seq: number) => {
-    const taking = dead.take({ sessionId, principal: plainOf(BOT), seq }, true);
+    const taking = dead.take({ sessionId, principal: plainOf(BOT), seq }, '', true);
     await net.pass(200);
     return taking;
   };
