@@ -1,10 +1,13 @@
+import type { Written } from '../../engine/channel/draft.ts';
 import { keepReaction, knownReaction } from '../../engine/channel/reactions.ts';
 import { RECENT_MAX, RecentMessages } from '../../engine/channel/recent.ts';
 import { keepVote, knownVote } from '../../engine/channel/votes.ts';
 import { keepPins, type Messages } from '../../engine/channel/window.ts';
 import type { Guild, StoredMessage } from '../../engine/guild/guild.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ChannelId, MessageId } from '../../protocol/ids.ts';
+import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import { Window, type WindowRead } from '../runtime/window.ts';
 
@@ -88,4 +91,16 @@ export function trimMessageWindows(owner: Owner, settledCommit: number): void {
   const { pins, reacted } = owner;
   if (pins instanceof Window) pins.trim(PINS_MAX, settledCommit, 0, () => false);
   if (reacted instanceof Window) reacted.trimInOrder(REACTIONS_MAX, settledCommit);
+}
+
+/** Restores the nonces of the messages that recorded commands have written, and that a client may send again. */
+export function recallNonces(
+  { nonces }: Pick<Messages, 'nonces'>,
+  records: readonly Pick<CommandRecord, 'atMs' | 'reply'>[],
+): void {
+  for (const { atMs, reply } of records) {
+    const { ok, value } = (reply ?? {}) as Partial<Extract<Reply<Partial<Written> | null>, { ok: true }>>;
+    if (!ok || !value?.message || (value.nonce ?? null) === null) continue;
+    nonces.set(`${value.message.author.id}:${value.nonce}`, { message: value.message, atMs });
+  }
 }

@@ -1,5 +1,4 @@
 import { AutoModeration } from '../../engine/automod/state.ts';
-import type { Written } from '../../engine/channel/draft.ts';
 import { recipients } from '../../engine/fanout/audience.ts';
 import type { Recipient } from '../../engine/fanout/body.ts';
 import { expressionsOf } from '../../engine/guild/expressions.ts';
@@ -18,7 +17,12 @@ import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
-import { MessageWindow, numberMessageWindows, trimMessageWindows } from '../channel/messagereads.ts';
+import {
+  MessageWindow,
+  numberMessageWindows,
+  recallNonces,
+  trimMessageWindows,
+} from '../channel/messagereads.ts';
 import type { Subscribed } from '../placement/ports.ts';
 import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
@@ -216,11 +220,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
 
   /** Restores nonces, so that a message sent again is not stored twice, even if an earlier owner stored it. */
   protected override recall(guild: Guild, records: readonly CommandRecord[]): void {
-    for (const { atMs, reply } of records) {
-      const { ok, value } = (reply ?? {}) as Partial<Extract<Reply<Partial<Written> | null>, { ok: true }>>;
-      if (!ok || !value?.message || (value.nonce ?? null) === null) continue;
-      guild.nonces.set(`${value.message.author.id}:${value.nonce}`, { message: value.message, atMs });
-    }
+    recallNonces(guild, records);
     const moved = new Map<UserId, 'joined' | 'left'>();
     for (const { dispatches } of records)
       for (const { t, d } of dispatches) {

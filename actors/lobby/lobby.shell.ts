@@ -70,9 +70,9 @@ export interface LobbyListener {
   lost(lobbyId: ChannelId, sessions: readonly SessionRef[]): void;
 }
 
-/** For this long after loading, any member may have sessions that have not attached again. */
+/** For this long after loading and after the last join, any member may have sessions that are not attached. */
 const NEW_MS = 60_000;
-/** Most members that a dispatch is recorded for. Beyond it a dispatch is sent only, and lost when this shard crashes. */
+/** Most members that a dispatch is addressed to by user id, and recorded for. Beyond it a dispatch is sent only, and lost when this shard crashes. */
 const DIRECT_MAX = 256;
 
 /** Runs the effects of one lobby. */
@@ -226,31 +226,48 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const { t, d } = dispatch;
     this.tap(t, d);
     const to = directRecipients(this.#routed(dispatch.to), t);
-    const isNumbered = this.stream !== null && lobbyRules.isDurable(fact);
-    return [(isNumbered && this.#toMembers(state, dispatch, to, nowMs)) || { t, d, to }];
+    if (this.stream === null) return [{ t, d, to }];
+    const { userIds, isForAll } = this.#addressees(state, dispatch, to, fact, nowMs);
+    if (userIds.size > DIRECT_MAX) return [{ t, d, to }];
+    const ears = applicationSessions(state.lobby.application_id);
+    if (lobbyRules.isDurable(fact)) {
+      const origin = this.direct({ t, d, ears }, [...userIds], nowMs, isForAll);
+      return [{ t, d, to: [this.#toUsers(userIds, ears)], origin }];
+    }
+    const here = new Set(to.map(({ userId }) => userId));
+    const unattached = [...userIds].filter((id) => !here.has(id));
+    return [{ t, d, to: unattached.length === 0 ? to : [...to, this.#toUsers(unattached, ears)] }];
   }
 
-  /** Sends to members by user id, so that they receive it even if this shard crashes; null for too many members. */
-  #toMembers(
+  #toUsers(userIds: Iterable<UserId>, ears: SessionFilter): Recipient {
+    return this.#ports.toEach([...userIds].map((userId) => [userId, ears]));
+  }
+
+  /**
+   * The users whom a dispatch is for: those with a session here, and members whose sessions the owner of the user has yet to
+   * attach, because the lobby was loaded or the user joined a moment ago.
+   */
+  #addressees(
     state: LobbyState,
-    { t, d }: LobbyDispatch,
+    { t }: LobbyDispatch,
     to: readonly Recipient[],
+    fact: LobbyOutcomeFact,
     nowMs: number,
-  ): OutgoingDispatch | null {
+  ): { readonly userIds: ReadonlySet<UserId>; readonly isForAll: boolean } {
     const userIds = new Set(to.map(({ userId }) => userId));
-    // A member who joins or leaves is the only recipient.
-    const isForAll = t !== 'LOBBY_CREATE' && !(t === 'LOBBY_DELETE' && !state.gone);
-    if (isForAll && nowMs < this.#newUntilMs) {
+    const joined = fact.type === 'lobbyMemberAdded' ? fact.member : null;
+    if (joined) this.#newUntilMs = Math.max(this.#newUntilMs, nowMs + NEW_MS);
+    // A member who joins or leaves is the only recipient, wherever its sessions are.
+    const isForOne = t === 'LOBBY_CREATE' || (t === 'LOBBY_DELETE' && !state.gone);
+    if (isForOne) {
+      const removed = fact.type === 'lobbyMemberRemoved' ? fact.member : null;
+      const member = joined ?? removed;
+      if (member) userIds.add(member.user.id);
+    } else if (nowMs < this.#newUntilMs) {
       const known = new Set([...state.sessions.values()].map(({ userId }) => userId));
-      for (const id of state.members.keys()) if (!known.has(id)) userIds.add(id);
+      for (const id of state.members.keys()) if (!known.has(id) && id !== joined?.user.id) userIds.add(id);
     }
-    if (userIds.size > DIRECT_MAX) return null;
-    const ears = applicationSessions(state.lobby.application_id);
-    const entries = [...userIds].map(
-      (userId) => [userId, ears] as const satisfies readonly [UserId, SessionFilter],
-    );
-    const origin = this.direct({ t, d, ears }, [...userIds], nowMs, isForAll);
-    return { t, d, to: [this.#ports.toEach(entries)], origin };
+    return { userIds, isForAll: !isForOne };
   }
 
   protected number(state: LobbyState, commit: number): void {

@@ -74,6 +74,8 @@ export interface Ownership {
   /** A single process owns everything: nothing is fenced, routed or logged. */
   readonly standalone: boolean;
   readonly state: ShardState;
+  /** Whether `view` tells which shards have ended: this shard is a member that serves or drains, and its lease is safe. */
+  readonly knowsMembers: boolean;
   partitionOf(id: string): number;
   /** Whether this shard owns the aggregate and its lease is safe. */
   owns(id: string): boolean;

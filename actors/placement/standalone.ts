@@ -9,6 +9,7 @@ export function standalone(): Placement {
     self: null,
     standalone: true,
     state: 'serving',
+    knowsMembers: true,
     view: NOTHING,
     partitionOf: () => 0,
     owns: () => true,

@@ -21,11 +21,17 @@ import {
 } from '../../engine/privatechannel/rules.ts';
 import type { Acquaintance } from '../../engine/social/reach.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { VoiceListener } from '../call/ports.ts';
-import { messageReads, numberMessageWindows, trimMessageWindows } from '../channel/messagereads.ts';
+import {
+  messageReads,
+  numberMessageWindows,
+  recallNonces,
+  trimMessageWindows,
+} from '../channel/messagereads.ts';
 import { VoiceSnapshotWriter } from '../guild/guild.handover.ts';
 import type { AggregatePorts, OutgoingDispatch, Signing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
@@ -167,6 +173,11 @@ export class PrivateChannelShell extends AggregateShell<
     const state = privateState(channel, recipients, version === this.#relationsVersion ? relations : null);
     const call = callOf(kept);
     return { ...state, messages: new Window(), pins: new Window(), reacted: new Window(), call };
+  }
+
+  /** Restores nonces, so that a message sent again is not stored twice, even if an earlier owner stored it. */
+  protected override recall(state: PrivateChannelState, records: readonly CommandRecord[]): void {
+    recallNonces(state, records);
   }
 
   /** A call of the previous owner continues: every voice member receives the new endpoint. */

@@ -8,7 +8,7 @@ import type { CrashedJournals } from './crashedjournals.ts';
 import type { SessionArchive, TakeResult } from './journal.ports.ts';
 
 interface ArchivePorts {
-  readonly ownership: Pick<Ownership, 'self' | 'state' | 'view' | 'onChange'>;
+  readonly ownership: Pick<Ownership, 'self' | 'knowsMembers' | 'view' | 'onChange'>;
   readonly router: Pick<Router, 'askShard' | 'serve'>;
   /** Null without a journal store. */
   readonly journals: Pick<CrashedJournals, 'take'> | null;
@@ -82,7 +82,7 @@ export class ClusterArchive implements SessionArchive {
       const answer = await this.#search(request, without);
       if (answer.kind !== 'busy') return answer;
       if (clock.monotonic() >= untilMs) {
-        if (!this.#knowsMembers) throw new NotServed('This shard does not know which shards have ended.');
+        if (!ownership.knowsMembers) throw new NotServed('This shard does not know which shards have ended.');
         // The shard that has the session neither answers nor has left the cluster.
         return { kind: 'unknown' };
       }
@@ -156,18 +156,13 @@ export class ClusterArchive implements SessionArchive {
 
   /** `busy` while this shard does not know which runs have ended. */
   async #takeFromJournals({ claim, key }: ClaimRequest, copy: boolean): Promise<Answer> {
-    if (!this.#knowsMembers) return BUSY;
+    if (!this.#ports.ownership.knowsMembers) return BUSY;
     try {
       return (await this.#ports.journals?.take(claim, key, copy)) ?? { kind: 'unknown' };
     } catch (error) {
       this.#ports.onFault(error);
       return { kind: 'unknown' };
     }
-  }
-
-  get #knowsMembers(): boolean {
-    const { state } = this.#ports.ownership;
-    return state === 'serving' || state === 'draining';
   }
 
   #peers(): readonly ShardInfo[] {

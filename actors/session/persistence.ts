@@ -178,10 +178,8 @@ function crashedJournalsOf(
 }
 
 /** An outdated view does not tell which runs are alive. */
-const isGone = ({ state, view, self }: Ownership, { instance }: JournalFolder): boolean =>
-  (state === 'serving' || state === 'draining') &&
-  instance !== self?.instance &&
-  !view.shards.some((shard) => shard.instance === instance);
+const isGone = ({ knowsMembers, view, self }: Ownership, { instance }: JournalFolder): boolean =>
+  knowsMembers && instance !== self?.instance && !view.shards.some((shard) => shard.instance === instance);
 
 const metricsOf = (
   journal: Journal,

@@ -171,10 +171,11 @@ export class Attachments {
     return open.map(({ session }) => refOf(session));
   }
 
-  /** A user joined a lobby: attaches sessions that opened meanwhile. */
+  /** A user joined a lobby: attaches sessions that opened meanwhile. In a cluster LOBBY_CREATE is sent to the user, not to sessions. */
   #joined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): void {
+    const { standalone } = this.#ports.routing;
     const open = [...(this.#byUser.get(keyOf(applicationId, userId)) ?? [])];
-    if (open.length > 0) this.#attach(lobbyId, open, true).catch(this.#fault(lobbyId));
+    if (open.length > 0) this.#attach(lobbyId, open, standalone).catch(this.#fault(lobbyId));
   }
 
   /**

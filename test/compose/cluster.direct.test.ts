@@ -57,8 +57,14 @@ async function pair(annOwner?: ClusterHouse, bobOwner?: ClusterHouse, channelOwn
   }
 }
 
-const say = (house: ClusterHouse, channelId: ChannelId, content: string, { authority }: Person) => {
-  const draft = { content, flags: null, nonce: null };
+const say = (
+  house: ClusterHouse,
+  channelId: ChannelId,
+  content: string,
+  { authority }: Person,
+  nonce: string | null = null,
+) => {
+  const draft = { content, flags: null, nonce, ...(nonce && { enforce_nonce: true }) };
   const input = { ...{ channelId, draft }, ...{ carried: {}, attachments: [], forward: null } };
   return house.inPrivate(channelId, 'createMessage', input as never, authority);
 };
@@ -151,6 +157,17 @@ describe('a direct message', () => {
     await wait(say(cluster.house(1), channelId, 'text 2', ann));
     await cluster.until(() => contents(client).length === 1, 'the next');
     expect(contents(client)).toEqual(texts(1, 2));
+  });
+
+  it('is stored once when it is sent again under its nonce to the next owner of its channel', async () => {
+    await open(2);
+    const { ann, channelId } = await pair();
+    const first = await wait(say(cluster.house(0), channelId, 'text 0', ann, 'n1'));
+    await cluster.move(channelId, cluster.strangerTo(channelId));
+    const again = await wait(say(cluster.house(0), channelId, 'text 0', ann, 'n1'));
+    const idOf = (reply: typeof first) => reply.ok && (reply.value as { message: { id: string } }).message.id;
+    expect(idOf(first)).toMatch(/^\d+$/);
+    expect(idOf(again)).toBe(idOf(first));
   });
 
   it('is followed by its changes, in order', async () => {

@@ -2,6 +2,7 @@ import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { Judge } from './judge.ts';
 import { Life } from './life.ts';
+import type { LobbyTruth } from './lobbytruth.ts';
 import type { Truth } from './truth.ts';
 import type { Heard, HeardInteraction, Wire, WireEnd } from './wire.ts';
 import type { World } from './world.ts';
@@ -17,6 +18,8 @@ interface ClientPorts {
   readonly world: World;
   readonly judge: Judge;
   readonly truth: Truth;
+  /** For the clients of games, which hear of lobbies. */
+  readonly lobbies?: LobbyTruth;
   readonly doors: Doors;
   /** A session hears of an interaction: the invoker's, and those of the bot. */
   readonly interacted: (interaction: HeardInteraction) => void;
@@ -123,8 +126,8 @@ export class SimClient implements WireEnd {
 
   #born(): Life {
     this.#lives += 1;
-    const { truth, judge } = this.#ports;
-    return new Life(`${this.name}.${this.#lives}`, this.userId, truth, judge);
+    const { truth, judge, lobbies = null } = this.#ports;
+    return new Life(`${this.name}.${this.#lives}`, this.userId, truth, judge, lobbies);
   }
 
   #down(): void {

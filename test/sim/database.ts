@@ -6,11 +6,15 @@ import type { Guild, GuildChannel, Member } from '../../engine/guild/guild.ts';
 import { guildRules } from '../../engine/guild/rules.ts';
 import { isActive } from '../../engine/guild/threads.state.ts';
 import type { Interaction, InteractionFacts } from '../../engine/interaction/interaction.ts';
-import type { StoredRelation } from '../../engine/social/facts.ts';
+import type { LobbyFacts } from '../../engine/lobby/facts.ts';
+import type { Lobby, LobbyMember, LobbyMessage } from '../../engine/lobby/lobby.ts';
+import type { Holdings } from '../../engine/oauth/holdings.ts';
+import type { SocialFacts, StoredRelation } from '../../engine/social/facts.ts';
 import type { Application, PrivateChannel, StoredToken } from '../../engine/user/facts.ts';
+import type { MessageId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import type { CommandRecord, DeliveryPosition } from '../../storage/cluster/port.ts';
-import type { Fence } from '../../storage/database/driver.ts';
+import { type Fence, StorageFault } from '../../storage/database/driver.ts';
 import type { GuildSnapshot } from '../../storage/guild/port.ts';
 import type { Commit, StoredFact } from '../../storage/ports.ts';
 import { planted } from './planting.ts';
@@ -36,12 +40,24 @@ interface PrivateRows {
   readonly messages: Guild['messages'];
 }
 
+/** A lobby with all its members and messages. */
+export interface LobbyRows {
+  lobby: Lobby;
+  readonly members: Map<UserId, LobbyMember>;
+  readonly messages: Map<MessageId, LobbyMessage>;
+}
+
+type LobbyFactOf<K extends keyof LobbyFacts> = LobbyFacts[K];
+
 type Row = Pick<Commit, 'ownerId' | 'facts' | 'fence' | 'record'>;
 type Rows = Record<string, (ownerId: string, fact: never) => void>;
 
 /** A copy as the wire would make one: nothing of one process stays within reach of another. */
 export const copied = <T>(value: T): T =>
   value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
+
+export const relationKey = (userId: string, peerId: string, applicationId: string | null): string =>
+  `${userId} ${peerId} ${applicationId}`;
 
 /** The database refused a commit's epoch. */
 export class Stale extends Error {
@@ -66,6 +82,10 @@ export class Database {
   readonly privateChannels = new Map<string, PrivateRows>();
   readonly interactions = new Map<string, Interaction>();
   readonly relations = new Map<string, StoredRelation>();
+  readonly lobbies = new Map<string, LobbyRows>();
+  readonly secrets = new Map<string, LobbyFacts['lobbySecretKept']>();
+  /** What games may do for users. */
+  readonly holdings = new Map<string, Holdings>();
   readonly channelGuilds = new Map<string, string>();
   readonly settings = new Map<string, string>();
   readonly epochs = new Map<number, number>();
@@ -79,9 +99,10 @@ export class Database {
   /** Hears of each commit that was taken. */
   onAccepted: (accepted: Accepted) => void = () => undefined;
 
-  /** @throws Stale when the partition has changed hands. */
+  /** @throws Stale when the partition has changed hands, and StorageFault for what a unique key refuses. */
   commit({ ownerId, facts, fence, record }: Row, shard: string, atMs: number): void {
     if (fence) this.check(fence);
+    for (const fact of facts) if (fact.type === 'lobbySecretKept') this.#checkSecret(fact);
     for (const fact of facts) this.#write(ownerId, fact);
     if (record) this.#record(ownerId, record);
     const epoch = fence ? (this.epochs.get(fence.partition) ?? 0) : 0;
@@ -99,6 +120,11 @@ export class Database {
     if (current === fence.epoch || planted.name === 'no-fence') return;
     this.refused += 1;
     throw new Stale(fence, current);
+  }
+
+  #checkSecret({ applicationId, hash, nowMs }: LobbyFacts['lobbySecretKept']): void {
+    const known = this.secrets.get(`${applicationId} ${hash}`);
+    if (known && known.expiresMs > nowMs) throw new StorageFault('A secret names one lobby.');
   }
 
   takeOver(partitions: readonly number[]): Map<number, number> {
@@ -233,9 +259,48 @@ export class Database {
       const known = this.interactions.get(id);
       if (known) this.interactions.set(id, { ...known, ...change });
     },
-    privateChannelOpened: (_, { channel }: { channel: PrivateChannel }) =>
-      this.privateChannels.set(channel.id, { channel, messages: new Map() }),
+    privateChannelOpened: (_, { channel }: { channel: PrivateChannel }) => {
+      const pair = channel.recipientIds.join();
+      if ([...this.privateChannels.values()].some((rows) => rows.channel.recipientIds.join() === pair))
+        throw new StorageFault('Two users have one channel.');
+      this.privateChannels.set(channel.id, { channel, messages: new Map() });
+    },
+    lobbyCreated: (id, { lobby }: LobbyFactOf<'lobbyCreated'>) =>
+      this.lobbies.set(id, { lobby, members: new Map(), messages: new Map() }),
+    lobbySecretKept: (_, secret: LobbyFactOf<'lobbySecretKept'>) =>
+      this.secrets.set(`${secret.applicationId} ${secret.hash}`, secret),
+    lobbyDeleted: (id) => {
+      this.lobbies.delete(id);
+      for (const [key, { lobbyId }] of this.secrets) if (lobbyId === id) this.secrets.delete(key);
+    },
+    lobbyMemberAdded: (id, { member }: LobbyFactOf<'lobbyMemberAdded'>) =>
+      this.lobbies.get(id)?.members.set(member.user.id, member),
+    lobbyMemberUpdated: (id, { member }: LobbyFactOf<'lobbyMemberUpdated'>) =>
+      this.lobbies.get(id)?.members.set(member.user.id, member),
+    lobbyMemberRemoved: (id, { member }: LobbyFactOf<'lobbyMemberRemoved'>) =>
+      this.lobbies.get(id)?.members.delete(member.user.id),
+    lobbyMessageCreated: (id, { message }: LobbyFactOf<'lobbyMessageCreated'>) =>
+      this.lobbies.get(id)?.messages.set(message.id, message),
+    ...lobbyChanges((id, lobby) => {
+      const rows = this.lobbies.get(id);
+      if (rows) rows.lobby = lobby;
+    }),
+    relationChanged: (_, { userId, peerId, applicationId, relation }: SocialFacts['relationChanged']) => {
+      const key = relationKey(userId, peerId, applicationId);
+      if (relation) this.relations.set(key, { ...relation, userId, peerId, applicationId });
+      else this.relations.delete(key);
+    },
   } as Rows;
+}
+
+/** The facts that write a lobby without its members. */
+function lobbyChanges(write: (id: string, lobby: Lobby) => void): Rows {
+  const row = (id: string, { lobby }: { readonly lobby: Lobby }) => write(id, lobby);
+  const nothing = () => undefined;
+  return {
+    ...{ lobbyUpdated: row, lobbySettled: row, lobbyHostChanged: row, lobbyLinked: row, lobbyUnlinked: row },
+    ...{ lobbyListed: nothing, lobbyUnlisted: nothing },
+  };
 }
 
 function emptyGuild(id: string): Guild {

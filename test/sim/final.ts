@@ -2,6 +2,7 @@ import type { SimClient } from './client.ts';
 import type { SimCluster } from './cluster.ts';
 import type { Database } from './database.ts';
 import type { Judge } from './judge.ts';
+import type { LobbyView } from './lobbyview.ts';
 import type { Replica } from './replica.ts';
 import type { Scenario } from './scenario.ts';
 import type { Truth } from './truth.ts';
@@ -17,11 +18,13 @@ interface FinalPorts {
 }
 
 /** Judges a run when everything has been whole again for a while: what must be so in the end. */
-export function judgeEnd(ports: FinalPorts, { framesMax }: Scenario): void {
+export function judgeEnd(ports: FinalPorts, { framesMax, faults, breaks }: Scenario): void {
+  const hasFaults = faults.length > 0 || breaks > 0;
   const { judge, clients, cluster, workload } = ports;
   for (const client of clients) {
     judge.expect(client.up, 'served again', () => `${client.name} is not connected`);
-    if (client.up) judgeClient(client, ports);
+    if (client.up && client.life.lobbies) judgePlayer(client, client.life.lobbies, ports, hasFaults);
+    else if (client.up) judgeClient(client, ports);
   }
   judge.expect(workload.open === 0, 'answered', () => `${workload.open} commands have no answer`);
   for (const { what, fate, probe } of workload.commands)
@@ -47,6 +50,10 @@ function judgeClient({ life }: SimClient, { judge, database, truth, clients }: F
   const known = [...life.guilds].flatMap(([id, replica]) => (replica ? [id] : [])).sort();
   judge.expect(same(known, mine), 'guilds', () => `${name} has ${known} and is in ${mine}`);
   for (const [guildId, replica] of life.guilds) if (replica) judgeGuild(guildId, replica);
+  const related = [...database.relations.values()].filter((each) => each.userId === userId);
+  const wanted = related.map(({ peerId, type }) => `${peerId} ${type}`).sort();
+  const got = [...life.relations].map(([peerId, type]) => `${peerId} ${type}`).sort();
+  judge.expect(same(got, wanted), 'relations', () => `${name} has the relations ${got}, not ${wanted}`);
 
   function judgeGuild(guildId: string, replica: Replica): void {
     const guild = database.guilds.get(guildId);
@@ -73,6 +80,42 @@ function judgeClient({ life }: SimClient, { judge, database, truth, clients }: F
       if (!guild.members.get(other)) continue;
       expectSame(`presence of ${other}`, replica.presences.get(other) ?? 'offline', statusOf(other, clients));
     }
+  }
+}
+
+/** A client of a game knows the lobbies of its user, and has every message of them. */
+function judgePlayer(
+  { life: { name, userId } }: SimClient,
+  view: LobbyView,
+  ports: FinalPorts,
+  hasFaults: boolean,
+): void {
+  const { judge, database, clients } = ports;
+  const missing = view.missing().map(({ content }) => content);
+  judge.expect(missing.length === 0, 'complete', () => `${name} misses ${missing}`);
+  const mine = [...database.lobbies].filter(([, { members }]) => members.has(userId as never));
+  const expectSame = (what: string, got: unknown, wanted: unknown) =>
+    judge.expect(same(got, wanted), 'lobby', () => `${name} has ${what} as ${got}, not ${wanted}`);
+  expectSame('lobbies', [...view.replicas.keys()].sort(), mine.map(([id]) => id).sort());
+  const isPlaying = (id: string) =>
+    clients.some(({ userId, life, up }) => userId === id && life.lobbies && up);
+  for (const [id, { lobby, members }] of mine) {
+    const { host_id: hostId } = lobby;
+    const isIn = hostId == null || members.has(hostId);
+    judge.expect(isIn, 'host', () => `${hostId} hosts ${id} and is no member`);
+    const replica = view.replicas.get(id);
+    // The lobby that a reloaded actor announces is not numbered, and may arrive after a later change.
+    if (!replica || hasFaults) continue;
+    const shown = (
+      of: ReadonlyMap<string, { readonly metadata: object | null; readonly connected?: boolean }>,
+    ) =>
+      // Nobody is told of its own connection.
+      [...of].map(([id, { metadata, connected = isPlaying(id) }]) =>
+        [id, JSON.stringify(metadata), id === userId || connected].join(' '),
+      );
+    expectSame(`members of ${id}`, shown(replica.members).sort(), shown(members).sort());
+    expectSame(`metadata of ${id}`, JSON.stringify(replica.metadata), JSON.stringify(lobby.metadata));
+    expectSame(`host of ${id}`, replica.hostId, lobby.host_id ?? null);
   }
 }
 

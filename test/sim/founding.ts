@@ -5,6 +5,7 @@ import { newUser } from '../../engine/user/user.ts';
 import { APP_COMMAND } from '../../protocol/appcommands.ts';
 import type { ApplicationId, FreshId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS } from '../../protocol/intents.ts';
+import { expandScopes } from '../../protocol/scopes.ts';
 import { hashOf, makeToken } from '../../services/identity/tokens.ts';
 import { copied, type Database } from './database.ts';
 import type { World } from './world.ts';
@@ -111,4 +112,26 @@ function foundApplication(
     interactions_endpoint_url: null,
   };
   commit(id, { type: 'applicationCreated', application, signingKey: '', clientSecretHash: '' });
+}
+
+const SCOPES = [...expandScopes(['sdk.social_layer'])];
+
+/** Lets the first application act for each person, with a token for a client of the game. */
+export function foundPlayers(world: World, database: Database, users: readonly SimUser[]): SimUser[] {
+  const [application] = database.applications.values();
+  if (!application) return [];
+  const randomBytes = (bytes: number) => Uint8Array.from({ length: bytes }, () => world.random.below(256));
+  return users
+    .filter(({ bot }) => !bot)
+    .map((user) => {
+      const token = makeToken(user.id, 1_700_000_000_000, randomBytes).reveal();
+      const common = { id: application.id, userId: user.id, applicationId: application.id, scopes: SCOPES };
+      const chain = { ...common, accessHash: hashOf(token), refreshHash: null, spentHashes: [] };
+      database.holdings.set(user.id, {
+        grants: [{ ...common, userInstall: false }],
+        chains: [{ ...chain, expiresMs: 1_800_000_000_000 }],
+        codes: [],
+      });
+      return { ...user, name: `${user.name}g`, token };
+    });
 }

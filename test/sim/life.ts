@@ -1,4 +1,6 @@
 import type { Judge } from './judge.ts';
+import type { LobbyTruth } from './lobbytruth.ts';
+import { LobbyView } from './lobbyview.ts';
 import { Replica } from './replica.ts';
 import type { Told, Truth } from './truth.ts';
 import { answerOf, type Heard } from './wire.ts';
@@ -16,6 +18,12 @@ interface Outcome {
 interface Ready {
   readonly session_id: string;
   readonly guilds: readonly { readonly id: string }[];
+  readonly relationships?: readonly Related[];
+}
+
+interface Related {
+  readonly id: string;
+  readonly type: number;
 }
 
 interface Created {
@@ -45,8 +53,12 @@ export class Life {
   readonly #judge: Judge;
   readonly #truth: Truth;
 
-  constructor(name: string, userId: string, truth: Truth, judge: Judge) {
+  /** Null for a user's own client, which hears nothing of lobbies. */
+  readonly lobbies: LobbyView | null;
+
+  constructor(name: string, userId: string, truth: Truth, judge: Judge, lobbies: LobbyTruth | null = null) {
     this.name = name;
+    this.lobbies = lobbies && new LobbyView(name, userId, lobbies, judge);
     this.userId = userId;
     this.#truth = truth;
     this.#judge = judge;
@@ -61,6 +73,7 @@ export class Life {
     );
     this.seq = s;
     this.#judge.note(`${this.name} hears ${t} ${(d as { id?: string }).id ?? ''}, s ${s}`);
+    if (t !== null) this.lobbies?.heard(t, d as object);
     const act = t === null ? undefined : this.#acts[t];
     if (act) act(d as never);
     else this.#applied(t ?? '', d as { guild_id?: string });
@@ -79,10 +92,17 @@ export class Life {
   }
 
   #sinceOf({ ownerId, channelId }: Told): number {
+    if (this.#truth.isPrivate(ownerId)) return this.#readyAt;
     const known = this.#lastAt.get(channelId);
     const toldAt = this.#toldAt.get(ownerId);
     return this.#startAt.get(channelId) ?? toldAt ?? (known === undefined ? Number.POSITIVE_INFINITY : known);
   }
+
+  /** Commits so far when READY was received. */
+  #readyAt = Number.POSITIVE_INFINITY;
+
+  /** The relationships of its user, by the other user. */
+  readonly relations = new Map<string, number>();
 
   /** By channel: the commit of the last message before the client was told of its guild. */
   readonly #startAt = new Map<string, number>();
@@ -99,7 +119,12 @@ export class Life {
   }
 
   readonly #acts: Record<string, (d: never) => void> = {
-    READY: ({ session_id, guilds }: Ready) => {
+    RELATIONSHIP_ADD: ({ id, type }: Related) => this.relations.set(id, type),
+    RELATIONSHIP_UPDATE: ({ id, type }: Related) => this.relations.set(id, type),
+    RELATIONSHIP_REMOVE: ({ id }: Related) => this.relations.delete(id),
+    READY: ({ session_id, guilds, relationships = [] }: Ready) => {
+      this.#readyAt = this.#truth.at;
+      for (const { id, type } of relationships) this.relations.set(id, type);
       this.#judge.expect(this.sessionId === null, 'ready', () => `${this.name} is told READY twice`);
       this.sessionId = session_id;
       for (const { id } of guilds) this.guilds.set(id, null);

@@ -1,8 +1,9 @@
 // `npm run sim -- --seed 123` runs one seed and tells what happened; `--seeds 1000` runs as many from there on, on as many
 // threads as `--jobs` says. A failure prints what repeats it. `--planted <name>` runs with that bug in, where the build
-// has it; `--stale-writers` lets processes stand still as they write.
+// has it; `--stale-writers` lets processes stand still as they write; `--features direct` has every seed do that beside guilds.
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { FEATURES } from './features.ts';
 import { planted } from './planting.ts';
 import { type SeedRun, seedsFrom, seedsHere, seedsOn } from './pool.ts';
 import { simulate, type Variant } from './run.ts';
@@ -20,13 +21,18 @@ async function fromCommandLine(): Promise<void> {
       jobs: { type: 'string', default: '2' },
       planted: { type: 'string', default: '' },
       'stale-writers': { type: 'boolean', default: false },
+      features: { type: 'string' },
       trace: { type: 'string', default: String(TRACE_LINES) },
     },
   });
   const seed = Number(values.seed);
   const count = Number(values.seeds);
   planted.name = values.planted;
-  const variant = { staleWriters: values['stale-writers'] };
+  const named = values.features?.split(',');
+  const variant = {
+    staleWriters: values['stale-writers'],
+    ...(named && { features: FEATURES.filter((feature) => named.includes(feature)) }),
+  };
   if (count === 1) await tell(seed, Number(values.trace), variant);
   else
     await many({ seeds: seedsFrom(seed, count), planted: values.planted, ...variant }, Number(values.jobs));

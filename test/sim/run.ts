@@ -4,9 +4,11 @@ import { Database } from './database.ts';
 import { SimRegistry } from './directory.ts';
 import { SimDisk } from './disk.ts';
 import { heal, misfortune, staleWriters } from './faults.ts';
+import { type Feature, featuresOf } from './features.ts';
 import { judgeEnd } from './final.ts';
-import { found } from './founding.ts';
+import { found, foundPlayers } from './founding.ts';
 import { Judge, type Violation } from './judge.ts';
+import { LobbyTruth } from './lobbytruth.ts';
 import { SimNetwork } from './network.ts';
 import { resumableMs, type Scenario, scenarioOf } from './scenario.ts';
 import { Truth } from './truth.ts';
@@ -18,11 +20,13 @@ import { World } from './world.ts';
 export interface Variant {
   /** Processes that stand still as they write. */
   readonly staleWriters?: boolean;
+  /** In place of those that the seed draws. */
+  readonly features?: readonly Feature[];
 }
 
 interface Outcome {
   readonly seed: number;
-  readonly scenario: Scenario;
+  readonly scenario: Scenario & { readonly features: readonly Feature[] };
   readonly violations: readonly Violation[];
   readonly trace: readonly string[];
   /** How long it was in the world, and how long it took here. */
@@ -37,11 +41,13 @@ interface Outcome {
 const SERVED_MS = 12_000;
 const SETTLED_MS = 18_000;
 
-function build(world: World, judge: Judge, scenario: Scenario) {
+function build(world: World, judge: Judge, scenario: Scenario, features: readonly Feature[]) {
   const database = new Database();
   const truth = new Truth(database);
+  const lobbyTruth = new LobbyTruth(judge);
   database.onAccepted = (accepted) => {
     truth.note(accepted);
+    lobbyTruth.note(accepted);
     const { shard, ownerId, facts, numbers, at, fence, epoch } = accepted;
     const isLawful = shard === 'founding' || (fence !== null && fence.epoch === epoch);
     judge.expect(
@@ -74,8 +80,13 @@ function build(world: World, judge: Judge, scenario: Scenario) {
   const clients = [...users, ...second].map(
     ({ id, name, token }) => new SimClient(name, id, token, ports as never),
   );
+  if (features.includes('lobbies'))
+    for (const { id, name, token } of foundPlayers(world, database, users))
+      clients.push(new SimClient(name, id, token, { ...ports, lobbies: lobbyTruth } as never));
   const shard = () => cluster.pick();
-  const workload: Workload = new Workload({ world, judge, database, shard, users, guilds, clients });
+  const workload: Workload = new Workload({
+    ...{ world, judge, database, shard, users, guilds, clients, features, lobbyTruth },
+  });
   return { world, judge, database, truth, network, cluster, clients, workload };
 }
 
@@ -92,7 +103,8 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   const judge = new Judge(world);
   current = judge;
   const scenario = scenarioOf(world);
-  const parts = build(world, judge, scenario);
+  const features = variant.features ?? featuresOf(seed);
+  const parts = build(world, judge, scenario, features);
   const { clients, workload, database, truth } = parts;
   const failed = () => judge.failed;
   for (const client of clients) world.after(world.between(0, 2_000), () => client.connect());
@@ -113,7 +125,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   const fates = (fate: string) => workload.commands.filter((command) => command.fate === fate).length;
   const sum = (of: (client: SimClient) => number) => clients.reduce((all, client) => all + of(client), 0);
   return {
-    ...{ seed, scenario, violations: judge.violations, trace: world.trace },
+    ...{ seed, scenario: { ...scenario, features }, violations: judge.violations, trace: world.trace },
     ...{ virtualMs: world.nowMs, steps: world.steps, fingerprint: world.fingerprint },
     tookMs: performance.now() - startedMs,
     counts: {

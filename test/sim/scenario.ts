@@ -75,8 +75,15 @@ function boundsOf(world: World) {
   } satisfies Partial<Config>;
 }
 
-/** For how long a session without a connection can be resumed; 0: it may end at any time, because a bound is small. */
-export function resumableMs({ config }: Pick<Scenario, 'config'>): number {
+/**
+ * For how long a session without a connection can be resumed; 0: it may end at any time, because a bound is small, or because a
+ * shard may claim it, and end or lose its membership before it has the answer.
+ */
+export function resumableMs({ config, faults, breaks }: Scenario): number {
+  const has = (...names: readonly FaultName[]) => names.some((name) => faults.includes(name));
+  const losesAnswers = breaks > 0 || has('breakLink', 'partPeers');
+  if (has('kill') && has('stop', 'loseDirectory', 'drain')) return 0;
+  if ((losesAnswers && has('kill', 'drain')) || (has('drain') && has('stop', 'loseDirectory'))) return 0;
   const keepsAll =
     config.replay_frames_max === DEFAULTS.replay_frames_max &&
     config.stream_dispatches_max === DEFAULTS.stream_dispatches_max &&

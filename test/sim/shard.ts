@@ -17,7 +17,8 @@ import type { SimDisk } from './disk.ts';
 import type { Judge } from './judge.ts';
 import { joined } from './membership.ts';
 import type { SimLinks, SimNetwork } from './network.ts';
-import { DatabaseLine, type DatabaseWay, simStorage } from './storage.ts';
+import { simStorage } from './storage.ts';
+import { DatabaseLine, type DatabaseWay } from './storeof.ts';
 import { SIM_LANE, Wire, type WireEnd } from './wire.ts';
 import { Host, HostClock, type World } from './world.ts';
 

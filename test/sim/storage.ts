@@ -1,114 +1,14 @@
 import type { MessagePage } from '../../engine/channel/recent.ts';
+import type { RelationType } from '../../engine/social/facts.ts';
 import type { ClusterStore } from '../../storage/cluster/port.ts';
 import { StorageFault } from '../../storage/database/driver.ts';
 import type { Commit, Storage, Writer } from '../../storage/ports.ts';
-import { copied, type Database, Stale } from './database.ts';
+import { copied, Stale } from './database.ts';
 import { commandOf } from './founding.ts';
-import type { Host, World } from './world.ts';
+import { lobbyStore } from './storage.lobbies.ts';
+import { type DatabaseLine, storeOf } from './storeof.ts';
 
-/** How the way to the database is now, for one process. */
-export interface DatabaseWay {
-  /** Nothing comes through, either way. */
-  cut: boolean;
-}
-
-/** One way takes this long, milliseconds. */
-const WAY_MS = { from: 0.2, to: 2 };
-/** Now and then the database is slow. */
-const SLOW = { chance: 0.01, fromMs: 20, toMs: 300 };
-/** A connection that answers nothing is given up after about so long. */
-const LOST_MS = { from: 2_000, to: 4_000 };
 const GROUP_MAX = 64;
-
-/** A process's connections to the database. */
-export class DatabaseLine {
-  readonly #world: World;
-  readonly #host: Host;
-  readonly database: Database;
-  readonly way: DatabaseWay;
-  /** For how long the process stands still when it is about to send next; 0: it does not. What it decided is sent when it goes on. */
-  stopMs = 0;
-  /** Counts losses: what was under way at one is not answered. */
-  #losses = 0;
-  readonly #waiting = new Set<(fault: Error) => void>();
-
-  constructor(world: World, host: Host, database: Database, way: DatabaseWay) {
-    this.#world = world;
-    this.#host = host;
-    this.database = database;
-    this.way = way;
-  }
-
-  get shard(): string {
-    return this.#host.name;
-  }
-
-  /** Runs `act` in the database at one moment and answers what it answers, or throws; rejects when the connection is lost. */
-  ask<T>(act: (nowMs: number) => T): Promise<T> {
-    const world = this.#world;
-    return new Promise<T>((resolve, reject) => {
-      const losses = this.#losses;
-      const fail = (fault: Error) => {
-        this.#waiting.delete(fail);
-        reject(fault);
-      };
-      this.#waiting.add(fail);
-      const answer = (settle: () => void) => {
-        world.after(
-          this.#wayMs(),
-          () => {
-            if (this.way.cut || losses !== this.#losses || !this.#waiting.delete(fail)) return;
-            settle();
-          },
-          this.#host,
-        );
-      };
-      this.#standing(() => {
-        // What was sent arrives though its process dies meanwhile.
-        world.after(this.#wayMs(), () => {
-          if (this.way.cut || losses !== this.#losses) return;
-          try {
-            const value = act(world.nowMs);
-            answer(() => resolve(value));
-          } catch (error) {
-            answer(() => reject(error));
-          }
-        });
-      });
-      const lostMs = world.between(LOST_MS.from, LOST_MS.to);
-      world.after(lostMs, () => fail(lost()), this.#host);
-    });
-  }
-
-  /** Every connection ends, as when the database is restarted. */
-  lose(): void {
-    this.#losses += 1;
-    for (const fail of [...this.#waiting]) this.#world.after(this.#wayMs(), () => fail(lost()), this.#host);
-  }
-
-  /** Sends, at once or when the process goes on. */
-  #standing(send: () => void): void {
-    const stopMs = this.stopMs;
-    if (stopMs === 0) {
-      send();
-      return;
-    }
-    this.stopMs = 0;
-    const world = this.#world;
-    world.note(`${this.shard} stands still as it writes, for ${Math.round(stopMs)} ms`);
-    world.stop(this.#host, stopMs);
-    world.after(0, send, this.#host);
-  }
-
-  #wayMs(): number {
-    const world = this.#world;
-    return world.chance(SLOW.chance)
-      ? world.between(SLOW.fromMs, SLOW.toMs)
-      : world.between(WAY_MS.from, WAY_MS.to);
-  }
-}
-
-const lost = (): Error => new StorageFault('The database was lost.');
 
 interface Entry {
   readonly commit: Commit;
@@ -198,24 +98,6 @@ class SimWriter implements Writer {
   }
 }
 
-/** Answers `method` of a store by what stands in the database at the moment of the answer. */
-type Reads<Store> = {
-  readonly [K in keyof Store]?: Store[K] extends (...args: infer Args) => Promise<infer Value>
-    ? (...args: Args) => Value
-    : never;
-};
-
-function storeOf<Store extends object>(line: DatabaseLine, name: string, reads: Reads<Store>): Store {
-  const known = reads as Record<string, ((...args: unknown[]) => unknown) | undefined>;
-  return new Proxy({} as Store, {
-    get: (_, method) => {
-      const read = known[String(method)];
-      if (read) return (...args: unknown[]) => line.ask(() => copied(read(...args)));
-      return () => Promise.reject(new Error(`${name}.${String(method)} is not simulated.`));
-    },
-  });
-}
-
 const never = () => [];
 
 const userStore = (line: DatabaseLine) => {
@@ -299,14 +181,10 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
       childrenOf: never,
       bannedUntil: () => undefined,
     }),
-    oauth: storeOf<Storage['oauth']>(line, 'oauth', {}),
-    lobbies: storeOf<Storage['lobbies']>(line, 'lobbies', {
-      inUse: never,
-      due: never,
-      nextDueMs: () => null,
-      all: never,
-      sweep: () => ({ after: null, lobbies: 0 }),
+    oauth: storeOf<Storage['oauth']>(line, 'oauth', {
+      holdings: (userId) => database.holdings.get(userId) ?? { grants: [], chains: [], codes: [] },
     }),
+    lobbies: lobbyStore(line),
     webhookEvents: storeOf<Storage['webhookEvents']>(line, 'webhookEvents', {
       count: () => 0,
       waiting: never,
@@ -360,6 +238,14 @@ function relationshipStore(line: DatabaseLine): Storage['relationships'] {
       const sharesGuild = [...(own ?? [])].some((id) => theirs?.has(id));
       return { policy: null, sharesGuild, isInstalled: false };
     },
+    counts: (userId, applicationId) => {
+      const counts: Partial<Record<RelationType, number>> = {};
+      for (const each of database.relations.values())
+        if (each.userId === userId && each.applicationId === applicationId)
+          counts[each.type] = (counts[each.type] ?? 0) + 1;
+      return counts;
+    },
+    settings: () => ({ directMessagesFrom: null }),
   });
 }
 

@@ -53,6 +53,7 @@ export class Truth {
     let seen = false;
     for (const fact of accepted.facts) {
       if (fact.type === 'messageCreated') this.#message(accepted, fact.message);
+      else if (fact.type === 'lobbyMessageCreated') this.#name(fact.message.id, fact.message.content);
       else if (fact.type === 'interactionWritten')
         this.#name(fact.interaction.id, fact.interaction.nonce ?? '');
       else if (fact.type === 'guildUpdated') this.#name(ownerId, fact.info.name);
@@ -83,6 +84,11 @@ export class Truth {
       if (sight.at <= from) return always ? 'always' : once ? 'once' : 'never';
     }
     return once ? 'once' : 'never';
+  }
+
+  /** Whether it is a channel of two users. */
+  isPrivate(ownerId: string): boolean {
+    return this.#database.privateChannels.has(ownerId);
   }
 
   /** Channels of the guild that the user sees now. */

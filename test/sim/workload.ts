@@ -6,9 +6,13 @@ import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { SimClient } from './client.ts';
 import type { Database } from './database.ts';
+import { DirectWork } from './direct.ts';
+import { type Feature, SHARE } from './features.ts';
 import type { SimGuild, SimUser } from './founding.ts';
 import { answer, interact } from './interacting.ts';
 import type { Judge } from './judge.ts';
+import { LobbyWork } from './lobbies.ts';
+import type { LobbyTruth } from './lobbytruth.ts';
 import type { SimShard } from './shard.ts';
 import type { HeardInteraction } from './wire.ts';
 import type { World } from './world.ts';
@@ -22,6 +26,8 @@ interface WorkloadPorts {
   readonly users: readonly SimUser[];
   readonly guilds: readonly SimGuild[];
   readonly clients: readonly SimClient[];
+  readonly features: readonly Feature[];
+  readonly lobbyTruth: LobbyTruth;
 }
 
 /** What became of one command. */
@@ -36,13 +42,20 @@ interface Command {
   /** May be sent again when nothing is known of it. */
   readonly again: boolean;
   readonly run: (shard: SimShard) => Promise<Reply<unknown>>;
+  /** Receives what became of it. */
+  readonly settled?: (fate: Fate, value: unknown) => void;
   fate: Fate;
   tries: number;
 }
 
+/** A command that somebody sends. */
+export type Asked = Pick<Command, 'what' | 'mark' | 'again' | 'run' | 'settled'>;
+
 const TRIES_MAX = 4;
 /** A caller that hears nothing gives up. */
 const PATIENCE_MS = 20_000;
+
+const WORK = { direct: DirectWork, lobbies: LobbyWork } as const;
 
 /** What people and bots do: calls as REST makes them, and what they say on their connections. */
 export class Workload {
@@ -51,9 +64,17 @@ export class Workload {
   #marks = 0;
   #over = false;
   #probing = false;
+  /** What people do beside writing in guilds. */
+  readonly #more: readonly { act(): void; probe(): void }[];
 
   constructor(ports: WorkloadPorts) {
     this.#ports = ports;
+    const common = {
+      ...ports,
+      mark: (kind: string) => this.#mark(kind),
+      enqueue: (asked: Asked) => this.#enqueue(asked),
+    };
+    this.#more = ports.features.map((feature) => new WORK[feature](common));
   }
 
   start(everyMs: number): void {
@@ -74,6 +95,7 @@ export class Workload {
     this.#probing = true;
     for (const { id, ownerId } of this.#ports.guilds) this.#message(id, ownerId);
     for (const client of this.#ports.clients) client.present(client.status);
+    for (const each of this.#more) each.probe();
   }
 
   get open(): number {
@@ -82,6 +104,10 @@ export class Workload {
 
   #act(): void {
     const { world, guilds, users } = this.#ports;
+    if (this.#more.length > 0 && world.chance(SHARE)) {
+      world.random.pick(this.#more).act();
+      return;
+    }
     const guild = world.random.pick(guilds);
     const user = world.random.pick(users);
     const dice = world.random.below(100);
@@ -246,7 +272,7 @@ export class Workload {
     this.#enqueue({ what, mark, again, run });
   }
 
-  #enqueue(asked: Pick<Command, 'what' | 'mark' | 'again' | 'run'>): void {
+  #enqueue(asked: Asked): void {
     const command: Command = { ...asked, fate: 'open', tries: 0, probe: this.#probing };
     this.commands.push(command);
     this.#send(command);
@@ -257,20 +283,23 @@ export class Workload {
     const shard = this.#ports.shard();
     command.tries += 1;
     const attempt = command.tries;
-    const settle = (fate: Fate, why: string) => {
+    const settle = (fate: Fate, why: string, value: unknown = null) => {
       if (command.fate !== 'open' || command.tries !== attempt) return;
       const repeated = fate === 'unknown' && command.again && command.tries < TRIES_MAX;
       world.note(`${command.what}: ${fate} ${why}${repeated ? ', tries again' : ''}`);
       if (repeated) world.after(world.between(300, 1_500), () => this.#send(command));
-      else command.fate = fate;
+      else {
+        command.fate = fate;
+        command.settled?.(fate, value);
+      }
     };
     if (!shard) {
       settle('unknown', 'no shard');
       return;
     }
     world.after(world.between(1, 10), () => {
-      const answer = (fate: Fate, why: string): void => {
-        world.after(world.between(1, 10), () => settle(fate, why));
+      const answer = (fate: Fate, why: string, value: unknown = null): void => {
+        world.after(world.between(1, 10), () => settle(fate, why, value));
       };
       if (!shard.host.alive) return answer('unknown', 'no connection');
       world.after(
@@ -279,7 +308,9 @@ export class Workload {
           command.run(shard).then(
             (reply) =>
               shard.host.alive &&
-              answer(reply.ok ? 'done' : 'refused', reply.ok ? '' : String(reply.refusal.code)),
+              (reply.ok
+                ? answer('done', '', reply.value)
+                : answer('refused', String(reply.refusal.code), reply.refusal)),
             (fault: Error) => shard.host.alive && answer('unknown', `${fault.name}: ${fault.message}`),
           ),
         shard.host,

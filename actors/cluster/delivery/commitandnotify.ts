@@ -57,7 +57,8 @@ export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNot
   const lastNotified = lastNotifiedOf(ports);
   let lastNumber = 0;
   return async (ownerId, facts, notifications) => {
-    const fence = ownership.fenceOf(ownerId);
+    // A commit for an id of another shard would carry that one's epoch, and a number that it may have given as well.
+    const fence = ownership.owns(ownerId) ? ownership.fenceOf(ownerId) : null;
     if (!fence || fence === 'alone')
       throw new NotServed('This shard does not own the aggregate now; it cannot write.');
     const last = await lastNotified(ownerId, fence);

@@ -120,6 +120,11 @@ class DirectoryOwnership implements ShardOwnership {
     return this.#actor.getSnapshot().value;
   }
 
+  get knowsMembers(): boolean {
+    const { state } = this;
+    return (state === 'serving' || state === 'draining') && this.#safe;
+  }
+
   get view(): ClusterView {
     return this.#view;
   }

@@ -111,8 +111,8 @@ function shard(net: Net, index: number) {
   const archive = new ClusterArchive({
     ownership: {
       self,
-      get state() {
-        return net.state;
+      get knowsMembers() {
+        return net.state === 'serving';
       },
       get view() {
         return net.view;

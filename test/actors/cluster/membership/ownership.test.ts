@@ -290,6 +290,17 @@ describe('a shard', () => {
     expect(a.ownership.state).toBe('serving');
   });
 
+  it('does not know which shards have ended while it drains without a safe lease', async () => {
+    const { started, pass, authority } = cluster();
+    const [a] = await started('a', 'b');
+    void a.ownership.drain();
+    await pass(2_000);
+    expect([a.ownership.state, a.ownership.knowsMembers]).toEqual(['draining', true]);
+    authority.cutOff('a#1');
+    await pass(TTL_MS);
+    expect([a.ownership.state, a.ownership.knowsMembers]).toEqual(['draining', false]);
+  });
+
   it('is emptied by a drain, which waits until others serve what it had', async () => {
     const { started, pass, serving, authority, epochs } = cluster();
     const [a, b] = await started('a', 'b');

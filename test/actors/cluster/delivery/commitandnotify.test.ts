@@ -1,0 +1,41 @@
+// Goal: facts with notifications are written by the owner of their aggregate alone, so that no number is given twice.
+import { expect, it } from 'vitest';
+import { createCommitAndNotify } from '../../../../actors/cluster/delivery/commitandnotify.ts';
+import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
+import type { UserId } from '../../../../protocol/ids.ts';
+import type { Commit } from '../../../../storage/ports.ts';
+
+function arrange(owns: boolean) {
+  const commits: Omit<Commit, 'done'>[] = [];
+  const commitAndNotify = createCommitAndNotify({
+    writer: {
+      depth: 0,
+      flush: async () => undefined,
+      commit: ({ done, ...commit }) => {
+        commits.push(commit);
+        done(null);
+      },
+    },
+    ownership: { standalone: false, owns: () => owns, fenceOf: () => ({ partition: 7, epoch: 3 }) } as never,
+    notifier: { notifyEach: () => undefined, recipientOf: () => ({ deliver: () => undefined }) as never },
+    store: { records: async () => [] },
+    clock: new VirtualClock(),
+    recordAgeMs: 1_000,
+  });
+  const ears = { own: true, applications: [] } as const;
+  const told = { userIds: ['1' as UserId], ears, t: 'RELATIONSHIP_REMOVE', d: {} } as const;
+  return { commits, run: () => commitAndNotify('1', [], [told]) };
+}
+
+it('writes nothing under the epoch of another shard, which gives the same numbers', async () => {
+  const { commits, run } = arrange(false);
+  await expect(run()).rejects.toThrow(/does not own/);
+  expect(commits).toEqual([]);
+});
+
+it('numbers the notifications of the owner within its epoch', async () => {
+  const { commits, run } = arrange(true);
+  (await run())();
+  (await run())();
+  expect(commits.map(({ record }) => record?.n)).toEqual([1, 2].map((at) => 3 * 2 ** 32 + 2 ** 31 + at));
+});

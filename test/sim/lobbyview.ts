@@ -1,0 +1,131 @@
+import type { Judge } from './judge.ts';
+import type { LobbyText, LobbyTruth } from './lobbytruth.ts';
+
+interface ShownMember {
+  readonly user: { readonly id: string };
+  readonly metadata: object | null;
+  readonly connected: boolean;
+}
+
+interface ShownLobby {
+  readonly id: string;
+  readonly metadata: object | null;
+  readonly members: readonly ShownMember[];
+  readonly host_id?: string | null;
+}
+
+interface AboutMember {
+  readonly lobby_id: string;
+  readonly member: ShownMember;
+}
+
+/** A lobby as a client knows it. */
+export interface LobbyReplica {
+  readonly members: Map<string, Pick<ShownMember, 'metadata' | 'connected'>>;
+  metadata: object | null;
+  hostId: string | null;
+}
+
+/** The lobbies of one session of a game, as its client knows them. Judges every dispatch as it comes. */
+export class LobbyView {
+  readonly replicas = new Map<string, LobbyReplica>();
+  readonly #name: string;
+  readonly #userId: string;
+  readonly #truth: LobbyTruth;
+  readonly #judge: Judge;
+  readonly #seen = new Set<string>();
+  /** By lobby: commits so far when the client was told of it. */
+  readonly #toldAt = new Map<string, number>();
+  readonly #lastAt = new Map<string, number>();
+
+  constructor(name: string, userId: string, truth: LobbyTruth, judge: Judge) {
+    this.#name = name;
+    this.#userId = userId;
+    this.#truth = truth;
+    this.#judge = judge;
+  }
+
+  heard(t: string, d: object): void {
+    this.#acts[t]?.(d as never);
+  }
+
+  /** Messages that the client should have and has not. */
+  missing(): LobbyText[] {
+    return [...this.#truth.messages.values()].filter(({ id, lobbyId, at }) => {
+      const toldAt = this.#toldAt.get(lobbyId);
+      if (toldAt === undefined || at < toldAt || this.#seen.has(id)) return false;
+      return this.#truth.isMemberSince(this.#userId, lobbyId, at);
+    });
+  }
+
+  readonly #acts: Record<string, (d: never) => void> = {
+    LOBBY_CREATE: (lobby: ShownLobby) => {
+      const isMember = this.#truth.wasEverMember(this.#userId, lobby.id);
+      this.#judge.expect(isMember, 'permission', () => `${this.#name} is shown ${lobby.id}`);
+      this.replicas.set(lobby.id, replicaOf(lobby));
+      if (!this.#toldAt.has(lobby.id)) this.#toldAt.set(lobby.id, this.#truth.at);
+    },
+    LOBBY_UPDATE: (lobby: ShownLobby) => {
+      if (this.#known(lobby.id, 'LOBBY_UPDATE')) this.replicas.set(lobby.id, replicaOf(lobby));
+    },
+    LOBBY_DELETE: ({ id }: ShownLobby) => {
+      this.replicas.delete(id);
+      this.#toldAt.delete(id);
+    },
+    LOBBY_MEMBER_ADD: (about: AboutMember) => this.#member(about, 'LOBBY_MEMBER_ADD'),
+    LOBBY_MEMBER_UPDATE: (about: AboutMember) => this.#member(about, 'LOBBY_MEMBER_UPDATE'),
+    LOBBY_MEMBER_REMOVE: ({ lobby_id, member }: AboutMember) =>
+      this.#known(lobby_id, 'LOBBY_MEMBER_REMOVE')?.members.delete(member.user.id),
+    LOBBY_MESSAGE_CREATE: (message: { readonly id: string; readonly content: string }) =>
+      this.#message(message),
+    GUILDHALL_LOBBY_HOST: ({ lobby_id, host_id }: { lobby_id: string; host_id: string | null }) => {
+      const wasHost = this.#truth.wasHost(lobby_id, host_id);
+      this.#judge.expect(wasHost, 'durable first', () => `${this.#name} hears that ${host_id} hosts`);
+      const replica = this.#known(lobby_id, 'GUILDHALL_LOBBY_HOST');
+      if (replica) replica.hostId = host_id;
+    },
+  };
+
+  /**
+   * Nobody hears of a lobby who was never in it. A member may hear of one before LOBBY_CREATE, when a new session begins, and after
+   * LOBBY_DELETE: what is not stored is held back while missed dispatches are looked up.
+   */
+  #known(lobbyId: string, t: string): LobbyReplica | undefined {
+    const replica = this.replicas.get(lobbyId);
+    const may = replica !== undefined || this.#truth.wasEverMember(this.#userId, lobbyId);
+    this.#judge.expect(may, 'lobby first', () => `${this.#name} hears ${t} of ${lobbyId}`);
+    return replica;
+  }
+
+  #member({ lobby_id: lobbyId, member: { user, metadata, connected } }: AboutMember, t: string): void {
+    const wasMember = this.#truth.wasEverMember(user.id, lobbyId);
+    this.#judge.expect(
+      wasMember,
+      'durable first',
+      () => `${this.#name} hears that ${user.id} is in ${lobbyId}`,
+    );
+    this.#known(lobbyId, t)?.members.set(user.id, { metadata, connected });
+  }
+
+  #message({ id, content }: { readonly id: string; readonly content: string }): void {
+    const told = this.#truth.messages.get(id);
+    const expect = (holds: boolean, rule: string, what: string): void =>
+      this.#judge.expect(holds, rule, () => `${this.#name} hears ${content} (${id}) ${what}`);
+    expect(told !== undefined, 'durable first', 'which is not committed');
+    if (!told) return;
+    const { lobbyId, at } = told;
+    expect(told.content === content, 'content', `which says ${told.content}`);
+    expect(!this.#seen.has(id), 'once', 'again');
+    this.#seen.add(id);
+    const last = this.#lastAt.get(lobbyId) ?? -1;
+    expect(at > last, 'order', `of ${at} after ${last}`);
+    this.#lastAt.set(lobbyId, at);
+    expect(this.#truth.wasMember(this.#userId, lobbyId, at), 'permission', 'as no member');
+  }
+}
+
+const replicaOf = ({ members, metadata, host_id = null }: ShownLobby): LobbyReplica => ({
+  members: new Map(members.map(({ user, metadata, connected }) => [user.id, { metadata, connected }])),
+  metadata,
+  hostId: host_id,
+});
