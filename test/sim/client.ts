@@ -49,6 +49,7 @@ export class SimClient implements WireEnd {
   #beat = 0;
   /** When it last had its session, by the world's clock. */
   #upMs = 0;
+  #awayUntilMs = 0;
 
   constructor(name: string, userId: string, token: string, ports: ClientPorts) {
     this.name = name;
@@ -60,6 +61,11 @@ export class SimClient implements WireEnd {
 
   connect(): void {
     if (this.#wire) return;
+    const awayMs = this.#awayUntilMs - this.#ports.world.nowMs;
+    if (awayMs > 0) {
+      this.#later(awayMs);
+      return;
+    }
     this.#down();
     this.#wire = this.#ports.doors(this);
     if (!this.#wire) this.#later(500);
@@ -81,6 +87,12 @@ export class SimClient implements WireEnd {
   /** The connection breaks, and the client notices. */
   drop(serverMs: number): void {
     this.#wire?.lose(0, serverMs);
+  }
+
+  /** The connection breaks, and the client tries again only after so long. */
+  stayAway(forMs: number): void {
+    this.#awayUntilMs = this.#ports.world.nowMs + forMs;
+    this.drop(0);
   }
 
   heard(heard: Heard): void {

@@ -2,6 +2,7 @@ import type { Directory, DirectoryListener } from '../../actors/cluster/ports.ts
 import type { ClusterView, Owner, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { renewalEveryMs, safeUntilMs } from '../../engine/placement/lease.ts';
+import { hits } from './bounds.ts';
 import type { Host, World } from './world.ts';
 
 const WAY_MS = { from: 0.5, to: 6 };
@@ -118,6 +119,7 @@ export class SimRegistry {
     this.world.after(member.expiresMs - this.world.nowMs + 0.01, () => {
       if (this.#memberOf(info) !== member) return;
       if (member.expiresMs > this.world.nowMs) return this.#expireLater(info);
+      hits.add('lease_ttl_ms');
       this.world.note(`the lease of ${info.instance} ends`);
       this.#end(info);
     });

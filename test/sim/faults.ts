@@ -39,6 +39,12 @@ const FAULTS = {
     world.note(`the connection of ${client.name} breaks`);
     client.drop(world.between(0, 8_000));
   },
+  awayClient: ({ world, clients }) => {
+    const client = world.random.pick(clients);
+    const forMs = world.between(500, 20_000);
+    world.note(`${client.name} stays away for ${Math.round(forMs)} ms`);
+    client.stayAway(forMs);
+  },
   skew: ({ world }, { run }) => {
     if (run) run.clock.offsetMs += Math.floor(world.between(-2_000, 2_000));
   },

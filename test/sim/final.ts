@@ -1,6 +1,8 @@
+import { rendezvous } from '../../engine/placement/rendezvous.ts';
 import type { SimClient } from './client.ts';
 import type { SimCluster } from './cluster.ts';
 import type { Database } from './database.ts';
+import type { SimRegistry } from './directory.ts';
 import type { Judge } from './judge.ts';
 import type { LobbyView } from './lobbyview.ts';
 import type { Replica } from './replica.ts';
@@ -9,6 +11,7 @@ import type { Truth } from './truth.ts';
 import type { Workload } from './workload.ts';
 
 interface FinalPorts {
+  readonly registry: SimRegistry;
   readonly judge: Judge;
   readonly database: Database;
   readonly truth: Truth;
@@ -31,6 +34,7 @@ export function judgeEnd(ports: FinalPorts, { framesMax, faults, breaks }: Scena
     judge.expect(!probe || fate === 'done' || fate === 'refused', 'served again', () => `${what}: ${fate}`);
   judgeWrites(ports);
   judgeAnswers(ports);
+  judgePlacement(ports);
   for (const { instance, links, house } of cluster.running) {
     const { depth } = house.storage.writer;
     judge.expect(links.deepest <= framesMax, 'bounds', () => `${instance}: ${links.deepest} frames`);
@@ -137,6 +141,14 @@ function judgeWrites({ judge, truth, workload }: FinalPorts): void {
     judge.expect(times <= 1, 'applied once', () => `${what} was written ${times} times`);
     judge.expect(fate !== 'done' || times > 0, 'acknowledged', () => `${what} was acknowledged and lost`);
   }
+}
+
+/** Every partition is served, by the shard that all of them reckon as its owner. */
+function judgePlacement({ judge, registry }: FinalPorts): void {
+  const { shards, owners } = registry.view;
+  const wanted = rendezvous(registry.partitions)(shards);
+  const owning = owners.map((owner) => (owner && owner.epoch > 0 ? owner.shardId : null));
+  judge.expect(same(owning, wanted), 'placement', () => `${owning} own the partitions, not ${wanted}`);
 }
 
 /** Each interaction takes one first answer, whichever session of the bot sends it. */

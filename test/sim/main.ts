@@ -3,6 +3,7 @@
 // has it; `--stale-writers` lets processes stand still as they write; `--features direct` has every seed do that beside guilds.
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { COUNTED_SEEDS, HIT_MIN } from './bounds.ts';
 import { FEATURES } from './features.ts';
 import { planted } from './planting.ts';
 import { type SeedRun, seedsFrom, seedsHere, seedsOn } from './pool.ts';
@@ -56,11 +57,13 @@ async function tell(seed: number, lines: number, variant: Variant): Promise<void
 async function many(run: SeedRun, jobs: number): Promise<void> {
   const startedMs = performance.now();
   const rules = new Map<string, number[]>();
+  const bounds = new Map<string, number>(namedBounds().map((bound) => [bound, 0]));
   let done = 0;
   let virtualMs = 0;
   await seedsOn(new URL(import.meta.url), jobs, run, (report) => {
     done += 1;
     virtualMs += report.virtualMs;
+    for (const bound of report.bounds) bounds.set(bound, (bounds.get(bound) ?? 0) + 1);
     if (done % 100 === 0)
       console.log(`${done} of ${run.seeds.length} seeds, ${speed(virtualMs, performance.now() - startedMs)}`);
     const [first] = report.violations;
@@ -72,10 +75,26 @@ async function many(run: SeedRun, jobs: number): Promise<void> {
   console.log(
     `${done} seeds in ${((performance.now() - startedMs) / 1_000).toFixed(1)} s, ${speed(virtualMs, performance.now() - startedMs)}`,
   );
+  sayBounds(bounds, done);
   for (const [rule, seeds] of rules) {
     console.log(`${rule}: ${seeds.length} seeds. Again: npm run sim -- --seed ${seeds[0]}`);
     process.exitCode = 1;
   }
+}
+
+/** Bounds whose places the build has marked. */
+function namedBounds(): readonly string[] {
+  return (globalThis as { simulatedBounds?: readonly string[] }).simulatedBounds ?? [];
+}
+
+/** In how many seeds each bound was hit. Of many seeds, one in a hundred must hit each. */
+function sayBounds(bounds: ReadonlyMap<string, number>, seeds: number): void {
+  const counted = [...bounds].sort(([, a], [, b]) => a - b);
+  console.log(`Bounds hit, in seeds: ${counted.map(([bound, hit]) => `${bound} ${hit}`).join(', ')}`);
+  const rare = counted.filter(([, hit]) => hit < seeds * HIT_MIN);
+  if (seeds < COUNTED_SEEDS || rare.length === 0) return;
+  console.log(`Hit in too few seeds: ${rare.map(([bound]) => bound).join(', ')}`);
+  process.exitCode = 1;
 }
 
 function speed(virtualMs: number, tookMs: number): string {

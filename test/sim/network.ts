@@ -3,6 +3,7 @@ import type { AskContext, LinkFrame, ShardInfo } from '../../actors/placement/po
 import { LinkFault } from '../../protocol/faults.ts';
 import type { Codec, EncodedFrame } from '../../transports/cluster/codec.ts';
 import { payloadOf } from '../../transports/cluster/packets.ts';
+import { hits } from './bounds.ts';
 import type { Host, World } from './world.ts';
 
 const WAY_MS = { from: 0.2, to: 4 };
@@ -179,6 +180,7 @@ export class SimLinks implements Links {
     if (!peer) return;
     peer.queue.push(this.#codec.encodeFrame(frame));
     if (peer.queue.length > this.#network.weather.framesMax) {
+      hits.add('frames of a link');
       this.breakTo(shardId);
       return;
     }

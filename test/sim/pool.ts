@@ -19,6 +19,8 @@ export interface SeedReport {
   readonly tookMs: number;
   readonly fingerprint: number;
   readonly counts: Readonly<Record<string, number>>;
+  /** Bounds that were hit. */
+  readonly bounds: readonly string[];
   /** Bugs whose place has run, while that is recorded. */
   readonly reached?: readonly string[];
 }
@@ -35,9 +37,9 @@ export async function seedsHere(run: SeedRun, report: Hear): Promise<void> {
   const loaded = [...reached];
   for (const seed of run.seeds) {
     reached.clear();
-    const { violations, virtualMs, tookMs, fingerprint, counts } = await simulate(seed, run);
+    const { violations, virtualMs, tookMs, fingerprint, counts, bounds } = await simulate(seed, run);
     const places = planted.name === RECORDING && { reached: [...loaded, ...reached] };
-    report({ seed, violations, virtualMs, tookMs, fingerprint, counts, ...places });
+    report({ seed, violations, virtualMs, tookMs, fingerprint, counts, bounds, ...places });
     if (run.untilFailure && violations.length > 0) return;
   }
 }

@@ -1,3 +1,4 @@
+import { hits } from './bounds.ts';
 import { SimClient } from './client.ts';
 import { SimCluster } from './cluster.ts';
 import { Database } from './database.ts';
@@ -35,6 +36,8 @@ interface Outcome {
   readonly steps: number;
   readonly fingerprint: number;
   readonly counts: Readonly<Record<string, number>>;
+  /** Bounds that were hit. */
+  readonly bounds: readonly string[];
 }
 
 /** When all is whole again: what may take until everything is served, and until every client has everything. */
@@ -87,7 +90,7 @@ function build(world: World, judge: Judge, scenario: Scenario, features: readonl
   const workload: Workload = new Workload({
     ...{ world, judge, database, shard, users, guilds, clients, features, lobbyTruth },
   });
-  return { world, judge, database, truth, network, cluster, clients, workload };
+  return { world, judge, database, truth, registry, network, cluster, clients, workload };
 }
 
 /** What nobody catches is a violation of the run that is under way. */
@@ -99,11 +102,12 @@ process.on('unhandledRejection', (error) =>
 /** Runs one seed. */
 export async function simulate(seed: number, variant: Variant = {}): Promise<Outcome> {
   const startedMs = performance.now();
+  hits.clear();
   const world = new World(seed);
   const judge = new Judge(world);
   current = judge;
-  const scenario = scenarioOf(world);
   const features = variant.features ?? featuresOf(seed);
+  const scenario = scenarioOf(world, features);
   const parts = build(world, judge, scenario, features);
   const { clients, workload, database, truth } = parts;
   const failed = () => judge.failed;
@@ -117,6 +121,8 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     heal(parts);
     await world.run(scenario.workMs + SERVED_MS, failed);
     if (!failed()) workload.probe();
+    await world.run(scenario.workMs + SERVED_MS + SETTLED_MS / 3, failed);
+    if (!failed()) workload.probe();
     await world.run(scenario.workMs + SERVED_MS + SETTLED_MS, failed);
     if (!failed()) judgeEnd(parts, scenario);
   } catch (error) {
@@ -128,6 +134,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
     ...{ seed, scenario: { ...scenario, features }, violations: judge.violations, trace: world.trace },
     ...{ virtualMs: world.nowMs, steps: world.steps, fingerprint: world.fingerprint },
     tookMs: performance.now() - startedMs,
+    bounds: [...hits],
     counts: {
       commits: database.history.length,
       stale: database.refused,

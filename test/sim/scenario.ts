@@ -1,5 +1,6 @@
 import { type Config, DEFAULTS } from '../../config/config.ts';
 import { FAULT_NAMES, type FaultName } from './faults.ts';
+import type { Feature } from './features.ts';
 import type { World } from './world.ts';
 
 /** What one seed tries. */
@@ -22,7 +23,13 @@ export interface Scenario {
 
 type SimConfig = ReturnType<typeof boundsOf>;
 
-export function scenarioOf(world: World): Scenario {
+export function scenarioOf(world: World, features: readonly Feature[]): Scenario {
+  const drawn = drawnOf(world);
+  // What a session has missed of lobbies and direct messages is sent at once: a link without room for it never catches up.
+  return features.length === 0 ? drawn : { ...drawn, framesMax: Math.max(drawn.framesMax, CATCHING_UP) };
+}
+
+function drawnOf(world: World): Scenario {
   const { random } = world;
   const some = FAULT_NAMES.filter(() => world.chance(0.35));
   return {
@@ -42,6 +49,7 @@ export function scenarioOf(world: World): Scenario {
 }
 
 const FRAMES_MAX = 2_000;
+const CATCHING_UP = 200;
 /** Of each bound: how many seeds draw it small. */
 const SMALL = 0.2;
 
@@ -50,6 +58,10 @@ function boundsOf(world: World) {
   const between = (from: number, to: number) => Math.floor(world.between(from, to + 1));
   const small = (from: number, to: number, usual: number) =>
     world.chance(SMALL) ? between(from, to) : usual;
+  // A queue fills only where its turns are few.
+  const [hasFewLoads, hasFewStarts] = [world.chance(SMALL), world.chance(SMALL)];
+  const few = (isTight: boolean, from: number, to: number, usual: number) =>
+    isTight ? between(from, to) : usual;
   return {
     partitions: world.chance(SMALL) ? between(1, 64) : 12,
     lease_ttl_ms: small(1_500, 5_000, 3_000),
@@ -61,17 +73,17 @@ function boundsOf(world: World) {
     replay_frames_max: small(0, 60, DEFAULTS.replay_frames_max),
     stream_dispatches_max: small(16, 64, DEFAULTS.stream_dispatches_max),
     // Longer than a caller waits before it tries again: within that a repeated command is recognized.
-    record_age_ms: small(25_000, 40_000, DEFAULTS.record_age_ms),
+    record_age_ms: small(22_000, 35_000, DEFAULTS.record_age_ms),
     journal_bytes_max: small(4_096, 65_536, DEFAULTS.journal_bytes_max),
     guild_member_window_max: small(1, 4, DEFAULTS.guild_member_window_max),
     guild_message_window_max: small(10, 20, DEFAULTS.guild_message_window_max),
     guild_backlog_max: small(2, 30, DEFAULTS.guild_backlog_max),
     commit_batch_max: small(1, 4, DEFAULTS.commit_batch_max),
     commit_depth_max: small(4, 30, DEFAULTS.commit_depth_max),
-    loads_max: small(1, 2, DEFAULTS.loads_max),
-    loads_waiting_max: small(1, 4, DEFAULTS.loads_waiting_max),
-    identifies_per_sec: small(1, 4, DEFAULTS.identifies_per_sec),
-    identifies_waiting_max: small(1, 4, DEFAULTS.identifies_waiting_max),
+    loads_max: few(hasFewLoads, 1, 2, DEFAULTS.loads_max),
+    loads_waiting_max: few(hasFewLoads && world.chance(0.7), 1, 2, DEFAULTS.loads_waiting_max),
+    identifies_per_sec: few(hasFewStarts, 1, 2, DEFAULTS.identifies_per_sec),
+    identifies_waiting_max: few(hasFewStarts && world.chance(0.7), 1, 2, DEFAULTS.identifies_waiting_max),
   } satisfies Partial<Config>;
 }
 

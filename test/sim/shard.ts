@@ -82,7 +82,7 @@ export class SimShard {
     this.clock = new HostClock(world, this.host, ways.skew());
     this.line = new DatabaseLine(world, this.host, database, ways.database);
     const foundation = this.#founded({ ...DEFAULTS, rate_limits: false, ...ports.config });
-    const storage = simStorage(this.line, staleFault);
+    const storage = simStorage(this.line, staleFault, foundation.config);
     const directory = new SimDirectory(registry, this.host, this.clock, ways.directory);
     const self = {
       ...{ id, instance: this.instance, address: id, adminUrl: null, host: 'sim', pid: 1, weight: 100 },

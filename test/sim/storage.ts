@@ -1,14 +1,16 @@
+import type { Config } from '../../config/config.ts';
 import type { MessagePage } from '../../engine/channel/recent.ts';
 import type { RelationType } from '../../engine/social/facts.ts';
 import type { ClusterStore } from '../../storage/cluster/port.ts';
 import { StorageFault } from '../../storage/database/driver.ts';
 import type { Commit, Storage, Writer } from '../../storage/ports.ts';
+import { hits } from './bounds.ts';
 import { copied, Stale } from './database.ts';
 import { commandOf } from './founding.ts';
 import { lobbyStore } from './storage.lobbies.ts';
 import { type DatabaseLine, storeOf } from './storeof.ts';
 
-const GROUP_MAX = 64;
+type WriterBounds = Pick<Config, 'commit_batch_max' | 'commit_depth_max'>;
 
 interface Entry {
   readonly commit: Commit;
@@ -26,9 +28,11 @@ class SimWriter implements Writer {
   #handedIn = 0;
   #settled = 0;
   #running = false;
+  readonly #bounds: WriterBounds;
 
-  constructor(line: DatabaseLine, staleFault: (stale: Stale) => Error) {
+  constructor(line: DatabaseLine, staleFault: (stale: Stale) => Error, bounds: WriterBounds) {
     this.#line = line;
+    this.#bounds = bounds;
     this.#staleFault = staleFault;
   }
 
@@ -42,7 +46,14 @@ class SimWriter implements Writer {
     const faulted = [...this.#group, ...this.#queue].some(
       (entry) => entry.fault && entry.row.ownerId === ownerId,
     );
-    const fault = faulted ? new StorageFault('An earlier commit of the same owner failed.') : null;
+    const isFull = this.depth >= this.#bounds.commit_depth_max;
+    if (isFull) hits.add('commit_depth_max');
+    const fault =
+      faulted || isFull
+        ? new StorageFault(
+            isFull ? 'The commit queue is full.' : 'An earlier commit of the same owner failed.',
+          )
+        : null;
     this.#handedIn += 1;
     this.#queue.push({ commit, row, fault });
     if (this.#running) return;
@@ -57,7 +68,8 @@ class SimWriter implements Writer {
 
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
-      this.#group = this.#queue.splice(0, GROUP_MAX);
+      if (this.#queue.length > this.#bounds.commit_batch_max) hits.add('commit_batch_max');
+      this.#group = this.#queue.splice(0, this.#bounds.commit_batch_max);
       const live = this.#group.filter(({ fault }) => fault === null);
       try {
         const faults = await this.#line.ask((nowMs) => this.#write(live, nowMs));
@@ -157,10 +169,14 @@ const premiumStore = (line: DatabaseLine) =>
   });
 
 /** The Storage port of one process over the database of the simulation. */
-export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Error): Storage {
+export function simStorage(
+  line: DatabaseLine,
+  staleFault: (stale: Stale) => Error,
+  bounds: WriterBounds,
+): Storage {
   const { database } = line;
   return {
-    writer: new SimWriter(line, staleFault),
+    writer: new SimWriter(line, staleFault, bounds),
     // All processes of a simulation have one clock, which never goes back.
     ...{ followIds: () => Promise.resolve(), copyDatabase: async () => null },
     guilds: guildStore(line),
@@ -305,11 +321,14 @@ function clusterStore(line: DatabaseLine, staleFault: (stale: Stale) => Error): 
     epochs: () => line.ask(() => new Map(database.epochs)),
     isLast: ({ partition, epoch }) => line.ask(() => database.epochs.get(partition) === epoch),
     records: (ownerId, sinceMs, limit) =>
-      line.ask(() =>
-        copied((database.records.get(ownerId) ?? []).filter(({ atMs }) => atMs >= sinceMs))
+      line.ask(() => {
+        const all = database.records.get(ownerId) ?? [];
+        const young = all.filter(({ atMs }) => atMs >= sinceMs);
+        if (young.length < all.length) hits.add('record_age_ms');
+        return copied(young)
           .sort((a, b) => a.n - b.n)
-          .slice(-limit),
-      ),
+          .slice(-limit);
+      }),
     // Asked at every change of hands: where nobody is told anything directly nothing is to hang on it.
     deliveriesTo: async (userIds, sinceMs, limit) =>
       database.told.length === 0
@@ -333,11 +352,11 @@ function clusterStore(line: DatabaseLine, staleFault: (stale: Stale) => Error): 
       ),
     pruneRecords: (beforeMs) =>
       line.ask(() => {
-        for (const [ownerId, records] of database.records)
-          database.records.set(
-            ownerId,
-            records.filter(({ atMs }) => atMs >= beforeMs),
-          );
+        for (const [ownerId, records] of database.records) {
+          const young = records.filter(({ atMs }) => atMs >= beforeMs);
+          if (young.length < records.length) hits.add('record_age_ms');
+          database.records.set(ownerId, young);
+        }
       }),
     keepSnapshots: (snapshots) => {
       const kept = copied(snapshots);

@@ -29,6 +29,16 @@ export function mutantsFrom(seed: number, count: number): Mutant[] {
   return drawn;
 }
 
+/** Mutants that an earlier run has named, where the program still has their expressions: the nearest to the line that it had. */
+export function mutantsAgain(named: readonly Omit<Mutation, 'at'>[]): Mutant[] {
+  const found = named.flatMap(({ file, from, to, line }) => {
+    const alike = mutationsOf(file, read(file)).filter((each) => each.from === from && each.to === to);
+    const [nearest] = alike.sort((a, b) => Math.abs(a.line - line) - Math.abs(b.line - line));
+    return nearest ? [{ ...nearest, name: `${file}:${nearest.line}:${nearest.at}` }] : [];
+  });
+  return [...new Map(found.map((mutant) => [`${mutant.name} ${mutant.to}`, mutant])).values()];
+}
+
 /** Sets of mutants that one build can hold: within one, no expression is part of another. */
 export function buildsOf(mutants: readonly Mutant[]): Mutant[][] {
   const builds: Mutant[][] = [];

@@ -1,14 +1,116 @@
 import type { Mutation } from './mutations.ts';
 
-/** A mutation that changes nothing which the program promises, and why. */
+/** `equivalent`: no promise depends on it. `elsewhere`: other tests are for it, and the simulation does not run it at all. */
+type Judgement = 'equivalent' | 'elsewhere';
+
+/** What a mutation that the simulation does not notice comes to. */
 interface Judged {
   readonly file: string;
   readonly from: string;
   readonly to: string;
+  readonly as: Judgement;
   readonly why: string;
 }
 
-const JUDGED: readonly Judged[] = [];
+const EQUIVALENT: readonly (readonly [file: string, from: string, to: string, why: string])[] = [
+  [
+    ...([
+      'engine/session/allowance.ts',
+      'nowMs >= this.#windowEndsMs',
+      '(nowMs) > (this.#windowEndsMs)',
+    ] as const),
+    'The budget of a connection is a millisecond late.',
+  ],
+  [
+    ...(['actors/cluster/membership/ownership.ts', 'this.#forget(partitions)', 'undefined'] as const),
+    'The view that follows the release has them forgotten.',
+  ],
+  [
+    ...(['engine/session/sessionid.ts', '/^[0-9a-f]{3}$/.test(digits)'] as const),
+    ...(['!(/^[0-9a-f]{3}$/.test(digits))', 'A hint: without it all shards are asked.'] as const),
+  ],
+  ['actors/cluster/delivery/guildsubscriptions.ts', '2', '2 + 1', 'The growth of a delay between attempts.'],
+  [
+    ...(['actors/runtime/registry.ts', 'this.#admits !== null', '(this.#admits) === (null)'] as const),
+    'The order in which aggregates are loaded.',
+  ],
+  [
+    ...(['actors/cluster/membership/ownership.ts', 'leftMs === Number.POSITIVE_INFINITY'] as const),
+    ...(['(leftMs) !== (Number.POSITIVE_INFINITY)', 'The lease is read again at each use.'] as const),
+  ],
+  ['actors/cluster/routing/router.ts', '255', '255 + 1', 'A part of a random delay.'],
+  [
+    ...(['actors/session/crashedjournals.ts', '!names.has(name)', 'names.has(name)'] as const),
+    'A journal that is no longer cached is read again.',
+  ],
+  [
+    ...(['actors/session/journal.ts', 'oldest === undefined || !present(this.#files).drop()'] as const),
+    '(oldest === undefined) && (!present(this.#files).drop())',
+    'A segment whose end is known is there to be dropped.',
+  ],
+  ['engine/placement/rendezvous.ts', '2', '2 + 1', 'All scores change by the same factor.'],
+  ['actors/runtime/stream.ts', '1', '1 + 1', 'The size of a payload is approximate.'],
+  ['engine/session/journal.ts', '0x9e37_79b1', '0x9e37_79b1 + 1', 'Another odd constant of a checksum.'],
+];
 
-export const judgedEquivalent = ({ file, from, to }: Mutation): boolean =>
-  JUDGED.some((each) => each.file === file && each.from === from && each.to === to);
+/** By file: what it is tested by instead. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  'actors/cluster/membership/status.ts': 'What operators are shown: test/e2e.',
+  'storage/writer.ts':
+    'The simulation has a model of the writer; test/suites runs the real one on both databases.',
+  'storage/tables.ts': 'The simulation has a model of the database; test/suites runs the statements.',
+  'actors/runtime/recently.ts': 'A cache of reads that the workload does not make: test/actors/runtime.',
+  'actors/runtime/clock.ts': 'The clock of a real process: test/e2e.',
+  'actors/runtime/lifetime.ts': 'The end of a real process: test/actors/runtime/lifetime.test.ts.',
+};
+
+/** One by one, for files that are otherwise part of the simulation. */
+const ELSEWHERE_ALONE: readonly (readonly [file: string, from: string, to: string, why: string])[] = [
+  [
+    ...([
+      'actors/cluster/delivery/notify.ts',
+      'this.#size >= WAITING_MAX',
+      '(this.#size) > (WAITING_MAX)',
+    ] as const),
+    'A bound of thousands of dispatches.',
+  ],
+  [
+    ...(['actors/cluster/delivery/notify.ts', 'sessionId === which', '(sessionId) !== (which)'] as const),
+    'A process alone: test/compose.',
+  ],
+  [
+    ...(['actors/cluster/delivery/guildsubscriptions.ts', 'this.#stopListening()', 'undefined'] as const),
+    'The process has ended when it matters.',
+  ],
+  [
+    ...(['engine/session/journal.ts', 'this.#size + ENTRY_WORDS', '(this.#size) - (ENTRY_WORDS)'] as const),
+    'A batch of thousands of entries: test/engine/session/journal.test.ts.',
+  ],
+  [
+    'actors/session/journal.ts',
+    'this.#flushLater()',
+    'undefined',
+    'More than 256 sessions: test/actors/session.',
+  ],
+  [
+    ...(['actors/session/crashedjournals.ts', 'onDamage(folder, index.damages)', 'undefined'] as const),
+    'Damaged journals: test/actors/session/journal.test.ts.',
+  ],
+  ['actors/session/bearers.ts', '16', '16 + 1', 'The digits of an id: test/actors/session/bearers.test.ts.'],
+];
+
+const JUDGED: readonly Judged[] = [
+  ...EQUIVALENT.map(([file, from, to, why]) => ({ file, from, to, as: 'equivalent' as const, why })),
+  ...ELSEWHERE_ALONE.map(([file, from, to, why]) => ({ file, from, to, as: 'elsewhere' as const, why })),
+];
+
+/** How a mutation that was not noticed is judged, and why; null: a hole, which a judge or the workload has to close. */
+export function judged({
+  file,
+  from,
+  to,
+}: Mutation): { readonly as: Judgement; readonly why: string } | null {
+  const one = JUDGED.find((each) => each.file === file && each.from === from && each.to === to);
+  const why = ELSEWHERE[file];
+  return one ?? (why === undefined ? null : { as: 'elsewhere', why });
+}

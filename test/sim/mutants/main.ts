@@ -5,9 +5,9 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { bundle } from '../build.ts';
 import { seedsFrom } from '../pool.ts';
-import { buildsOf, type Mutant, mutantsFrom, patchesOf } from './draw.ts';
+import { buildsOf, type Mutant, mutantsAgain, mutantsFrom, patchesOf } from './draw.ts';
 import { hunt, reachedBy, type Verdict } from './hunt.ts';
-import { judgedEquivalent } from './judged.ts';
+import { judged } from './judged.ts';
 
 interface Result extends Mutant {
   readonly verdict: Verdict;
@@ -21,15 +21,16 @@ const { values } = parseArgs({
     jobs: { type: 'string', default: '2' },
     results: { type: 'string', default: 'dist/simulation/mutants.json' },
     only: { type: 'string', default: '' },
+    again: { type: 'string', default: '' },
     json: { type: 'boolean', default: false },
   },
 });
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const known = readKnown();
-const drawn = mutantsFrom(Number(values.seed), Number(values.count)).filter(({ name }) =>
-  name.includes(values.only),
-);
+const drawn = (
+  values.again ? notNoticed(values.again) : mutantsFrom(Number(values.seed), Number(values.count))
+).filter(({ name }) => name.includes(values.only));
 const open = drawn.filter((mutant) => !known.has(keyOf(mutant)));
 say(`${drawn.length} mutants, ${drawn.length - open.length} of them known. Results: ${values.results}`);
 for (const [at, mutants] of buildsOf(open).entries()) await runBuild(at, mutants);
@@ -56,6 +57,12 @@ async function runBuild(at: number, mutants: readonly Mutant[]): Promise<void> {
   await Promise.all(Array.from({ length: jobs }, huntOn));
 }
 
+/** What an earlier run has not noticed and nobody has judged. */
+function notNoticed(path: string): Mutant[] {
+  const { results } = JSON.parse(readFileSync(path, 'utf8')) as { readonly results: readonly Result[] };
+  return mutantsAgain(results.filter((result) => result.verdict.kind !== 'killed' && !judged(result)));
+}
+
 /** The text around is not part of it: a mutant is the same when lines above it change. */
 function keyOf({ file, from, to, name }: Mutant): string {
   return `${file}\n${from}\n${to}\n${name}`;
@@ -78,20 +85,27 @@ function told(verdict: Verdict): string {
 }
 
 function report(results: readonly Result[]): void {
-  const equivalent = results.filter((result) => result.verdict.kind !== 'killed' && judgedEquivalent(result));
-  const counted = results.filter((result) => !equivalent.includes(result));
+  const unnoticed = results.filter(({ verdict }) => verdict.kind !== 'killed');
+  const equivalent = unnoticed.filter((result) => judged(result)?.as === 'equivalent');
+  const elsewhere = unnoticed.filter((result) => judged(result)?.as === 'elsewhere');
+  const counted = results.filter((result) => !equivalent.includes(result) && !elsewhere.includes(result));
   const of = (kind: Verdict['kind']) => counted.filter(({ verdict }) => verdict.kind === kind);
   const score = of('killed').length / Math.max(1, counted.length);
   if (values.json) {
-    console.log(JSON.stringify({ seed: Number(values.seed), score, equivalent: equivalent.length, results }));
+    const as = { equivalent: equivalent.length, elsewhere: elsewhere.length };
+    const told = results.map((result) => ({ ...result, judged: judged(result) }));
+    console.log(JSON.stringify({ seed: Number(values.seed), score, ...as, results: told }));
     return;
   }
   for (const kind of ['survived', 'unreached'] as const)
     for (const { file, line, from, to } of of(kind))
       console.log(`${kind}: ${file}:${line}\n    ${oneLine(from)}\n  → ${oneLine(to)}`);
+  for (const result of [...equivalent, ...elsewhere])
+    console.log(`${judged(result)?.as}: ${result.file}:${result.line} ${judged(result)?.why}`);
   console.log(
     `${results.length} mutants: ${of('killed').length} killed, ${of('survived').length} survived, ` +
-      `${of('unreached').length} not reached, ${equivalent.length} equivalent. Score ${score.toFixed(3)}.`,
+      `${of('unreached').length} not reached, ${equivalent.length} equivalent, ` +
+      `${elsewhere.length} tested elsewhere. Score ${score.toFixed(3)}.`,
   );
 }
 
