@@ -1,6 +1,8 @@
 # Node's own image on Debian trixie: the native server's builds for Node 22 and 24 need glibc 2.38 or newer.
 FROM node:24-trixie-slim AS build
 WORKDIR /build
+# Builds the media addon; the image itself has no compiler.
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 COPY package.json package-lock.json ./
 RUN npm ci --include=dev --workspaces=false --no-audit --no-fund
 COPY . .

@@ -113,6 +113,7 @@ export function createVoice(ports: VoicePorts) {
       ports.lifetime.own(() => webrtc.close());
       // The engine may close between two steps; `opening` then closes what was opened last.
       plane = await ports.lifetime.opening(openPlane(ports, webrtc));
+      ports.logger.debug(plane.sender, 'The sender of voice packets is chosen.');
       const server = await ports.lifetime.opening(
         startServer({ host, port, installers: [routes.onOwnPort], ...(tls && { tls }) }),
       );
@@ -239,6 +240,7 @@ function openPlane({ config, chaos, onFault }: VoicePorts, webrtc: PeerOptions):
     host,
     port: config.voice_udp_port,
     externalAddress,
+    isNative: config.voice_native,
     // Injected loss is decided in this thread.
     workers: RUNS_FROM_SOURCES || chaos ? 0 : config.voice_workers,
     ...(chaos && { start: (plan, listener) => startInline(plan, listener, (way) => chaos.loses(way)) }),

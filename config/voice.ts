@@ -24,6 +24,10 @@ export const VOICE = {
       'of this machine in its network. Firefox sends no calls to 127.0.0.1, so a server on loopback needs it for Firefox.',
   ),
   voice_workers: integer(1, 'threads', [0, 64], 'Threads that forward media; 0 forwards on the main thread.'),
+  voice_native: boolean(
+    true,
+    'Whether voice packets are sent and received in batches by the native addon, where it is built; otherwise by node:dgram.',
+  ),
   external_address: optional(
     'an IP address',
     '^[0-9a-fA-F.:]+$',

@@ -119,7 +119,7 @@ interface WorkerFigures {
   readonly packetsOut: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
-  /** Packets dropped by reason: `unknown`, `unauthenticated`, `replayed`, `malformed`, `not_allowed`, `plain`, `no_receiver`, `send_failed`, `rate_limited`. */
+  /** Packets dropped by reason: `unknown`, `unauthenticated`, `replayed`, `malformed`, `not_allowed`, `plain`, `no_receiver`, `rate_limited`, `send_failed`, `send_queue_full` (the oldest waiting packets). */
   readonly drops: Readonly<Record<string, number>>;
   /** Histogram of the time from a packet's arrival to its last send; upper bounds in microseconds. */
   readonly latency: {
@@ -128,6 +128,8 @@ interface WorkerFigures {
     readonly sumUs: number;
   };
   readonly restarts: number;
+  /** What sends: the addon, or node:dgram where that cannot be loaded. */
+  readonly sender: 'native' | 'dgram';
 }
 
 export interface MemberMetrics {

@@ -64,6 +64,8 @@ export function ensureBuilt() {
   rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
   const args = [binOf('typescript', 'tsc'), '-p', join(ROOT, 'tsconfig.build.json'), '--noEmitOnError'];
   run(process.execPath, args, 'The sources do not compile; the lines above say why.');
+  // A machine without a compiler has no addon, and needs none.
+  spawnSync(process.execPath, [join(ROOT, 'scripts/addon.mjs')], { cwd: ROOT, stdio: ['ignore', 2, 2] });
   const descriptions = [join(ROOT, 'scripts/descriptions.mjs')];
   run(process.execPath, descriptions, 'The interface could not be described; the lines above say why.');
   const database = [join(ROOT, 'scripts/database.mjs')];
@@ -117,7 +119,7 @@ function newestSourceMs(folder) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) {
       if (folder !== ROOT || !NOT_SOURCE.has(entry.name)) newestMs = Math.max(newestMs, newestSourceMs(path));
-    } else if (/\.(tsx?|css|html|svg|ogg)$|^tsconfig.*\.json$|^package\.json$/.test(entry.name)) {
+    } else if (/\.(tsx?|[ch]|css|html|svg|ogg)$|^tsconfig.*\.json$|^package\.json$/.test(entry.name)) {
       newestMs = Math.max(newestMs, changedMs(path));
     }
   }

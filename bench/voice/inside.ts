@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createTransportCipher } from '../../media/crypto/transport.ts';
 import { Forwarder } from '../../media/sfu/forwarder.ts';
+import { PacketSealer } from '../../media/sfu/sealing.ts';
 import { TRANSPORT_MODES, type TransportMode } from '../../protocol/voice.ts';
 import { type Spread, spreadOf } from '../fanout/spread.ts';
 
@@ -21,16 +22,21 @@ class Inside {
 
   constructor(mode: TransportMode) {
     this.mode = mode;
+    const counting = {
+      send: () => {
+        this.#sent += 1;
+      },
+      isTaken: () => true,
+    };
+    const sealer = new PacketSealer(counting, 64);
     this.#forwarder = new Forwarder(
       {
-        send: () => {
-          this.#sent += 1;
-        },
+        setBody: (body) => sealer.setBody(body),
+        sendUdp: (to, cipher, header, nonce) => sealer.sendUdp(to, cipher, header, nonce),
         sendPeer: () => {},
         event: () => {},
-        isTaken: () => true,
       },
-      { slots: 64, silentMs: 15_000 },
+      { cipher: createTransportCipher, silentMs: 15_000 },
     );
     this.#forwarder.open('inside');
     const ciphers = Array.from({ length: RECEIVERS + 1 }, (_, index) => this.#join(index + 1));

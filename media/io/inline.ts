@@ -15,6 +15,7 @@ export async function startInline(
   };
   return {
     port: lane.port,
+    sender: lane.sender,
     order: (orders) => {
       if (!isOver) lane.order(orders);
     },

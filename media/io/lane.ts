@@ -1,20 +1,12 @@
-import { createSocket, type Socket } from 'node:dgram';
-import { once } from 'node:events';
-import { isIPv6 } from 'node:net';
+import type { TransportCipher } from '../crypto/transport.ts';
 import { Forwarder } from '../sfu/forwarder.ts';
 import type { Endpoint, ForwarderEvent, ForwarderOutput, MediaForwarder } from '../sfu/ports.ts';
 import { Batcher, type PacketBatch, unpack } from './batch.ts';
 import { LATENCY_BOUNDS_US, LatencyBuckets } from './latency.ts';
+import { openSocket } from './opensocket.ts';
 import type { LaneFinding, LaneListener, LaneMetrics, LaneOrder, LanePlan } from './orders.ts';
+import { DATAGRAM_BYTES_MAX, type DatagramListener, type MediaSocket, type UdpSender } from './udp.ts';
 
-/** Slots of the forwarder's ring: enough that sends deferred by the system end before their slot is used again. */
-const SLOTS = 4096;
-/** Sends deferred by the system; while more are pending, outgoing packets are dropped. */
-const WAITING_MAX = 1024;
-/** Requested size of the socket's buffers; the system may allow less. */
-const SOCKET_BUFFER_BYTES = 4 << 20;
-/** Longer than any packet that fits a link's MTU; also the size of the ring's slots. */
-const PACKET_BYTES_MAX = 2000;
 const SILENT_MS = 15_000;
 const TICK_MS = 50;
 const REPORT_MS = 250;
@@ -26,49 +18,27 @@ const SAMPLED = 16;
 /** Whether a packet is lost, for injected failures. */
 export type Loses = (direction: 'in' | 'out') => boolean;
 
-/** Loses packets on their way out. */
-const lossy = (output: Lane, loses: Loses): ForwarderOutput => ({
-  send: (to, bytes, offset, length) => {
-    if (!loses('out')) output.send(to, bytes, offset, length);
-  },
-  sendPeer: (ssrc, bytes, offset, length) => output.sendPeer(ssrc, bytes, offset, length),
-  isTaken: () => output.isTaken(),
-  event: (callId, event) => output.event(callId, event),
-});
-
-type Resolve = (
-  address: string,
-  _: unknown,
-  done: (error: null, address: string, family: number) => void,
-) => void;
-
-/** Resolves a numeric address to itself; the system's resolver would defer every single send. */
-const numeric =
-  (family: number): Resolve =>
-  (address, _, done) =>
-    done(null, address, family);
-
 /**
  * The UDP socket of some calls and their forwarder: all the I/O of media, in its own thread or in the main one.
  *
- * Each received packet costs one forwarder call; each sent packet one `send`, which the system nearly always does at once.
+ * Each received packet costs one forwarder call. What is sent meanwhile leaves when the packets that arrived together are handled.
  */
-export class Lane implements ForwarderOutput {
-  readonly #socket: Socket;
+export class Lane implements ForwarderOutput, DatagramListener {
+  readonly #socket: MediaSocket;
   readonly #forwarder: MediaForwarder;
   readonly #listener: Pick<LaneListener, 'report' | 'packets'>;
   readonly #toPeers = new Batcher();
   readonly #latency = new LatencyBuckets();
   readonly #timers: NodeJS.Timeout[];
-  /** Cached view of the packet being sent, in the forwarder's ring. */
-  #leaving: Buffer = Buffer.alloc(0);
-  #leavingAt = -1;
+  readonly #loses: Loses | null;
   #findings: LaneFinding[] = [];
   #flushing = false;
   /** Whether members' addresses changed since the last report. */
   #isMoved = false;
   #samples = 0;
-  #sendFailed = 0;
+  /** When the sampled packet of this batch arrived; 0 without one. */
+  #sampledMs = 0;
+  #refused = 0;
   #malformed = 0;
   #peerDrops = 0;
   #bugs = 0;
@@ -83,43 +53,43 @@ export class Lane implements ForwarderOutput {
     listener: Pick<LaneListener, 'report' | 'packets'>,
     loses: Loses | null = null,
   ): Promise<Lane> {
-    const family = isIPv6(plan.host) ? 6 : 4;
-    const socket = createSocket({ type: `udp${family}`, lookup: numeric(family) });
-    // `once` rejects with what the socket emits as an error.
-    const listening = once(socket, 'listening');
-    socket.bind({ port: plan.port, address: plan.host, exclusive: true });
-    await listening;
-    return new Lane(socket, listener, loses);
+    // A socket delivers nothing before the next turn of the event loop.
+    const early: DatagramListener = { datagram: () => {}, settled: () => {} };
+    const relay = { to: early };
+    const socket = await openSocket(plan, {
+      datagram: (bytes, length, from) => relay.to.datagram(bytes, length, from),
+      settled: () => relay.to.settled(),
+    });
+    const lane = new Lane(socket, listener, loses);
+    relay.to = lane;
+    return lane;
   }
 
   private constructor(
-    socket: Socket,
+    socket: MediaSocket,
     listener: Pick<LaneListener, 'report' | 'packets'>,
     loses: Loses | null,
   ) {
     this.#socket = socket;
     this.#listener = listener;
-    this.#forwarder = new Forwarder(loses ? lossy(this, loses) : this, { slots: SLOTS, silentMs: SILENT_MS });
-    growBuffers(socket);
-    socket.on('message', (bytes, from) => {
-      if (!loses?.('in')) this.#received(bytes, from);
-    });
-    // A failed send reports to its own callback. An error here belongs to no packet, and the lane continues.
-    socket.on('error', () => {
-      this.#sendFailed += 1;
-    });
+    this.#loses = loses;
+    this.#forwarder = new Forwarder(this, { cipher: socket.createCipher, silentMs: SILENT_MS });
     this.#timers = [setInterval(() => this.#tick(), TICK_MS), setInterval(() => this.#report(), REPORT_MS)];
   }
 
   get port(): number {
-    return this.#socket.address().port;
+    return this.#socket.port;
+  }
+
+  get sender(): UdpSender {
+    return this.#socket.sender;
   }
 
   /** Carries out orders in sequence. */
   order(orders: readonly LaneOrder[]): void {
     const nowMs = performance.now();
     for (const order of orders) this.#carryOut(order, nowMs);
-    this.#flushPeers();
+    this.#flush();
   }
 
   #carryOut(order: LaneOrder, nowMs: number): void {
@@ -169,22 +139,30 @@ export class Lane implements ForwarderOutput {
     }
   }
 
-  #received(bytes: Buffer, from: Endpoint): void {
-    if (bytes.length > PACKET_BYTES_MAX) {
+  datagram(bytes: Buffer, length: number, from: Endpoint): void {
+    if (this.#loses?.('in')) return;
+    if (length > DATAGRAM_BYTES_MAX) {
       this.#malformed += 1;
       return;
     }
-    if (this.#socket.getSendQueueCount() > WAITING_MAX) {
-      this.#sendFailed += 1;
+    if (this.#socket.isOverloaded) {
+      this.#refused += 1;
       return;
     }
     const arrivedMs = performance.now();
+    if (this.#samples++ % SAMPLED === 0) this.#sampledMs = arrivedMs;
     try {
-      this.#forwarder.handleUdp(bytes, bytes.length, from, arrivedMs);
+      this.#forwarder.handleUdp(bytes, length, from, arrivedMs);
     } catch (error) {
       this.#failed(error);
     }
-    if (this.#samples++ % SAMPLED === 0) this.#latency.record((performance.now() - arrivedMs) * 1000);
+  }
+
+  settled(): void {
+    this.#socket.flush();
+    if (this.#sampledMs === 0) return;
+    this.#latency.record((performance.now() - this.#sampledMs) * 1000);
+    this.#sampledMs = 0;
   }
 
   /** Forwards packets from browsers. */
@@ -198,7 +176,7 @@ export class Lane implements ForwarderOutput {
         this.#failed(error);
       }
     });
-    this.#flushPeers();
+    this.#flush();
   }
 
   /** Counts a bug that a packet triggered. Only that packet is dropped: the other calls of the lane continue. */
@@ -207,22 +185,14 @@ export class Lane implements ForwarderOutput {
     this.#bug ??= error instanceof Error ? error : new Error(String(error));
   }
 
-  send(to: Endpoint, bytes: Buffer, offset: number, length: number): void {
-    // The packets to further receivers of one frame have the same place and length: reuse the view.
-    if (offset !== this.#leavingAt || length !== this.#leaving.length) {
-      this.#leaving = bytes.subarray(offset, offset + length);
-      this.#leavingAt = offset;
-    }
-    this.#socket.send(this.#leaving, to.port, to.address, this.#sent);
+  setBody(body: Buffer): void {
+    this.#socket.setBody(body);
   }
 
-  isTaken(): boolean {
-    return this.#socket.getSendQueueCount() === 0;
+  sendUdp(to: Endpoint, cipher: TransportCipher | null, header: Buffer, nonce: number): number {
+    if (this.#loses?.('out')) return header.length;
+    return this.#socket.sendUdp(to, cipher, header, nonce);
   }
-
-  readonly #sent = (error: Error | null): void => {
-    if (error) this.#sendFailed += 1;
-  };
 
   sendPeer(ssrc: number, bytes: Buffer, offset: number, length: number): void {
     const packet = bytes.subarray(offset, offset + length);
@@ -253,13 +223,18 @@ export class Lane implements ForwarderOutput {
     });
   }
 
+  #flush(): void {
+    this.#socket.flush();
+    this.#flushPeers();
+  }
+
   #flushPeers(): void {
     if (!this.#toPeers.isEmpty) this.#listener.packets(this.#toPeers.take());
   }
 
   #tick(): void {
     this.#forwarder.tick(performance.now());
-    this.#flushPeers();
+    this.#flush();
   }
 
   #report(): void {
@@ -294,7 +269,8 @@ export class Lane implements ForwarderOutput {
       drops: {
         ...metrics.drops,
         malformed: metrics.drops.malformed + this.#malformed,
-        send_failed: this.#sendFailed + this.#peerDrops,
+        send_failed: this.#socket.failed + this.#refused + this.#peerDrops,
+        send_queue_full: this.#socket.dropped,
         bug: this.#bugs,
       },
       latency: {
@@ -311,15 +287,6 @@ export class Lane implements ForwarderOutput {
     if (this.#isClosed) return Promise.resolve();
     this.#isClosed = true;
     for (const timer of this.#timers) clearInterval(timer);
-    return new Promise((resolve) => this.#socket.close(() => resolve()));
-  }
-}
-
-function growBuffers(socket: Socket): void {
-  try {
-    socket.setRecvBufferSize(SOCKET_BUFFER_BYTES);
-    socket.setSendBufferSize(SOCKET_BUFFER_BYTES);
-  } catch {
-    // Keep the system's own sizes; they hold shorter bursts.
+    return this.#socket.close();
   }
 }

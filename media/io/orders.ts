@@ -7,6 +7,7 @@ import type {
   UdpTransport,
 } from '../sfu/ports.ts';
 import type { PacketBatch } from './batch.ts';
+import type { UdpSender } from './udp.ts';
 
 /** Instructions to a lane. Plain data: they are posted to its thread. */
 export type LaneOrder =
@@ -75,6 +76,7 @@ export interface LaneListener {
 /** One run of a lane, in this thread or another. */
 export interface RunningLane {
   readonly port: number;
+  readonly sender: UdpSender;
   order(orders: readonly LaneOrder[]): void;
   /** Sends packets from browsers. @returns false when too many are in transit and these were dropped. */
   packets(batch: PacketBatch): boolean;
@@ -91,6 +93,8 @@ export interface LanePlan {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
+  /** Whether the addon is used where it can be loaded. */
+  readonly isNative: boolean;
 }
 
 /** Starts one run of a lane. Rejects when the port cannot be bound. */

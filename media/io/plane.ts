@@ -20,6 +20,7 @@ import type { LaneFinding, LaneOrder, StartLane } from './orders.ts';
 import { SsrcPool } from './ssrcs.ts';
 import { SupervisedLane, type Timers } from './supervised.ts';
 import { startThread } from './thread.ts';
+import type { UdpSender } from './udp.ts';
 
 interface MediaPlaneOptions {
   /** Address to bind; IPv4 or IPv6. */
@@ -32,6 +33,8 @@ interface MediaPlaneOptions {
   readonly workers: number;
   /** Creates the browsers' side, once; null for none, and then `connectPeer` returns null. */
   readonly peers: ((events: PeerEvents) => PeerPort) | null;
+  /** Whether packets are sent and received in batches by the addon, where it can be loaded. The default is true. */
+  readonly isNative?: boolean;
   /** Called when a lane died or could not be started. */
   readonly onFault: (error: Error, where: string) => void;
   readonly timers?: Timers;
@@ -42,6 +45,8 @@ interface MediaPlaneOptions {
 export interface RunningMediaPlane extends MediaPlane {
   /** The UDP ports of all workers. */
   readonly udpPorts: readonly number[];
+  /** The sender of the first worker; all have the same. */
+  readonly sender: UdpSender;
   /** Stops a worker as a crash would; it is restarted. For tests. */
   killWorker(index: number): void;
 }
@@ -96,11 +101,11 @@ class Plane implements RunningMediaPlane {
   }
 
   async begin(): Promise<void> {
-    const { host, port, workers, timers = SYSTEM_TIMERS, onFault } = this.#options;
+    const { host, port, workers, timers = SYSTEM_TIMERS, onFault, isNative = true } = this.#options;
     const start = this.#options.start ?? (workers > 0 && IS_BUILT ? startThread : startInline);
     try {
       for (let index = 0; index < Math.max(1, workers); index += 1) {
-        const plan = { host, port: port === 0 ? 0 : port + index };
+        const plan = { host, port: port === 0 ? 0 : port + index, isNative };
         const lane = await SupervisedLane.open(plan, start, timers, {
           finding: (finding) => this.#found(finding),
           packets: (batch) => unpack(batch, (ssrc, packet) => this.peers?.send(ssrc, packet)),
@@ -118,6 +123,10 @@ class Plane implements RunningMediaPlane {
 
   get udpPorts(): readonly number[] {
     return this.#lanes.map(({ port }) => port);
+  }
+
+  get sender(): UdpSender {
+    return present(present(this.#lanes[0]).sender);
   }
 
   open(callId: string, events: (event: MediaEvent) => void): MediaRoom {
@@ -180,6 +189,7 @@ class Plane implements RunningMediaPlane {
     const workers = metrics.map(({ members: _, ...counts }, index) => ({
       ...counts,
       restarts: present(this.#lanes[index]).restarts,
+      sender: present(this.#lanes[index]).sender?.kind ?? 'dgram',
     }));
     return { workers, calls };
   }

@@ -10,6 +10,7 @@ import type {
   RunningLane,
   StartLane,
 } from './orders.ts';
+import type { UdpSender } from './udp.ts';
 
 /** Timers that a test can replace. Each returns a function that cancels the timer. */
 export interface Timers {
@@ -75,6 +76,7 @@ export class SupervisedLane {
   #metrics = NOTHING;
   #question = 0;
   readonly #answered = new Set<() => void>();
+  #sender: UdpSender | null = null;
   #isClosed = false;
 
   /** Starts the lane. Rejects when the port cannot be bound; after the first start, failures are retried forever. */
@@ -104,6 +106,11 @@ export class SupervisedLane {
 
   get port(): number {
     return this.#plan.port;
+  }
+
+  /** The sender of the latest run. */
+  get sender(): UdpSender | null {
+    return this.#sender;
   }
 
   get isUp(): boolean {
@@ -175,6 +182,7 @@ export class SupervisedLane {
     });
     if (this.#isClosed) return running.stop();
     this.#plan = { ...this.#plan, port: running.port };
+    this.#sender = running.sender;
     this.#silentWatches = 0;
     const orders = [...this.#ledger.replay()];
     if (orders.length > 0) running.order(orders);

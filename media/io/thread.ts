@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { memoryOf, type PacketBatch } from './batch.ts';
 import type { LaneListener, LaneOrder, LanePlan, LaneReport, RunningLane } from './orders.ts';
+import type { UdpSender } from './udp.ts';
 
 /** Messages to a lane's thread. */
 export type ThreadOrder =
@@ -11,7 +12,7 @@ export type ThreadOrder =
 
 /** Messages from a lane's thread. */
 export type ThreadMessage =
-  | { readonly kind: 'listening'; readonly port: number }
+  | { readonly kind: 'listening'; readonly port: number; readonly sender: UdpSender }
   | { readonly kind: 'report'; readonly report: LaneReport }
   | { readonly kind: 'packets'; readonly batch: PacketBatch };
 
@@ -57,6 +58,7 @@ export function startThread(plan: LanePlan, listener: LaneListener): Promise<Run
         isListening = true;
         resolve({
           port: news.port,
+          sender: news.sender,
           order: (orders) => say({ kind: 'orders', orders }),
           packets: (batch) => {
             if (Atomics.load(underway, TO_THREAD) > UNDERWAY_BYTES_MAX) return false;

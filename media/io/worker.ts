@@ -30,5 +30,5 @@ if (port) {
     } else if (order.kind === 'ask') lane.ask(order.question);
     else void lane.close().then(() => port.close());
   });
-  say({ kind: 'listening', port: lane.port });
+  say({ kind: 'listening', port: lane.port, sender: lane.sender });
 }

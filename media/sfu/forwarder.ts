@@ -79,7 +79,7 @@ export class Forwarder implements MediaForwarder {
   constructor(output: ForwarderOutput, options: ForwarderOptions) {
     this.#output = output;
     this.#options = options;
-    this.#sender = new PacketSender(output, options.slots);
+    this.#sender = new PacketSender(output);
     this.#video = new VideoRouter(this.#sender);
     this.#feedback = new FeedbackRouter(this.#streams, this.#sender, this.#video);
   }
@@ -126,7 +126,7 @@ export class Forwarder implements MediaForwarder {
     if (link instanceof UdpLink && link.isFor(transport)) link.claimed = transport.claimed;
     else {
       this.disconnect(ssrc);
-      member.link = new UdpLink(transport);
+      member.link = new UdpLink(transport, this.#options.cipher);
       const { address } = member.link;
       if (address) this.#bind(member, member.link, address);
       member.lastHeardMs = nowMs;
@@ -286,10 +286,15 @@ export class Forwarder implements MediaForwarder {
   }
 
   #bind(member: Member, link: UdpLink, to: Endpoint): void {
-    if (link.address && isSame(link.address, to) && this.#byAddress.get(keyOf(to)) === member) return;
+    const key = keyOf(to);
+    if (link.address && isSame(link.address, to) && this.#byAddress.get(key) === member) {
+      // The socket knows its own objects faster than copies of them.
+      link.address = to;
+      return;
+    }
     this.#unbind(member, link);
-    link.address = { address: to.address, port: to.port };
-    this.#byAddress.set(keyOf(to), member);
+    link.address = to;
+    this.#byAddress.set(key, member);
     member.room.version += 1;
   }
 
@@ -374,9 +379,10 @@ export class Forwarder implements MediaForwarder {
     const { rtpHeader } = this.#sender;
     const { marker, sequence, timestamp } = packet;
     writeRtpHeader(rtpHeader, 0, marker, OPUS_PAYLOAD_TYPE, sequence, timestamp, member.ssrc);
+    this.#sender.setBody(body);
     for (const hearer of hearers) {
       rtpHeader[1] = hearer.payloads.type(OPUS) | (marker ? MARKER_BIT : 0);
-      this.#sender.sendRtp(hearer, body);
+      this.#sender.sendRtp(hearer);
     }
     return null;
   }
@@ -407,7 +413,12 @@ export class Forwarder implements MediaForwarder {
     const reports: NonceReport[] = [];
     for (const { ssrc, link } of this.#members.values())
       if (link instanceof UdpLink)
-        reports.push({ ssrc, sent: link.sent, received: link.window.position, address: link.address });
+        reports.push({
+          ssrc,
+          sent: link.sent,
+          received: link.window.position,
+          address: link.address && { address: link.address.address, port: link.address.port },
+        });
     return reports;
   }
 
@@ -428,7 +439,7 @@ export class Forwarder implements MediaForwarder {
   }
 }
 
-const keyOf = ({ address, port }: Endpoint): string => `${address} ${port}`;
+const keyOf = ({ address, port, key }: Endpoint): string => key ?? `${address} ${port}`;
 
 const isMarked = (body: Buffer): boolean =>
   body.length >= 2 && body.readUInt16BE(body.length - 2) === DAVE_MARKER;

@@ -1,29 +1,35 @@
 import type { TransportMode } from '../../protocol/voice.ts';
+import type { TransportCipher } from '../crypto/transport.ts';
 import type { Gate, MemberMetrics, VideoStream } from '../plane.ts';
 
-/** A UDP address; dgram's `RemoteInfo` is one. */
+/** A UDP address; dgram's `RemoteInfo` is one. Unchanged once it is made. */
 export interface Endpoint {
   readonly address: string;
   readonly port: number;
+  /** `address port`, where it is known already. */
+  readonly key?: string;
+}
+
+/** Encrypts packets and sends them to UDP clients, at once or together with others. */
+export interface UdpOutput {
+  /** Sets what follows the header of the next packets. It stays unchanged until the next call of `setBody`. */
+  setBody(body: Buffer): void;
+  /**
+   * Sends `header`, which is valid only during the call, and the body.
+   *
+   * @param cipher null sends them unencrypted
+   * @returns length of the packet
+   */
+  sendUdp(to: Endpoint, cipher: TransportCipher | null, header: Buffer, nonce: number): number;
 }
 
 /**
  * The I/O of a forwarder. The forwarder makes all calls synchronously from within `handleUdp`, `handlePeer`, `tick` or a
- * command, and none of them may call back into the forwarder.
+ * command, and none of them may call back into the forwarder. A body is valid until one of those returns.
  */
-export interface ForwarderOutput {
-  /**
-   * Sends `length` bytes from `offset` of `bytes` to a UDP client. The bytes lie in a ring and stay unchanged until
-   * `ForwarderOptions.slots` further packets were sent, so a send that the system defers must end before that.
-   */
-  send(to: Endpoint, bytes: Buffer, offset: number, length: number): void;
+export interface ForwarderOutput extends UdpOutput {
   /** Sends one plain RTP or RTCP packet to a WebRTC member. The bytes are valid only during the call. */
   sendPeer(ssrc: number, bytes: Buffer, offset: number, length: number): void;
-  /**
-   * Whether the system has taken the bytes of everything sent so far, so that the slot may be reused for the next packet.
-   * Without this method no slot is reused early.
-   */
-  isTaken?(): boolean;
   /** Reports an event about a member of a call. */
   event(callId: string, event: ForwarderEvent): void;
 }
@@ -34,9 +40,12 @@ export interface ForwarderEvent {
   readonly ssrc: number;
 }
 
+/** Creates a transport cipher. `key` has 32 bytes. */
+export type CreateCipher = (mode: TransportMode, key: Uint8Array) => TransportCipher;
+
 export interface ForwarderOptions {
-  /** Number of outgoing packets that may be pending at once: the size of the ring, in slots of 2 KiB. */
-  readonly slots: number;
+  /** Creates the transport cipher of a member. */
+  readonly cipher: CreateCipher;
   /** A connected member that sends nothing for this long is reported `unreachable`, once. */
   readonly silentMs: number;
 }

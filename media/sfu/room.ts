@@ -1,9 +1,15 @@
 import { NonceWindow } from '../crypto/nonces.ts';
-import { createTransportCipher, type TransportCipher } from '../crypto/transport.ts';
+import type { TransportCipher } from '../crypto/transport.ts';
 import type { Gate } from '../plane.ts';
 import { Reception } from '../rtp/sequence.ts';
 import { DEFAULT_PAYLOADS, NO_CODEC, type PayloadTable } from './payloads.ts';
-import { type Endpoint, type ForwarderMember, NONCE_MARGIN, type UdpTransport } from './ports.ts';
+import {
+  type CreateCipher,
+  type Endpoint,
+  type ForwarderMember,
+  NONCE_MARGIN,
+  type UdpTransport,
+} from './ports.ts';
 import type { Subscription } from './subscription.ts';
 
 const AUDIO_CLOCK_HZ = 48_000;
@@ -86,8 +92,8 @@ export class UdpLink {
   readonly #mode: string;
   readonly #key: Buffer;
 
-  constructor({ mode, key, claimed, resume }: UdpTransport) {
-    this.cipher = createTransportCipher(mode, key);
+  constructor({ mode, key, claimed, resume }: UdpTransport, createCipher: CreateCipher) {
+    this.cipher = createCipher(mode, key);
     this.claimed = claimed;
     this.#mode = mode;
     this.#key = Buffer.from(key);

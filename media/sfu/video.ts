@@ -65,6 +65,7 @@ export class VideoRouter {
     // The keyframe has arrived. A viewer that misses a part of it requests that part itself.
     if (begins) this.#due.delete(layer);
     const { rtpHeader } = this.#sender;
+    this.#sender.setBody(body);
     for (const subscription of viewers) {
       const { viewer } = subscription;
       const payloadType = viewer.payloads.type(layer.codec);
@@ -81,7 +82,7 @@ export class VideoRouter {
         (packet.timestamp + subscription.timestampOffset) >>> 0,
         primary.ssrc,
       );
-      this.#sender.sendRtp(viewer, body);
+      this.#sender.sendRtp(viewer);
     }
     return true;
   }
@@ -106,7 +107,8 @@ export class VideoRouter {
         source.primary!.rtxSsrc,
       );
       body.writeUInt16BE((original + subscription.sequenceOffset) & 0xffff, 0);
-      this.#sender.sendRtp(subscription.viewer, body);
+      this.#sender.setBody(body);
+      this.#sender.sendRtp(subscription.viewer);
     }
     return viewers.length > 0;
   }

@@ -9,6 +9,7 @@ interface WorkerMetrics {
   readonly bytesIn: number;
   readonly bytesOut: number;
   readonly restarts: number;
+  readonly sender: 'native' | 'dgram';
   readonly drops: Readonly<Record<string, number>>;
   /** Time from a packet's arrival to its last send. */
   readonly latency: {
@@ -38,6 +39,7 @@ export interface WatchedVoice {
   readonly metrics: () => Promise<VoiceMetrics>;
 }
 
+const SENDERS = ['native', 'dgram'] as const;
 /** Members with a series of their own: those with the worst values. `guildhall calls` lists all members. */
 const WORST_MAX = 10;
 const OF_MEMBERS = [
@@ -88,6 +90,10 @@ export function addVoiceMetrics(register: Registry, voice: WatchedVoice): void {
   labelled('guildhall_media_drops', 'Packets dropped, by reason.', ['reason'], async () =>
     [...dropsOf(await metrics())].map(([reason, count]) => [{ reason }, count]),
   );
+  labelled('guildhall_media_workers', 'Media workers, by what sends their packets.', ['sender'], async () => {
+    const workers = (await metrics())?.workers ?? [];
+    return SENDERS.map((sender) => [{ sender }, workers.filter((each) => each.sender === sender).length]);
+  });
   labelled(
     'guildhall_dave',
     'Ended DAVE transitions, commits and recoveries, by result.',

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createMediaPlane, type RunningMediaPlane } from '../../../media/io/plane.ts';
 import type { MediaEvent, MediaRoom } from '../../../media/plane.ts';
 import type { PeerEvents } from '../../../media/webrtc/ports.ts';
+import { builtAddon } from './addon.build.ts';
 import { UdpClient } from './client.ts';
 
 const OPEN_GATE = { speaks: true, streams: true, hears: true };
@@ -59,94 +60,100 @@ async function speakUntil(client: UdpClient, payload: Uint8Array, until: () => b
   }, WAIT);
 }
 
-describe('a plane in this thread', () => {
-  test('forwards what one says to one who only listens, byte for byte', async () => {
-    const { room, events } = await arrange();
-    const speaker = await member(room);
-    const listener = await member(room, true);
-    listener.client.discover();
-    const payload = randomBytes(160);
-    await speakUntil(speaker.client, payload, () => listener.client.received.length > 0);
-    expect(listener.client.received[0]).toEqual({ ssrc: speaker.ssrc, payload });
-    expect(speaker.client.received).toEqual([]);
-    const [answer] = listener.client.other;
-    expect(answer).toHaveLength(74);
-    expect(answer!.readUInt16BE(72)).toBe(listener.client.port);
-    expect(events).toContainEqual({ type: 'connected', ssrc: speaker.ssrc });
-    expect(events).toContainEqual({ type: 'speaking', ssrc: speaker.ssrc, speaking: true });
-  });
+const { addon, why } = builtAddon();
 
-  test('counts packets, drops and latency', async () => {
-    const { plane, room } = await arrange();
-    const speaker = await member(room);
-    speaker.client.say(randomBytes(20));
-    speaker.client.raw(randomBytes(40).fill(0x80, 0, 1));
-    await vi.waitFor(async () => {
-      speaker.client.say(randomBytes(20));
-      const { workers, calls } = await plane.metrics();
-      expect(workers[0]!.drops.unknown).toBe(1);
-      expect(workers[0]!.drops.no_receiver).toBeGreaterThan(0);
-      expect(workers[0]!.latency.counts.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0);
-      expect(calls.get('call')).toMatchObject([{ ssrc: speaker.ssrc, userId: '1', transport: 'udp' }]);
-    }, WAIT);
-  });
-
-  test('a lane that was killed comes back on its port; nobody has to do anything to be heard and to hear', async () => {
-    const { plane, room, events, faults } = await arrange();
-    const speaker = await member(room);
-    const listener = await member(room);
-    const { port } = room.address;
-    await acquaint(speaker.client, listener.client);
-    // The listener's address is known to a successor as soon as a report has named it.
-    await plane.metrics();
-    plane.killWorker(0);
-    await vi.waitFor(() => expect(events).toContainEqual({ type: 'restored' }), WAIT);
-    const heard = listener.client.received.length;
-    await speakUntil(speaker.client, randomBytes(10), () => listener.client.received.length > heard);
-    expect(room.address.port).toBe(port);
-    // Another process may have taken the port meanwhile, and then it is tried again.
-    expect(faults.map(String)).toContainEqual(expect.stringContaining('A media lane died'));
-    expect((await plane.metrics()).workers[0]!.restarts).toBe(faults.length);
-  });
-
-  test('a lane that keeps dying ends its calls and serves new ones', async () => {
-    const { plane, room, events } = await arrange();
-    await member(room);
-    for (let death = 1; death <= 3; death += 1) {
-      await vi.waitFor(() => {
-        if (events.filter(({ type }) => type === 'restored').length < death - 1) throw new Error('not yet');
-      }, WAIT);
-      plane.killWorker(0);
-      await vi.waitFor(() => expect(events.length).toBeGreaterThanOrEqual(death), WAIT);
-    }
-    expect(events.map(({ type }) => type)).toEqual(['restored', 'restored', 'lost']);
-    const next: MediaEvent[] = [];
-    const another = plane.open('another', (event) => next.push(event));
-    const [speaker, listener] = [await member(another), await member(another)];
-    await acquaint(speaker.client, listener.client);
-  });
-
-  test('calls go to the lane with the least to do, and SSRCs are unique over all of them', async () => {
-    const { plane } = await arrange({
-      workers: 3,
-      start: (await import('../../../media/io/inline.ts')).startInline,
+describe.each(addon === null ? [false] : [true, false])(
+  `a plane in this thread, with the addon: %s ${why}`,
+  (isNative) => {
+    test('forwards what one says to one who only listens, byte for byte', async () => {
+      const { room, events } = await arrange({ isNative });
+      const speaker = await member(room);
+      const listener = await member(room, true);
+      listener.client.discover();
+      const payload = randomBytes(160);
+      await speakUntil(speaker.client, payload, () => listener.client.received.length > 0);
+      expect(listener.client.received[0]).toEqual({ ssrc: speaker.ssrc, payload });
+      expect(speaker.client.received).toEqual([]);
+      const [answer] = listener.client.other;
+      expect(answer).toHaveLength(74);
+      expect(answer!.readUInt16BE(72)).toBe(listener.client.port);
+      expect(events).toContainEqual({ type: 'connected', ssrc: speaker.ssrc });
+      expect(events).toContainEqual({ type: 'speaking', ssrc: speaker.ssrc, speaking: true });
     });
-    const ports = new Set<number>();
-    const ssrcs = new Set<number>();
-    for (let index = 0; index < 9; index += 1) {
-      const room = plane.open(`c${index}`, () => {});
-      ports.add(room.address.port);
-      for (let each = 0; each < 3; each += 1) {
-        const layers = [{ rid: '100', quality: 100, type: 'video' }];
-        const joined = room.join({ userId: '1', layers });
-        for (const ssrc of [joined.ssrc, ...joined.streams.flatMap((s) => [s.ssrc, s.rtxSsrc])])
-          ssrcs.add(ssrc);
+
+    test('counts packets, drops and latency', async () => {
+      const { plane, room } = await arrange({ isNative });
+      const speaker = await member(room);
+      speaker.client.say(randomBytes(20));
+      speaker.client.raw(randomBytes(40).fill(0x80, 0, 1));
+      await vi.waitFor(async () => {
+        speaker.client.say(randomBytes(20));
+        const { workers, calls } = await plane.metrics();
+        expect(workers[0]!.drops.unknown).toBe(1);
+        expect(workers[0]!.drops.no_receiver).toBeGreaterThan(0);
+        expect(workers[0]!.latency.counts.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0);
+        expect(calls.get('call')).toMatchObject([{ ssrc: speaker.ssrc, userId: '1', transport: 'udp' }]);
+      }, WAIT);
+    });
+
+    test('a lane that was killed comes back on its port; nobody has to do anything to be heard and to hear', async () => {
+      const { plane, room, events, faults } = await arrange({ isNative });
+      const speaker = await member(room);
+      const listener = await member(room);
+      const { port } = room.address;
+      await acquaint(speaker.client, listener.client);
+      // The listener's address is known to a successor as soon as a report has named it.
+      await plane.metrics();
+      plane.killWorker(0);
+      await vi.waitFor(() => expect(events).toContainEqual({ type: 'restored' }), WAIT);
+      const heard = listener.client.received.length;
+      await speakUntil(speaker.client, randomBytes(10), () => listener.client.received.length > heard);
+      expect(room.address.port).toBe(port);
+      // Another process may have taken the port meanwhile, and then it is tried again.
+      expect(faults.map(String)).toContainEqual(expect.stringContaining('A media lane died'));
+      expect((await plane.metrics()).workers[0]!.restarts).toBe(faults.length);
+    });
+
+    test('a lane that keeps dying ends its calls and serves new ones', async () => {
+      const { plane, room, events } = await arrange({ isNative });
+      await member(room);
+      for (let death = 1; death <= 3; death += 1) {
+        await vi.waitFor(() => {
+          if (events.filter(({ type }) => type === 'restored').length < death - 1) throw new Error('not yet');
+        }, WAIT);
+        plane.killWorker(0);
+        await vi.waitFor(() => expect(events.length).toBeGreaterThanOrEqual(death), WAIT);
       }
-    }
-    expect(ports).toEqual(new Set(plane.udpPorts));
-    expect(ssrcs.size).toBe(81);
-  });
-});
+      expect(events.map(({ type }) => type)).toEqual(['restored', 'restored', 'lost']);
+      const next: MediaEvent[] = [];
+      const another = plane.open('another', (event) => next.push(event));
+      const [speaker, listener] = [await member(another), await member(another)];
+      await acquaint(speaker.client, listener.client);
+    });
+
+    test('calls go to the lane with the least to do, and SSRCs are unique over all of them', async () => {
+      const { plane } = await arrange({
+      isNative,
+        workers: 3,
+        start: (await import('../../../media/io/inline.ts')).startInline,
+      });
+      const ports = new Set<number>();
+      const ssrcs = new Set<number>();
+      for (let index = 0; index < 9; index += 1) {
+        const room = plane.open(`c${index}`, () => {});
+        ports.add(room.address.port);
+        for (let each = 0; each < 3; each += 1) {
+          const layers = [{ rid: '100', quality: 100, type: 'video' }];
+          const joined = room.join({ userId: '1', layers });
+          for (const ssrc of [joined.ssrc, ...joined.streams.flatMap((s) => [s.ssrc, s.rtxSsrc])])
+            ssrcs.add(ssrc);
+        }
+      }
+      expect(ports).toEqual(new Set(plane.udpPorts));
+      expect(ssrcs.size).toBe(81);
+    });
+  },
+);
 
 describe('browsers', () => {
   async function withPeer(sdp: string | null) {

@@ -63,6 +63,7 @@ async function arrange() {
     lives.push(life);
     return {
       port: plan.port === 0 ? PORT : plan.port,
+      sender: { kind: 'dgram', reason: null },
       order: (orders) => {
         life.orders.push(...orders);
         life.batches.push(orders.length);
@@ -76,7 +77,7 @@ async function arrange() {
       stop: async () => {},
     };
   };
-  const lane = await SupervisedLane.open({ host: '127.0.0.1', port: 0 }, start, timers, {
+  const lane = await SupervisedLane.open({ host: '127.0.0.1', port: 0, isNative: false }, start, timers, {
     finding: ({ type, callId }) => heard.push(`${type} ${callId}`),
     packets: () => {},
     restored: (callIds) => heard.push(`restored ${callIds}`),

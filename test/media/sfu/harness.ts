@@ -1,9 +1,11 @@
 // Goal: calls with clients that are written from the protocol's description alone, to hold the forwarder against.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
+import { createTransportCipher } from '../../../media/crypto/transport.ts';
 import type { Gate } from '../../../media/plane.ts';
 import { Forwarder } from '../../../media/sfu/forwarder.ts';
-import type { Endpoint, ForwarderEvent, ForwarderMember, ForwarderOutput } from '../../../media/sfu/ports.ts';
+import type { Endpoint, ForwarderEvent, ForwarderMember } from '../../../media/sfu/ports.ts';
+import { type DatagramOutput, PacketSealer } from '../../../media/sfu/sealing.ts';
 import type { TransportMode } from '../../../protocol/voice.ts';
 
 const sodium = createRequire(import.meta.url)('sodium-native');
@@ -154,7 +156,7 @@ export class Client {
   }
 }
 
-export class Arranged implements ForwarderOutput {
+export class Arranged implements DatagramOutput {
   readonly forwarder: Forwarder;
   readonly clients = new Map<number, Client>();
   readonly events: ForwarderEvent[] = [];
@@ -164,7 +166,14 @@ export class Arranged implements ForwarderOutput {
   #next = 0;
 
   constructor() {
-    this.forwarder = new Forwarder(this, { slots: 64, silentMs: 15_000 });
+    const sealer = new PacketSealer(this, 64);
+    const output = {
+      setBody: (body: Buffer) => sealer.setBody(body),
+      sendUdp: sealer.sendUdp.bind(sealer),
+      sendPeer: this.sendPeer.bind(this),
+      event: this.event.bind(this),
+    };
+    this.forwarder = new Forwarder(output, { cipher: createTransportCipher, silentMs: 15_000 });
     this.forwarder.open('call');
   }
 

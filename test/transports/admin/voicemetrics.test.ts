@@ -12,6 +12,7 @@ const member = (at: number): MemberMetrics => ({
 
 const worker = {
   ...{ packetsIn: 7, packetsOut: 5, bytesIn: 700, bytesOut: 500, restarts: 1 },
+  sender: 'native' as const,
   drops: { unknown: 2, replayed: 1 },
   latency: { boundsUs: [100, 200], counts: [3, 2, 1], sumUs: 1500 },
 };
@@ -72,6 +73,8 @@ test('workers are added up', async () => {
       'guildhall_media_packets_in 14',
       'guildhall_media_bytes_out 1000',
       'guildhall_media_worker_restarts 2',
+      'guildhall_media_workers{sender="native"} 2',
+      'guildhall_media_workers{sender="dgram"} 0',
       'guildhall_media_drops{reason="unknown"} 4',
       'guildhall_dave{what="commit",result="late"} 4',
       'guildhall_media_forward_seconds_bucket{le="0.0002"} 10',
