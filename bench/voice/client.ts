@@ -15,6 +15,18 @@ const RECEIVE_BUFFER_BYTES = 4 << 20;
 /** Encryption of a client's packets; `plain` is unencrypted RTP. */
 export type Seal = TransportMode | 'plain';
 
+/** A client of a call that the load drives. */
+export interface VoiceClient {
+  /** Called with the SSRC and sequence number of each media packet. */
+  onPacket: (ssrc: number, sequence: number, bytes: number) => void;
+  readonly ssrc: number;
+  /** The sequence number of the next packet. */
+  readonly sequence: number;
+  /** Sends one packet of audio. */
+  say(payload: Buffer): void;
+  close(): void;
+}
+
 interface UdpPlan {
   readonly host: string;
   readonly port: number;
@@ -28,7 +40,7 @@ interface UdpPlan {
  * One client's UDP socket. It encrypts what it sends; of received packets it reads only the clear header, because decryption
  * would dominate the measurement.
  */
-export class UdpClient {
+export class UdpClient implements VoiceClient {
   /** Called with the SSRC and sequence number of each media packet. */
   onPacket: (ssrc: number, sequence: number, bytes: number) => void = () => {};
   /** Called with answers to `discover`. */

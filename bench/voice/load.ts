@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { present } from '../../protocol/present.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { nowNs, Pacer, runPaced } from '../wire/pace.ts';
-import { UdpClient } from './client.ts';
-import type { LoadNews, LoadOrder } from './orders.ts';
+import { UdpClient, type VoiceClient } from './client.ts';
+import { MumbleClient } from './mumble.ts';
+import type { LoadNews, LoadOrder, Seat, Size } from './orders.ts';
 
 /** An Opus frame of 20 ms at 64 kbit/s. */
 const PAYLOAD = randomBytes(160);
@@ -18,9 +19,21 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 type Done = Extract<LoadNews, { kind: 'done' }>;
 
+function enter(
+  { seal, port }: Extract<LoadOrder, { kind: 'gather' }>,
+  { ssrc, key }: Seat,
+): Promise<VoiceClient> {
+  if (seal === 'mumble') return MumbleClient.open(port, ssrc);
+  return UdpClient.open({ host: HOST, port, ssrc, seal, key: Buffer.from(key, 'hex') });
+}
+
+/** The clients of one contender: all its calls. */
 class Room {
-  readonly #clients: readonly UdpClient[];
-  readonly #speakers: readonly UdpClient[];
+  readonly #clients: readonly VoiceClient[];
+  /** One of each call in turn. */
+  readonly #speakers: readonly VoiceClient[];
+  /** Receivers of each packet. */
+  readonly hearers: number;
   /** When each speaker sent the packet with a sequence number. */
   readonly #sentNs = new Map<number, Float64Array>();
   #latencies = new Latencies();
@@ -30,31 +43,21 @@ class Room {
   #turn = 0;
 
   static async gather(order: Extract<LoadOrder, { kind: 'gather' }>): Promise<Room> {
-    const clients = await Promise.all(
-      order.seats.map(({ ssrc, key }) =>
-        UdpClient.open({
-          host: HOST,
-          port: order.port,
-          ssrc,
-          seal: order.seal,
-          key: Buffer.from(key, 'hex'),
-        }),
-      ),
-    );
-    const room = new Room(clients, order.speakers);
+    const clients: VoiceClient[] = [];
+    for (const seat of order.seats) clients.push(await enter(order, seat));
+    const room = new Room(clients, order.size);
     await room.#acquaint();
     return room;
   }
 
-  private constructor(clients: readonly UdpClient[], speakers: number) {
+  private constructor(clients: readonly VoiceClient[], { calls, members, speakers }: Size) {
     this.#clients = clients;
-    this.#speakers = clients.slice(0, speakers);
+    this.#speakers = Array.from({ length: calls * speakers }, (_, turn) =>
+      present(clients[(turn % calls) * members + Math.floor(turn / calls)]),
+    );
+    this.hearers = members - 1;
     for (const { ssrc } of clients) this.#sentNs.set(ssrc, new Float64Array(2 ** 16));
     for (const client of clients) client.onPacket = (ssrc, sequence) => this.#came(ssrc, sequence);
-  }
-
-  get hearers(): number {
-    return this.#clients.length - 1;
   }
 
   /** All clients send until the server knows their addresses. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { present } from '../../protocol/present.ts';
@@ -8,6 +8,7 @@ import { canPin } from '../fanout/arena.ts';
 import { packageFolder } from '../fanout/corpus.ts';
 import { ratiosOf, type Spread, show, spreadOf, verdictOf } from '../fanout/spread.ts';
 import { measureInside } from './inside.ts';
+import { hasMumble } from './mumble.ts';
 import {
   CONTENDERS,
   type ContenderName,
@@ -15,6 +16,7 @@ import {
   type HostOrder,
   type LoadNews,
   type LoadOrder,
+  type Size,
 } from './orders.ts';
 
 const SERVER_CPU = '0';
@@ -61,15 +63,9 @@ interface Stand {
 
 async function openStand(name: ContenderName, room: number, load: Load, size: Size): Promise<Stand> {
   const host = new Child<HostOrder, HostNews>('host', SERVER_CPU);
-  const { members, speakers } = size;
-  const { port, seal, seats } = await host.ask({ kind: 'open', contender: name, members }, 'opened');
-  await load.ask({ kind: 'gather', room, port, seal, seats, speakers }, 'gathered');
+  const { port, seal, seats } = await host.ask({ kind: 'open', contender: name, size }, 'opened');
+  await load.ask({ kind: 'gather', room, port, seal, seats, size }, 'gathered');
   return { name, room, host };
-}
-
-interface Size {
-  readonly members: number;
-  readonly speakers: number;
 }
 
 interface Heat {
@@ -93,37 +89,63 @@ async function measured({ host }: Stand, load: Load, order: LoadOrder): Promise<
   };
 }
 
-const HEAT_PACKETS = 600;
-const WARM_PACKETS = 400;
+/** Packets of an unmeasured run before the first round, as a share of a measured one. */
+const WARM = 2 / 3;
 const WINDOW = 2;
-/** Each packet has fifty receivers. All clients speak in rotation, because the server limits the packets of one sender. */
-const FIFTY: Size = { members: 51, speakers: 51 };
-/** More than half a processor in every case; G7 needs a busy server without queues. */
+/** G7 needs a busy server without queues: about half a processor in the large call. */
 const PACED_PER_SECOND = 100;
 const PACED_PACKETS = 200;
 
-async function heatsOf(rounds: number): Promise<Map<ContenderName, { full: Heat[]; paced: Heat[] }>> {
+interface Part {
+  readonly title: string;
+  readonly size: Size;
+  /** Packets of one measured run; the server limits how many of one sender it takes in a second. */
+  readonly packets: number;
+  readonly contenders: readonly ContenderName[];
+}
+
+const OURS = ['guildhall-aes', 'guildhall-xchacha'] as const;
+const SMALL = ['dgram', ...OURS, 'guildhall-aes-dgram', 'guildhall-xchacha-dgram'] as const;
+const PARTS: Readonly<Record<'large' | 'ten' | 'two', Part>> = {
+  large: {
+    title: 'one call of 50, 10 speak: each packet to 49 receivers',
+    size: { calls: 1, members: 50, speakers: 10 },
+    packets: 600,
+    contenders: CONTENDERS.filter((name) => name !== 'mumble' || hasMumble),
+  },
+  ten: {
+    title: 'five calls of 10, 4 speak in each',
+    size: { calls: 5, members: 10, speakers: 4 },
+    packets: 1500,
+    contenders: SMALL,
+  },
+  two: {
+    title: 'twenty-five calls of 2',
+    size: { calls: 25, members: 2, speakers: 2 },
+    packets: 4000,
+    contenders: SMALL,
+  },
+};
+
+type Heats = ReadonlyMap<ContenderName, { readonly full: Heat[]; readonly paced: Heat[] }>;
+
+async function heatsOf({ size, packets, contenders }: Part, rounds: number): Promise<Heats> {
   const load: Load = new Child('load', LOAD_CPU);
   const stands: Stand[] = [];
-  for (const name of CONTENDERS) stands.push(await openStand(name, stands.length, load, FIFTY));
-  for (const stand of stands)
-    await measured(stand, load, { kind: 'heat', room: stand.room, packets: WARM_PACKETS, window: WINDOW });
-  const heats = new Map<(typeof CONTENDERS)[number], { full: Heat[]; paced: Heat[] }>(
-    CONTENDERS.map((name) => [name, { full: [], paced: [] }]),
-  );
+  for (const name of contenders) stands.push(await openStand(name, stands.length, load, size));
+  for (const stand of stands) {
+    const warm = Math.round(packets * WARM);
+    await measured(stand, load, { kind: 'heat', room: stand.room, packets: warm, window: WINDOW });
+  }
+  const heats = new Map(contenders.map((name) => [name, { full: [] as Heat[], paced: [] as Heat[] }]));
   for (let round = 0; round < rounds; round += 1)
     for (const stand of stands) {
       const { room } = stand;
       const { full, paced } = present(heats.get(stand.name));
-      full.push(await measured(stand, load, { kind: 'heat', room, packets: HEAT_PACKETS, window: WINDOW }));
-      paced.push(
-        await measured(stand, load, {
-          kind: 'pace',
-          room,
-          packets: PACED_PACKETS,
-          perSecond: PACED_PER_SECOND,
-        }),
-      );
+      full.push(await measured(stand, load, { kind: 'heat', room, packets, window: WINDOW }));
+      if (size.calls > 1) continue;
+      const pace = { kind: 'pace', room, packets: PACED_PACKETS, perSecond: PACED_PER_SECOND } as const;
+      paced.push(await measured(stand, load, pace));
     }
   for (const { host } of stands) host.end();
   load.end();
@@ -131,63 +153,94 @@ async function heatsOf(rounds: number): Promise<Map<ContenderName, { full: Heat[
 }
 
 interface Target {
+  readonly goal: string;
+  readonly part: keyof typeof PARTS;
   readonly ours: ContenderName;
   readonly reference: ContenderName;
   readonly atMost: number;
 }
 
+/** G6 is a rate: 1.8 times the packets for the same CPU, which is CPU for each packet of at most 1 / 1.8. */
+const BATCHED = Number((1 / 1.8).toFixed(3));
+const target = (
+  goal: string,
+  part: keyof typeof PARTS,
+  ours: ContenderName,
+  reference: ContenderName,
+  atMost: number,
+): Target => ({ goal, part, ours, reference, atMost });
 const TARGETS: readonly Target[] = [
-  { ours: 'guildhall-aes', reference: 'dgram', atMost: 1.4 },
-  { ours: 'guildhall-xchacha', reference: 'dgram', atMost: 1.4 },
-  { ours: 'guildhall-aes', reference: 'guildhall-xchacha', atMost: 1.2 },
+  ...OURS.map((ours) => target('G5', 'large', ours, 'dgram', 1.4)),
+  target('G5', 'large', 'guildhall-aes', 'guildhall-xchacha', 1.2),
+  ...OURS.map((ours) => target('G5', 'large', ours, 'mumble', 1)),
+  target('G6', 'large', 'native', 'dgram', BATCHED),
+  target('G6', 'large', 'guildhall-aes', 'guildhall-aes-dgram', BATCHED),
+  target('G6', 'large', 'guildhall-xchacha', 'guildhall-xchacha-dgram', BATCHED),
+  ...OURS.map((ours) => target('G22', 'ten', ours, 'dgram', 1.4)),
+  ...OURS.map((ours) => target('G22', 'two', ours, 'dgram', 1.4)),
 ];
 const FORWARD_P99_MS_MAX = 2;
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 7);
 if (!canPin) console.log('Processes are not pinned to processors here: expect a wide spread.');
-const heats = await heatsOf(rounds);
-const inside = measureInside(rounds);
-const costs = (name: ContenderName): number[] =>
+if (!hasMumble) console.log('mumble-server is not installed, so it is not measured.');
+
+const costs = (heats: Heats, name: ContenderName): number[] =>
   (heats.get(name)?.full ?? []).map(({ cpuMicrosPerPacket }) => cpuMicrosPerPacket);
-const contenders = CONTENDERS.map((name) => {
-  const { full, paced } = present(heats.get(name));
-  const spread = (of: readonly Heat[], pick: (heat: Heat) => number): Spread => spreadOf(of.map(pick));
-  return {
-    name,
-    cpuMicrosPerPacket: spreadOf(costs(name)),
-    packetsPerSecond: spread(full, (heat) => heat.packetsPerSecond),
-    lost: full.concat(paced).reduce((sum, { lost }) => sum + lost, 0),
-    p50Ms: spread(paced, (heat) => heat.p50Ms),
-    p99Ms: spread(paced, (heat) => heat.p99Ms),
-  };
-});
-const ratios = TARGETS.map((target) => ({
-  ...target,
-  ratio: ratiosOf(costs(target.ours), costs(target.reference)),
-}));
-const lines = [
-  `G5: each packet to ${FIFTY.members - 1} receivers, 160 bytes, ${rounds} rounds; CPU-µs per packet sent, median (min–max)`,
-  ...contenders.map(
-    ({ name, cpuMicrosPerPacket, packetsPerSecond, lost, p50Ms, p99Ms }) =>
-      `${name.padEnd(18)} ${show(cpuMicrosPerPacket)}  ${Math.round(packetsPerSecond.median)}/s  ` +
-      `paced p50 ${show(p50Ms)} ms, p99 ${show(p99Ms)} ms  lost ${lost}`,
-  ),
-  ...inside.map(({ mode, cpu }) => `of that, forwarding and encryption alone (${mode}): ${show(cpu)}`),
-  ...ratios.map(
-    ({ ours, reference, atMost, ratio }) =>
-      `${ours} / ${reference}: ${show(ratio)}, target ≤ ${atMost}: ${verdictOf(ratio, atMost)}`,
-  ),
-  ...contenders
-    .slice(1)
-    .map(
-      ({ name, p99Ms }) =>
-        `G7: ${name} p99 ${show(p99Ms)} ms, target ≤ ${FORWARD_P99_MS_MAX}: ${verdictOf(p99Ms, FORWARD_P99_MS_MAX)}`,
-    ),
-];
-console.log(lines.join('\n  '));
+
+function figuresOf(heats: Heats) {
+  return [...heats].map(([name, { full, paced }]) => {
+    const spread = (of: readonly Heat[], pick: (heat: Heat) => number): Spread => spreadOf(of.map(pick));
+    return {
+      name,
+      cpuMicrosPerPacket: spreadOf(costs(heats, name)),
+      packetsPerSecond: spread(full, (heat) => heat.packetsPerSecond),
+      lost: full.concat(paced).reduce((sum, { lost }) => sum + lost, 0),
+      ...(paced.length > 0 &&
+        name !== 'mumble' && {
+          p50Ms: spread(paced, (heat) => heat.p50Ms),
+          p99Ms: spread(paced, (heat) => heat.p99Ms),
+        }),
+    };
+  });
+}
+
+const results: { readonly part: string; readonly contenders: ReturnType<typeof figuresOf> }[] = [];
+const ratios: (Target & { readonly ratio: Spread; readonly verdict: string })[] = [];
+console.log(`${rounds} rounds, audio of 160 bytes; CPU-µs of the server per packet sent, median (min–max)`);
+for (const [part, plan] of Object.entries(PARTS)) {
+  const heats = await heatsOf(plan, rounds);
+  const contenders = figuresOf(heats);
+  results.push({ part, contenders });
+  console.log(plan.title);
+  for (const { name, cpuMicrosPerPacket, packetsPerSecond, lost, p50Ms, p99Ms } of contenders)
+    console.log(
+      `  ${name.padEnd(24)} ${show(cpuMicrosPerPacket)}  ${Math.round(packetsPerSecond.median)}/s  lost ${lost}` +
+        (p50Ms && p99Ms ? `  paced p50 ${show(p50Ms)} ms, p99 ${show(p99Ms)} ms` : ''),
+    );
+  for (const each of TARGETS) {
+    if (each.part !== part || !heats.has(each.reference)) continue;
+    const ratio = ratiosOf(costs(heats, each.ours), costs(heats, each.reference));
+    const verdict = verdictOf(ratio, each.atMost);
+    ratios.push({ ...each, ratio, verdict });
+    const { goal, ours, reference, atMost } = each;
+    console.log(`  ${goal}: ${ours} / ${reference}: ${show(ratio)}, target ≤ ${atMost}: ${verdict}`);
+  }
+  for (const { name, p99Ms } of contenders)
+    if (p99Ms && OURS.some((ours) => ours === name))
+      console.log(
+        `  G7: ${name} p99 ${show(p99Ms)} ms, target ≤ ${FORWARD_P99_MS_MAX}: ${verdictOf(p99Ms, FORWARD_P99_MS_MAX)}`,
+      );
+}
+const inside = measureInside(rounds);
+for (const { mode, cpu } of inside)
+  console.log(`forwarding and encryption alone, without the addon (${mode}): ${show(cpu)}`);
 const folder = join(packageFolder(), 'bench', 'results');
 mkdirSync(folder, { recursive: true });
-const machine = { node: process.version, cpu: cpus()[0]?.model, cpus: cpus().length, pinned: canPin };
-const record = { part: 'g5', at: new Date().toISOString(), machine, rounds, contenders, inside, ratios };
+const machine = {
+  ...{ node: process.version, cpu: cpus()[0]?.model, cpus: cpus().length, pinned: canPin },
+  load: loadavg().map((load) => Number(load.toFixed(1))),
+};
+const record = { part: 'g5', at: new Date().toISOString(), machine, rounds, results, inside, ratios };
 writeFileSync(join(folder, 'g5.json'), `${JSON.stringify(record, null, 1)}\n`);
 process.exit();

@@ -1,7 +1,15 @@
 import type { Seal } from './client.ts';
 
 /** Ways to forward a packet to a room, each in its own process. */
-export const CONTENDERS = ['dgram', 'guildhall-aes', 'guildhall-xchacha'] as const;
+export const CONTENDERS = [
+  'dgram',
+  'native',
+  'guildhall-aes',
+  'guildhall-xchacha',
+  'guildhall-aes-dgram',
+  'guildhall-xchacha-dgram',
+  'mumble',
+] as const;
 export type ContenderName = (typeof CONTENDERS)[number];
 
 export interface Seat {
@@ -10,14 +18,27 @@ export interface Seat {
   readonly key: string;
 }
 
+/** Calls of equal size, each with as many speakers. */
+export interface Size {
+  readonly calls: number;
+  readonly members: number;
+  readonly speakers: number;
+}
+
 /** Messages to a contender's process. */
 export type HostOrder =
-  | { readonly kind: 'open'; readonly contender: ContenderName; readonly members: number }
+  | { readonly kind: 'open'; readonly contender: ContenderName; readonly size: Size }
   | { readonly kind: 'begin' }
   | { readonly kind: 'end' };
 
 export type HostNews =
-  | { readonly kind: 'opened'; readonly port: number; readonly seal: Seal; readonly seats: readonly Seat[] }
+  | {
+      readonly kind: 'opened';
+      readonly port: number;
+      readonly seal: Seal | 'mumble';
+      /** One call after the other. */
+      readonly seats: readonly Seat[];
+    }
   | { readonly kind: 'ended'; readonly cpuMicros: number; readonly wallMicros: number };
 
 /** Messages to the process with the clients. Each room has a number. */
@@ -26,9 +47,9 @@ export type LoadOrder =
       readonly kind: 'gather';
       readonly room: number;
       readonly port: number;
-      readonly seal: Seal;
+      readonly seal: Seal | 'mumble';
       readonly seats: readonly Seat[];
-      readonly speakers: number;
+      readonly size: Size;
     }
   /** The speakers send in sequence, each packet when all but the last `window` packets have reached everybody. */
   | { readonly kind: 'heat'; readonly room: number; readonly packets: number; readonly window: number }
