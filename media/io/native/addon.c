@@ -43,7 +43,7 @@ static void instance_free(napi_env env, void *data, void *hint) {
   free(data);
 }
 
-static napi_value start(napi_env env, napi_value exports) {
+NAPI_MODULE_INIT() {
   instance *of = calloc(1, sizeof *of);
   if (of == NULL) {
     napi_throw_error(env, NULL, "Out of memory.");
@@ -57,5 +57,3 @@ static napi_value start(napi_env env, napi_value exports) {
   if (udp_define(env, exports) != napi_ok || cipher_define(env, exports) != napi_ok) return NULL;
   return exports;
 }
-
-NAPI_MODULE(media, start)

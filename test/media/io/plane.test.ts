@@ -133,7 +133,7 @@ describe.each(addon === null ? [false] : [true, false])(
 
     test('calls go to the lane with the least to do, and SSRCs are unique over all of them', async () => {
       const { plane } = await arrange({
-      isNative,
+        isNative,
         workers: 3,
         start: (await import('../../../media/io/inline.ts')).startInline,
       });
