@@ -113,7 +113,6 @@ export function createVoice(ports: VoicePorts) {
       ports.lifetime.own(() => webrtc.close());
       // The engine may close between two steps; `opening` then closes what was opened last.
       plane = await ports.lifetime.opening(openPlane(ports, webrtc));
-      ports.logger.debug(plane.sender, 'The sender of voice packets is chosen.');
       const server = await ports.lifetime.opening(
         startServer({ host, port, installers: [routes.onOwnPort], ...(tls && { tls }) }),
       );
@@ -233,10 +232,13 @@ async function webrtcOf(config: Config): Promise<WebrtcPlace> {
   return { bindAddress, port, reservation, externalAddress: mediaHost(config, bindAddress), close };
 }
 
-function openPlane({ config, chaos, onFault }: VoicePorts, webrtc: PeerOptions): Promise<RunningMediaPlane> {
+async function openPlane(
+  { config, chaos, logger, onFault }: VoicePorts,
+  webrtc: PeerOptions,
+): Promise<RunningMediaPlane> {
   const { voice_host: host } = config;
   const externalAddress = mediaHost(config, host);
-  return createMediaPlane({
+  const plane = await createMediaPlane({
     host,
     port: config.voice_udp_port,
     externalAddress,
@@ -247,6 +249,8 @@ function openPlane({ config, chaos, onFault }: VoicePorts, webrtc: PeerOptions):
     peers: (events) => createPeers(webrtc, events),
     onFault,
   });
+  logger.debug(plane.sender, 'The sender of voice packets is chosen.');
+  return plane;
 }
 
 const bracketed = (host: string): string => (isIPv6(host) ? `[${host}]` : host);

@@ -137,15 +137,16 @@ async function heatsOf({ size, packets, contenders }: Part, rounds: number): Pro
     const warm = Math.round(packets * WARM);
     await measured(stand, load, { kind: 'heat', room: stand.room, packets: warm, window: WINDOW });
   }
-  const heats = new Map(contenders.map((name) => [name, { full: [] as Heat[], paced: [] as Heat[] }]));
+  const none = (): { readonly full: Heat[]; readonly paced: Heat[] } => ({ full: [], paced: [] });
+  const heats = new Map(contenders.map((name) => [name, none()]));
   for (let round = 0; round < rounds; round += 1)
     for (const stand of stands) {
       const { room } = stand;
       const { full, paced } = present(heats.get(stand.name));
       full.push(await measured(stand, load, { kind: 'heat', room, packets, window: WINDOW }));
       if (size.calls > 1) continue;
-      const pace = { kind: 'pace', room, packets: PACED_PACKETS, perSecond: PACED_PER_SECOND } as const;
-      paced.push(await measured(stand, load, pace));
+      const [packetCount, perSecond] = [PACED_PACKETS, PACED_PER_SECOND];
+      paced.push(await measured(stand, load, { kind: 'pace', room, packets: packetCount, perSecond }));
     }
   for (const { host } of stands) host.end();
   load.end();

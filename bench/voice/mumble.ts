@@ -21,7 +21,9 @@ export const hasMumble = existsSync(PROGRAM);
 export async function startMumble(users: number): Promise<{ readonly pid: number; readonly port: number }> {
   const probe = createServer().listen(0, HOST);
   await once(probe, 'listening');
-  const { port } = probe.address() as { readonly port: number };
+  const address = probe.address();
+  if (address === null || typeof address === 'string') throw new Error('There is no free port.');
+  const { port } = address;
   probe.close();
   await once(probe, 'close');
   const folder = mkdtempSync(join(tmpdir(), 'guildhall-mumble-'));

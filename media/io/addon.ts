@@ -32,18 +32,21 @@ export interface MediaAddon {
 }
 
 /** The addon, or why it cannot be used here. */
-export type AddonFinding = { readonly addon: MediaAddon } | { readonly addon: null; readonly reason: string };
+type AddonFinding =
+  | { readonly addon: MediaAddon; readonly file: string }
+  | { readonly addon: null; readonly reason: string };
 
 const IS_BUILT = import.meta.url.endsWith('.js');
 /** scripts/addon.mjs writes it there. */
-export const ADDON_FILE = fileURLToPath(
+const ADDON_FILE = fileURLToPath(
   new URL(`${IS_BUILT ? '../../' : '../../dist/'}native/media-${platform}-${arch}.node`, import.meta.url),
 );
 
 /** Loads the addon. Every thread may call it; Node loads the file once. */
 export function loadAddon(file = ADDON_FILE): AddonFinding {
   try {
-    return { addon: createRequire(import.meta.url)(file) as MediaAddon };
+    const addon: MediaAddon = createRequire(import.meta.url)(file);
+    return { addon, file };
   } catch (error) {
     const [reason = ''] = String(error instanceof Error ? error.message : error).split('\n');
     return { addon: null, reason };

@@ -1,4 +1,5 @@
-import type { TransportCipher } from '../crypto/transport.ts';
+import { present } from '../../protocol/present.ts';
+import { TRANSPORT_OVERHEAD_BYTES, type TransportCipher } from '../crypto/transport.ts';
 import type { CreateCipher, Endpoint } from '../sfu/ports.ts';
 import type { MediaAddon } from './addon.ts';
 import { NativeCipher, nativeCiphers } from './nativecipher.ts';
@@ -12,7 +13,6 @@ const RECEIVE_WORDS = 8;
 const SEND_SLOTS = 256;
 const SEND_WORDS = 16;
 const PACKET_BYTES_MAX = 2048;
-const OVERHEAD_BYTES = 20;
 const ADDRESS_WORDS = 7;
 const FAILED = 0;
 const DROPPED = 1;
@@ -21,7 +21,7 @@ const COUNTERS = 4;
 /** Headers and bodies of a batch. A fan-out has one body, so a batch of audio takes about a tenth of it. */
 const OUT_BYTES = 64 << 10;
 /** Addresses that are remembered; one more, and all are forgotten. */
-const SOURCES_MAX = 1 << 14;
+const ADDRESSES_MAX = 1 << 14;
 
 /** An address with the words that the addon takes. */
 class UdpAddress implements Endpoint {
@@ -41,6 +41,123 @@ class UdpAddress implements Endpoint {
 const dotted = (four: number): string =>
   `${four >>> 24}.${(four >>> 16) & 255}.${(four >>> 8) & 255}.${four & 255}`;
 
+/** Addresses of one socket, each one object while it is remembered. */
+class UdpAddresses {
+  readonly #addon: MediaAddon;
+  readonly #known = new Map<number | string, UdpAddress>();
+
+  constructor(addon: MediaAddon) {
+    this.#addon = addon;
+  }
+
+  /** The address that the datagram in a slot of the socket came from. */
+  source(socket: object, slot: number, words: Uint32Array): UdpAddress {
+    const at = slot * RECEIVE_WORDS + 1;
+    const isFour = words[at] === 4;
+    const four = words[at + 2] ?? 0;
+    const id = isFour
+      ? four * 65536 + (words[at + 1] ?? 0)
+      : words.subarray(at, at + ADDRESS_WORDS).join(' ');
+    const known = this.#known.get(id);
+    if (known) return known;
+    const address = isFour ? dotted(four) : this.#addon.source(socket, slot);
+    return this.#remember(id, new UdpAddress(address, words.slice(at, at + ADDRESS_WORDS)));
+  }
+
+  /** An address that did not come from the socket; null if it is not numeric. */
+  resolved(to: Endpoint): UdpAddress | null {
+    const id = `${to.address} ${to.port}`;
+    const known = this.#known.get(id);
+    if (known) return known;
+    const words = new Uint32Array(ADDRESS_WORDS);
+    if (!this.#addon.resolve(to.address, to.port, words)) return null;
+    return this.#remember(id, new UdpAddress(to.address, words));
+  }
+
+  #remember(id: number | string, address: UdpAddress): UdpAddress {
+    if (this.#known.size >= ADDRESSES_MAX) this.#known.clear();
+    this.#known.set(id, address);
+    return address;
+  }
+}
+
+/** Packets to be encrypted and sent by one call of the addon: a record of words for each, and what the records point to. */
+class SendBatch {
+  readonly bytes = Buffer.alloc(OUT_BYTES);
+  readonly records = new Uint32Array(SEND_SLOTS * SEND_WORDS);
+  /** Keeps the ciphers of the batch reachable until it is sent. */
+  readonly #ciphers: (NativeCipher | null)[] = Array.from({ length: SEND_SLOTS }, () => null);
+  count = 0;
+  #used = 0;
+  #body: Buffer = Buffer.alloc(0);
+  /** Where the body is in `bytes`; -1 before its first packet. */
+  #bodyAt = -1;
+
+  /** Whether there may be no room for another packet. */
+  get isFull(): boolean {
+    return this.count === SEND_SLOTS || this.#used + 2 * PACKET_BYTES_MAX > OUT_BYTES;
+  }
+
+  get bodyBytes(): number {
+    return this.#body.length;
+  }
+
+  setBody(body: Buffer): void {
+    this.#body = body;
+    this.#bodyAt = -1;
+  }
+
+  add(to: UdpAddress, cipher: NativeCipher | null, header: Buffer, nonce: number): void {
+    const { bytes } = this;
+    if (this.#bodyAt < 0) {
+      this.#bodyAt = this.#used;
+      bytes.set(this.#body, this.#used);
+      this.#used += this.#body.length;
+    }
+    const headerAt = this.#used;
+    for (let index = 0; index < header.length; index += 1) bytes[headerAt + index] = header[index] ?? 0;
+    this.#used = headerAt + header.length;
+    this.#record(to, headerAt, header.length, this.#bodyAt, this.#body.length, cipher, nonce);
+  }
+
+  /** Adds a packet of a cipher that the addon does not have. */
+  addSealed(to: UdpAddress, cipher: TransportCipher, header: Buffer, nonce: number): void {
+    const at = this.#used;
+    const length = cipher.seal(this.bytes, at, header, this.#body, nonce);
+    this.#used = at + length;
+    this.#record(to, at, length, at, 0, null, 0);
+  }
+
+  #record(
+    { words }: UdpAddress,
+    headerAt: number,
+    headerBytes: number,
+    bodyAt: number,
+    bodyBytes: number,
+    cipher: NativeCipher | null,
+    nonce: number,
+  ): void {
+    const { records } = this;
+    const at = this.count * SEND_WORDS;
+    records[at] = headerAt;
+    records[at + 1] = headerBytes;
+    records[at + 2] = bodyAt;
+    records[at + 3] = bodyBytes;
+    records[at + 4] = cipher === null ? 0 : cipher.number + 1;
+    records[at + 5] = nonce;
+    for (let index = 0; index < ADDRESS_WORDS; index += 1) records[at + 6 + index] = words[index] ?? 0;
+    this.#ciphers[this.count] = cipher;
+    this.count += 1;
+  }
+
+  clear(): void {
+    this.#ciphers.fill(null, 0, this.count);
+    this.count = 0;
+    this.#used = 0;
+    this.#bodyAt = -1;
+  }
+}
+
 /**
  * The addon's socket: one callback for all datagrams that wait, and one call that encrypts and sends all packets of a batch.
  * No object is created for a packet.
@@ -53,38 +170,26 @@ export class BatchedSocket implements MediaSocket {
   readonly #socket: object;
   readonly #listener: DatagramListener;
   readonly #slots: readonly Buffer[];
-  readonly #receivedWords = new Uint32Array(RECEIVE_SLOTS * RECEIVE_WORDS);
-  readonly #sources = new Map<number | string, UdpAddress>();
-  readonly #out = Buffer.alloc(OUT_BYTES);
-  readonly #records = new Uint32Array(SEND_SLOTS * SEND_WORDS);
-  /** Keeps the ciphers of a batch reachable until it is sent. */
-  readonly #ciphers: (NativeCipher | null)[] = Array.from({ length: SEND_SLOTS }, () => null);
+  readonly #words = new Uint32Array(RECEIVE_SLOTS * RECEIVE_WORDS);
+  readonly #addresses: UdpAddresses;
+  readonly #batch = new SendBatch();
   readonly #counters = new Uint32Array(COUNTERS);
-  #count = 0;
-  #used = 0;
-  #body: Buffer = Buffer.alloc(0);
-  /** Where the body is in `#out`; -1 before its first packet. */
-  #bodyAt = -1;
   #unsendable = 0;
 
   /** @throws when the port cannot be bound. */
   constructor(addon: MediaAddon, plan: LanePlan, listener: DatagramListener) {
     this.#addon = addon;
     this.#listener = listener;
+    this.#addresses = new UdpAddresses(addon);
     this.createCipher = nativeCiphers(addon);
     const received = Buffer.alloc(RECEIVE_SLOTS * RECEIVE_SLOT_BYTES);
     this.#slots = Array.from({ length: RECEIVE_SLOTS }, (_, slot) =>
       received.subarray(slot * RECEIVE_SLOT_BYTES, (slot + 1) * RECEIVE_SLOT_BYTES),
     );
-    this.#socket = addon.bind(
-      plan.host,
-      plan.port,
-      received,
-      this.#receivedWords,
-      this.#out,
-      this.#records,
-      this.#counters,
-      (count) => this.#received(count),
+    const { bytes, records } = this.#batch;
+    const { host, port } = plan;
+    this.#socket = addon.bind(host, port, received, this.#words, bytes, records, this.#counters, (count) =>
+      this.#received(count),
     );
   }
 
@@ -102,115 +207,34 @@ export class BatchedSocket implements MediaSocket {
 
   #received(count: number): void {
     for (let slot = 0; slot < count; slot += 1) {
-      const length = this.#receivedWords[slot * RECEIVE_WORDS] as number;
-      this.#listener.datagram(this.#slots[slot] as Buffer, length, this.#source(slot));
+      const from = this.#addresses.source(this.#socket, slot, this.#words);
+      this.#listener.datagram(present(this.#slots[slot]), this.#words[slot * RECEIVE_WORDS] ?? 0, from);
     }
     this.#listener.settled();
   }
 
-  /** The address that the datagram in a slot came from; the same object each time while it is remembered. */
-  #source(slot: number): UdpAddress {
-    const words = this.#receivedWords;
-    const at = slot * RECEIVE_WORDS + 1;
-    const isFour = words[at] === 4;
-    const port = words[at + 1] as number;
-    const four = words[at + 2] as number;
-    const id = isFour ? four * 65536 + port : words.subarray(at, at + ADDRESS_WORDS).join(' ');
-    const known = this.#sources.get(id);
-    if (known) return known;
-    const text = isFour ? dotted(four) : this.#addon.source(this.#socket, slot);
-    const source = new UdpAddress(text, words.slice(at, at + ADDRESS_WORDS));
-    this.#remember(id, source);
-    return source;
-  }
-
-  #remember(id: number | string, address: UdpAddress): void {
-    if (this.#sources.size >= SOURCES_MAX) this.#sources.clear();
-    this.#sources.set(id, address);
-  }
-
-  /** The words of an address that did not come from this socket; null if it is not numeric. */
-  #resolved(to: Endpoint): UdpAddress | null {
-    const id = `${to.address} ${to.port}`;
-    const known = this.#sources.get(id);
-    if (known) return known;
-    const words = new Uint32Array(ADDRESS_WORDS);
-    if (!this.#addon.resolve(to.address, to.port, words)) return null;
-    const address = new UdpAddress(to.address, words);
-    this.#remember(id, address);
-    return address;
-  }
-
   setBody(body: Buffer): void {
-    this.#body = body;
-    this.#bodyAt = -1;
+    this.#batch.setBody(body);
   }
 
   sendUdp(to: Endpoint, cipher: TransportCipher | null, header: Buffer, nonce: number): number {
-    const body = this.#body;
-    const length = header.length + body.length + (cipher ? OVERHEAD_BYTES : 0);
-    const address = to instanceof UdpAddress ? to : this.#resolved(to);
+    const batch = this.#batch;
+    const length = header.length + batch.bodyBytes + (cipher ? TRANSPORT_OVERHEAD_BYTES : 0);
+    const address = to instanceof UdpAddress ? to : this.#addresses.resolved(to);
     if (address === null || length > PACKET_BYTES_MAX) {
       this.#unsendable += 1;
       return length;
     }
-    // Room for all that one packet may add.
-    if (this.#count === SEND_SLOTS || this.#used + 2 * PACKET_BYTES_MAX > OUT_BYTES) this.flush();
-    if (cipher === null || cipher instanceof NativeCipher) this.#record(address, cipher, header, nonce);
-    else this.#recordSealed(address, cipher, header, nonce);
+    if (batch.isFull) this.flush();
+    if (cipher === null || cipher instanceof NativeCipher) batch.add(address, cipher, header, nonce);
+    else batch.addSealed(address, cipher, header, nonce);
     return length;
   }
 
-  #record(to: UdpAddress, cipher: NativeCipher | null, header: Buffer, nonce: number): void {
-    if (this.#bodyAt < 0) {
-      this.#bodyAt = this.#used;
-      this.#out.set(this.#body, this.#used);
-      this.#used += this.#body.length;
-    }
-    const headerAt = this.#used;
-    const out = this.#out;
-    for (let index = 0; index < header.length; index += 1) out[headerAt + index] = header[index] as number;
-    this.#used = headerAt + header.length;
-    this.#add(to, headerAt, header.length, this.#bodyAt, this.#body.length, cipher, nonce);
-  }
-
-  /** A packet of a cipher that the addon does not have. */
-  #recordSealed(to: UdpAddress, cipher: TransportCipher, header: Buffer, nonce: number): void {
-    const at = this.#used;
-    const length = cipher.seal(this.#out, at, header, this.#body, nonce);
-    this.#used = at + length;
-    this.#add(to, at, length, at, 0, null, 0);
-  }
-
-  #add(
-    { words }: UdpAddress,
-    headerAt: number,
-    headerBytes: number,
-    bodyAt: number,
-    bodyBytes: number,
-    cipher: NativeCipher | null,
-    nonce: number,
-  ): void {
-    const records = this.#records;
-    const at = this.#count * SEND_WORDS;
-    records[at] = headerAt;
-    records[at + 1] = headerBytes;
-    records[at + 2] = bodyAt;
-    records[at + 3] = bodyBytes;
-    records[at + 4] = cipher === null ? 0 : cipher.number + 1;
-    records[at + 5] = nonce;
-    for (let index = 0; index < ADDRESS_WORDS; index += 1) records[at + 6 + index] = words[index] as number;
-    this.#ciphers[this.#count] = cipher;
-    this.#count += 1;
-  }
-
   flush(): void {
-    if (this.#count === 0) return;
-    this.#addon.send(this.#socket, this.#count);
-    this.#ciphers.fill(null, 0, this.#count);
-    this.#count = 0;
-    this.#used = 0;
-    this.#bodyAt = -1;
+    if (this.#batch.count === 0) return;
+    this.#addon.send(this.#socket, this.#batch.count);
+    this.#batch.clear();
   }
 
   close(): Promise<void> {

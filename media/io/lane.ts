@@ -1,4 +1,3 @@
-import type { TransportCipher } from '../crypto/transport.ts';
 import { Forwarder } from '../sfu/forwarder.ts';
 import type { Endpoint, ForwarderEvent, ForwarderOutput, MediaForwarder } from '../sfu/ports.ts';
 import { Batcher, type PacketBatch, unpack } from './batch.ts';
@@ -18,12 +17,22 @@ const SAMPLED = 16;
 /** Whether a packet is lost, for injected failures. */
 export type Loses = (direction: 'in' | 'out') => boolean;
 
+function outputOf(lane: Lane, socket: MediaSocket, loses: Loses | null): ForwarderOutput {
+  return {
+    setBody: (body) => socket.setBody(body),
+    sendUdp: (to, cipher, header, nonce) =>
+      loses?.('out') ? header.length : socket.sendUdp(to, cipher, header, nonce),
+    sendPeer: (ssrc, bytes, offset, length) => lane.sendPeer(ssrc, bytes, offset, length),
+    event: (callId, event) => lane.event(callId, event),
+  };
+}
+
 /**
  * The UDP socket of some calls and their forwarder: all the I/O of media, in its own thread or in the main one.
  *
  * Each received packet costs one forwarder call. What is sent meanwhile leaves when the packets that arrived together are handled.
  */
-export class Lane implements ForwarderOutput, DatagramListener {
+export class Lane implements DatagramListener {
   readonly #socket: MediaSocket;
   readonly #forwarder: MediaForwarder;
   readonly #listener: Pick<LaneListener, 'report' | 'packets'>;
@@ -73,7 +82,10 @@ export class Lane implements ForwarderOutput, DatagramListener {
     this.#socket = socket;
     this.#listener = listener;
     this.#loses = loses;
-    this.#forwarder = new Forwarder(this, { cipher: socket.createCipher, silentMs: SILENT_MS });
+    this.#forwarder = new Forwarder(outputOf(this, socket, loses), {
+      cipher: socket.createCipher,
+      silentMs: SILENT_MS,
+    });
     this.#timers = [setInterval(() => this.#tick(), TICK_MS), setInterval(() => this.#report(), REPORT_MS)];
   }
 
@@ -183,15 +195,6 @@ export class Lane implements ForwarderOutput, DatagramListener {
   #failed(error: unknown): void {
     this.#bugs += 1;
     this.#bug ??= error instanceof Error ? error : new Error(String(error));
-  }
-
-  setBody(body: Buffer): void {
-    this.#socket.setBody(body);
-  }
-
-  sendUdp(to: Endpoint, cipher: TransportCipher | null, header: Buffer, nonce: number): number {
-    if (this.#loses?.('out')) return header.length;
-    return this.#socket.sendUdp(to, cipher, header, nonce);
   }
 
   sendPeer(ssrc: number, bytes: Buffer, offset: number, length: number): void {

@@ -76,7 +76,8 @@ export class SupervisedLane {
   #metrics = NOTHING;
   #question = 0;
   readonly #answered = new Set<() => void>();
-  #sender: UdpSender | null = null;
+  /** Of the latest run. */
+  sender: UdpSender | null = null;
   #isClosed = false;
 
   /** Starts the lane. Rejects when the port cannot be bound; after the first start, failures are retried forever. */
@@ -106,11 +107,6 @@ export class SupervisedLane {
 
   get port(): number {
     return this.#plan.port;
-  }
-
-  /** The sender of the latest run. */
-  get sender(): UdpSender | null {
-    return this.#sender;
   }
 
   get isUp(): boolean {
@@ -182,7 +178,7 @@ export class SupervisedLane {
     });
     if (this.#isClosed) return running.stop();
     this.#plan = { ...this.#plan, port: running.port };
-    this.#sender = running.sender;
+    this.sender = running.sender;
     this.#silentWatches = 0;
     const orders = [...this.#ledger.replay()];
     if (orders.length > 0) running.order(orders);

@@ -38,9 +38,9 @@ static void store_little_endian(uint8_t *to, uint32_t value) {
   to[3] = (uint8_t)(value >> 24);
 }
 
-static uint32_t rotated(uint32_t value, int bits) { return value << bits | value >> (32 - bits); }
+static inline uint32_t rotated(uint32_t value, int bits) { return value << bits | value >> (32 - bits); }
 
-static void quarter(uint32_t *x, int a, int b, int c, int d) {
+static inline void quarter(uint32_t *x, int a, int b, int c, int d) {
   x[a] += x[b], x[d] = rotated(x[d] ^ x[a], 16);
   x[c] += x[d], x[b] = rotated(x[b] ^ x[c], 12);
   x[a] += x[b], x[d] = rotated(x[d] ^ x[a], 8);

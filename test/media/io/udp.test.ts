@@ -10,14 +10,14 @@ import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createTransportCipher } from '../../../media/crypto/transport.ts';
-import { ADDON_FILE, loadAddon } from '../../../media/io/addon.ts';
+import { loadAddon } from '../../../media/io/addon.ts';
 import { openSocket } from '../../../media/io/opensocket.ts';
 import type { MediaSocket } from '../../../media/io/udp.ts';
 import type { Endpoint } from '../../../media/sfu/ports.ts';
 import { TRANSPORT_MODES } from '../../../protocol/voice.ts';
 import { builtAddon } from './addon.build.ts';
 
-const { addon, why } = builtAddon();
+const { addon, file, why } = builtAddon();
 const WAIT = { timeout: 5000, interval: 5 };
 const SENDERS = addon === null ? (['dgram'] as const) : (['dgram', 'native'] as const);
 
@@ -271,7 +271,7 @@ describe.skipIf(!isNative)(`the addon ${why}`, () => {
 
   test('ends with a worker that is terminated while its socket is open', async () => {
     const worker = new Worker(
-      `const addon = require(${JSON.stringify(ADDON_FILE)});
+      `const addon = require(${JSON.stringify(file)});
        const words = (n) => new Uint32Array(n);
        addon.bind('127.0.0.1', 0, Buffer.alloc(64 * 2112), words(512), Buffer.alloc(65536), words(4096), words(4), () => {});
        require('node:worker_threads').parentPort.postMessage('bound');`,
@@ -298,7 +298,7 @@ describe.skipIf(!isNative)(`the addon ${why}`, () => {
     if (compiled.status !== 0) return null;
     const { stdout, stderr } = spawnSync(process.execPath, ['-e', `${PRELUDE}${script}\n}`], {
       encoding: 'utf8',
-      env: { ...process.env, LD_PRELOAD: library, REFUSALS: refusals, ADDON: ADDON_FILE },
+      env: { ...process.env, LD_PRELOAD: library, REFUSALS: refusals, ADDON: file },
       timeout: 20_000,
     });
     expect(stderr).toBe('');
