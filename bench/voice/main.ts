@@ -183,6 +183,7 @@ const TARGETS: readonly Target[] = [
 const FORWARD_P99_MS_MAX = 2;
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 7);
+const chosen = (process.env.BENCH_PARTS ?? Object.keys(PARTS).join()).split(',');
 if (!canPin) console.log('Processes are not pinned to processors here: expect a wide spread.');
 if (!hasMumble) console.log('mumble-server is not installed, so it is not measured.');
 
@@ -206,13 +207,24 @@ function figuresOf(heats: Heats) {
   });
 }
 
-const results: { readonly part: string; readonly contenders: ReturnType<typeof figuresOf> }[] = [];
-const ratios: (Target & { readonly ratio: Spread; readonly verdict: string })[] = [];
+/** Writes a part when it is measured, so that a run that is ended keeps what it has. */
+function write(part: string, measurements: object): void {
+  const folder = join(packageFolder(), 'bench', 'results');
+  mkdirSync(folder, { recursive: true });
+  const machine = {
+    ...{ node: process.version, cpu: cpus()[0]?.model, cpus: cpus().length, pinned: canPin },
+    load: loadavg().map((load) => Number(load.toFixed(1))),
+  };
+  const record = { part: `voice ${part}`, at: new Date().toISOString(), machine, rounds, ...measurements };
+  writeFileSync(join(folder, `voice-${part}.json`), `${JSON.stringify(record, null, 1)}\n`);
+}
+
 console.log(`${rounds} rounds, audio of 160 bytes; CPU-µs of the server per packet sent, median (min–max)`);
 for (const [part, plan] of Object.entries(PARTS)) {
+  if (!chosen.includes(part)) continue;
   const heats = await heatsOf(plan, rounds);
   const contenders = figuresOf(heats);
-  results.push({ part, contenders });
+  const ratios: (Target & { readonly ratio: Spread; readonly verdict: string })[] = [];
   console.log(plan.title);
   for (const { name, cpuMicrosPerPacket, packetsPerSecond, lost, p50Ms, p99Ms } of contenders)
     console.log(
@@ -232,16 +244,12 @@ for (const [part, plan] of Object.entries(PARTS)) {
       console.log(
         `  G7: ${name} p99 ${show(p99Ms)} ms, target ≤ ${FORWARD_P99_MS_MAX}: ${verdictOf(p99Ms, FORWARD_P99_MS_MAX)}`,
       );
+  write(part, { contenders, ratios });
 }
-const inside = measureInside(rounds);
-for (const { mode, cpu } of inside)
-  console.log(`forwarding and encryption alone, without the addon (${mode}): ${show(cpu)}`);
-const folder = join(packageFolder(), 'bench', 'results');
-mkdirSync(folder, { recursive: true });
-const machine = {
-  ...{ node: process.version, cpu: cpus()[0]?.model, cpus: cpus().length, pinned: canPin },
-  load: loadavg().map((load) => Number(load.toFixed(1))),
-};
-const record = { part: 'g5', at: new Date().toISOString(), machine, rounds, results, inside, ratios };
-writeFileSync(join(folder, 'g5.json'), `${JSON.stringify(record, null, 1)}\n`);
+if (chosen.includes('large')) {
+  const inside = measureInside(rounds);
+  for (const { mode, cpu } of inside)
+    console.log(`forwarding and encryption alone, without the addon (${mode}): ${show(cpu)}`);
+  write('inside', { inside });
+}
 process.exit();
