@@ -139,3 +139,5 @@ process.on('message', (order: HostOrder) => {
   } else say({ kind: 'ended', cpuMicros: cpuMicros() - cpu, wallMicros: (nowNs() - sinceNs) / 1000 });
 });
 process.on('disconnect', () => process.exit());
+// Leaves no server behind that this process has started.
+process.on('SIGTERM', () => process.exit());
