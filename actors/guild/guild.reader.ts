@@ -11,7 +11,7 @@ import type { ThreadStore } from '../../storage/thread/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { WebhookStore } from '../../storage/webhook/port.ts';
 import { messageReads, recentReads } from '../channel/messagereads.ts';
-import { keep, type WindowRead } from '../runtime/window.ts';
+import { keep, Window, type WindowRead } from '../runtime/window.ts';
 
 export interface GuildReads {
   readonly guilds: Pick<
@@ -23,6 +23,24 @@ export interface GuildReads {
   readonly users: Pick<UserStore, 'get'>;
   readonly webhooks: Pick<WebhookStore, 'ofGuild' | 'copies'>;
   readonly scheduledEvents: Pick<ScheduledEventStore, 'rsvps'>;
+}
+
+/** A member who was evicted meanwhile stays away: the row may be older than what a command has written. */
+async function readEveryone(
+  guild: Guild,
+  most: number,
+  { guilds }: Pick<GuildReads, 'guilds'>,
+): Promise<void> {
+  const { id, members } = guild;
+  const ended = members instanceof Window ? members.watchEvictions() : null;
+  try {
+    const rows = await guilds.membersAfter(id, null, most);
+    const evicted = ended?.();
+    const young = rows.filter(({ user }) => !evicted?.has(user.id));
+    keep(members, [], withLiveRoles(guild, young), ({ user }) => user.id);
+  } finally {
+    ended?.();
+  }
 }
 
 /** The reads that bring what a command needs into the guild's windows; none for what is there. */
@@ -37,10 +55,7 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
   };
   const { everyoneUpTo: most = 0 } = needs;
   if (guild.memberCount <= most && knownMembers(guild) < guild.memberCount)
-    yield read('everyone', [id], async () => {
-      const rows = await stores.guilds.membersAfter(id, null, most);
-      keep(members, [], withLiveRoles(guild, rows), ({ user }) => user.id);
-    });
+    yield read('everyone', [id], () => readEveryone(guild, most, stores));
   if (wanted.members.length > 0)
     yield read('member', wanted.members, async (keys) =>
       keep(members, keys, withLiveRoles(guild, await stores.guilds.members(id, keys)), ({ user }) => user.id),

@@ -232,15 +232,12 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const ears = applicationSessions(state.lobby.application_id);
     if (lobbyRules.isDurable(fact)) {
       const origin = this.direct({ t, d, ears }, [...userIds], nowMs, isForAll);
-      return [{ t, d, to: [this.#toUsers(userIds, ears)], origin }];
+      return [{ t, d, to: [this.#ports.toEach(routesOf(userIds, ears))], origin }];
     }
     const here = new Set(to.map(({ userId }) => userId));
     const unattached = [...userIds].filter((id) => !here.has(id));
-    return [{ t, d, to: unattached.length === 0 ? to : [...to, this.#toUsers(unattached, ears)] }];
-  }
-
-  #toUsers(userIds: Iterable<UserId>, ears: SessionFilter): Recipient {
-    return this.#ports.toEach([...userIds].map((userId) => [userId, ears]));
+    const also = unattached.length === 0 ? [] : [this.#ports.toEach(routesOf(unattached, ears))];
+    return [{ t, d, to: [...to, ...also] }];
   }
 
   /**
@@ -395,5 +392,10 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     if (sessions.length > 0) this.#ports.listener.lost(this.id, sessions);
   }
 }
+
+const routesOf = (
+  userIds: Iterable<UserId>,
+  ears: SessionFilter,
+): readonly (readonly [UserId, SessionFilter])[] => [...userIds].map((userId) => [userId, ears]);
 
 const ignore = (): void => undefined;

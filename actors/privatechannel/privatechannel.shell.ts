@@ -209,7 +209,9 @@ export class PrivateChannelShell extends AggregateShell<
     const waits: Promise<void>[] = [];
     const { acquaintance } = needs;
     if (acquaintance)
-      waits.push(this.#readAcquaintance(state, acquaintance.by).then((found) => acquaintance.keep(found)));
+      waits.push(
+        readAcquaintance(this.#ports, state, acquaintance.by).then((found) => acquaintance.keep(found)),
+      );
     const rows = this.#reader.read([
       ...(needs.relations && !state.relations ? [this.#relationsRead(state)] : []),
       ...this.#messagesRead(state, needs),
@@ -240,12 +242,6 @@ export class PrivateChannelShell extends AggregateShell<
       this.#relationsReadMs = atMs;
     };
     return { kind: 'relations', keys: [String(version)], fetch };
-  }
-
-  /** In a channel of two users. Not cached: guilds, installs and choices change without the channel's owner. */
-  #readAcquaintance({ channel }: PrivateChannelState, { userId }: By): Promise<Acquaintance> {
-    const other = channel.recipientIds.find((id) => id !== userId) ?? userId;
-    return acquaintanceOf(this.#ports, userId, other);
   }
 
   protected outgoing(
@@ -351,5 +347,15 @@ const callOf = (kept: object | null): PrivateCall | null => {
   const call = kept as KeptCall | null;
   return call && { ...call, voiceStates: new Map(call.voiceStates) };
 };
+
+/** In a channel of two users. Not cached: guilds, installs and choices change without the channel's owner. */
+function readAcquaintance(
+  ports: ReachPorts,
+  { channel }: PrivateChannelState,
+  { userId }: By,
+): Promise<Acquaintance> {
+  const other = channel.recipientIds.find((id) => id !== userId) ?? userId;
+  return acquaintanceOf(ports, userId, other);
+}
 
 const ignore = (): void => undefined;

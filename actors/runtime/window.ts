@@ -8,6 +8,21 @@ export class Window<K, V> extends Map<K, V> {
   /** Number of the commit that the next `set` is part of; 0 for rows that were read. Written by the owner. */
   nextCommit = 0;
   readonly #stamps = new Map<K, number>();
+  /** Keys that were evicted while a read of many rows was under way. */
+  #evicted: Set<K> | null = null;
+
+  /**
+   * Call when a read of many rows begins. Returns, when it has ended, the keys that were evicted meanwhile: their rows may be older
+   * than what a command wrote before the eviction.
+   */
+  watchEvictions(): () => ReadonlySet<K> {
+    const evicted = new Set<K>();
+    this.#evicted = evicted;
+    return () => {
+      if (this.#evicted === evicted) this.#evicted = null;
+      return evicted;
+    };
+  }
 
   override set(key: K, value: V): this {
     this.#stamps?.set(key, this.nextCommit);
@@ -46,6 +61,7 @@ export class Window<K, V> extends Map<K, V> {
     for (const [key, value] of this) {
       if (excess <= 0 || patience <= 0) return;
       if ((this.#stamps.get(key) ?? 0) <= settledCommit && !pinned(key)) {
+        this.#evicted?.add(key);
         this.delete(key);
         excess -= 1;
         continue;

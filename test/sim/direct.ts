@@ -1,11 +1,11 @@
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { RELATION } from '../../engine/social/facts.ts';
 import { type UserId, userPair } from '../../protocol/ids.ts';
+import type { Asked } from './command.ts';
 import { type Database, relationKey } from './database.ts';
 import type { SimUser } from './founding.ts';
 import type { Judge } from './judge.ts';
 import type { SimShard } from './shard.ts';
-import type { Asked } from './workload.ts';
 import type { World } from './world.ts';
 
 interface DirectPorts {

@@ -1,12 +1,12 @@
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { Asked } from './command.ts';
 import type { Database } from './database.ts';
 import type { SimUser } from './founding.ts';
 import type { Judge } from './judge.ts';
 import type { LobbyTruth } from './lobbytruth.ts';
 import type { SimShard } from './shard.ts';
-import type { Asked } from './workload.ts';
 import type { World } from './world.ts';
 
 interface LobbyPorts {

@@ -20,7 +20,7 @@ interface AboutMember {
 }
 
 /** A lobby as a client knows it. */
-export interface LobbyReplica {
+interface LobbyReplica {
   readonly members: Map<string, Pick<ShownMember, 'metadata' | 'connected'>>;
   metadata: object | null;
   hostId: string | null;

@@ -1,10 +1,10 @@
 import type { GuildCommands } from '../../engine/guild/rules.ts';
 import { isActive } from '../../engine/guild/threads.state.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { SimClient } from './client.ts';
+import type { Asked, Command, Fate } from './command.ts';
 import type { Database } from './database.ts';
 import { DirectWork } from './direct.ts';
 import { type Feature, SHARE } from './features.ts';
@@ -29,27 +29,6 @@ interface WorkloadPorts {
   readonly features: readonly Feature[];
   readonly lobbyTruth: LobbyTruth;
 }
-
-/** What became of one command. */
-type Fate = 'open' | 'done' | 'refused' | 'unknown';
-
-interface Command {
-  readonly what: string;
-  /** Tells whether everything is served again. */
-  readonly probe: boolean;
-  /** What names it in the facts that it makes; null: nothing does. */
-  readonly mark: string | null;
-  /** May be sent again when nothing is known of it. */
-  readonly again: boolean;
-  readonly run: (shard: SimShard) => Promise<Reply<unknown>>;
-  /** Receives what became of it. */
-  readonly settled?: (fate: Fate, value: unknown) => void;
-  fate: Fate;
-  tries: number;
-}
-
-/** A command that somebody sends. */
-export type Asked = Pick<Command, 'what' | 'mark' | 'again' | 'run' | 'settled'>;
 
 const TRIES_MAX = 4;
 /** A caller that hears nothing gives up. */

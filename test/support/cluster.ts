@@ -71,6 +71,10 @@ class ScriptedOwnership implements Ownership {
     return this.#script.view;
   }
 
+  get knowsMembers() {
+    return this.state === 'serving' || this.state === 'draining';
+  }
+
   partitionOf(id: string) {
     return partitionOf(id);
   }

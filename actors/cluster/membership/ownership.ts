@@ -102,7 +102,7 @@ class DirectoryOwnership implements ShardOwnership {
       input: {
         enter: () => this.#enter(),
         abandon: () => this.#abandon(),
-        wake: () => this.#wake(),
+        wake: () => this.#tell({ moved: [], gone: [], came: [] }),
         retire: () => this.#retire(),
         release: () => this.#release(),
       },
@@ -337,10 +337,6 @@ class DirectoryOwnership implements ShardOwnership {
 
   #tell(change: OwnershipChange): void {
     for (const run of [...this.#listeners]) run(change);
-  }
-
-  #wake(): void {
-    this.#tell({ moved: [], gone: [], came: [] });
   }
 
   #wantedOwners(): readonly (string | null)[] {

@@ -36,6 +36,19 @@ describe('Window', () => {
   });
 });
 
+describe('a read of many rows', () => {
+  it('is told which rows were evicted meanwhile, as its own may be older', () => {
+    const window = new Window<string, number>();
+    for (const key of ['a', 'b', 'c']) window.set(key, 1);
+    window.trim(2, 1, 0, () => false);
+    const ended = window.watchEvictions();
+    window.trim(1, 1, 0, () => false);
+    expect([...ended()]).toEqual(['b']);
+    window.trim(0, 1, 0, () => false);
+    expect([...ended()]).toEqual(['b']);
+  });
+});
+
 describe('trimInOrder', () => {
   it('drops the oldest entries, and none that is younger than one whose commit is under way', () => {
     const window = new Window<string, number>();
