@@ -30,7 +30,7 @@ test('every setting of calls', () => {
 test('every reason for which a packet is dropped', () => {
   const named = column('reason').flatMap(quoted);
   // Those of the socket's side come after the forwarder's.
-  expect(named).toEqual([...DROP_REASONS, 'send_failed', 'bug']);
+  expect(named).toEqual([...DROP_REASONS, 'send_failed', 'send_queue_full', 'bug']);
 });
 
 test('every close code, and whether it can be resumed', () => {
