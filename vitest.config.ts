@@ -59,6 +59,8 @@ const endToEnd = {
   testTimeout: 120_000,
   hookTimeout: 120_000,
   pool: 'forks' as const,
+  // Files of a worker share the modules, as unit tests do.
+  isolate: false,
 };
 
 /** Unit, property and suite tests. End-to-end tests have a project of their own: they start real processes. */
@@ -117,7 +119,6 @@ export default defineConfig({
           ...endToEnd,
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
-          isolate: false,
           exclude: [...IN_REAL_TIME, 'node_modules/**'],
           // Each starts processes of its own.
           maxWorkers: 2,
