@@ -229,7 +229,9 @@ export class JournalReplicas {
     let replica = this.#replicas.get(instance);
     if (!replica) {
       if (chunk.at !== 0 || this.#replicas.size >= REPLICAS_MAX) return false;
-      replica = { writer: await this.#ports.store.open(shardId, instance, true), segment: 0, ended: [] };
+      const writer = await this.#ports.store.open(shardId, instance, true);
+      // An earlier run of this shard may have left segments.
+      replica = { writer, segment: 0, ended: Array(writer.segments).fill(this.#ports.clock.monotonic()) };
       this.#replicas.set(instance, replica);
     }
     const { writer } = replica;

@@ -43,19 +43,15 @@ export async function openJournalStore(directory: string): Promise<JournalStore>
       const path = pathOf({ shardId, instance, copy });
       if (!NAME.test(`${shardId}.${instance}`)) throw new StorageFault('Malformed shard id or instance.');
       // The folder is private: journals contain users' messages.
-      await mkdir(path, 0o700).catch((cause) => {
-        throw new StorageFault(`The journal ${path} cannot be created.`, { cause });
+      await mkdir(path, 0o700).catch(async (cause) => {
+        const isLeft = copy && codeOf(cause) === 'EEXIST' && !(await isWritten(path));
+        if (!isLeft) throw new StorageFault(`The journal ${path} cannot be created.`, { cause });
       });
       await writeFile(join(path, WRITER), await ownMark());
-      return new SegmentWriter(path);
+      return new SegmentWriter(path, await sizesIn(path));
     },
     folders: async () => [...(await foldersIn(root, false)), ...(await foldersIn(join(root, COPIES), true))],
-    async isWritten(folder) {
-      const path = pathOf(folder);
-      if (written.has(path)) return true;
-      const pid = await livingOf(await readFile(join(path, WRITER), 'utf8').catch(orWhenAbsent('')));
-      return pid !== null && pid !== process.pid;
-    },
+    isWritten: (folder) => isWritten(pathOf(folder)),
     segments: (folder) => segmentsOf(pathOf(folder)),
     read: (folder, segment) =>
       readFile(join(pathOf(folder), `${segment}.journal`)).catch(orWhenAbsent(Buffer.alloc(0))),
@@ -89,6 +85,19 @@ async function nameOf(path: string): Promise<string> {
   return readFile(path, 'utf8');
 }
 
+async function isWritten(path: string): Promise<boolean> {
+  if (written.has(path)) return true;
+  const pid = await livingOf(await readFile(join(path, WRITER), 'utf8').catch(orWhenAbsent('')));
+  return pid !== null && pid !== process.pid;
+}
+
+async function sizesIn(path: string): Promise<Map<number, number>> {
+  const sizes = new Map<number, number>();
+  for (const number of await segmentsOf(path))
+    sizes.set(number, (await stat(join(path, `${number}.journal`))).size);
+  return sizes;
+}
+
 async function segmentsOf(path: string): Promise<number[]> {
   const names = await readdir(path).catch(orWhenAbsent<string[]>([]));
   return names.flatMap((name) => Number(SEGMENT.exec(name)?.[1] ?? Number.NaN) || []).sort((a, b) => a - b);
@@ -109,18 +118,26 @@ async function foldersIn(root: string, copy: boolean): Promise<JournalFolder[]> 
 class SegmentWriter implements JournalWriter {
   readonly #path: string;
   /** Sizes of segments by number, ascending. */
-  readonly #sizes = new Map<number, number>();
-  #number = 0;
+  readonly #sizes: Map<number, number>;
+  #number: number;
   #file: number | null = null;
   #bytes = 0;
 
-  constructor(path: string) {
+  /** @param sizes Of the segments that are there already. */
+  constructor(path: string, sizes: Map<number, number>) {
     this.#path = path;
+    this.#sizes = sizes;
+    this.#number = Math.max(0, ...sizes.keys());
+    for (const bytes of sizes.values()) this.#bytes += bytes;
     written.add(path);
   }
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  get segments(): number {
+    return this.#sizes.size;
   }
 
   get segment() {

@@ -13,6 +13,8 @@ export interface JournalFolder {
 export interface JournalWriter {
   /** Bytes on disk in all segments. */
   readonly bytes: number;
+  /** How many segments there are. */
+  readonly segments: number;
   /** The segment being written, and its size; number 0 before the first. */
   readonly segment: { readonly number: number; readonly bytes: number };
   /** Starts the next segment. @throws StorageFault */
@@ -38,9 +40,10 @@ export interface JournalStore {
   /** Identifies the directory: shards with the same id share it. */
   readonly id: string;
   /**
-   * Creates the journal of a run, or the replica of another shard's.
+   * Creates the journal of a run, or the replica of another shard's. A replica that an earlier run of this shard has left is
+   * continued after its last segment.
    *
-   * @throws StorageFault when the folder already exists: two runs never write one journal.
+   * @throws StorageFault when the folder already exists: two runs never write one journal, and two processes no replica.
    */
   open(shardId: string, instance: string, copy: boolean): Promise<JournalWriter>;
   /** All journals in the directory. */

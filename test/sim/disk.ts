@@ -99,6 +99,9 @@ function writerOf(folder: Folder, nowMs: () => number): JournalWriter {
   const sizeOf = (parts: readonly Buffer[] = []) => parts.reduce((sum, { length }) => sum + length, 0);
   let last = 0;
   return {
+    get segments() {
+      return folder.segments.size;
+    },
     get bytes() {
       return [...segments.values()].reduce((sum, parts) => sum + sizeOf(parts), 0);
     },

@@ -55,6 +55,21 @@ describe('a journal on disk', () => {
     expect(await store.isWritten(folder())).toBe(true);
   });
 
+  it('that is a replica continues after what an earlier process has left, and is written by one process', async () => {
+    const store = await openJournalStore(directory);
+    const left = await store.open('shard-0', 'run1', true);
+    left.rotate();
+    left.append(bytes('before'));
+    await expect(store.open('shard-0', 'run1', true)).rejects.toThrow(StorageFault);
+    left.close();
+    const writer = await store.open('shard-0', 'run1', true);
+    expect([writer.bytes, writer.segments, writer.segment]).toEqual([6, 1, { number: 1, bytes: 6 }]);
+    writer.rotate();
+    writer.append(bytes('after'));
+    expect(await store.segments(folder({ copy: true }))).toEqual([1, 2]);
+    expect([writer.drop(), writer.bytes, writer.segments]).toEqual([true, 5, 1]);
+  });
+
   it('is read by nobody else', async () => {
     const store = await openJournalStore(directory);
     await store.open('shard-0', 'run1', false);

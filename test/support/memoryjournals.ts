@@ -31,7 +31,12 @@ export class MemoryJournals implements JournalStore {
 
   begin(shardId: string, instance: string, copy = false): JournalWriter {
     const named = { shardId, instance, copy };
-    if (this.made.has(keyOf(named))) throw new StorageFault('The journal is there already.');
+    const left = this.made.get(keyOf(named));
+    if (left && (!copy || left.isWritten)) throw new StorageFault('The journal is there already.');
+    if (left) {
+      left.isWritten = true;
+      return this.#writerOf(left);
+    }
     const folder: Folder = {
       ...named,
       ...{ writtenMs: this.#nowMs(), isWritten: true, segments: new Map(), taken: new Map() },
@@ -79,8 +84,11 @@ export class MemoryJournals implements JournalStore {
     const guard = (): void => {
       if (this.full) throw new StorageFault('The disk is full.');
     };
-    let last = 0;
+    let last = Math.max(0, ...segments.keys());
     return {
+      get segments() {
+        return segments.size;
+      },
       get bytes() {
         return [...segments.values()].reduce((sum, parts) => sum + sizeOf(parts), 0);
       },

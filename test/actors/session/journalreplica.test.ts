@@ -117,7 +117,12 @@ function shard(net: Net, self: ShardInfo, place: string) {
     await net.pass(200);
     return taking;
   };
-  return { self, store, handlers, hearers, faults, buddy, copies, journal, house, open, take };
+  /** What keeps copies ends, and begins again over the same disk. */
+  const startAgain = () => {
+    copies.close();
+    return new JournalReplicas(ports);
+  };
+  return { self, store, handlers, hearers, faults, buddy, copies, startAgain, journal, house, open, take };
 }
 
 /** Two shards of which each is the other's buddy, and a session of one. */
@@ -211,6 +216,23 @@ describe('a copy of a journal', () => {
     net.kill('a');
     expect(jsons(await b.take(session, before))).toEqual(['after']);
     expect(seq).toBeLessThan(before);
+  });
+
+  it('is continued by a shard that starts again over its disk', async () => {
+    const { net, a, b, session } = await paired();
+    const { seq } = session;
+    session.deliver(dispatchOf('before', net.clock.monotonic()));
+    await net.pass(500);
+    const copies = b.startAgain();
+    session.deliver(dispatchOf('meanwhile', net.clock.monotonic()));
+    await net.pass(5000);
+    const since = session.seq;
+    session.deliver(dispatchOf('after', net.clock.monotonic()));
+    await net.pass(1000);
+    expect([a.buddy.waitingBytes, copies.bytes > 0, b.faults]).toEqual([0, true, []]);
+    net.kill('a');
+    expect(jsons(await b.take(session, since))).toEqual(['after']);
+    expect(since).toBeGreaterThan(seq);
   });
 
   it('knows nothing of a session whose client has seen more', async () => {
