@@ -1,0 +1,98 @@
+// Goal: people change their own threads and posts within what is theirs, and what moderators decided stays.
+import { beforeEach, expect, test } from 'vitest';
+import type { Guild } from '../../../engine/guild/guild.ts';
+import type { ChannelId } from '../../../protocol/ids.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { buildGuild, channel, role } from '../../support/guild.ts';
+import { creation } from '../../support/messages.ts';
+import { fullMember } from '../../support/people.ts';
+import { ruled } from '../../support/ruled.ts';
+
+const [AUTHOR, OTHER, MODERATOR] = ['11', '12', '13'] as const;
+const [TEXT, FORUM] = ['50', '51'];
+const [PUBLIC, PRIVATE] = [11, 12];
+const [PLAIN, RESERVED] = ['901', '902'];
+const MISSING_PERMISSIONS = 50_013;
+let guild: Guild;
+let ids = 700_000;
+beforeEach(() => {
+  const talks = P.VIEW_CHANNEL | P.SEND_MESSAGES | P.SEND_MESSAGES_IN_THREADS;
+  const tag = { moderated: false, emoji_id: null, emoji_name: null };
+  guild = buildGuild({
+    everyone: talks | P.CREATE_PUBLIC_THREADS | P.CREATE_PRIVATE_THREADS,
+    roles: [role('60', P.MANAGE_THREADS | P.MANAGE_MESSAGES, 1)],
+    members: [fullMember(AUTHOR), fullMember(OTHER), fullMember(MODERATOR, ['60'])],
+    channels: [
+      channel(TEXT),
+      channel(FORUM, [], {
+        ...{ type: 15 },
+        available_tags: [
+          { ...tag, id: PLAIN, name: 'question' },
+          { ...tag, id: RESERVED, name: 'solved', moderated: true },
+        ],
+      }),
+    ],
+  });
+});
+
+function threadOf(type: number): ChannelId {
+  const draft = { name: 'Talk', type };
+  expect(ruled(guild, 'createThread', { channelId: TEXT, draft }, AUTHOR).code).toBeUndefined();
+  return [...guild.threads.keys()].at(-1)!;
+}
+
+function post(): ChannelId {
+  ids += 1;
+  const input = {
+    ...{ channelId: FORUM, id: String(ids), draft: { name: 'Why?' } },
+    first: creation({ content: 'hi' }),
+  };
+  expect(ruled(guild, 'createPost', input, AUTHOR).code).toBeUndefined();
+  return [...guild.threads.keys()].at(-1)!;
+}
+
+const change = (channelId: ChannelId, threadChange: object, by: string) =>
+  ruled(guild, 'updateChannel', { channelId, draft: {}, threadChange }, by).code;
+
+test('an author cannot pin a post, lock it, or slow it down', () => {
+  const id = post();
+  for (const wanted of [{ flags: 2 }, { locked: true }, { rate_limit_per_user: 5 }])
+    expect([wanted, change(id, wanted, AUTHOR)]).toEqual([wanted, MISSING_PERMISSIONS]);
+  expect([change(id, { name: 'How?' }, AUTHOR), change(id, { flags: 2 }, MODERATOR)]).toEqual([
+    undefined,
+    undefined,
+  ]);
+});
+
+test('an author keeps the reserved tag of a post, and neither adds nor removes one', () => {
+  const id = post();
+  const tagged = (tags: readonly string[], by: string) => change(id, { applied_tags: tags }, by);
+  expect(tagged([RESERVED], AUTHOR)).toBe(MISSING_PERMISSIONS);
+  expect(tagged([RESERVED], MODERATOR)).toBeUndefined();
+  expect(tagged([PLAIN, RESERVED], AUTHOR)).toBeUndefined();
+  expect(tagged([PLAIN], AUTHOR)).toBe(MISSING_PERMISSIONS);
+  expect(guild.threads.get(id)?.thread.applied_tags).toEqual([PLAIN, RESERVED]);
+});
+
+test('who began a private thread removes its members, and who began a public one does not', () => {
+  const removed = (threadId: ChannelId) => {
+    const named = { channelId: threadId, threadId, userId: OTHER };
+    expect(ruled(guild, 'addThreadMember', named, AUTHOR).code).toBeUndefined();
+    return ruled(guild, 'removeThreadMember', named, AUTHOR).code;
+  };
+  expect([removed(threadOf(PRIVATE)), removed(threadOf(PUBLIC))]).toEqual([undefined, MISSING_PERMISSIONS]);
+});
+
+test('the first message of a post is not counted, so its deletion takes nothing away', () => {
+  const id = post();
+  const said = ruled<{ id: string }>(
+    guild,
+    'createMessage',
+    { ...creation({ content: 'more' }), channelId: id },
+    OTHER,
+  );
+  const count = () => guild.threads.get(id)?.thread.message_count;
+  expect([said.code, count()]).toEqual([undefined, 1]);
+  const gone = ruled(guild, 'deleteMessage', { channelId: id, messageId: id }, MODERATOR);
+  expect([gone.code, count()]).toEqual([undefined, 1]);
+});
