@@ -229,6 +229,13 @@ describe('a join request that asks for approval', () => {
     expect(member()?.pending).toBe(true);
   });
 
+  test('is not rejected by a moderator who is not above its member, and may be approved', () => {
+    submit(answered);
+    guild.members.set(NEW, { ...member()!, roles: ['60' as never] });
+    expect([act(false).code, request()?.status]).toEqual([50_013, 'SUBMITTED']);
+    expect([act(true).code, request()?.status]).toEqual([undefined, 'APPROVED']);
+  });
+
   test('removes its member when it is rejected, and keeps the reason', () => {
     submit(answered);
     const { types } = act(false, 'Not now');

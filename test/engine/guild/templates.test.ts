@@ -47,6 +47,14 @@ const create = (guild: Guild) =>
   run(guild, 'createTemplate', { code: 'abc', name: 'Mine', description: 'd' }, caller('10'));
 
 describe('a template', () => {
+  it('is the only one of its guild', () => {
+    const guild = arrange();
+    create(guild);
+    const another = { code: 'xyz', name: 'Another', description: null };
+    expect(run(guild, 'createTemplate', another, caller('10')).code).toBe(30_031);
+    expect(guild.pages.template?.code).toBe('abc');
+  });
+
   it('has numbers for ids, and neither managed roles nor overwrites of members', () => {
     const snapshot = snapshotOf(arrange());
     expect(snapshot.roles.map(({ id, name }) => [id, name])).toEqual([
