@@ -364,7 +364,7 @@ describe('players and accounts', () => {
       const access = (merged as { body?: { access_token?: string } }).body?.access_token;
       if (access) expect((await server.restOf(`Bearer ${access}`).ask('get_my_user')).status).toBe(401);
       // Banned, the account has no player, and the player an account of their own.
-      await expect.poll(async () => (await signInAs('good', sub)).status).toBe(200);
+      await expect.poll(async () => (await signInAs('good', sub)).status, { timeout: 20_000 }).toBe(200);
     }
   });
 });

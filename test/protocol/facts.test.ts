@@ -120,7 +120,8 @@ describe('permissions', () => {
 describe('dated rules', () => {
   it('are in force from the beginning of their first day, and always where no day is given', () => {
     const rules: readonly (keyof typeof CONTRACT_DATES)[] = [
-      ...(['applications_create_no_guilds', 'member_lists_limited', 'forwards_need_content'] as const),
+      ...(['subscriptions_have_no_end', 'applications_create_no_guilds'] as const),
+      ...(['member_lists_limited', 'forwards_need_content'] as const),
       ...(['permissions_split', 'calls_encrypted'] as const),
     ];
     expect(rules).toEqual(Object.keys(CONTRACT_DATES));

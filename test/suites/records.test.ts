@@ -45,6 +45,7 @@ const UNOWNED_TABLES: Readonly<Record<string, string>> = {
   interactions: 'minutes old',
   ephemeral_messages: 'minutes old',
   crossposts: 'work that is under way',
+  tag_updates: 'work that is under way',
   crosspost_copies: 'ties two guilds',
   teams: 'of several people; go to the heir of their owner',
 };

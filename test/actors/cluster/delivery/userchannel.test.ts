@@ -5,6 +5,7 @@ import { type UserChannelPorts, UserChannels } from '../../../../actors/cluster/
 import type { Owner, Ownership, OwnershipChange } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
+import { LinkFault, NotServed } from '../../../../protocol/faults.ts';
 
 const REOPENED = { guildIds: [], isWhole: true };
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -47,6 +48,44 @@ function arrange() {
   };
   return { line, entered, state, opened, move };
 }
+
+/** A user whose owner is another shard that cannot be reached. */
+function arrangeFar() {
+  const clock = new VirtualClock();
+  const peer = { shardId: 'far', instance: 'far', peerEpoch: 1, sessions: new Map() };
+  const asked: string[] = [];
+  const line = new UserChannels({
+    ownership: {
+      self: { id: 'self', instance: 'self' },
+      owns: () => false,
+      ownerOf: () => ({ shardId: 'far', instance: 'far', epoch: 1 }),
+      onChange: () => () => undefined,
+    },
+    router: {
+      async askShard(_: string, method: string) {
+        asked.push(method);
+        throw new LinkFault('unreachable', 'The link is broken.');
+      },
+    },
+    ...{ wheel: new TimerWheel(clock), nowMs: () => clock.monotonic(), resumeWindowMs: 1000 },
+    ...{ cursors: () => [], peer: () => peer, isCurrent: () => true, reference: () => ({}) },
+    ...{ reopened: () => undefined, onFault: () => undefined },
+  } as unknown as UserChannelPorts);
+  return { clock, line, asked };
+}
+
+describe('a session that ends while its user cannot be reached', () => {
+  it('is opened nowhere afterwards, because nobody would end it there', async () => {
+    const { clock, line, asked } = arrangeFar();
+    const local = { session: { sessionId: 's1', userId: '1', over: false } } as unknown as LocalSession;
+    const reopened = line.reopen(local, null).catch((fault) => fault);
+    await turn();
+    line.ended(local, false);
+    clock.advance(60_000);
+    expect(await reopened).toBeInstanceOf(NotServed);
+    expect(asked).toEqual(['remoteSessions.reopen']);
+  });
+});
 
 describe('a session whose user changes hands', () => {
   it('is opened anew when it was open', async () => {
