@@ -219,7 +219,9 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
   });
 
   test('let games of their machine act on the call of their page once they have opened the link of guildhall rpc', async () => {
-    const { application, users, guild, api } = server.info;
+    const { application, users, guild } = server.info;
+    // Where the page is: past the relay.
+    const api = `${new URL(pageUrl()).origin}/api`;
     process.env.XDG_RUNTIME_DIR = folder;
     await server.admin(`/applications/${application.id}/oauth2`, {
       ...{ redirect_uris: ['http://127.0.0.1/callback'], public_client: false, rpc_origins: [] },

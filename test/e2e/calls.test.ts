@@ -28,7 +28,7 @@ interface BuiltVoice {
   readonly voiceBehind: typeof voiceBehind;
 }
 
-/** As it is installed: media workers are threads, which need what is built. */
+/** Media workers are threads, which need what is built; and the modules one by one, for what is behind a call. */
 const built = <T>(file: string): Promise<T> => import(pathToFileURL(join(ROOT, 'dist', file)).href);
 
 let engine: Engine;
@@ -38,7 +38,7 @@ let channelId: string;
 let bots: { id: string; token: string }[];
 
 async function furnish(config: Partial<Config>): Promise<void> {
-  const { createEngine } = await built<Built>('main.js');
+  const { createEngine } = await built<Built>('compose/engine.js');
   engine = await createEngine({ config: { listen_port: 0, log_level: 'silent', ...config } });
   closers.push(() => engine.close());
   addresses = await engine.listen();
