@@ -158,6 +158,9 @@ export class Linking {
     const { playerSignIn, identities, nowMs } = this.#ports;
     const target = await playerSignIn.userOf(userId);
     if (!target) return failure('UNKNOWN_USER');
+    // Banned since the access was granted. The ban unlinks what was linked before it.
+    if ((await identities.bannedUntil(userId, nowMs())) !== undefined)
+      return failure('INVALID_OAUTH2_ACCESS_TOKEN');
     if (isProvisionalUser(target)) return failure('MERGE_DESTINATION_PROVISIONAL');
     const known = (await identities.get(scopeId, external))?.identity;
     if (known?.userId === userId) return { ok: true, value: 'same' };
