@@ -62,6 +62,14 @@ describe('a ban', () => {
     await completed(bob.userId);
   });
 
+  test('refuses a merge whose access was granted before it', async () => {
+    const { token } = await at.enter(game.id, 'p1');
+    const ada = await at.person(game.id);
+    await at.players.banned(ada.userId, null);
+    expect(codeOf(await merge(ada.userId, token))).toBe(50_025);
+    expect(await linkedTo('p1')).not.toBe(ada.userId);
+  });
+
   test('without an end lasts until it is lifted', async () => {
     const ada = await bannedPlayer(null);
     const bob = await at.person(game.id);
