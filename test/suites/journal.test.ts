@@ -55,7 +55,7 @@ describe('a journal on disk', () => {
     expect(await store.isWritten(folder())).toBe(true);
   });
 
-  it('that is a replica continues after what an earlier process has left, and is written by one process', async () => {
+  it('continues a replica after what an earlier process has left, for one process at a time', async () => {
     const store = await openJournalStore(directory);
     const left = await store.open('shard-0', 'run1', true);
     left.rotate();

@@ -118,7 +118,7 @@ function shard(net: Net, self: ShardInfo, place: string) {
     return taking;
   };
   /** What keeps copies ends, and begins again over the same disk. */
-  const startAgain = () => {
+  const startAgain = (): { readonly bytes: number } => {
     copies.close();
     return new JournalReplicas(ports);
   };

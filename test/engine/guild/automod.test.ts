@@ -331,17 +331,6 @@ describe('a message with a forbidden word', () => {
     ]);
   });
 
-  it('silences for the longest time of all rules that match', () => {
-    for (const duration_seconds of [600, 60])
-      rule({
-        trigger_metadata: { keyword_filter: ['nitro'] },
-        actions: [{ type: 1 }, { type: 3, metadata: { duration_seconds } }],
-      });
-    say('nitro');
-    const until = guild.members.get(ANN as never)?.communication_disabled_until;
-    expect(Date.parse(until ?? '')).toBe(NOW_MS + 600_000);
-  });
-
   it('is blocked as an edit too, with the id of no message', () => {
     const sent = say('harmless');
     const [message] = sent.facts.flatMap((fact) => (fact.type === 'messageCreated' ? fact.message : []));

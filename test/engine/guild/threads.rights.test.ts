@@ -74,7 +74,7 @@ test('an author keeps the reserved tag of a post, and neither adds nor removes o
   expect(guild.threads.get(id)?.thread.applied_tags).toEqual([PLAIN, RESERVED]);
 });
 
-test('who began a private thread removes its members, and who began a public one does not', () => {
+test('the author of a private thread removes its members, and that of a public one does not', () => {
   const removed = (threadId: ChannelId) => {
     const named = { channelId: threadId, threadId, userId: OTHER };
     expect(ruled(guild, 'addThreadMember', named, AUTHOR).code).toBeUndefined();
