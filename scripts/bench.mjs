@@ -8,6 +8,7 @@ const [file, ...args] = process.argv.slice(2);
 checkNode();
 ensureInstalled({ tests: true });
 run(binOf('typescript', 'tsc'), '-p', join(ROOT, 'tsconfig.bench.json'));
+run(join(ROOT, 'scripts/addon.mjs'));
 run(join(ROOT, 'scripts/program.mjs'));
 run('--expose-gc', join(ROOT, file), ...args);
 
