@@ -15,6 +15,7 @@ import { createApplicationEmojis } from '../services/applications/emojis.ts';
 import { channelCalls } from '../services/channels/channels.ts';
 import { createUploads } from '../services/channels/uploads.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
+import { createTagChoice } from '../services/guilds/tagchoice.ts';
 import type { Identity } from '../services/identity/identity.ts';
 import { installedBy } from '../services/oauth/install.ts';
 import { createGroups } from '../services/privatechannels/groups.ts';
@@ -108,9 +109,15 @@ interface ServicePorts
   readonly secret: string;
 }
 
+const usersOf = (ports: ServicePorts): Services['users'] => ({
+  ...{ account: ports.identity.account, openPrivateChannel: ports.openPrivate },
+  updateUser: (userId, change) => ports.users.update(userId, change),
+  chooseTag: createTagChoice(ports).choose,
+});
+
 /** What REST handlers may use, made of the actors and stores. */
 export function createServices(ports: ServicePorts): Services {
-  const { storage, guilds, users, inPrivate } = ports;
+  const { storage, guilds, inPrivate } = ports;
   const store = storage.webhooks;
   const webhooks = createWebhooks({ store, guilds, tokens: createWebhookTokens(ports.secret) });
   const { forButtons } = ports.premium;
@@ -132,10 +139,7 @@ export function createServices(ports: ServicePorts): Services {
     },
     channels: { call: channelCalls(ports), owner: async (id) => ports.channels.owner(id) },
     groups: createGroups(ports),
-    users: {
-      ...{ account: ports.identity.account, openPrivateChannel: ports.openPrivate },
-      updateUser: (userId, change) => users.update(userId, change),
-    },
+    users: usersOf(ports),
     applications: { update: ports.endpoints.update },
     ...{ teams: ports.teams, uploads: createUploads(ports) },
     commandIndexes: createCommandIndexes({ storage, guilds, installedBy: installedBy(ports.oauth) }),

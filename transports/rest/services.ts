@@ -16,6 +16,7 @@ import type { ApplicationEmojis } from '../../services/applications/emojis.ts';
 import type { Teams } from '../../services/applications/teams.ts';
 import type { Uploads } from '../../services/channels/uploads.ts';
 import type { Integrations } from '../../services/guilds/integrations.ts';
+import type { TagChoice } from '../../services/guilds/tagchoice.ts';
 import type { Interactions } from '../../services/interactions/ports.ts';
 import type { Lobbies } from '../../services/lobbies/ports.ts';
 import type { Matchmaking } from '../../services/matchmaking/ports.ts';
@@ -98,6 +99,7 @@ export interface Services {
     /** The caller's account; null for one that is gone. */
     account(userId: UserId): Promise<APIUser | null>;
     updateUser(userId: UserId, change: UserChange): Promise<Reply<APIUser>>;
+    readonly chooseTag: TagChoice['choose'];
     /** Finds or creates the private channel of two users. */
     openPrivateChannel(a: UserId, b: UserId): Promise<Reply<PrivateChannel>>;
   };

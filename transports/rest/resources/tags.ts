@@ -1,6 +1,5 @@
 import type { GuildId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { ownUser } from '../accounts.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -10,12 +9,6 @@ import { Bool, ImageData, NameText, Nullable, Obj, Optional, Snowflake } from '.
 
 /** @source https://docs.discord.com/developers/resources/user#user-object-user-primary-guild */
 const TAG_CHARS_MAX = 4;
-
-const NO_TAG = invalidField(['identity_guild_id'], 'GUILD_TAG_UNKNOWN', 'This guild has no tag.');
-/** Changes of a guild's tag that one request follows. */
-const CHANGES_MAX = 3;
-/** What stays of a tag that its user put away. */
-const PUT_AWAY = { identity_guild_id: null, identity_enabled: false, tag: null, badge: null };
 
 /** Guild tags, by the routes of people's own clients: the platform's file lists none that sets them. */
 export const tagsUnlisted = resource({
@@ -66,26 +59,10 @@ export const tagsUnlisted = resource({
     }),
     status: 200,
     async handle({ body, caller, authority }, services) {
-      const { identity_guild_id: guildId, identity_enabled: isOn = true } = body;
-      const own = async (shown: object) => {
-        const change = { primary_guild: { ...PUT_AWAY, ...shown } };
-        const reply = await services.users.updateUser(caller.userId, change);
-        return reply.ok ? { ok: true as const, body: await ownUser(reply.value, null, services) } : reply;
-      };
-      if (!guildId || isOn !== true) return own({});
-      const ask = () => services.guilds.call(guildId, 'getTag', {}, authority);
-      let tag = await ask();
-      for (let at = 0; at < CHANGES_MAX; at += 1) {
-        if (!tag.ok) return tag;
-        if (tag.value === null) return { ok: false, refusal: NO_TAG };
-        const reply = await own(tag.value);
-        // A change of the guild's tag, or leaving, that came before the user was stored did not reach this user.
-        const now = await ask();
-        if (now.ok && now.value?.tag === tag.value.tag && now.value.badge === tag.value.badge) return reply;
-        if (!now.ok || now.value === null) await own({});
-        tag = now;
-      }
-      return { ok: false, refusal: refusal('API_OVERLOADED') };
+      const { identity_guild_id: guildId = null, identity_enabled: isOn = true } = body;
+      const shown = isOn === true ? guildId : null;
+      const reply = await services.users.chooseTag(caller.userId, shown, authority);
+      return reply.ok ? { ok: true, body: await ownUser(reply.value, null, services) } : reply;
     },
   }),
 });
