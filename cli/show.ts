@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { snowflakeMs } from '../protocol/ids.ts';
 import { isRecord } from '../protocol/present.ts';
+import { EVENTS_STATUS } from '../protocol/webhookevents.ts';
 import { type CommandOutput, type Flags, type Remote, remote } from './remote.ts';
 import { CommandError, type World } from './world.ts';
 
@@ -48,10 +49,10 @@ async function showApplication(ask: Remote, [id]: readonly string[]): Promise<Co
   };
 }
 
-/** @source https://docs.discord.com/developers/resources/application#application-object-application-event-webhook-status */
 function eventsOf({ event_webhooks_status: status, event_webhooks_url: url }: Fields): string {
-  if (status === 3) return `turned off by the server: ${url} acknowledged none for ten minutes`;
-  return status === 2 && typeof url === 'string' ? `sent to ${url}` : 'off';
+  if (status === EVENTS_STATUS.DISABLED)
+    return `turned off by the server: ${url} acknowledged none for ten minutes`;
+  return status === EVENTS_STATUS.ON && typeof url === 'string' ? `sent to ${url}` : 'off';
 }
 
 async function showUser(ask: Remote, [id]: readonly string[]): Promise<CommandOutput> {

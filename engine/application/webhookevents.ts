@@ -1,4 +1,5 @@
 import type { ApplicationId } from '../../protocol/ids.ts';
+import { EVENTS_STATUS } from '../../protocol/webhookevents.ts';
 import type { Env } from '../kernel/outcome.ts';
 import type { FactOf } from '../kernel/topic.ts';
 import type { Application } from '../user/facts.ts';
@@ -35,13 +36,6 @@ export type WebhookEventType =
 
 export type WebhookEventFacts = { webhookEventQueued: { readonly event: WebhookEvent } };
 export type WebhookEventFact = FactOf<WebhookEventFacts>;
-
-/**
- * `event_webhooks_status` of an application: off by its developer, on, off by the server after failures.
- *
- * @source https://docs.discord.com/developers/resources/application#application-object-application-event-webhook-status
- */
-export const EVENTS_STATUS = { OFF: 1, ON: 2, DISABLED: 3 } as const;
 
 /**
  * The fact that queues an event, in one commit with its cause; empty when the application does not want the event.

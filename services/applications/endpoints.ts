@@ -1,8 +1,8 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
-import { EVENTS_STATUS } from '../../engine/application/webhookevents.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import { EVENTS_STATUS } from '../../protocol/webhookevents.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 import type { Mailer } from '../accounts/ports.ts';
 import { applicationUpdater, type UpdateApplication } from './applications.ts';

@@ -1,9 +1,10 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
-import { EVENTS_STATUS, type WebhookEvent } from '../../engine/application/webhookevents.ts';
+import type { WebhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import { type ApplicationId, snowflakeAt } from '../../protocol/ids.ts';
+import { EVENTS_STATUS } from '../../protocol/webhookevents.ts';
 import type { ApplicationStore, WebhookEventStore } from '../../storage/application/port.ts';
 import type { EndpointSender } from './endpoint.ts';
 

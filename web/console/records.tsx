@@ -1,3 +1,4 @@
+import { EVENTS_STATUS } from '../../protocol/webhookevents.ts';
 import { type Admin, text } from './admin.ts';
 import { type AdminProps, code, Paged, word } from './paged.tsx';
 import type { Change } from './parts.tsx';
@@ -100,8 +101,10 @@ const userChanges = (admin: Admin, userId: string, name: string): readonly Chang
   },
 ];
 
-/** `event_webhooks_status` of an application. */
-const EVENTS: Readonly<Record<string, string>> = { 2: 'on', 3: 'turned off after failures' };
+const EVENTS: Readonly<Record<string, string>> = {
+  [EVENTS_STATUS.ON]: 'on',
+  [EVENTS_STATUS.DISABLED]: 'turned off after failures',
+};
 
 export const Applications = ({ admin }: AdminProps) => (
   <Paged
