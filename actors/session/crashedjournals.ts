@@ -1,5 +1,4 @@
-import type { Cursor } from '../../engine/session/cursors.ts';
-import type { IndexedSession } from '../../engine/session/journal.index.ts';
+import type { FoundSession, IndexedSession } from '../../engine/session/journal.index.ts';
 import { JournalIndex } from '../../engine/session/journal.index.ts';
 import { readDispatch, wordsOf } from '../../engine/session/journal.ts';
 import { isSamePrincipal, type MissedFrame, type SessionClaim } from '../../engine/session/record.ts';
@@ -33,12 +32,6 @@ interface IndexedJournal {
   readonly index: JournalIndex;
   /** Sessions that were taken from it, by `markOf`. */
   readonly taken: Set<string>;
-}
-
-/** A session of a journal, with its stream positions. */
-interface FoundSession {
-  readonly session: IndexedSession;
-  readonly cursors: readonly Cursor[];
 }
 
 /** The journals of ended runs. Each session goes to the first shard that resumes it. */

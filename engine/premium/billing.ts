@@ -82,13 +82,10 @@ export function follow({ order, subscription, entitlement }: Shelf, billing: Bil
   const untilMs = untilOf(billing);
   if (!begins) {
     const until = { ...entitlement, untilMs };
-    const extended = isNewPeriod ? renewed(until, billing.periodEndMs, env) : [];
-    const moved: PremiumFact = { type: 'entitlementWritten', entitlement: until, news: null };
-    const isSame = untilMs === entitlement.untilMs;
-    return accepted(null, [
-      ...changed(subscription, next),
-      ...(extended.length > 0 || isSame ? extended : [moved]),
-    ]);
+    const extended = isNewPeriod ? renewed(until, billing.periodEndMs, env) : null;
+    const moved: PremiumFact[] =
+      untilMs === entitlement.untilMs ? [] : [{ type: 'entitlementWritten', entitlement: until, news: null }];
+    return accepted(null, [...changed(subscription, next), ...(extended ? [extended] : moved)]);
   }
   const startsMs = Math.max(billing.periodStartMs, entitlement.startsMs ?? 0, entitlement.endsMs ?? 0);
   const endsMs = shownEnd(billing.periodEndMs, env);

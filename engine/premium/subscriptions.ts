@@ -91,12 +91,6 @@ interface Settled {
   readonly facts: readonly PremiumFact[];
 }
 
-const latest = (facts: readonly PremiumFact[], before: Entitlement): Entitlement =>
-  facts.reduce(
-    (entitlement, fact) => (fact.type === 'entitlementWritten' ? fact.entitlement : entitlement),
-    before,
-  );
-
 function settled(subscription: Subscription, entitlement: Entitlement, env: Env): Settled {
   const { status, periodEndMs, periodMs, orderId } = subscription;
   // What was bought is renewed by its payment alone.
@@ -115,8 +109,8 @@ function settled(subscription: Subscription, entitlement: Entitlement, env: Env)
     const extended = renewed(entitlement, moved.periodEndMs, env);
     return {
       subscription: moved,
-      entitlement: latest(extended, entitlement),
-      facts: [told(moved), ...extended],
+      entitlement: extended?.entitlement ?? entitlement,
+      facts: [told(moved), ...(extended ? [extended] : [])],
     };
   }
   const next: Entitlement = {

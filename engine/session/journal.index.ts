@@ -30,8 +30,8 @@ export interface IndexedSession {
   positions: RecordPosition[];
 }
 
-/** A session that another shard claimed, as it was then. */
-interface ClaimedSession {
+/** A session with its stream positions; of one that another shard claimed, as they were then. */
+export interface FoundSession {
   readonly session: IndexedSession;
   readonly cursors: readonly Cursor[];
 }
@@ -52,7 +52,7 @@ export class JournalIndex {
   readonly #bySession = new Map<string, IndexedSession>();
   readonly #cursors = new StreamCursors();
   /** By the key of the claim. */
-  readonly #claimed = new Map<string, ClaimedSession>();
+  readonly #claimed = new Map<string, FoundSession>();
   /** Number of the last batch; null before the first. */
   #number: number | null = null;
   #lastMs = 0;
@@ -87,7 +87,7 @@ export class JournalIndex {
    * A session that moved under this claim: its record may have been lost on the way to the shard that claimed it, and only that
    * shard knows the key.
    */
-  findClaimed(sessionId: string, claimKey: string): ClaimedSession | null {
+  findClaimed(sessionId: string, claimKey: string): FoundSession | null {
     const claimed = this.#claimed.get(claimKey);
     return claimed?.session.identity.sessionId === sessionId ? claimed : null;
   }
