@@ -152,8 +152,8 @@ function deliverAll(all: readonly SubscriptionDispatch[], { body }: Pick<Ports, 
 }
 
 /**
- * The subscribers' members and join requests. Sessions that receive presences get all members of a guild that is not large: these are read
- * once, and the client requests members that are evicted from the window before the payload is built.
+ * The subscribers' members and join requests. Sessions that receive presences get all members of a guild that is not large:
+ * these are read once, and the client requests members that are evicted from the window before the payload is built.
  */
 function needsOf(entering: readonly Entering[]): (guild: Guild) => Needs {
   const members = entering.map(({ subscriber }) => subscriber.userId);

@@ -72,7 +72,10 @@ export interface LobbyListener {
 
 /** For this long after loading and after the last join, any member may have sessions that are not attached. */
 const NEW_MS = 60_000;
-/** Most members that a dispatch is addressed to by user id, and recorded for. Beyond it a dispatch is sent only, and lost when this shard crashes. */
+/**
+ * Most members that a dispatch is addressed to by user id, and recorded for. Beyond it a dispatch is sent only, and lost when this
+ * shard crashes.
+ */
 const DIRECT_MAX = 256;
 
 /** Runs the effects of one lobby. */
@@ -241,8 +244,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
   }
 
   /**
-   * The users whom a dispatch is for: those with a session here, and members whose sessions the owner of the user has yet to
-   * attach, because the lobby was loaded or the user joined a moment ago.
+   * The users who receive a dispatch: those with a session here, and members whose sessions are not attached yet, because the
+   * lobby was loaded or the user joined a moment ago.
    */
   #addressees(
     state: LobbyState,

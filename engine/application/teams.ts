@@ -73,7 +73,7 @@ export function mayOn(
   return member !== undefined && TEAM_ROLES.indexOf(member.role) >= TEAM_ROLES.indexOf(LEAST_ROLE[action]);
 }
 
-/** A change of a team, by the operator or by the person whom it names. */
+/** A change of a team by the operator; `accept` and `leave` also by the person that they name. */
 export type TeamChange =
   /** Adds a person, or changes the role of a member. */
   | {
@@ -112,7 +112,7 @@ export function changeTeam(
   const { userId } = change;
   const others = team.members.filter((member) => member.userId !== userId);
   if (change.kind === 'setOwner') return newOwner(team, userId);
-  // Who is no member learns nothing of the team, not even that there is one.
+  // A person without a part in the team does not learn that the team exists.
   const isOwn = change.kind === 'accept' || change.kind === 'leave';
   if (isOwn && !isMember(team, userId)) return { ok: false, refusal: refusal('NOT_FOUND') };
   if (change.kind === 'accept') return acceptInvitation(team, userId);

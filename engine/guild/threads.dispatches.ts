@@ -81,7 +81,7 @@ export function threadDeleted(guild: Guild, thread: Thread, record: ThreadRecord
   const d = { id, guild_id, parent_id, type };
   if (type !== CHANNEL.PRIVATE_THREAD) return [{ t: 'THREAD_DELETE', d, to: inThread(id) }];
   const parent = channelById(guild, parent_id);
-  // What a user sees does not depend on time-outs, so any time will do.
+  // VIEW_CHANNEL does not depend on time-outs, so the time does not matter.
   const sees = (userId: UserId, channel: GuildChannel | undefined): boolean =>
     channel !== undefined && (channelPermissions(guild, userId, channel, 0) & P.VIEW_CHANNEL) !== 0n;
   const userIds = [...guild.sessionCounts.keys()].filter(

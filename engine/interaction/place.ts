@@ -32,7 +32,7 @@ export interface Described {
   /** The channel whose overwrites of commands count: that of a thread is its parent. */
   readonly bearerId: ChannelId;
   readonly isNsfw: boolean;
-  /** Whether it is a locked thread, in which only moderators write, and the invoker is none. */
+  /** Whether the place is a locked thread, and the invoker is not one of the moderators who may still write there. */
   readonly isLocked: boolean;
   readonly user: APIUser;
   /** The invoker as a member, with the permissions in the channel; null in a private channel. */
@@ -46,6 +46,6 @@ export interface Described {
   readonly isBotHere: boolean;
   readonly message: StoredMessage | null;
   readonly resolved: Resolved;
-  /** Of the guild; 0 in a private channel. */
+  /** Premium tier of the guild; 0 in a private channel. */
   readonly premiumTier: number;
 }

@@ -76,7 +76,7 @@ export class SupervisedLane {
   #metrics = NOTHING;
   #question = 0;
   readonly #answered = new Set<() => void>();
-  /** Of the latest run. */
+  /** The sender of the latest run; null before the first. */
   sender: UdpSender | null = null;
   #isClosed = false;
 

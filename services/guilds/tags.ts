@@ -23,7 +23,7 @@ interface Tags {
   stop(): void;
 }
 
-/** Updates read together, users read together, and users changed at once. */
+/** Updates and users that are read together, and users that are changed at once. */
 const [UPDATES_PAGE, USERS_PAGE, AT_ONCE] = [100, 100, 8];
 
 /** What the server leaves of a tag that it took away. */

@@ -51,7 +51,7 @@ function stored(
 /** Messages that only the invoker of an interaction sees. They are in no channel's history and end with the token. */
 export class EphemeralMessages {
   readonly #ports: EphemeralPorts;
-  /** Its reader dismisses a message while its application edits it: one after another, so that it stays gone. */
+  /** Serializes what the reader and the application do to one message, so that an edit does not restore a dismissed one. */
   readonly #mutex = keyedMutex<MessageId>();
 
   constructor(ports: EphemeralPorts) {

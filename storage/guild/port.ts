@@ -42,7 +42,7 @@ export interface ExpressionStore {
   ofApplication(applicationId: ApplicationId): Promise<Emoji[]>;
 }
 
-/** People who do not show a guild's tag as they should. */
+/** Work to be done: people whose shown tag may differ from that of their guild. */
 export interface TagUpdate {
   readonly guildId: GuildId;
   /** Only this one, who has left the guild; null for all who show the tag. */
@@ -56,7 +56,7 @@ export interface TagStore {
   updates(after: TagUpdate['seq'] | null, limit: number): Promise<TagUpdate[]>;
   /** Removes an update that is done, unless it was queued again since. */
   drop(done: TagUpdate): Promise<void>;
-  /** The tag of a guild; null for a guild without one, and for no guild. */
+  /** The tag of a guild; null for a guild without one, and for an unknown guild. */
   of(guildId: GuildId): Promise<GuildTag | null>;
   /** Users who show the tag of this guild, ascending. */
   users(guildId: GuildId, after: UserId | null, limit: number): Promise<UserId[]>;

@@ -279,7 +279,7 @@ export class UserChannels {
     const { session } = channel.local;
     const untilMs = nowMs() + DEADLINE_MS;
     for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.most)) {
-      // Its end has been told already: an owner that heard of it now would keep it for ever.
+      // Every shard that knew the session was told of its end. An owner that opened it now would never be told.
       if (!this.#isLive(channel)) throw new NotServed('The session has ended.');
       const owner = ownership.ownerOf(session.userId);
       const peer =

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <uv.h>
 
-/* media/io/native.ts has the same numbers. */
+/* media/io/batched.ts has the same numbers. */
 enum {
   RECEIVE_SLOTS = 64,
   RECEIVE_SLOT_BYTES = 2112,
@@ -66,7 +66,7 @@ typedef struct {
   napi_env env;
   uv_poll_t poll;
   int fd;
-  bool closing, torn_down, wants_writable, no_segments;
+  bool closing, torn_down, no_segments;
   napi_ref self, received, closed;
   napi_async_context context;
   napi_async_cleanup_hook_handle cleanup;

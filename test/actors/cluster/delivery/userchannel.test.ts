@@ -75,7 +75,7 @@ function arrangeFar() {
 }
 
 describe('a session that ends while its user cannot be reached', () => {
-  it('is opened nowhere afterwards, because nobody would end it there', async () => {
+  it('is not opened with the owner afterwards', async () => {
     const { clock, line, asked } = arrangeFar();
     const local = { session: { sessionId: 's1', userId: '1', over: false } } as unknown as LocalSession;
     const reopened = line.reopen(local, null).catch((fault) => fault);
