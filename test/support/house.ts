@@ -70,7 +70,7 @@ function steered(storage: Storage) {
 }
 
 let shared: Promise<Storage> | null = null;
-/** One database for all houses of a test file: opening one takes seconds. */
+/** One database for all houses of a worker, whose files share modules: opening one takes seconds. */
 const sharedStorage = () => (shared ??= openStorage());
 /** All begin at the same time, so each gives out ids as a worker of its own. */
 let opened = 0;
@@ -146,8 +146,9 @@ export async function openHouse(
     botId,
     botToken: made.botToken,
     connect,
+    /** Ends all of it: the database is shared, so what went on would act on rows of later houses, by another clock. */
     close: () => {
-      house.sessions.close();
+      house.close();
       foundation.wheel.stop();
     },
   };

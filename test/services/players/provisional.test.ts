@@ -135,7 +135,7 @@ describe('a merge', () => {
     });
   });
 
-  test('queues no deauthorization event', { retry: 2 }, async () => {
+  test('queues no deauthorization event', async () => {
     const kept = (await at.house.storage.applications.get(game.id))!;
     const event_webhooks_types = ['APPLICATION_DEAUTHORIZED'];
     const wanting = {

@@ -156,7 +156,7 @@ describe('messages', () => {
     expect(codeOf(await messages.edit(plays, bob.userId, id, 'gone'))).toBe(10008);
   });
 
-  it('are queued for the owner of a game in the commit that stores them', { retry: 2 }, async () => {
+  it('are queued for the owner of a game in the commit that stores them', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game = await house.game();
     await subscribe(house, game, ['GAME_DIRECT_MESSAGE_CREATE', 'GAME_DIRECT_MESSAGE_DELETE']);
