@@ -13,10 +13,9 @@ import {
   type FreshId,
   isAnyId,
   type MessageId,
-  snowflakeAt,
   type UserId,
 } from '../../protocol/ids.ts';
-import { INTERACTION, NONCE_MS } from '../../protocol/interactions.ts';
+import { INTERACTION } from '../../protocol/interactions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 import type { EndpointSender } from '../applications/endpoint.ts';
@@ -25,6 +24,7 @@ import { skusForSale } from '../premium/forsale.ts';
 import type { Premium } from '../premium/premium.ts';
 import type { InPrivate } from '../privatechannels/privatechannels.ts';
 import type { TokenMessage, TokenMessageId, TokenMessages, TokenTarget } from '../webhooks/ports.ts';
+import { Adoption } from './adoption.ts';
 import { Answering } from './answering.ts';
 import { EndedSweep } from './ended.ts';
 import { EphemeralMessages } from './ephemeral.ts';
@@ -88,7 +88,6 @@ export interface ServedInteractions extends Interactions {
   forget(applicationId: string): void;
 }
 
-const ROWS_MAX = 500;
 const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_INTERACTION') };
 /**
  * The token of an interaction opens its webhook with the first answer.
@@ -116,11 +115,11 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
   });
   sweep.start();
   let isOver = false;
-  const { adopt, invoke } = beginning(ports, owner, () => isOver);
-  adopt(() => true);
+  const { adoption, invoke } = beginning(ports, { owner, open }, () => isOver);
+  adoption.begin(() => true);
   routing.onMoved((moved) => {
     owner.forgetMoved(moved);
-    adopt(moved);
+    adoption.begin(moved);
   });
 
   const at = routes(routing, { owner, invoke, answering, ephemeral, open });
@@ -170,31 +169,30 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
   };
 }
 
-/** Starts interactions after earlier ones are loaded, because their nonces must not be used again. */
-function beginning(ports: InteractionPorts, owner: InteractionOwner, isOver: () => boolean) {
-  const { routing, onFault } = ports;
-  let adopted: Promise<void> = Promise.resolve();
-  const adopt = (isMine: (ownerId: string) => boolean): void => {
-    const isWanted = (ownerId: string) => !isOver() && isMine(ownerId) && routing.owns(ownerId);
-    const before = adopted.catch(() => undefined);
-    adopted = before.then(() => adoptRecent(ports, owner, isWanted));
-    adopted.catch((error) => isOver() || onFault(error));
-  };
+/** Begins interactions after the nonces of earlier ones are known, because they must not be used again. */
+function beginning(
+  { storage, routing, nowMs, onFault }: InteractionPorts,
+  { owner, open }: { readonly owner: InteractionOwner; readonly open: OpenInteractions },
+  isOver: () => boolean,
+) {
+  const adoption = new Adoption({
+    ...{ store: storage.interactions, nowMs, isOver, onFault },
+    owns: (ownerId) => routing.owns(ownerId),
+    note: (stored) => open.note(stored),
+    resume: (stored) => owner.adopt(stored),
+  });
   const invoke = (invocation: Invocation): Promise<Reply<Begun>> =>
     owner.invoke(invocation, async (begin) => {
-      await adopted.catch(() => {
-        adopt(() => true);
-        return adopted;
-      });
+      await adoption.noted();
       try {
         return await begin();
       } catch (error) {
         // Whether it was stored is unknown: the next invocation with this nonce waits until it is read.
-        adopt((ownerId) => ownerId === invocation.ownerId);
+        adoption.begin((ownerId) => ownerId === invocation.ownerId);
         throw error;
       }
     });
-  return { adopt, invoke };
+  return { adoption, invoke };
 }
 
 function ownerOf(ports: InteractionPorts, open: OpenInteractions) {
@@ -258,19 +256,6 @@ function readOnce<Value>(read: () => Promise<Value>): () => Promise<Value> {
       throw error;
     }
   };
-}
-
-/** Loads interactions that still wait for an answer or whose nonces are still valid. */
-async function adoptRecent(
-  { storage, nowMs }: InteractionPorts,
-  owner: InteractionOwner,
-  isWanted: (ownerId: string) => boolean,
-): Promise<void> {
-  for (let after: string | null = snowflakeAt(nowMs() - NONCE_MS); after !== null; ) {
-    const page = await storage.interactions.since(after, ROWS_MAX);
-    for (const stored of page) if (isWanted(stored.ownerId)) await owner.adopt(stored);
-    after = page.length === ROWS_MAX ? (page.at(-1)?.id ?? null) : null;
-  }
 }
 
 interface Parts {

@@ -42,6 +42,11 @@ export class OpenInteractions {
     this.#known.delete(interaction.id);
     this.#known.set(interaction.id, interaction);
     dropOldest(this.#known, KNOWN_MAX);
+    this.note(interaction);
+  }
+
+  /** Remembers that its nonce is used. */
+  note(interaction: Pick<Interaction, 'userId' | 'nonce' | 'createdMs'>): void {
     if (interaction.nonce === null) return;
     const key = nonceKey(interaction);
     if (this.#nonces.has(key)) return;

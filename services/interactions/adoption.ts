@@ -1,0 +1,62 @@
+import type { Interaction } from '../../engine/interaction/interaction.ts';
+import { snowflakeAt } from '../../protocol/ids.ts';
+import { NONCE_MS } from '../../protocol/interactions.ts';
+import type { InteractionStore } from '../../storage/interaction/port.ts';
+
+interface AdoptionPorts {
+  readonly store: Pick<InteractionStore, 'since'>;
+  /** Remembers that the nonce of a stored interaction is used. */
+  note(stored: Interaction): void;
+  /** Takes over a stored interaction: its state is completed, and its deadline is watched. */
+  resume(stored: Interaction): Promise<void>;
+  /** Whether this shard owns what belongs to a guild or private channel. */
+  owns(ownerId: string): boolean;
+  nowMs(): number;
+  isOver(): boolean;
+  onFault(error: unknown): void;
+}
+
+const ROWS_MAX = 500;
+
+/**
+ * Takes over what an earlier process or owner has begun. Invocations wait only until the nonces are known: to complete
+ * each interaction takes reads and a commit, and a busy application leaves many.
+ */
+export class Adoption {
+  readonly #ports: AdoptionPorts;
+  #noted: Promise<void> = Promise.resolve();
+
+  constructor(ports: AdoptionPorts) {
+    this.#ports = ports;
+  }
+
+  begin(isMine: (ownerId: string) => boolean): void {
+    const { note, resume, onFault } = this.#ports;
+    const before = this.#noted.catch(() => undefined);
+    this.#noted = before.then(() => this.#each(isMine, async (page) => page.forEach(note)));
+    this.#noted
+      .then(() => this.#each(isMine, async (page) => void (await Promise.all(page.map(resume)))))
+      .catch((error) => this.#ports.isOver() || onFault(error));
+  }
+
+  /** Waits until every nonce is known; reads them again after a failure. */
+  async noted(): Promise<void> {
+    await this.#noted.catch(() => {
+      this.begin(() => true);
+      return this.#noted;
+    });
+  }
+
+  /** Reads what was begun while its nonce is valid, a page at a time. */
+  async #each(
+    isMine: (ownerId: string) => boolean,
+    use: (page: readonly Interaction[]) => Promise<void>,
+  ): Promise<void> {
+    const { store, owns, nowMs, isOver } = this.#ports;
+    for (let after: string | null = snowflakeAt(nowMs() - NONCE_MS); after !== null && !isOver(); ) {
+      const page = await store.since(after, ROWS_MAX);
+      await use(page.filter(({ ownerId }) => isMine(ownerId) && owns(ownerId)));
+      after = page.length === ROWS_MAX ? (page.at(-1)?.id ?? null) : null;
+    }
+  }
+}

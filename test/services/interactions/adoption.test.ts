@@ -1,0 +1,70 @@
+// Goal: after a restart or a change of owner, invocations wait for the nonces of earlier ones and for nothing else.
+import { expect, test } from 'vitest';
+import type { Interaction } from '../../../engine/interaction/interaction.ts';
+import { Adoption } from '../../../services/interactions/adoption.ts';
+import { until } from '../../support/house.ts';
+
+const PAGE = 500;
+const stored = (count: number): Interaction[] =>
+  Array.from(
+    { length: count },
+    (_, at) => ({ id: String(at + 1), ownerId: at % 2 ? '7' : '8' }) as Interaction,
+  );
+
+/** An adoption of rows, of which each resumption waits until `release` is called. */
+function adoptionOf(rows: readonly Interaction[], faults: Error[] = []) {
+  const [noted, resumed, held]: [string[], string[], (() => void)[]] = [[], [], []];
+  const release = (): void => {
+    for (const each of held.splice(0)) each();
+  };
+  const adoption = new Adoption({
+    store: {
+      since: async (after, limit) => {
+        const fault = faults.shift();
+        if (fault) throw fault;
+        const from = rows.findIndex(({ id }) => id === after) + 1;
+        return rows.slice(from, from + limit);
+      },
+    },
+    owns: (ownerId) => ownerId === '7',
+    note: ({ id }) => void noted.push(id),
+    resume: ({ id }) => {
+      resumed.push(id);
+      return new Promise((resolve) => held.push(resolve));
+    },
+    nowMs: () => Date.UTC(2026, 10, 26),
+    isOver: () => false,
+    onFault: () => undefined,
+  });
+  return { adoption, noted, resumed, release };
+}
+
+test('invocations do not wait until each earlier interaction is completed', async () => {
+  const { adoption, noted, resumed, release } = adoptionOf(stored(3 * PAGE));
+  adoption.begin(() => true);
+  await adoption.noted();
+  expect(noted).toHaveLength((3 * PAGE) / 2);
+  await until(() => resumed.length > 0, 'the first page');
+  // A page at a time.
+  expect(resumed).toHaveLength(PAGE / 2);
+  release();
+  await until(() => resumed.length === PAGE, 'the second page');
+});
+
+test('what belongs to others is neither noted nor resumed, also when a failed reading is repeated', async () => {
+  const { adoption, noted, resumed } = adoptionOf(stored(4), [new Error('The connection broke.')]);
+  adoption.begin(() => true);
+  await adoption.noted();
+  await until(() => resumed.length > 0, 'the page');
+  expect([noted, resumed]).toEqual([
+    ['2', '4'],
+    ['2', '4'],
+  ]);
+});
+
+test('an adoption of some owners leaves the others alone', async () => {
+  const { adoption, noted } = adoptionOf(stored(4));
+  adoption.begin((ownerId) => ownerId === '8');
+  await adoption.noted();
+  expect(noted).toEqual([]);
+});
