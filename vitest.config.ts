@@ -106,6 +106,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 120_000,
           pool: 'forks',
+          isolate: false,
           maxWorkers: WORKERS,
         },
       },
