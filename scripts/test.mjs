@@ -1,6 +1,7 @@
 // `npm test`: installs what is missing and passes every test. `npm test -- --only unit,e2e` narrows the steps, and
 // what follows replaces the files of a step: `npm test -- --only unit test/cli`. The last line is the sum.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -16,19 +17,30 @@ const LONGEST = 20;
 /** Folders of test/ that are a step of their own, or hold no tests. */
 const NOT_UNIT = ['test/e2e/', 'test/suites/', CONFORMANCE, TIDY];
 
+/** Steps that keep one processor busy: so many of them run at a time, before the others. */
+const SINGLE_AT_ONCE = 2;
+
 /** A step is a command that passes or fails as one, or a run of vitest that counts its tests. */
 const STEPS = [
-  { name: 'types', command: () => [binOf('typescript', 'tsc'), '-p', 'tsconfig.json', '--noEmit'] },
-  { name: 'web', command: () => [binOf('typescript', 'tsc'), '-p', 'web/tsconfig.json'] },
-  { name: 'lint', command: () => [binOf('@biomejs/biome', 'biome'), 'ci', '--error-on-warnings', '.'] },
-  { name: 'tidy', project: 'unit', files: () => [TIDY] },
+  {
+    name: 'types',
+    isSingle: true,
+    command: () => [binOf('typescript', 'tsc'), '-p', 'tsconfig.json', '--noEmit'],
+  },
+  { name: 'build', isSingle: true, command: () => ['--input-type=module', '-e', BUILD] },
+  { name: 'web', isSingle: true, command: () => [binOf('typescript', 'tsc'), '-p', 'web/tsconfig.json'] },
+  {
+    name: 'lint',
+    isSingle: true,
+    command: () => [binOf('@biomejs/biome', 'biome'), 'ci', '--error-on-warnings', '.'],
+  },
+  { name: 'tidy', isSingle: true, project: 'unit', files: () => [TIDY] },
+  { name: 'conformance', isSingle: true, project: 'unit', files: () => [CONFORMANCE] },
   { name: 'unit', project: ['unit', 'apart'], files: unitFiles },
-  { name: 'conformance', project: 'unit', files: () => [CONFORMANCE] },
   { name: 'suites', project: 'suites', files: () => [] },
   { name: 'sim', project: 'sim', files: () => ['test/suites/sim.test.ts'] },
   // For who changes what shards do, or the simulation.
   { name: 'planted', project: 'sim', files: () => ['test/suites/planted.test.ts'], onlyByName: true },
-  { name: 'build', command: () => ['--input-type=module', '-e', BUILD] },
   { name: 'e2e', project: 'e2e', files: () => [] },
   { name: 'realtime', project: 'realtime', files: () => [] },
   // Reads what the end-to-end tests compared.
@@ -46,11 +58,13 @@ ensureInstalled({ tests: true });
 const reports = mkdtempSync(join(tmpdir(), 'guildhall-test-'));
 const compared = join(reports, 'compared');
 const results = [];
-for (const step of STEPS.filter(isChosen)) {
-  process.stdout.write(`\n── ${step.name} ──\n`);
-  const startedMs = performance.now();
-  results.push({ name: step.name, ...(await run(step)), tookMs: performance.now() - startedMs });
-}
+const wanted = STEPS.filter(isChosen);
+const single = wanted.filter(({ isSingle }) => isSingle);
+await Promise.all(Array.from({ length: SINGLE_AT_ONCE }, () => runAll(single)));
+await runAll(wanted.filter(({ isSingle }) => !isSingle));
+results.sort(
+  (a, b) => wanted.findIndex(({ name }) => name === a.name) - wanted.findIndex(({ name }) => name === b.name),
+);
 rmSync(reports, { recursive: true });
 
 process.stdout.write('\n');
@@ -78,6 +92,18 @@ function isChosen({ name, onlyByName, onlyAfterWholeRun }) {
   return isNamed(name);
 }
 
+/** Takes steps from a list until it is empty. */
+async function runAll(steps) {
+  for (let step = steps.shift(); step !== undefined; step = steps.shift()) {
+    const { name, isSingle } = step;
+    if (!isSingle) process.stdout.write(`\n── ${name} ──\n`);
+    const startedMs = performance.now();
+    const { said = '', ...result } = await run(step);
+    if (isSingle) process.stdout.write(`\n── ${name} ──\n${said}`);
+    results.push({ name, ...result, tookMs: performance.now() - startedMs });
+  }
+}
+
 function run(step) {
   if (step.onlyAfterWholeRun) return checkReplies(compared);
   return step.project === undefined ? runCommand(step) : runVitest(step);
@@ -103,32 +129,40 @@ function unitFiles() {
     .filter((path) => /\/$|\.test\.ts$/.test(path) && !NOT_UNIT.includes(path));
 }
 
-function spawnNode(args, more = {}) {
+/** Runs Node. What a step says while others run is kept until it has ended. */
+async function spawnNode({ isSingle }, args, more = {}) {
   const env = { ...process.env, ...more, ...(!process.stdout.isTTY && { NO_COLOR: '1' }) };
-  const { status } = spawnSync(process.execPath, args, {
-    cwd: ROOT,
-    stdio: 'inherit',
-    timeout: STEP_TIMEOUT_MS,
-    env,
+  const output = isSingle ? 'pipe' : 'inherit';
+  const child = spawn(process.execPath, args, {
+    ...{ cwd: ROOT, timeout: STEP_TIMEOUT_MS, env },
+    stdio: ['ignore', output, output],
   });
-  return status === 0;
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (text) => {
+      said += text;
+    });
+  const [status] = await once(child, 'close');
+  return { passed: status === 0, said };
 }
 
-function runCommand({ command }) {
-  const passed = spawnNode(command());
-  return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: [] };
+async function runCommand(step) {
+  const { passed, said } = await spawnNode(step, step.command());
+  return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: [], said };
 }
 
 /** Runs vitest and counts from its own report; a run that dies, or a file that does not load, counts as a failure. */
-function runVitest({ name, project, files: ownFiles }) {
+async function runVitest(step) {
+  const { name, project, files: ownFiles } = step;
   const file = join(reports, `${name}.json`);
   const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${file}`];
   const wanted = chosen.length > 0 ? chosen : ownFiles();
   const projects = [project].flat().flatMap((each) => ['--project', each]);
   const args = [binOf('vitest', 'vitest'), 'run', ...projects, ...reporters, ...wanted];
-  const ok = spawnNode(args, COMPARING.includes(name) ? { [FOLDER_VARIABLE]: compared } : {});
+  const more = COMPARING.includes(name) ? { [FOLDER_VARIABLE]: compared } : {};
+  const { passed: ok, said } = await spawnNode(step, args, more);
   const report = readReport(file);
-  if (report === null) return { passed: 0, failed: 1, skipped: [] };
+  if (report === null) return { passed: 0, failed: 1, skipped: [], said };
   const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
   const passed = tests.filter(({ status }) => status === 'passed').length;
   const failed = tests.filter(({ status }) => status === 'failed').length;
@@ -144,6 +178,7 @@ function runVitest({ name, project, files: ownFiles }) {
     skipped: titlesOf(skipped),
     repeated: repeated.map(({ fullName }) => fullName),
     files,
+    said,
   };
 }
 
