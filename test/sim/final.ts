@@ -28,7 +28,8 @@ export function judgeEnd(ports: FinalPorts, { framesMax, faults, breaks }: Scena
   const { judge, clients, cluster, workload } = ports;
   for (const client of clients) {
     judge.expect(client.up, 'served again', () => `${client.name} is not connected`);
-    if (client.up && client.life.lobbies) judgePlayer(client, client.life.lobbies, ports, hasFaults);
+    if (client.up && client.life.lobbies)
+      judgePlayer(client, client.life.lobbies, ports, { isDirectWhole, hasFaults });
     else if (client.up) judgeClient(client, ports, isDirectWhole);
   }
   judge.expect(workload.open === 0, 'answered', () => `${workload.open} commands have no answer`);
@@ -99,9 +100,10 @@ function judgePlayer(
   { life: { name, userId } }: SimClient,
   view: LobbyView,
   ports: FinalPorts,
-  hasFaults: boolean,
+  { isDirectWhole, hasFaults }: { readonly isDirectWhole: boolean; readonly hasFaults: boolean },
 ): void {
   const { judge, database, clients } = ports;
+  if (!isDirectWhole) return;
   const missing = view.missing().map(({ content }) => content);
   judge.expect(missing.length === 0, 'complete', () => `${name} misses ${missing}`);
   const mine = [...database.lobbies].filter(([, { members }]) => members.has(userId as never));
@@ -122,7 +124,7 @@ function judgePlayer(
     ) =>
       // Nobody is told of its own connection.
       [...of].map(([id, { metadata, connected = isPlaying(id) }]) =>
-        [id, JSON.stringify(metadata), id === userId || connected].join(' '),
+        [id, JSON.stringify(metadata), replica.isToldAgain || id === userId || connected].join(' '),
       );
     expectSame(`members of ${id}`, shown(replica.members).sort(), shown(members).sort());
     expectSame(`metadata of ${id}`, JSON.stringify(replica.metadata), JSON.stringify(lobby.metadata));

@@ -24,6 +24,11 @@ interface LobbyReplica {
   readonly members: Map<string, Pick<ShownMember, 'metadata' | 'connected'>>;
   metadata: object | null;
   hostId: string | null;
+  /**
+   * It was told of again. The record of what was sent within a second before a session began is looked up for it, and
+   * who is connected is in no record.
+   */
+  isToldAgain: boolean;
 }
 
 /** The lobbies of one session of a game, as its client knows them. Judges every dispatch as it comes. */
@@ -62,7 +67,8 @@ export class LobbyView {
     LOBBY_CREATE: (lobby: ShownLobby) => {
       const isMember = this.#truth.wasEverMember(this.#userId, lobby.id);
       this.#judge.expect(isMember, 'permission', () => `${this.#name} is shown ${lobby.id}`);
-      this.replicas.set(lobby.id, replicaOf(lobby));
+      const isToldAgain = this.replicas.has(lobby.id);
+      this.replicas.set(lobby.id, { ...replicaOf(lobby), isToldAgain });
       if (!this.#toldAt.has(lobby.id)) this.#toldAt.set(lobby.id, this.#truth.at);
     },
     LOBBY_UPDATE: (lobby: ShownLobby) => {
@@ -128,4 +134,5 @@ const replicaOf = ({ members, metadata, host_id = null }: ShownLobby): LobbyRepl
   members: new Map(members.map(({ user, metadata, connected }) => [user.id, { metadata, connected }])),
   metadata,
   hostId: host_id,
+  isToldAgain: false,
 });
