@@ -24,7 +24,7 @@ export interface AsksColumn<State> {
 /** The two users and the state that their private channel's owner holds of them. */
 export interface Between {
   readonly from: Pick<APIUser, 'id' | 'bot'>;
-  readonly to: Pick<APIUser, 'id' | 'bot'>;
+  readonly to: Pick<APIUser, 'id' | 'bot' | 'system'>;
   /** Both sides of every relationship between the two; null until read. */
   readonly relations: readonly StoredRelation[] | null;
   /** `to` has written to `from` before. */
@@ -93,6 +93,8 @@ export function mayReach(
 ): Refusal | Unread | null {
   if (asks === 'nothing') return allowed;
   const { from, to, relations, replied } = between;
+  // Nobody reads what is written to the server's own account.
+  if (to.system) return NOT_REACHED;
   if (!relations) return 'relations';
   if (isBlocked(relations)) return asks === 'reacting' ? refusal('REACTION_BLOCKED') : NOT_REACHED;
   if (asks === 'staying') return allowed;

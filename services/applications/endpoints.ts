@@ -5,6 +5,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import { EVENTS_STATUS } from '../../protocol/webhookevents.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 import type { Mailer } from '../accounts/ports.ts';
+import { createSystemMessages, type SystemMessagePorts } from '../privatechannels/systemmessages.ts';
 import { applicationUpdater, type UpdateApplication } from './applications.ts';
 import { createEndpointSender, type EndpointSender, type EndpointTransport } from './endpoint.ts';
 import { EndpointProbe } from './endpointprobe.ts';
@@ -12,7 +13,9 @@ import { EventDelivery } from './eventdelivery.ts';
 import { createNotices } from './notices.ts';
 
 interface EndpointPorts {
-  readonly storage: Pick<Storage, 'applications' | 'webhookEvents' | 'onEventsQueued'>;
+  readonly storage: Pick<Storage, 'applications' | 'webhookEvents' | 'onEventsQueued' | 'users'>;
+  readonly privates: SystemMessagePorts['privates'];
+  readonly commit: SystemMessagePorts['commit'];
   readonly transport: EndpointTransport & { close(): void };
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
   /** The flags or the name of an application changed: invalidates everything cached about its bot. */
@@ -50,11 +53,17 @@ export function startEndpoints(ports: EndpointPorts): Endpoints {
   const { storage, transport, routing, wheel, nowMs, randomBytes, onFault } = ports;
   const { applications } = storage;
   const sender = createEndpointSender({ applications, transport, nowMs });
-  const update = applicationUpdater({
+  const stored = applicationUpdater({
     ...{ ...ports, endpoints: sender },
     notifyGuilds: (application) => void ports.notifyGuilds(application).catch(onFault),
   });
-  const notices = createNotices(ports);
+  const update: UpdateApplication = async (id, change) => {
+    const updated = await stored(id, change);
+    // What was queued before its events were turned off is sent now.
+    if (updated.ok && change.event_webhooks_status === EVENTS_STATUS.ON) delivery.queued([id]);
+    return updated;
+  };
+  const notices = createNotices({ ...ports, message: createSystemMessages(ports) });
   const random = (): number => new DataView(Uint8Array.from(randomBytes(4)).buffer).getUint32(0) / 2 ** 32;
   const delivery = new EventDelivery({
     ...{ events: storage.webhookEvents, applications, sender, routing, wheel, nowMs, random, onFault },

@@ -1,0 +1,14 @@
+import type { UserId } from '../../protocol/ids.ts';
+import type { APIUser } from '../../protocol/objects.ts';
+import { newUser } from './user.ts';
+
+/**
+ * The account that the server writes direct messages from. Nobody can sign in to it, and it has no application. Its id is below every id
+ * that a clock gives.
+ *
+ * @source https://docs.discord.com/developers/resources/user#user-object-user-structure; `system`
+ */
+export const SYSTEM_USER: APIUser = {
+  ...newUser({ id: '1' as UserId, username: 'Guildhall', globalName: null, bot: true }),
+  system: true,
+};

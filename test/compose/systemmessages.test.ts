@@ -1,0 +1,87 @@
+// Goal: the server itself writes to the owner of an application whose events it turned off, and nobody can write back.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { webhookEvent } from '../../engine/application/webhookevents.ts';
+import { SYSTEM_USER } from '../../engine/user/system.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { createSystemMessages } from '../../services/privatechannels/systemmessages.ts';
+import { openHouse, until } from '../support/house.ts';
+
+const MINUTE_MS = 60_000;
+
+let house: Awaited<ReturnType<typeof openHouse>>;
+beforeAll(async () => {
+  house = await openHouse();
+}, 60_000);
+afterAll(() => house.close());
+
+interface Message {
+  readonly content: string;
+  readonly channel_id: string;
+  readonly author: { readonly id: string; readonly bot?: boolean; readonly system?: boolean };
+}
+
+/** A person with an open session. */
+async function person(username: string) {
+  const { user } = await house.operator.createUser({ username });
+  const userId = user.id as UserId;
+  const { sink } = await house.connect((await house.identity.issue(userId, 'user')).reveal());
+  const messages = () =>
+    sink.dispatches.flatMap(({ t, d }) => (t === 'MESSAGE_CREATE' ? [d as Message] : []));
+  return { userId, sink, messages };
+}
+
+test('the owner of an application is told by the server that its events were turned off', async () => {
+  const anna = await person('anna');
+  const made = await house.operator.createApplication({ name: 'Harbour', ownerId: anna.userId });
+  const application = {
+    ...(await house.storage.applications.get(made.application.id as never))!,
+    // Nothing listens there.
+    ...{ event_webhooks_url: 'http://127.0.0.1:1/', event_webhooks_status: 2 },
+    event_webhooks_types: ['APPLICATION_DEAUTHORIZED'],
+  };
+  const env = { nowMs: house.clock.now(), nextId: house.foundation.nextId };
+  await house.commit(application.id, [
+    { type: 'applicationUpdated', application },
+    ...webhookEvent(application, 'APPLICATION_DEAUTHORIZED', { user: {} }, env),
+  ]);
+  for (let minute = 0; minute < 60 && anna.messages().length === 0; minute += 1) {
+    house.clock.advance(MINUTE_MS);
+    for (let turn = 0; turn < 50; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  await until(() => anna.messages().length > 0, 'the message');
+  expect(anna.messages()).toMatchObject([
+    {
+      content: expect.stringContaining('Its events were turned off.'),
+      author: { id: SYSTEM_USER.id, bot: true, system: true },
+    },
+  ]);
+  expect(anna.sink.names.indexOf('CHANNEL_CREATE')).toBeLessThan(anna.sink.names.indexOf('MESSAGE_CREATE'));
+  expect(await house.storage.applications.get(application.id)).toMatchObject({ event_webhooks_status: 3 });
+  // Turned on again, it is tried at once.
+  expect(house.features.endpoints.events.failing(application.id)).toBeNull();
+  await house.features.endpoints.update(application.id, { event_webhooks_status: 2 });
+  await until(() => house.features.endpoints.events.failing(application.id) !== null, 'an attempt');
+});
+
+test('messages of the server to one person are in one channel, in which the person cannot answer', async () => {
+  const bert = await person('bert');
+  const send = createSystemMessages(house);
+  await Promise.all([send(bert.userId, 'one'), send(bert.userId, 'two')]);
+  await until(() => bert.messages().length === 2, 'both messages');
+  const [first, second] = bert.messages();
+  expect([first!.channel_id, second!.author]).toEqual([second!.channel_id, first!.author]);
+  const input = { channelId: first!.channel_id, draft: { content: 'hello' }, attachments: [], forward: null };
+  const by = { userId: bert.userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+  const answer = await house.inPrivate(input.channelId as never, 'createMessage', input as never, {
+    ...{ by, requires: 0n },
+  });
+  expect(answer).toMatchObject({ ok: false, refusal: { code: 50_007 } });
+});
+
+test('a person who does not exist gets no message, and no channel is opened', async () => {
+  const nobody = '1100000000000000999' as UserId;
+  await expect(createSystemMessages(house)(nobody, 'hello')).rejects.toMatchObject({
+    refusal: { code: 10_013 },
+  });
+  expect(await house.storage.privateChannels.between(SYSTEM_USER.id, nobody)).toBeNull();
+});
