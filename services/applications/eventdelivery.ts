@@ -49,7 +49,8 @@ interface Line {
   /** Events were queued meanwhile. */
   again: boolean;
   failures: number;
-  /** When the URL of the first event began to fail; null while it does not. */
+  /** The URL of the first event, and when it began to fail; null while it does not. */
+  failingUrl: string | null;
   failingSinceMs: number | null;
   /** Waits for the next attempt. */
   timer: Timer | null;
@@ -139,7 +140,7 @@ export class EventDelivery {
       line.again = true;
       return;
     }
-    const begun: Line = { again: false, failures: 0, failingSinceMs: null, timer: null };
+    const begun: Line = { again: false, failures: 0, failingUrl: null, failingSinceMs: null, timer: null };
     this.#lines.set(id, begun);
     void this.#run(id, begun);
   }
@@ -193,7 +194,9 @@ export class EventDelivery {
     }
     this.#failed += 1;
     if (this.#givenUp.has(url)) return 'done';
-    // A fault of the database counts for the next attempt's time, and not against the application.
+    // A fault of the database counts for the next attempt's time, and not against the application; neither does an earlier URL.
+    if (line.failingUrl !== url) line.failingSinceMs = null;
+    line.failingUrl = url;
     line.failingSinceMs ??= nowMs();
     if (nowMs() - line.failingSinceMs < REPEAT_MS) {
       this.#repeat(application.id, line);
@@ -210,6 +213,7 @@ export class EventDelivery {
 
   #recovered(line: Line): void {
     line.failures = 0;
+    line.failingUrl = null;
     line.failingSinceMs = null;
   }
 

@@ -213,6 +213,40 @@ describe('events for an application', () => {
     expect([queue, disabled]).toEqual([[], []]);
   });
 
+  test('are not turned off by one failed attempt at a URL that replaced a failing one', async () => {
+    answer = () => FAILED;
+    queue = [event('1')];
+    open();
+    await advance(9 * MINUTE_MS);
+    application.event_webhooks_url = 'https://game.test/new';
+    await advance(3 * MINUTE_MS);
+    expect(sent.at(-1)?.url).toBe('https://game.test/new');
+    expect(disabled).toEqual([]);
+    await advance(12 * MINUTE_MS);
+    expect(disabled).toEqual([A]);
+  });
+
+  test('are sent to a lobby’s URL again, with repetitions, once it has worked after it was given up', async () => {
+    const lobby = { url: 'https://lobby.test/' };
+    answer = () => FAILED;
+    queue = [event('1', lobby)];
+    const delivery = open();
+    await advance(13 * MINUTE_MS);
+    expect(queue).toEqual([]);
+    answer = () => ACKNOWLEDGED;
+    const next = async (id: string) => {
+      queue = [event(id, lobby)];
+      delivery.queued([A]);
+      await settle();
+    };
+    await next('2');
+    answer = () => FAILED;
+    await next('3');
+    answer = () => ACKNOWLEDGED;
+    await advance(2_000);
+    expect([ids().slice(-3), queue]).toEqual([['2', '3', '3'], []]);
+  });
+
   test('go to the URL of their lobby, whose failures do not turn off the others', async () => {
     const lobby = { url: 'https://lobby.test/' };
     answer = (url) => (url === lobby.url ? FAILED : ACKNOWLEDGED);
