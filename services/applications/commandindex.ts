@@ -65,6 +65,12 @@ export interface CommandIndexes {
   ofApplication(applicationId: ApplicationId, userId: UserId): Promise<Reply<CommandIndex>>;
 }
 
+/** The guild of an index, and the member who reads it. */
+interface Place {
+  readonly guildId: GuildId;
+  readonly access: MemberAccess;
+}
+
 /** Applications that one index shows. */
 const APPLICATIONS_MAX = 200;
 
@@ -74,7 +80,7 @@ export function createCommandIndexes({ storage, guilds, installedBy }: IndexPort
   async function indexOf(
     shown: readonly Application[],
     isShown: (command: AppCommand) => boolean,
-    guild: { readonly guildId: GuildId; readonly access: MemberAccess } | null = null,
+    guild: Place | null = null,
   ): Promise<CommandIndex> {
     const ids = shown.map(({ id }) => id);
     const guildId = guild?.guildId ?? null;
@@ -84,7 +90,7 @@ export function createCommandIndexes({ storage, guilds, installedBy }: IndexPort
     ]);
     const permissionsOf = (id: string): { readonly permissions?: ShownPermissions } => {
       const own = overwrites.find((each) => each.id === id)?.permissions;
-      return own && guild ? { permissions: shownTo(guild.access, own) } : {};
+      return own && guild ? { permissions: shownTo(guild, own) } : {};
     };
     const commands = all.filter((command) => command.guild_id !== null || isShown(command));
     return {
@@ -140,8 +146,11 @@ const worksIn = (installation: Installation, context: InteractionContext) => (co
   return isInstalledAs(installation)(command) && (contexts === null || contexts.includes(context));
 };
 
-/** The overwrites that concern the caller: the caller's own, those of the caller's roles, and those of channels. */
-function shownTo({ userId, roles }: MemberAccess, overwrites: readonly CommandOverwrite[]): ShownPermissions {
+/** The overwrites that concern the caller: the caller's own, those of the caller's roles and of @everyone, and those of channels. */
+function shownTo(
+  { guildId, access: { userId, roles } }: Place,
+  overwrites: readonly CommandOverwrite[],
+): ShownPermissions {
   const { CHANNEL, ROLE, USER } = COMMAND_OVERWRITE;
   const own = overwrites.find(({ type, id }) => type === USER && id === userId);
   const of = (wanted: number, isWanted: (id: string) => boolean) =>
@@ -150,7 +159,7 @@ function shownTo({ userId, roles }: MemberAccess, overwrites: readonly CommandOv
         type === wanted && isWanted(id) ? [[id, permission]] : [],
       ),
     );
-  const held = new Set<string>(roles);
+  const held = new Set<string>([...roles, guildId]);
   return {
     ...(own && { user: own.permission }),
     roles: of(ROLE, (id) => held.has(id)),
