@@ -3,7 +3,7 @@ import type { Wheel } from '../actors/runtime/wheel.ts';
 
 interface QueuedWorkPorts {
   /** Does what is queued. Asks `isOver` between steps, and ends early when it is. */
-  readonly work: (isOver: () => boolean) => Promise<'done' | 'more' | 'failed'>;
+  readonly work: (isOver: () => boolean) => Promise<'done' | 'failed'>;
   readonly wheel: Wheel;
   readonly onFault: (error: unknown) => void;
 }
@@ -59,7 +59,6 @@ export class QueuedWork {
     try {
       const outcome = await this.#ports.work(() => this.#over);
       if (outcome === 'failed') nextMs = RETRY_MS;
-      if (outcome === 'more') this.#again = true;
     } catch (error) {
       nextMs = RETRY_MS;
       this.report(error);

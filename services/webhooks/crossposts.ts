@@ -19,7 +19,7 @@ interface CrosspostPorts {
   readonly onFault: (error: unknown) => void;
 }
 
-/** Queued messages looked at together, followers read together, and followers asked at once. */
+/** Queued messages read together, followers read together, and followers asked at once. */
 const QUEUED_MAX = 100;
 const FOLLOWERS_PAGE = 100;
 const AT_ONCE = 8;
@@ -55,14 +55,18 @@ export class Crossposts {
     this.#queue.stop();
   }
 
-  async #work(isOver: () => boolean): Promise<'done' | 'more' | 'failed'> {
+  async #work(isOver: () => boolean): Promise<'done' | 'failed'> {
     const { store, routing } = this.#ports;
-    const queued = await store.crossposts(QUEUED_MAX);
-    const own = queued.filter(({ guildId }) => routing.owns(guildId));
     let isDone = true;
-    for (const one of own) if (!isOver()) isDone = (await this.#publish(one, isOver)) && isDone;
-    if (!isDone) return 'failed';
-    return own.length === QUEUED_MAX ? 'more' : 'done';
+    // Page by page: what fails, or what another shard owns, must not keep later messages from their followers.
+    for (let after: string | null = null; !isOver(); ) {
+      const page: QueuedCrosspost[] = await store.crossposts(after, QUEUED_MAX);
+      for (const one of page)
+        if (!isOver() && routing.owns(one.guildId)) isDone = (await this.#publish(one, isOver)) && isDone;
+      after = page.at(-1)?.id ?? null;
+      if (page.length < QUEUED_MAX) break;
+    }
+    return isDone ? 'done' : 'failed';
   }
 
   /** Whether all followers have the message now, or it was given up. */

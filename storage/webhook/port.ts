@@ -32,8 +32,8 @@ export interface WebhookStore {
     guildId: GuildId,
     keys: readonly Pick<CrosspostCopy, 'sourceId' | 'webhookId'>[],
   ): Promise<CrosspostCopy[]>;
-  /** Queued work, oldest first. */
-  crossposts(limit: number): Promise<QueuedCrosspost[]>;
+  /** Queued work with ids above `after`, oldest first. */
+  crossposts(after: string | null, limit: number): Promise<QueuedCrosspost[]>;
   /** Removes work that is done, unless the message has changed since. */
   dropCrosspost(done: Pick<QueuedCrosspost, 'guildId' | 'messageId' | 'id'>): Promise<void>;
 }

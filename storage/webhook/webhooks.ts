@@ -95,11 +95,11 @@ export function webhookStore(sql: Sql): WebhookStore {
            ON c.guild_id = $1 AND c.source_id = k.source_id AND c.webhook_id = k.webhook_id`,
         [guildId, keys.map(({ sourceId }) => sourceId), keys.map(({ webhookId }) => webhookId)],
       ),
-    crossposts: (limit) =>
+    crossposts: (after, limit) =>
       sql.query<QueuedCrosspost>(
         `SELECT guild_id AS "guildId", channel_id AS "channelId", message_id AS "messageId", id, creates
-         FROM crossposts ORDER BY id LIMIT $1`,
-        [limit],
+         FROM crossposts WHERE id > $1 ORDER BY id LIMIT $2`,
+        [after ?? NO_BOUND, limit],
       ),
     dropCrosspost: async ({ guildId, messageId, id }) => {
       const text = 'DELETE FROM crossposts WHERE guild_id = $1 AND message_id = $2 AND id = $3';

@@ -86,17 +86,18 @@ describe.each(databases())('webhooks on $name', (kind) => {
       ...{ messageId: id<MessageId>(messageId), creates },
     });
     await commit(writer, GUILD, queue(800, 21, true), queue(800, 22, false), queue(801, 23, false));
-    const [first, second] = await store.crossposts(10);
+    const [first, second] = await store.crossposts(null, 10);
     expect(first).toEqual({ guildId: '1', channelId: '70', messageId: '800', id: '22', creates: true });
     expect(second).toMatchObject({ messageId: '801', creates: false });
-    expect(await store.crossposts(1)).toHaveLength(1);
+    expect((await store.crossposts(null, 1)).map(({ id }) => id)).toEqual(['22']);
+    expect((await store.crossposts('22', 10)).map(({ id }) => id)).toEqual(['23']);
     await commit(writer, GUILD, queue(800, 24, false));
     if (first) await store.dropCrosspost(first);
-    expect((await store.crossposts(10)).map((each) => [each.id, each.creates])).toEqual([
+    expect((await store.crossposts(null, 10)).map((each) => [each.id, each.creates])).toEqual([
       ['23', false],
       ['24', true],
     ]);
-    for (const done of await store.crossposts(10)) await store.dropCrosspost(done);
-    expect(await store.crossposts(10)).toEqual([]);
+    for (const done of await store.crossposts(null, 10)) await store.dropCrosspost(done);
+    expect(await store.crossposts(null, 10)).toEqual([]);
   });
 });

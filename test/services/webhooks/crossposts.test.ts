@@ -9,7 +9,7 @@ import type { QueuedCrosspost } from '../../../storage/webhook/port.ts';
 
 const START_MS = 1_750_000_000_000;
 
-/** A queue with one message, and followers of it by id; those in `failing` fail as often as it says. */
+/** A queue with one message, and followers of it by id; those in `failing`, and messages in it, fail as often as it says. */
 function arrange(followerCount: number, failing = new Map<string, number>()) {
   const clock = new VirtualClock(START_MS);
   const wheel = new TimerWheel(clock, 10);
@@ -23,12 +23,13 @@ function arrange(followerCount: number, failing = new Map<string, number>()) {
     ] as unknown as QueuedCrosspost[],
     heard: [] as string[],
     faults: 0,
-    owns: true,
+    owns: (_guildId: string) => true,
   };
   const make = () =>
     new Crossposts({
       store: {
-        crossposts: async () => [...state.queue],
+        crossposts: async (after, limit) =>
+          state.queue.filter(({ id }) => after === null || BigInt(id) > BigInt(after)).slice(0, limit),
         followers: async (_, after, limit) =>
           followers.filter(({ id }) => after === null || BigInt(id) > BigInt(after)).slice(0, limit),
         dropCrosspost: async ({ id }) => {
@@ -37,17 +38,19 @@ function arrange(followerCount: number, failing = new Map<string, number>()) {
       },
       messages: { get: async () => [{ id: '3' }] as never },
       guilds: {
-        call: (async (guildId: string, _: string, { webhookId }: { webhookId: string }) => {
-          const left = failing.get(webhookId) ?? 0;
+        call: (async (guildId: string, _: string, input: { webhookId: string; sourceId: string }) => {
+          const { webhookId, sourceId } = input;
+          const key = failing.has(sourceId) ? sourceId : webhookId;
+          const left = failing.get(key) ?? 0;
           if (left > 0) {
-            failing.set(webhookId, left - 1);
+            failing.set(key, left - 1);
             throw new Error(`Guild ${guildId} does not answer.`);
           }
           state.heard.push(webhookId);
           return { ok: true, value: null };
         }) as never,
       },
-      routing: { owns: () => state.owns },
+      routing: { owns: (guildId) => state.owns(guildId) },
       wheel,
       nowMs: () => clock.now(),
       onFault: () => {
@@ -96,10 +99,28 @@ test('a follower that fails for a day is given up', async () => {
 
 test('work of guilds that another shard owns is left to it', async () => {
   const { state, make, pass } = arrange(1);
-  state.owns = false;
+  state.owns = () => false;
   make().start();
   await pass(6_000);
   expect([state.heard.length, state.queue.length]).toEqual([0, 1]);
+});
+
+test('many messages that fail, or that another shard owns, do not hold up a later one', async () => {
+  for (const isOther of [false, true]) {
+    const failing = Array.from({ length: 250 }, (_, index) => [String(100 + index), 1_000] as const);
+    const { state, make, pass } = arrange(1, new Map(isOther ? [] : failing));
+    state.owns = (guildId) => !isOther || guildId === '1';
+    const at = (index: number) => ({ messageId: String(100 + index), id: snowflakeAt(START_MS + index) });
+    state.queue = Array.from({ length: 250 }, (_, index) => ({
+      ...({ guildId: '9', channelId: '2', creates: true } as unknown as QueuedCrosspost),
+      ...(at(index) as object),
+    })) as QueuedCrosspost[];
+    state.queue.push({ ...state.queue[0]!, guildId: '1' as never, ...(at(250) as object) });
+    make().wake();
+    await pass(20_000);
+    expect(state.queue.some(({ guildId }) => guildId === '1')).toBe(false);
+    expect(state.queue).toHaveLength(250);
+  }
 });
 
 test('nothing is done after the end', async () => {
