@@ -31,12 +31,18 @@ interface SourceMessage {
 }
 
 /**
- * How far the application has answered. `answering`: its message is being written; whether it was, the stored messages
- * tell. `isLoading`: the message is shown as being prepared, and the first edit or follow-up completes it.
+ * How far the application has answered. `answering`: its message is being written, or since `changedMs` (Unix milliseconds) the message of its
+ * component is being changed; whether it was, the stored message tells. `isLoading`: the message is shown as being prepared, and the first
+ * edit or follow-up completes it.
  */
 type InteractionState =
   | { readonly kind: 'waiting' }
-  | { readonly kind: 'answering'; readonly messageId: MessageId; readonly isLoading: boolean }
+  | {
+      readonly kind: 'answering';
+      readonly messageId: MessageId;
+      readonly isLoading: boolean;
+      readonly changedMs?: number;
+    }
   | {
       readonly kind: 'answered';
       /** Null when the answer shows no message. */
@@ -122,6 +128,12 @@ export const answerDueMs = ({ createdMs }: Pick<Interaction, 'createdMs'>): numb
 
 export const isExpired = ({ createdMs }: Pick<Interaction, 'createdMs'>, nowMs: number): boolean =>
   nowMs >= createdMs + TOKEN_MS;
+
+/** Whether a message was edited since then; true for a message that only had to be written. */
+export const wasChanged = (
+  { edited_timestamp: editedAt }: Pick<StoredMessage, 'edited_timestamp'>,
+  sinceMs: number | undefined,
+): boolean => sinceMs === undefined || (editedAt !== null && Date.parse(editedAt) >= sinceMs);
 
 const { COMMAND, COMPONENT, AUTOCOMPLETE, MODAL_SUBMIT } = INTERACTION;
 const ANY_MESSAGE: readonly InteractionType[] = [COMMAND, COMPONENT, MODAL_SUBMIT];

@@ -11,6 +11,7 @@ import {
   followUpRefusal,
   type Interaction,
   isEphemeral,
+  wasChanged,
 } from '../../engine/interaction/interaction.ts';
 import { readModal } from '../../engine/interaction/modal.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
@@ -130,13 +131,10 @@ export class Answering {
     if (isHidden) {
       written = await ephemeral.create(answered, sent);
     } else {
-      // Two aggregates commit, in one order: never the message without the interaction that names it.
-      const named = write({ ...interaction, state: { kind: 'answering', messageId, isLoading } });
-      const [message, name] = await Promise.allSettled([this.#ports.places.write(interaction, sent), named]);
-      // Both are over before anything else is decided about the interaction.
-      if (name.status === 'rejected') throw name.reason;
-      if (message.status === 'rejected') throw message.reason;
-      written = message.value;
+      const state = { kind: 'answering', messageId, isLoading } as const;
+      written = await this.#together({ ...interaction, state }, () =>
+        this.#ports.places.write(interaction, sent),
+      );
     }
     if (!written.ok) {
       if (!isHidden) await write(interaction);
@@ -157,17 +155,37 @@ export class Answering {
     return this.#message(interaction, { draft, attachments: [] }, false, type);
   }
 
+  /** Two aggregates commit, in one order: never the message without the interaction that names it. */
+  async #together(answering: Interaction, change: () => Promise<Reply<Written>>): Promise<Reply<Written>> {
+    const named = this.#ports.write(answering);
+    const [message, name] = await Promise.allSettled([change(), named]);
+    // Both are over before anything else is decided about the interaction.
+    if (name.status === 'rejected') throw name.reason;
+    if (message.status === 'rejected') throw message.reason;
+    return message.value;
+  }
+
   async #update(interaction: Interaction, callback: Callback): Promise<Reply<CallbackResult>> {
     const { source } = interaction;
     if (!source) return UNKNOWN_MESSAGE;
+    const { nowMs, write, remember } = this.#ports;
     const { edit, ...rest } = editOf(callback);
+    const change = { edit: permitted(interaction, edit), ...rest };
     const answered: Interaction = {
       ...interaction,
       state: { kind: 'answered', original: source, isLoading: false },
     };
-    const written = await this.#change(interaction, source, { edit: permitted(interaction, edit), ...rest });
-    if (!written.ok) return no(refusedIn('data', written.refusal));
-    await this.#ports.write(answered);
+    const { messageId, isEphemeral: isHidden } = source;
+    const state = { kind: 'answering', messageId, isLoading: false, changedMs: nowMs() } as const;
+    const changed = () => this.#change(interaction, source, change, answered);
+    const written = isHidden ? await changed() : await this.#together({ ...interaction, state }, changed);
+    if (!written.ok) {
+      if (!isHidden) await write(interaction);
+      return no(refusedIn('data', written.refusal));
+    }
+    // Stored as being answered; a message that stayed as it was does not tell that it was.
+    if (!isHidden && !wasChanged(written.value.message, state.changedMs)) await write(answered);
+    else remember(answered);
     return this.#answered(answered, written.value);
   }
 
@@ -230,8 +248,7 @@ export class Answering {
 
   /** A further message. The first one after a deferral completes the message that is being prepared. */
   async followUp(interaction: Interaction, message: TokenMessage): Promise<Reply<Written>> {
-    const { state } = interaction;
-    if (state.kind !== 'waiting' && state.kind !== 'failed' && state.isLoading && originalOf(interaction)) {
+    if (await this.#isPreparing(interaction)) {
       const { attachments } = message;
       return this.edit(interaction, '@original', { edit: message.draft, keep: [], attachments });
     }
@@ -262,6 +279,14 @@ export class Answering {
     const written = await this.#ports.places.write(interaction, sent);
     if (!written.ok) await this.#ports.write(interaction);
     return written;
+  }
+
+  /** Whether the answer is still being prepared. The message tells: a moderator may have deleted it, or a crash came after its edit. */
+  async #isPreparing(interaction: Interaction): Promise<boolean> {
+    const { state } = interaction;
+    if (state.kind === 'waiting' || state.kind === 'failed' || !state.isLoading) return false;
+    const original = await this.#named(interaction, '@original');
+    return ((original?.message.flags ?? 0) & MessageFlags.Loading) !== 0;
   }
 
   async get(interaction: Interaction, id: TokenMessageId): Promise<Reply<StoredMessage>> {
@@ -309,14 +334,16 @@ export class Answering {
     return hasPremiumButton(components) ? this.#ports.forSale(applicationId) : [];
   }
 
+  /** @param after The interaction as it is then; stored with a message that only its reader sees. */
   async #change(
     interaction: Interaction,
     { messageId, isEphemeral: isHidden }: { readonly messageId: MessageId; readonly isEphemeral: boolean },
     change: Omit<EditInput, 'from'>,
+    after: Interaction | null = null,
   ): Promise<Reply<Written>> {
     const skuIds = await this.#skuIds(interaction, change.edit);
     const changed = { ...change, skuIds, from: senderOf(interaction) };
-    if (isHidden) return this.#ports.ephemeral.edit(interaction, messageId, changed);
+    if (isHidden) return this.#ports.ephemeral.edit(interaction, messageId, changed, after);
     return this.#ports.places.edit(interaction, messageId, changed);
   }
 

@@ -79,10 +79,12 @@ export class EphemeralMessages {
     return written;
   }
 
+  /** @param after The interaction as it is then, committed together with the message; null when it stays as it is. */
   edit(
     interaction: Interaction,
     messageId: MessageId,
     changed: Omit<EditInput, 'from'> & From,
+    after: Interaction | null,
   ): Promise<Reply<Written>> {
     return this.#mutex(messageId, async () => {
       const before = await this.get(interaction, messageId);
@@ -90,7 +92,9 @@ export class EphemeralMessages {
       const written = await this.#ports.places.revise(interaction, before.message, changed);
       if (!written.ok) return written;
       const { message } = written.value;
-      await this.#ports.commitAsOwner(interaction.ownerId, [stored(interaction, message, before)]);
+      const facts = [stored(interaction, message, before)];
+      if (after) await this.#ports.write(after, facts);
+      else await this.#ports.commitAsOwner(interaction.ownerId, facts);
       this.#show(interaction, 'MESSAGE_UPDATE', message);
       return written;
     });

@@ -6,6 +6,7 @@ import {
   changeOf,
   type Interaction,
   type InteractionFact,
+  wasChanged,
 } from '../../engine/interaction/interaction.ts';
 import { interactionObject, legacyOf, metadataOf, type Told } from '../../engine/interaction/object.ts';
 import { idIn } from '../../engine/interaction/resolved.ts';
@@ -260,8 +261,9 @@ export class InteractionOwner {
     const interaction = known ?? (await open.get(ownerId, id));
     if (known || interaction?.state.kind !== 'answering')
       return interaction?.ownerId === ownerId ? interaction : null;
-    const { messageId, isLoading } = interaction.state;
-    if (!(await places.find(interaction, messageId))) return this.#became(interaction, { kind: 'waiting' });
+    const { messageId, isLoading, changedMs } = interaction.state;
+    const message = await places.find(interaction, messageId);
+    if (!message || !wasChanged(message, changedMs)) return this.#became(interaction, { kind: 'waiting' });
     const original = { messageId, isEphemeral: false };
     const answered = await this.#became(interaction, { kind: 'answered', original, isLoading });
     const { userId, sessionId, nonce } = interaction;

@@ -1,4 +1,4 @@
-// Goal: an interaction is answered once or fails once, and never twice, whenever the server is killed. KILLS sets the number of kills.
+// Goal: an interaction is answered once or fails once, and its follow-up is sent once, whenever the server is killed. KILLS sets the number of kills.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,8 +11,11 @@ import { startServer, type TestServer } from '../support/server.ts';
 const KILLS = Number(process.env.KILLS ?? 4);
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 /** Interactions begun before each kill, and how long a kill may wait at most. */
-const BEGUN = 6;
-const KILL_WITHIN_MS = 60;
+const BEGUN = 8;
+/** So many of them press a button. */
+const PRESSED = 2;
+const BUTTON = { type: 1, components: [{ type: 2, style: 1, label: 'Go', custom_id: 'go' }] };
+const KILL_WITHIN_MS = 80;
 const HEARD_MS = 10_000;
 /** A restart takes some seconds. */
 const KILL_TIMEOUT_MS = 30_000;
@@ -22,10 +25,27 @@ const ACKNOWLEDGED = 40_060;
 interface Received {
   readonly id: string;
   readonly token: string;
+  /** 2: a command; 3: the press of a button. */
+  readonly type: 2 | 3;
+  /** The message of the button. */
+  readonly message?: { readonly id: string };
 }
 
 interface Message {
-  readonly interaction_metadata?: { readonly id: string };
+  readonly id: string;
+  readonly content: string;
+  readonly interaction_metadata?: { readonly id: string; readonly original_response_message_id?: string };
+}
+
+/** A message, one that is prepared first, or a change of the message of the button. */
+type Kind = 4 | 5 | 7;
+
+/** What the bot was answered before the kill; null without an answer. */
+interface Said {
+  readonly kind: Kind;
+  readonly answer: number | null;
+  /** The status of the follow-up, which completes a deferred answer. */
+  readonly followUp: number | null;
 }
 
 /** Repeatable chance, 0 to 1. */
@@ -46,9 +66,9 @@ beforeAll(async () => {
 afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
 /** Answers as a bot does; null when no answer came. */
-async function answer(server: TestServer, { id, token }: Received, type: 4 | 5): Promise<number | null> {
+async function answer(server: TestServer, { id, token }: Received, type: Kind): Promise<number | null> {
   const params = { interaction_id: id, interaction_token: token };
-  const body = { type, data: type === 4 ? { content: id } : {} };
+  const body = { type, data: type === 5 ? {} : { content: id } };
   return server
     .restOf(null)
     .ask('create_interaction_response', { params, body })
@@ -56,15 +76,54 @@ async function answer(server: TestServer, { id, token }: Received, type: 4 | 5):
     .catch(() => null);
 }
 
-/** How many messages name each interaction. */
-async function answers(server: TestServer): Promise<ReadonlyMap<string, number>> {
-  const found = new Map<string, number>();
-  const page = await server.user().call<Message[]>('list_messages', {
+/** Sends the follow-up of an interaction; null when no answer came. */
+async function followUp(server: TestServer, { id, token }: Received): Promise<number | null> {
+  const params = { webhook_id: server.info.application.id, webhook_token: token };
+  return server
+    .restOf(null)
+    .ask('execute_webhook', { params, body: { content: `more ${id}` } })
+    .then(({ status }) => status)
+    .catch(() => null);
+}
+
+const newest = (server: TestServer): Promise<Message[]> =>
+  server.user().call<Message[]>('list_messages', {
     params: { channel_id: server.info.guild.text_channel_id },
     query: { limit: 100 },
   });
-  for (const { interaction_metadata: of } of page) if (of) found.set(of.id, (found.get(of.id) ?? 0) + 1);
-  return found;
+
+/** The texts of the messages that answer an interaction, and those of its follow-ups. A changed message answers too. */
+function answersOf({ id, message: source }: Received, page: readonly Message[]) {
+  const own = page.filter(({ interaction_metadata: of }) => of?.id === id);
+  const isMore = ({ interaction_metadata: of }: Message) => of?.original_response_message_id !== undefined;
+  const texts = (found: readonly Message[]) => found.map(({ content }) => content);
+  const changed = page.filter((one) => one.id === source?.id && one.content === id);
+  return {
+    first: texts([...own.filter((one) => !isMore(one)), ...changed]),
+    more: texts(own.filter(isMore)),
+  };
+}
+
+/** Checks what became of one interaction: `repeated` is the answer to its callback after the restart. */
+function judge(one: Received, said: Said | null, repeated: number | null, page: readonly Message[]): void {
+  const { first, more } = answersOf(one, page);
+  const what = JSON.stringify({ said, repeated, first, more });
+  // What was answered with success is there, and refuses another answer.
+  if (said?.answer === 204) expect([repeated, first.length], what).toEqual([ACKNOWLEDGED, 1]);
+  // A lost answer has happened or not: the second one tells which, and agrees with the channel.
+  else if (repeated === 204 || repeated === ACKNOWLEDGED) expect(first.length, what).toBe(1);
+  else expect([repeated, first.length], what).toEqual([UNKNOWN_INTERACTION, 0]);
+  const text = `more ${one.id}`;
+  if (said?.kind === 5) {
+    expect(more, what).toEqual([]);
+    if (said.followUp === 200) expect(first, what).toEqual([text]);
+    else if (said.answer === 204) expect(['', text], what).toContain(first[0]);
+    return;
+  }
+  // A follow-up that was acknowledged is there; one without an answer may be there, once.
+  const most = said?.answer === 204 ? 1 : 0;
+  expect(more.length, what).toBeLessThanOrEqual(most);
+  if (said?.followUp === 200) expect(more, what).toEqual([text]);
 }
 
 /** One kill: interactions are under way in every state, and are answered again after the restart. */
@@ -78,25 +137,38 @@ async function round(server: TestServer, chance: () => number, restart: () => Pr
   const bot = await GatewayClient.ready(server.info.gateway, { token: server.info.bot.token });
   const person = await Person.of(server);
   const { id, version, name, type } = command;
-  const said = new Map<string, number | null>();
+  const buttons: string[] = [];
+  for (let n = 0; n < PRESSED; n += 1) {
+    const made = await server.bot().call<{ id: string }>('create_message', {
+      params: { channel_id: server.info.guild.text_channel_id },
+      body: { content: 'press', components: [BUTTON] },
+    });
+    buttons.push(made.id);
+  }
+  const said = new Map<string, Said>();
   const under: Promise<unknown>[] = [];
   const received: Received[] = [];
   for (let n = 0; n < BEGUN; n += 1) {
     nonces += 1;
     const nonce = String(nonces);
-    const waits = chance() * 20;
-    const kind = chance() < 0.7 ? 4 : 5;
+    const [waits, rests] = [chance() * 20, chance() * 20];
+    const written = chance() < 0.7 ? 4 : 5;
+    const button = buttons[n];
+    const use = { type: 2, nonce, data: { id, version, name, type } };
+    const press = { ...use, type: 3, message_id: button, data: { component_type: 2, custom_id: 'go' } };
     under.push(
-      person.ask({ type: 2, nonce, data: { id, version, name, type } }).catch(() => undefined),
+      person.ask(button === undefined ? use : press).catch(() => undefined),
       bot
-        .dispatch<{ id: string; token: string }>(
-          'INTERACTION_CREATE',
-          (d) => !received.some((one) => one.id === d.id),
-        )
+        .dispatch<Received>('INTERACTION_CREATE', (d) => !received.some((one) => one.id === d.id))
         .then(async (one) => {
           received.push(one);
           await delay(waits);
-          said.set(one.id, await answer(server, one, kind));
+          const kind = one.type === 3 ? 7 : written;
+          const answered = await answer(server, one, kind);
+          said.set(one.id, { kind, answer: answered, followUp: null });
+          if (answered !== 204) return;
+          await delay(rests);
+          said.set(one.id, { kind, answer: answered, followUp: await followUp(server, one) });
         })
         .catch(() => undefined),
     );
@@ -110,34 +182,30 @@ async function round(server: TestServer, chance: () => number, restart: () => Pr
   await Promise.all(under);
   const again = await restart();
   const repeated = new Map<string, number | null>();
-  for (const one of received) repeated.set(one.id, await answer(again, one, 4));
-  const count = await answers(again);
-  for (const { id: one } of received) {
-    const [first, second, messages] = [said.get(one) ?? null, repeated.get(one), count.get(one) ?? 0];
-    const what = JSON.stringify({ first, second, messages });
-    // What was answered with success is there, and refuses another answer.
-    if (first === 204) expect([second, messages], what).toEqual([ACKNOWLEDGED, 1]);
-    // A lost answer has happened or not: the second one tells which, and agrees with the channel.
-    else if (second === 204 || second === ACKNOWLEDGED) expect(messages, what).toBe(1);
-    else expect([second, messages], what).toEqual([UNKNOWN_INTERACTION, 0]);
-  }
-  return { server: again, seen: received.length };
+  for (const one of received) repeated.set(one.id, await answer(again, one, one.type === 3 ? 7 : 4));
+  const page = await newest(again);
+  for (const one of received) judge(one, said.get(one.id) ?? null, repeated.get(one.id) ?? null, page);
+  const followed = [...said.values()].filter((one) => one.followUp === 200).length;
+  return { server: again, seen: received.length, followed };
 }
 
 test(
-  'interactions under way at a kill are answered once or refused, and none twice',
+  'interactions under way at a kill are answered once or refused, and their follow-ups sent once',
   async () => {
     const chance = chanceOf(SEED);
     const start = (port?: number) =>
       startServer({ dataDir, relayed: false, ...(port !== undefined && { port }) });
     let server = await start();
-    let seen = 0;
+    let [seen, followed] = [0, 0];
     for (let kill = 0; kill < KILLS; kill += 1) {
       const done = await round(server, chance, () => start());
       server = done.server;
       seen += done.seen;
+      followed += done.followed;
     }
     expect(seen, `seed ${SEED}`).toBeGreaterThan(0);
+    if (KILLS >= 50)
+      console.info(`${KILLS} kills, seed ${SEED}: ${seen} interactions, ${followed} follow-ups acknowledged`);
     await server.stop();
   },
   KILLS * KILL_TIMEOUT_MS,

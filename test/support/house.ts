@@ -39,11 +39,14 @@ export class RecordingSink implements FrameSink {
   }
 }
 
-/** A storage whose commits can be held back or made to fail, or of which one with a fact of the type `lose` is stored without its writer learning so. */
+/**
+ * A storage whose commits can be held back or made to fail. The next commit with a fact of the type `lose` is stored without its writer learning so;
+ * the next one with a fact of the type `drop` fails.
+ */
 function steered(storage: Storage) {
   const held: Commit[] = [];
   const waiting: (() => void)[] = [];
-  const steer = { hold: false, fail: false, lose: null as string | null };
+  const steer = { hold: false, fail: false, lose: null as string | null, drop: null as string | null };
   const writer: Storage['writer'] = {
     get depth() {
       return storage.writer.depth + held.length;
@@ -53,7 +56,9 @@ function steered(storage: Storage) {
       await storage.writer.flush();
     },
     commit(commit) {
-      if (steer.fail) queueMicrotask(() => commit.done(new Error('The disk is gone.')));
+      const isDropped = commit.facts.some(({ type }) => type === steer.drop);
+      if (isDropped) steer.drop = null;
+      if (steer.fail || isDropped) queueMicrotask(() => commit.done(new Error('The disk is gone.')));
       else if (steer.hold) held.push(commit);
       else if (commit.facts.some(({ type }) => type === steer.lose)) {
         steer.lose = null;
