@@ -133,12 +133,12 @@ const reference: Read = ({ ref, ref_type, master_branch, commits }) => {
 };
 
 /** Titles of actions on an issue or pull request. Other actions are ignored. */
-const ACTIONS: Readonly<Record<string, true>> = { opened: true, closed: true, reopened: true };
+const ACTIONS: ReadonlySet<string> = new Set(['opened', 'closed', 'reopened']);
 
 const pullRequest: Read = ({ action, pull_request: pull }) => {
   if (!pull || !action) return null;
   const merged = action === 'closed' && pull.merged === true;
-  if (!ACTIONS[action] && action !== 'ready_for_review') return null;
+  if (!ACTIONS.has(action) && action !== 'ready_for_review') return null;
   const done = merged ? 'merged' : action.replaceAll('_', ' ');
   return {
     title: `Pull request ${done}: #${pull.number} ${pull.title}`,
@@ -149,7 +149,7 @@ const pullRequest: Read = ({ action, pull_request: pull }) => {
 };
 
 const issue: Read = ({ action, issue: one }) => {
-  if (!one || !action || !ACTIONS[action]) return null;
+  if (!one || !action || !ACTIONS.has(action)) return null;
   return {
     title: `Issue ${action}: #${one.number} ${one.title}`,
     url: one.html_url ?? null,

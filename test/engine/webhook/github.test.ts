@@ -154,6 +154,7 @@ describe('a GitHub body', () => {
     ['a ping', {}],
     ['a label', { action: 'labeled', issue }],
     ['a starred repository that loses its star', { action: 'deleted', starred_at: null }],
+    ['an action that is a property of every object', { action: 'constructor', issue }],
     ['an edited comment', { action: 'edited', issue, comment }],
     ['a draft of a release', { action: 'created', release: { tag_name: 'v1' } }],
     ['a run that has begun', { action: 'requested', workflow_run: { name: 'CI' } }],
