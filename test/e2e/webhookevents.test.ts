@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { verifyWebhookEventMiddleware } from 'discord-interactions';
+import { verifyKey, verifyWebhookEventMiddleware } from 'discord-interactions';
 import express from 'express';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callerOf } from '../support/callers.ts';
@@ -17,6 +17,8 @@ let server: TestServer;
 let app: Server;
 /** Events as the app got them, whether or not it acknowledged them. */
 const events: NonNullable<Sent['event']>[] = [];
+/** Events that came to the URL of a lobby. */
+const lobbyEvents: NonNullable<Sent['event']>[] = [];
 /** How many further events the app answers with 500. */
 let failures = 0;
 let lobbyId: string;
@@ -32,7 +34,6 @@ beforeAll(async () => {
   web.post('/events', verifyWebhookEventMiddleware(key));
   // The middleware acknowledges at once, so what it verified is read beside it.
   web.post('/read', express.raw({ type: '*/*' }), async (request, response) => {
-    const { verifyKey } = await import('discord-interactions');
     const [signature, timestamp] = ['X-Signature-Ed25519', 'X-Signature-Timestamp'].map(
       (name) => request.get(name) ?? '',
     );
@@ -44,6 +45,15 @@ beforeAll(async () => {
       failures -= 1;
       return void response.sendStatus(500);
     }
+    response.sendStatus(204);
+  });
+  web.post('/lobby', express.raw({ type: '*/*' }), async (request, response) => {
+    const [signature = '', timestamp = ''] = ['X-Signature-Ed25519', 'X-Signature-Timestamp'].map((name) =>
+      request.get(name),
+    );
+    if (!(await verifyKey(request.body, signature, timestamp, key))) return void response.sendStatus(401);
+    const { event } = JSON.parse(String(request.body)) as Sent;
+    if (event) lobbyEvents.push(event);
     response.sendStatus(204);
   });
   web.post('/trusting', (_, response) => void response.sendStatus(204));
@@ -87,6 +97,50 @@ test('events reach the app in order, also those that it did not acknowledge at f
   expect(events.map(({ data }) => data.content)).toEqual(['one', 'one', 'one', 'two', 'three']);
   expect(new Set(events.map(({ id }) => id)).size).toBe(3);
   expect(events[0]).toMatchObject({ type: 'LOBBY_MESSAGE_CREATE', data: { lobby_id: lobbyId } });
+});
+
+test('messages of a linked channel reach the app when they are written, edited and deleted, or the lobby’s own URL', async () => {
+  const kinds = ['CREATE', 'UPDATE', 'DELETE'].map((what) => `LOBBY_MESSAGE_${what}`);
+  expect((await set({ event_webhooks_types: kinds })).status).toBe(200);
+  const bot = server.bot();
+  const { guild } = server.info;
+  const { access_token: token } = await bot.call<{ access_token: string }>('bot_partner_sdk_token', {
+    body: { external_user_id: 'linking' },
+  });
+  const player = server.restOf(`Bearer ${token}`);
+  const { id: playerId } = await player.call<{ id: string }>('get_my_user');
+  await server.admin(`/guilds/${guild.id}/members`, { user_id: playerId, permissions: '16' });
+  const made = await bot.call<{ id: string }>('create_lobby', {
+    body: { members: [{ id: playerId, flags: 1 }] },
+  });
+  const params = { lobby_id: made.id };
+  const channel = { channel_id: guild.text_channel_id };
+  await player.call('edit_lobby_channel_link', { params, body: channel });
+  /** Writes, edits and deletes a message in the channel. @returns its id. */
+  const talk = async (content: string): Promise<string> => {
+    const { id } = await bot.call<{ id: string }>('create_message', { params: channel, body: { content } });
+    const message = { params: { ...channel, message_id: id } };
+    await bot.call('update_message', { ...message, body: { content: `${content}, edited` } });
+    await bot.call('delete_message', message);
+    return id;
+  };
+  const told = (id: string, content: string) => [
+    { type: kinds[0], data: { id, content, lobby_id: made.id, ...channel } },
+    {
+      type: kinds[1],
+      data: { id, content: `${content}, edited`, edited_timestamp: expect.any(String), lobby_id: made.id },
+    },
+    { type: kinds[2], data: { id, lobby_id: made.id } },
+  ];
+  const before = events.length;
+  const first = await talk('to the app');
+  await expect.poll(() => events.length, { timeout: 15_000 }).toBe(before + 3);
+  expect(events.slice(before)).toMatchObject(told(first, 'to the app'));
+  await bot.call('edit_lobby', { params, body: { override_event_webhooks_url: `${origin()}/lobby` } });
+  const second = await talk('to the lobby');
+  await expect.poll(() => lobbyEvents.length, { timeout: 15_000 }).toBe(3);
+  expect(lobbyEvents).toMatchObject(told(second, 'to the lobby'));
+  expect(events).toHaveLength(before + 3);
 });
 
 test('the game learns of private messages that it carries, of their edits and deletions', async () => {
