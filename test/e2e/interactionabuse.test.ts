@@ -178,6 +178,22 @@ describe('an answer', () => {
   });
 });
 
+test('the files of a follow-up are stored in its own channel, whatever thread the request names', async () => {
+  const live = await used();
+  await callback(live, { type: 4, data: { content: 'first' } });
+  const form = new FormData();
+  form.set('payload_json', JSON.stringify({ content: 'more', thread_name: 'elsewhere' }));
+  form.set('files[0]', new Blob(['text']), 'note.txt');
+  const { voice_channel_id: other } = server.info.guild;
+  const url = `${server.info.api}/v10${hook(live.token)}?thread_id=${other}`;
+  const sent = (await (await fetch(url, { method: 'POST', body: form })).json()) as {
+    readonly channel_id: string;
+    readonly attachments: readonly { readonly url: string }[];
+  };
+  expect(sent.channel_id).toBe(channelId);
+  expect(new URL(sent.attachments[0]!.url).pathname).toContain(`/attachments/${channelId}/`);
+});
+
 test('the files of a form are named by their stored ids', async () => {
   const live = await used();
   const upload = { type: 19, custom_id: 'files', min_values: 1, max_values: 2 };

@@ -100,12 +100,13 @@ const inThread = ({ query }: TokenCall) =>
 const shelfOf = (
   { publicUrl, query }: TokenCall,
   { blobs, nextId, uploads }: Services,
-  { channelId, userId }: TokenTarget,
+  { channelId, userId, waits }: TokenTarget,
   postId?: ChannelId,
 ) => ({
   ...{ blobs, nextId, publicUrl },
   fits: (bytes: number) => uploads.fits(bytes, channelId, userId),
-  channelId: postId ?? query.thread_id ?? channelId,
+  // A follow-up is sent where its interaction began, whatever thread the request names.
+  channelId: waits ? channelId : (postId ?? query.thread_id ?? channelId),
 });
 
 /** A message to send under the path's token, before its files are stored. */
