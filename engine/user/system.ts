@@ -1,4 +1,4 @@
-import type { UserId } from '../../protocol/ids.ts';
+import { snowflakeOf } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { newUser } from './user.ts';
 
@@ -9,6 +9,6 @@ import { newUser } from './user.ts';
  * @source https://docs.discord.com/developers/resources/user#user-object-user-structure; `system`
  */
 export const SYSTEM_USER: APIUser = {
-  ...newUser({ id: '1' as UserId, username: 'Guildhall', globalName: null, bot: true }),
+  ...newUser({ id: snowflakeOf(1n), username: 'Guildhall', globalName: null, bot: true }),
   system: true,
 };

@@ -5,12 +5,12 @@ import type { UserId } from '../../protocol/ids.ts';
 import { EVENTS_STATUS } from '../../protocol/webhookevents.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 import type { Mailer } from '../accounts/ports.ts';
-import { createSystemMessages, type SystemMessagePorts } from '../privatechannels/systemmessages.ts';
 import { applicationUpdater, type UpdateApplication } from './applications.ts';
 import { createEndpointSender, type EndpointSender, type EndpointTransport } from './endpoint.ts';
 import { EndpointProbe } from './endpointprobe.ts';
 import { EventDelivery } from './eventdelivery.ts';
 import { createNotices } from './notices.ts';
+import { createSystemMessages, type SystemMessagePorts } from './systemmessages.ts';
 
 interface EndpointPorts {
   readonly storage: Pick<Storage, 'applications' | 'webhookEvents' | 'onEventsQueued' | 'users'>;

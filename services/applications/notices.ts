@@ -1,7 +1,7 @@
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { Mailer } from '../accounts/ports.ts';
-import type { SendSystemMessage } from '../privatechannels/systemmessages.ts';
+import type { SendSystemMessage } from './systemmessages.ts';
 
 interface NoticePorts {
   readonly mailer: Pick<Mailer, 'send'>;

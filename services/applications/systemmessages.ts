@@ -1,13 +1,23 @@
-import { SYSTEM } from '../../engine/kernel/authority.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { PrivateCommands } from '../../engine/privatechannel/rules.ts';
 import { SYSTEM_USER } from '../../engine/user/system.ts';
 import { ApiError } from '../../protocol/apierror.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
-import type { PrivateChannels } from './privatechannels.ts';
 
 export interface SystemMessagePorts {
   readonly storage: { readonly users: Pick<Storage['users'], 'get'> };
-  readonly privates: Pick<PrivateChannels, 'call' | 'open'>;
+  readonly privates: {
+    /** The channel between two users; the second sees it at once. */
+    open(a: UserId, b: UserId, reaches: true): Promise<Reply<{ readonly id: ChannelId }>>;
+    call(
+      channelId: ChannelId,
+      type: 'createMessage',
+      input: PrivateCommands['createMessage']['input'],
+      authority: Authority,
+    ): Promise<Reply<unknown>>;
+  };
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
 }
 

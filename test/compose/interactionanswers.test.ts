@@ -231,7 +231,7 @@ describe('the press of a button', () => {
     expect(stored?.state).toMatchObject({ kind: 'answered', original: { messageId: id } });
   });
 
-  test('of a message that only its reader sees changes it together with the interaction', async () => {
+  test('changes a message that only its reader sees together with the interaction', async () => {
     const { id } = await shown(BUTTON);
     const first = await at.send(at.click(id, 'go'));
     const draft = { content: 'hidden', flags: EPHEMERAL, components: [BUTTON] };
@@ -266,7 +266,7 @@ describe('the press of a button', () => {
     expect(wellDone(answered).written?.message).toMatchObject({ id, content: 'filled in', components: [] });
   });
 
-  test('of a message that was deleted meanwhile is refused, and an answer to it says so', async () => {
+  test('is refused when the message was deleted meanwhile, and an answer to it says so', async () => {
     const { id, sent } = await shown(BUTTON);
     const pressed = await at.send(at.click(id, 'go'));
     wellDone(await (await original(sent)).delete('@original', undefined));

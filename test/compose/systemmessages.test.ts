@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { webhookEvent } from '../../engine/application/webhookevents.ts';
 import { SYSTEM_USER } from '../../engine/user/system.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import { createSystemMessages } from '../../services/privatechannels/systemmessages.ts';
+import { createSystemMessages } from '../../services/applications/systemmessages.ts';
 import { openHouse, until } from '../support/house.ts';
 
 const MINUTE_MS = 60_000;
