@@ -1,6 +1,6 @@
 import { CHANNEL, THREADS, VOICE_LIKE } from '../../protocol/channeltypes.ts';
 import { DISPATCH, type DispatchName, type DispatchRow, dispatchRow } from '../../protocol/dispatches.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P, QUARANTINE_FLAGS } from '../../protocol/permissions.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
@@ -83,6 +83,11 @@ export function recipients(guild: Guild, dispatch: Dispatch, nowMs: number): Del
  */
 export function touchAudiences(guild: Guild): void {
   guild.audiences.clear();
+}
+
+/** Invalidates the cached lists of one channel or thread: those who see it have changed, and nobody sees another differently. */
+export function touchAudiencesOf({ audiences }: Pick<Guild, 'audiences'>, channelId: ChannelId): void {
+  for (const key of audiences.keys()) if (key.startsWith(`${channelId}:`)) audiences.delete(key);
 }
 
 /**

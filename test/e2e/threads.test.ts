@@ -168,9 +168,12 @@ describe('a private thread', () => {
     expect((await say(BOB, thread.id, 'let me in')).body.code).toBe(50_001);
     expect((await ask(BOB, 'join_thread', { channel_id: thread.id })).body.code).toBe(50_001);
     const { id: bobId } = server.info.users[BOB]!;
+    await say(ANN, thread.id, 'between us');
     expect((await ask(ANN, 'add_thread_member', { channel_id: thread.id, user_id: bobId })).status).toBe(204);
     const shown = await bob.dispatch('THREAD_CREATE', (d) => d.id === thread.id);
     expect(shown).toMatchObject({ member: { user_id: bobId }, thread_metadata: { invitable: false } });
+    await say(ANN, thread.id, 'welcome');
+    await bob.dispatch('MESSAGE_CREATE', ({ content }) => content === 'welcome');
     expect((await say(BOB, thread.id, 'thank you')).status).toBe(200);
     const stranger = await server.newBot('Stranger');
     const outside = server.restOf(`Bot ${stranger.token}`);
