@@ -7,14 +7,13 @@ import type { Guild } from '../../engine/guild/guild.ts';
 import { type LinkUpdate, linksEnded, linkUpdates } from '../../engine/guild/lobbylinks.ts';
 import { slowmodeRuns } from '../../engine/guild/messages.scope.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
-import { isActive, threadsOf } from '../../engine/guild/threads.state.ts';
+import { activeThreads, isActive, threadsOf } from '../../engine/guild/threads.state.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { type ScheduledEvent, scheduledEventsOf } from '../../engine/scheduledevent/event.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
-import { LIMITS } from '../../protocol/limits.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
 import {
@@ -336,8 +335,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
         (key) => sessionCounts.has(key) || voiceStates.has(key),
       );
     const { threads } = guild;
-    if (threads instanceof Window)
-      threads.trim(THREADS_MAX, settled, LIMITS.active_threads_per_guild_max, (key) =>
+    if (threads instanceof Window && threads.size > THREADS_MAX)
+      threads.trim(THREADS_MAX, settled, activeThreads(guild).length, (key) =>
         isActive(threads.get(key) ?? null),
       );
     if (messages instanceof Window) messages.trim(messagesMax, settled, 0, () => false);

@@ -77,7 +77,11 @@ export const bans: GuildTopic<BanCommands, keyof BanFacts> = {
       },
     },
     purgeBanned: {
-      needs: ({ userId }) => ({ bans: [userId] }),
+      // Threads of the archive are told and count too.
+      needs: ({ userId, messages }) => ({
+        bans: [userId],
+        threads: [...new Set(messages.map(({ channelId }) => channelId))],
+      }),
       decide: (guild, { userId, messages }) => {
         if (!guild.bans.get(userId)) return refused(refusal('UNKNOWN_BAN'));
         return accepted(null, purgeFacts(messages));

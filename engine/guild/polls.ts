@@ -1,3 +1,4 @@
+import type { ChannelId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Written } from '../channel/draft.ts';
 import {
@@ -15,9 +16,9 @@ import {
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { accepted, refused } from '../kernel/outcome.ts';
 import { verificationRefusal } from './authorize.ts';
-import type { PollFacts } from './facts.ts';
+import type { GuildFact, PollFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
-import { type GuildScope, inChannel } from './messages.scope.ts';
+import { type GuildScope, inAnyChannel, inChannel } from './messages.scope.ts';
 import type { GuildTopic } from './topic.ts';
 
 export type PollCommands = {
@@ -40,6 +41,12 @@ const shown = (
 ): readonly Dispatch[] => [
   { t, d: votePayload(fact, guild.id), to: { kind: 'channel', channelId: fact.channelId } },
 ];
+
+/** The end of a poll without the message of its results where that would bring a thread back from the archive. */
+function quietIn(guild: Guild, channelId: ChannelId, facts: readonly GuildFact[]): readonly GuildFact[] {
+  const isArchived = guild.threads.get(channelId)?.thread.thread_metadata.archived === true;
+  return isArchived ? facts.filter(({ type }) => type !== 'messageCreated') : facts;
+}
 
 /** Polls in the guild's messages. */
 export const polls: GuildTopic<PollCommands, keyof PollFacts> = {
@@ -64,13 +71,15 @@ export const polls: GuildTopic<PollCommands, keyof PollFacts> = {
     },
     expirePoll: {
       background: true,
-      needs: needsPoll,
+      needs: (input) => ({ ...needsPoll(input), threads: [input.channelId] }),
       decide: (guild, { channelId, messageId }, by, env) => {
         if (!by.system) return refused(refusal('MISSING_ACCESS'));
         const author = guild.messages.get(messageId)?.author;
         if (!author) return accepted({ isOver: true });
         const rule = (scope: GuildScope) => expirePoll(scope.messageOf(messageId), guild.id, env);
-        return inChannel(guild, channelId, by, env, rule, { fields: { author }, components: 'any' });
+        const from = { fields: { author }, components: 'any' } as const;
+        const outcome = inAnyChannel(guild, channelId, by, env, rule, from);
+        return outcome.ok ? { ...outcome, facts: quietIn(guild, channelId, outcome.facts) } : outcome;
       },
     },
   },

@@ -32,13 +32,17 @@ const as = (userId: UserId): Authority => ({
   requires: 0n,
 });
 
-async function pollIn(house: House, poll = POLL) {
-  const { guildId, ownerId } = house;
-  const channels = must(await house.guilds.call(guildId, 'listChannels', {}, SYSTEM)) as readonly {
+async function textOf({ guilds, guildId }: House): Promise<ChannelId> {
+  const channels = must(await guilds.call(guildId, 'listChannels', {}, SYSTEM)) as readonly {
     id: ChannelId;
     type: number;
   }[];
-  const channelId = channels.find(({ type }) => type === 0)!.id;
+  return channels.find(({ type }) => type === 0)!.id;
+}
+
+async function pollIn(house: House, poll = POLL, place?: ChannelId) {
+  const { guildId, ownerId } = house;
+  const channelId = place ?? (await textOf(house));
   const input = { channelId, draft: { poll }, attachments: [], forward: null };
   const { message } = must(await house.guilds.call(guildId, 'createMessage', input, as(ownerId)));
   return { guildId, channelId, messageId: message.id };
@@ -116,3 +120,32 @@ test('a poll whose time came while nothing ran ends when a process starts', asyn
   const found = await after.storage.messages.list(of.guildId, of.channelId, { limit: 10 });
   expect(found.map(({ type }) => type)).toContain(46);
 });
+
+test.each([0, HOUR_MS * 24])(
+  'a poll in a thread that is archived before its end ends at its time and leaves the thread there: a stop of %i ms',
+  async (stopMs) => {
+    const startMs = START_MS + HOUR_MS * 300 + stopMs * 30;
+    let house = await openAt(startMs);
+    const { guildId, ownerId, guilds } = house;
+    const draft = { name: 'Quiet', type: 11, auto_archive_duration: 60 };
+    const input = { channelId: await textOf(house), draft };
+    const thread = must(await guilds.call(guildId, 'createThread', input, as(ownerId)));
+    const of = await pollIn(house, { ...POLL, duration: 3 }, thread.id);
+    const isArchived = async () => {
+      const [found] = await house.storage.threads.get(guildId, [thread.id]);
+      return found?.thread.thread_metadata.archived;
+    };
+    await advance(house, HOUR_MS + 300_000);
+    await expect.poll(isArchived).toBe(true);
+    if (stopMs > 0) {
+      house.close();
+      open.splice(0);
+      house = await openAt(startMs + stopMs);
+    }
+    await advance(house, 2 * HOUR_MS);
+    await expect.poll(() => pollOf(house, of)).toMatchObject({ results: { is_finalized: true } });
+    const found = await house.storage.messages.list(guildId, thread.id, { limit: 10 });
+    expect([await isArchived(), found.map(({ type }) => type)]).toEqual([true, [0]]);
+  },
+  60_000,
+);

@@ -1,8 +1,9 @@
 // Goal: quiet threads are archived at their time over a real database, also after a restart, and cost no memory then.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import type { Guild } from '../../engine/guild/guild.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
-import type { ChannelId, GuildId } from '../../protocol/ids.ts';
+import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import { openHouse } from '../support/house.ts';
 
 const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000];
@@ -10,7 +11,7 @@ let house: Awaited<ReturnType<typeof openHouse>>;
 
 beforeEach(async () => {
   house = await openHouse();
-  guildId = house.guildId;
+  ({ guildId, ownerId } = house);
 }, 60_000);
 afterEach(() => house.close());
 
@@ -23,14 +24,15 @@ async function pass(ms: number): Promise<void> {
 }
 
 let guildId: GuildId;
+let ownerId: UserId;
 const { system: _, ...nobody } = SYSTEM.by;
 const asBot = () => ({ by: { ...nobody, userId: house.botId, bot: true }, requires: 0n });
 
-async function made(minutes: number): Promise<ChannelId> {
+async function made(minutes: number, type = 11): Promise<ChannelId> {
   const channels = await house.guilds.call(guildId, 'listChannels', {}, SYSTEM);
-  const text = channels.ok && channels.value.find(({ type }) => type === 0);
+  const text = channels.ok && channels.value.find((channel) => channel.type === 0);
   if (!text) throw new Error('no text channel');
-  const draft = { name: 'Quiet', type: 11, auto_archive_duration: minutes };
+  const draft = { name: 'Quiet', type, auto_archive_duration: minutes };
   const input = { channelId: text.id, draft };
   const reply = await house.guilds.call(guildId, 'createThread', input, asBot());
   if (!reply.ok) throw new Error(reply.refusal.message);
@@ -43,6 +45,28 @@ async function isArchived(channelId: ChannelId): Promise<boolean> {
   const data: unknown = 'thread_metadata' in thread ? thread.thread_metadata : null;
   return typeof data === 'object' && data !== null && 'archived' in data && data.archived === true;
 }
+
+async function say(channelId: ChannelId, content: string, by = asBot()): Promise<MessageId> {
+  const input = { channelId, draft: { content }, attachments: [], forward: null };
+  const sent = await house.guilds.call(guildId, 'createMessage', input, { ...by, channelId });
+  if (!sent.ok) throw new Error(sent.refusal.message);
+  return sent.value.message.id;
+}
+
+/** A member of the guild, and what the member's session is sent. */
+async function member(username: string) {
+  const { user, token } = await house.operator.createUser({ username });
+  const userId = user.id as UserId;
+  await house.operator.addMember({ guildId, userId });
+  const { sink } = await house.connect(token);
+  return { userId, sink, by: { by: { ...nobody, userId }, requires: 0n } };
+}
+
+const archivedInMemory = () => {
+  const guild: Guild = Reflect.get(house.registries.guild.peek(guildId) ?? {}, 'state');
+  return [...guild.threads.values()].filter((record) => record?.thread.thread_metadata.archived !== false)
+    .length;
+};
 
 test('a thread is archived after its time without messages', async () => {
   const [short, long] = [await made(60), await made(1_440)];
@@ -66,4 +90,51 @@ test('what became due while no server ran is archived after the next start', asy
   house = await openHouse({}, undefined, new VirtualClock(clock.now() + 2 * HOUR_MS));
   await pass(5 * MINUTE_MS);
   await expect.poll(() => isArchived(id)).toBe(true);
+}, 60_000);
+
+test('no more than 64 archived threads stay in memory', async () => {
+  const ids: ChannelId[] = [];
+  for (let each = 0; each < 80; each += 1) ids.push(await made(60));
+  await pass(65 * MINUTE_MS);
+  await expect.poll(() => isArchived(ids[79]!)).toBe(true);
+  await say(await made(1_440), 'anything');
+  expect(archivedInMemory()).toBeLessThanOrEqual(64);
+  expect(await isArchived(ids[0]!)).toBe(true);
+}, 60_000);
+
+test('a private thread is heard from joining until leaving', async () => {
+  const { userId, sink } = await member('ann');
+  const id = await made(60, 12);
+  const added = (command: 'addThreadMember' | 'removeThreadMember') =>
+    house.guilds.call(guildId, command, { channelId: id, userId }, { ...asBot(), channelId: id });
+  const heard = () =>
+    sink.dispatches.filter(({ t }) => t === 'MESSAGE_CREATE').map(({ d }) => Object(d).content);
+  await say(id, 'before');
+  expect((await added('addThreadMember')).ok).toBe(true);
+  await say(id, 'within');
+  expect((await added('removeThreadMember')).ok).toBe(true);
+  await say(id, 'after');
+  expect(heard()).toEqual(['within']);
+}, 60_000);
+
+test('messages of a banned user are taken out of an archived thread, which counts them no more and tells who reads it', async () => {
+  const { userId, by } = await member('spammer');
+  const id = await made(60);
+  const ids = [await say(id, 'kept'), await say(id, 'spam', by), await say(id, 'more', by)];
+  await pass(65 * MINUTE_MS);
+  await expect.poll(() => isArchived(id)).toBe(true);
+  const { clock } = house;
+  house.close();
+  house = await openHouse({}, undefined, new VirtualClock(clock.now() + MINUTE_MS));
+  // A new house has a guild of its own; the one from before is in the database.
+  const owner = await house.connect(await house.operator.rotateToken(ownerId).then(({ token }) => token));
+  const ban = await house.guilds.call(guildId, 'banUser', { userId }, SYSTEM);
+  const messages = ids.slice(1).map((messageId) => ({ channelId: id, id: messageId }));
+  const purged = await house.guilds.call(guildId, 'purgeBanned', { userId, messages }, SYSTEM);
+  expect([ban.ok, purged.ok]).toEqual([true, true]);
+  expect(owner.sink.dispatches.find(({ t }) => t === 'MESSAGE_DELETE_BULK')?.d).toMatchObject({
+    channel_id: id,
+  });
+  const [found] = await house.storage.threads.get(guildId, [id]);
+  expect(found?.thread).toMatchObject({ message_count: 1, total_message_sent: 3 });
 }, 60_000);

@@ -12,6 +12,8 @@ const WRITES = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 
 /** Messages read and deleted at a time. */
 const PURGE_PAGE = 1_000;
+/** The guild loads the archived threads among the channels, and keeps no more than 64 of them in memory. */
+const PURGE_CHANNELS = 50;
 const DAY_SEC = 86_400;
 
 const DeleteSeconds = () => Optional(Nullable(Int(0, LIMITS.ban_delete_message_sec_max)));
@@ -116,6 +118,13 @@ export const bans = resource({
   }),
 });
 
+/** The first messages, which are in at most `PURGE_CHANNELS` channels. */
+function ofFewChannels<M extends { readonly channelId: string }>(messages: readonly M[]): readonly M[] {
+  const channelIds = new Set<string>();
+  const end = messages.findIndex(({ channelId }) => channelIds.add(channelId).size > PURGE_CHANNELS);
+  return end < 0 ? messages : messages.slice(0, end);
+}
+
 /**
  * Deletes the messages that banned users wrote in the last `ageSec` seconds, newest first and at most
  * `LIMITS.ban_delete_messages_max` in total. It runs after the ban, so no new messages can appear. If the server crashes
@@ -133,8 +142,9 @@ async function purge(
   let left: number = LIMITS.ban_delete_messages_max;
   for (const userId of userIds) {
     while (left > 0) {
-      const messages = await read.messages.authoredSince(guildId, userId, since, Math.min(left, PURGE_PAGE));
-      if (messages.length === 0) break;
+      const page = await read.messages.authoredSince(guildId, userId, since, Math.min(left, PURGE_PAGE));
+      if (page.length === 0) break;
+      const messages = ofFewChannels(page);
       const reply = await guilds.call(guildId, 'purgeBanned', { userId, messages }, authority);
       // The ban was lifted meanwhile, or the caller lost the permission: keep the remaining messages.
       if (!reply.ok) return;
