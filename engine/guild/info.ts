@@ -12,9 +12,11 @@ import { noting } from '../kernel/topic.ts';
 import { standingPermissions } from '../permissions/permissions.ts';
 import { auditEntry, changesOf, sameValue } from './auditing.ts';
 import { bitsOf } from './authorize.ts';
+import { emojisOf } from './emojis.ts';
 import type { GuildFact, InfoFacts } from './facts.ts';
 import type { Guild, GuildInfo } from './guild.ts';
 import { guildObject } from './payloads.ts';
+import { stickersOf } from './stickers.ts';
 import type { GuildTopic } from './topic.ts';
 import { sightOf, visibilityDiff } from './visibility.ts';
 import { voiceEnds } from './voice.states.ts';
@@ -169,7 +171,7 @@ const PREVIEWED = [
 
 function previewGuild(guild: Guild): Outcome<APIGuildPreview, GuildFact> {
   const shown = Object.fromEntries(PREVIEWED.map((key) => [key, guild.info[key]]));
-  const preview = { ...shown, emojis: [], stickers: [], ...countsOf(guild) };
+  const preview = { ...shown, emojis: emojisOf(guild), stickers: stickersOf(guild), ...countsOf(guild) };
   return accepted(preview as unknown as APIGuildPreview);
 }
 

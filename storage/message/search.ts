@@ -33,13 +33,15 @@ const PHRASE = "SELECT phraseto_tsquery('simple', $1)::text AS phrase";
 /**
  * The words of a search, in their order, with at most `slop` other words between two neighbours. The database decides
  * what a word is, so that text and search agree.
+ *
+ * @returns Null for a text without a word, such as signs and emoji alone, which nothing matches.
  */
-async function wordQuery(sql: Sql, words: string, slop: number): Promise<string[]> {
-  if (words === '') return [];
+async function wordQuery(sql: Sql, words: string, slop: number): Promise<string[] | null> {
+  if (words.trim() === '') return [];
   const [found] = await sql.query<{ readonly phrase: string }>(PHRASE, [words]);
   const lexemes = found?.phrase.match(/'(?:[^'\\]|''|\\.)*'/g) ?? [];
   const [first] = lexemes;
-  if (first === undefined) return [];
+  if (first === undefined) return null;
   const pairs = lexemes.slice(1).map((lexeme, at) => {
     if (at >= NEIGHBOURS_MAX) return lexeme;
     const distances = Array.from({ length: slop + 1 }, (_, skipped) => skipped + 1);
@@ -102,6 +104,7 @@ const ORDERS = {
 async function find(sql: Sql, guildId: GuildId, wanted: MessageSearch): Promise<Found> {
   const { readable, managed, readerId, within, pinned, repliedUsers, minId, maxId } = wanted;
   const words = await wordQuery(sql, wanted.words, wanted.slop);
+  if (!words) return { hits: [], total: 0 };
   const query = [termQuery(guildId, wanted), ...words].join(' & ');
   const found = await sql.query<{ id: MessageId; channel_id: ChannelId; total: string }>(
     `SELECT m.id, m.channel_id, count(*) OVER () AS total ${MATCH}

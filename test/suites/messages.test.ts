@@ -411,6 +411,7 @@ describe.each(databases())('messages on $name', (kind) => {
       ['private threads where the reader manages', { words: 'secret', managed: [parent] }, [4]],
       ['no private thread of a hidden channel', { readable: [], managed: [parent], readerId: id('11') }, []],
       ['what looks like an operator as a word', { words: "boat' | 'secret" }, []],
+      ['nothing for a text without a word', { words: '!?' }, []],
     ])('finds %s', async (_what, wanted, found) => {
       expect(await find(wanted)).toEqual([found, found.length]);
     });

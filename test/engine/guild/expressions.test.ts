@@ -64,4 +64,28 @@ describe('an expression', () => {
       to: { kind: 'guild' },
     });
   });
+
+  it('is in the preview of its guild, without its creator', () => {
+    const guild = arrange();
+    guild.info = { ...guild.info, premium_tier: 0, features: [] };
+    make(guild, 1);
+    const sticker = { stickerId: '801', name: 'wave', tags: 'wave', description: '', format: 1 };
+    ruled(guild, 'createSticker', sticker, '10');
+    const shown = ruled<object>(guild, 'previewGuild', {}, '11').outcome;
+    expect(shown).toMatchObject({
+      value: { emojis: [{ id: '701', name: 'e1x' }], stickers: [{ id: '801', name: 'wave' }] },
+    });
+    expect(JSON.stringify(shown)).not.toContain('"user"');
+  });
+
+  it('needs a verified or partnered guild when it is a Lottie sticker', () => {
+    const guild = arrange();
+    guild.info = { ...guild.info, premium_tier: 0, features: [] };
+    const sticker = { stickerId: '801', name: 'wave', tags: 'wave', description: '', format: 3 };
+    expect(ruled(guild, 'createSticker', sticker, '10').code).toBe(50046);
+    for (const feature of ['VERIFIED', 'PARTNERED']) {
+      guild.info = { ...guild.info, features: [feature] };
+      expect(ruled(guild, 'createSticker', sticker, '10').outcome.ok).toBe(true);
+    }
+  });
 });
