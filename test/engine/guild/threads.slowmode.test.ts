@@ -1,10 +1,10 @@
 // Goal: a channel's slow mode holds for making threads and posts too, and counts them apart from messages.
 import { beforeEach, expect, test } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
-import type { ChannelId } from '../../../protocol/ids.ts';
+import type { ChannelId, RoleId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, role, user } from '../../support/guild.ts';
-import { creation } from '../../support/messages.ts';
+import { creation, messageEnv } from '../../support/messages.ts';
 import { fullMember, NOW_MS } from '../../support/people.ts';
 import { ruled } from '../../support/ruled.ts';
 
@@ -68,6 +68,27 @@ test('messages and other channels count apart', () => {
 
 test('bots and those who bypass the slow mode do not wait', () => {
   for (const by of [EXEMPT, ROBOT]) expect([thread(by), thread(by)]).toEqual([undefined, undefined]);
+});
+
+test.each([
+  ['MANAGE_MESSAGES', '2026-02-22', undefined],
+  ['MANAGE_CHANNELS', '2026-02-22', undefined],
+  ['MANAGE_THREADS', '2026-02-22', undefined],
+  ['KICK_MEMBERS', '2026-02-22', 20_016],
+  ['MANAGE_MESSAGES', '2026-02-23', 20_016],
+  ['MANAGE_CHANNELS', '2026-02-23', 20_016],
+  ['MANAGE_THREADS', '2026-02-23', 20_016],
+] as const)('%s on %s lets its holder write again at once: %s', (bit, day, expected) => {
+  guild.roles.set('60' as RoleId, role('60', P[bit], 1));
+  const env = { ...messageEnv(), rulesMs: Date.parse(day) };
+  const draft = { channelId: '50', draft: { name: 'Talk', type: 11 } };
+  const again = (command: string, input: object) => {
+    const once = () => ruled(guild, command, input, EXEMPT, NOW_MS, env).code;
+    expect(once()).toBeUndefined();
+    return once();
+  };
+  expect(again('createMessage', { ...creation({ content: 'hi' }), channelId: '50' })).toBe(expected);
+  expect(again('createThread', draft)).toBe(expected);
 });
 
 test('a post that is archived is no longer pinned, so that another may be', () => {
