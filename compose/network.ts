@@ -146,6 +146,7 @@ function openActivities(
     embedders: [...originsOf(config.activities_embedders), ...(isDevelopment ? LOCAL_PAGES : [])],
     privateOrigins: originsOf(config.endpoints_private),
     allowsLoopback: isDevelopment,
+    trustProxy: config.trust_proxy,
     extraCa: extraCaOf(config),
     requestBytesMax: config.request_bytes_max,
     onFault: (error) => onFault(error, 'activity proxy'),

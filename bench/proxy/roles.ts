@@ -15,7 +15,7 @@ export async function serve(role: string, target: number, bytes: number): Promis
   const proxy = await openActivityProxy({
     ...{ host: '127.0.0.1', port: 0, baseUrl: 'http://localhost', server: () => 'http://127.0.0.1:1' },
     ...{ embedders: [], privateOrigins: new Set<string>(), allowsLoopback: true, extraCa: null },
-    ...{ requestBytesMax: 1 << 20, onFault: (error: unknown) => console.error(error) },
+    ...{ trustProxy: false, requestBytesMax: 1 << 20, onFault: (error: unknown) => console.error(error) },
     targetOf: async (_, path) => mappedTarget([{ prefix: '/', target: `127.0.0.1:${target}` }], path),
   });
   return proxy.port;

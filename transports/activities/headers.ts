@@ -9,6 +9,8 @@ const HOP_BY_HOP = [
 const NOT_SENT = new Set<string>([
   ...HOP_BY_HOP,
   ...['host', 'cookie', 'expect', 'forwarded', 'via', 'x-real-ip', 'true-client-ip', 'origin-agent-cluster'],
+  ...['x-client-ip', 'x-cluster-client-ip', 'fastly-client-ip', 'x-original-forwarded-for', 'client-ip'],
+  ...['x-envoy-external-address', 'x-azure-clientip', 'x-azure-socketip', 'x-appengine-user-ip'],
 ]);
 const NOT_SENT_PREFIXES = ['x-forwarded-', 'cf-', 'x-amz-', 'fly-', 'sec-websocket-'];
 

@@ -1,9 +1,11 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { networkOf, portOf } from '../../protocol/addresses.ts';
 import { type ApplicationId, isAnyId } from '../../protocol/ids.ts';
 import { type PagePolicy, securityHeaders } from './headers.ts';
 import { RELAY_PAGE, RELAY_PATH, relayHeaders } from './relay.ts';
+import { Shares } from './shares.ts';
 import { type Target, type TargetSettings, Targets } from './targets.ts';
 
 interface ActivityProxyOptions extends TargetSettings {
@@ -16,6 +18,8 @@ interface ActivityProxyOptions extends TargetSettings {
   readonly server: () => string;
   /** Source expressions of further pages that may embed activities. */
   readonly embedders: readonly string[];
+  /** Whether a proxy in front names the client in X-Forwarded-For. */
+  readonly trustProxy: boolean;
   /** What the application has mapped a path to; null for nothing. */
   readonly targetOf: (id: ApplicationId, path: string) => Promise<Target | null>;
   readonly onFault: (error: unknown) => void;
@@ -31,7 +35,8 @@ export interface ActivityProxy {
 }
 
 const CONNECTIONS_MAX = 8_000;
-const CONNECTIONS_PER_NETWORK_MAX = 256;
+/** Connections of one network; behind a trusted proxy, requests and WebSockets under way. */
+const PER_NETWORK_MAX = 256;
 const HEADERS_MS = 15_000;
 const REQUEST_MS = 300_000;
 const KEEP_ALIVE_MS = 30_000;
@@ -53,21 +58,8 @@ export async function openActivityProxy(options: ActivityProxyOptions): Promise<
   server.headersTimeout = HEADERS_MS;
   server.requestTimeout = REQUEST_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  const perNetwork = new Map<string, number>();
-  server.on('connection', (socket) => {
-    const network = networkOf(socket.remoteAddress ?? '');
-    const count = (perNetwork.get(network) ?? 0) + 1;
-    if (count > CONNECTIONS_PER_NETWORK_MAX) {
-      socket.destroy();
-      return;
-    }
-    perNetwork.set(network, count);
-    socket.once('close', () => {
-      const left = (perNetwork.get(network) ?? 1) - 1;
-      if (left === 0) perNetwork.delete(network);
-      else perNetwork.set(network, left);
-    });
-  });
+  // Connections of a proxy in front are of many people: there, what is under way is counted instead.
+  if (!options.trustProxy) boundConnections(server);
   const handlers = handling(options, targets, origins);
   server.on('request', handlers.request);
   server.on('upgrade', handlers.upgrade);
@@ -90,6 +82,15 @@ export async function openActivityProxy(options: ActivityProxyOptions): Promise<
         server.closeAllConnections();
       }),
   };
+}
+
+function boundConnections(server: http.Server): void {
+  const connections = new Shares(CONNECTIONS_MAX, PER_NETWORK_MAX);
+  server.on('connection', (socket) => {
+    const giveBack = connections.take(networkOf(socket.remoteAddress ?? ''));
+    if (giveBack) socket.once('close', giveBack);
+    else socket.destroy();
+  });
 }
 
 /** Origins of applications by their ids, and the other way round. */
@@ -128,6 +129,7 @@ interface Page {
 
 function handling(options: ActivityProxyOptions, targets: Targets, origins: Origins) {
   const known = new Map<ApplicationId, Page>();
+  const admit = admission(options);
   const pageOf = (id: ApplicationId): Page => {
     const server = options.server();
     const found = known.get(id);
@@ -173,6 +175,9 @@ function handling(options: ActivityProxyOptions, targets: Targets, origins: Orig
 
   return {
     request: (asked: IncomingMessage, answer: ServerResponse) => {
+      const giveBack = admit(asked);
+      if (!giveBack) return refuse(answer, 503, 'Your network has too much under way.', {});
+      answer.once('close', giveBack);
       request(asked, answer).catch((error: unknown) => {
         options.onFault(error);
         if (!answer.headersSent) refuse(answer, 503, 'The activity cannot be served now.', {});
@@ -181,12 +186,30 @@ function handling(options: ActivityProxyOptions, targets: Targets, origins: Orig
     },
     upgrade: (asked: IncomingMessage, socket: Duplex, head: Buffer) => {
       socket.on('error', () => socket.destroy());
+      const giveBack = admit(asked);
+      if (!giveBack) return refuseUpgrade(socket, 503);
+      socket.once('close', giveBack);
       upgrade(asked, socket, head).catch((error: unknown) => {
         options.onFault(error);
         refuseUpgrade(socket, 503);
       });
     },
   };
+}
+
+/** Counts what is under way of a network, behind a trusted proxy. @returns how to take it back; null when there is no room. */
+function admission({ trustProxy }: ActivityProxyOptions): (asked: IncomingMessage) => (() => void) | null {
+  const networks = new Shares(CONNECTIONS_MAX, PER_NETWORK_MAX);
+  return (asked) => (trustProxy ? networks.take(networkOf(forwardedFor(asked))) : nothing);
+}
+
+const nothing = (): void => undefined;
+
+/** The client's address, which the trusted proxy in front has written last. */
+function forwardedFor({ headers, socket }: IncomingMessage): string {
+  const given = String(headers['x-forwarded-for'] ?? '');
+  const last = given.split(',').at(-1)?.trim() ?? '';
+  return isIP(last) === 0 ? (socket.remoteAddress ?? '') : last;
 }
 
 /** The requested URL; null when the request target is not a path. */

@@ -5,6 +5,7 @@ import { rootCertificates } from 'node:tls';
 import { checkedLookup, OutgoingFault, type Resolve, resolveBySystem } from '../outgoing/connection.ts';
 import { mayContact, mayContactAt, type Permitted } from '../outgoing/endpoints.ts';
 import { answerHeaders, mayCarryCookies, redirectWithin, requestHeaders } from './headers.ts';
+import { Shares } from './shares.ts';
 
 export interface TargetSettings extends Permitted {
   /** CA certificates, PEM, trusted besides the usual ones. */
@@ -12,6 +13,8 @@ export interface TargetSettings extends Permitted {
   readonly requestBytesMax: number;
   /** Default: 1 GiB. */
   readonly answerBytesMax?: number;
+  /** Other bounds than the usual ones, in a test. */
+  readonly bounds?: Partial<typeof BOUNDS>;
   readonly resolve?: Resolve;
 }
 
@@ -40,16 +43,18 @@ interface Upgraded extends Asked {
   readonly head: Buffer;
 }
 
-const EXCHANGES_MAX = 4_000;
-const EXCHANGES_PER_APPLICATION_MAX = 400;
-const SOCKETS_MAX = 4_000;
-const SOCKETS_PER_APPLICATION_MAX = 1_000;
 const ANSWER_BYTES_MAX = 1 << 30;
-/** Timeout of a target for the first and for each further part of its answer. */
-const TARGET_MS = 30_000;
-const EXCHANGE_MS = 900_000;
-/** A WebSocket on which nothing passes ends. */
-const SOCKET_IDLE_MS = 300_000;
+const BOUNDS = {
+  exchanges: 4_000,
+  exchangesPerApplication: 400,
+  sockets: 4_000,
+  socketsPerApplication: 1_000,
+  /** Timeout of a target for the first and for each further part of its answer. */
+  targetMs: 30_000,
+  exchangeMs: 900_000,
+  /** A WebSocket on which nothing passes ends. */
+  socketIdleMs: 300_000,
+};
 const SOCKETS_PER_TARGET_MAX = 256;
 const IDLE_SOCKETS_MAX = 256;
 const IDLE_MS = 4_000;
@@ -63,48 +68,23 @@ interface Site {
   readonly options: http.RequestOptions;
 }
 
-/** Counts what is under way, in total and for each application. */
-class Shares {
-  readonly #max: number;
-  readonly #perOneMax: number;
-  readonly #counts = new Map<string, number>();
-  #total = 0;
-
-  constructor(max: number, perOneMax: number) {
-    this.#max = max;
-    this.#perOneMax = perOneMax;
-  }
-
-  /** The way to give it back, once; null when there is no room. */
-  take(id: string): (() => void) | null {
-    const own = this.#counts.get(id) ?? 0;
-    if (this.#total >= this.#max || own >= this.#perOneMax) return null;
-    this.#total += 1;
-    this.#counts.set(id, own + 1);
-    let isTaken = true;
-    return () => {
-      if (!isTaken) return;
-      isTaken = false;
-      this.#total -= 1;
-      const left = (this.#counts.get(id) ?? 1) - 1;
-      if (left === 0) this.#counts.delete(id);
-      else this.#counts.set(id, left);
-    };
-  }
-}
-
 /** Connections to the targets of mappings: to addresses that may be contacted, within bounds of number, bytes and time. */
 export class Targets {
   readonly #settings: TargetSettings;
+  readonly #bounds: typeof BOUNDS;
   readonly #plain: http.Agent;
   readonly #secure: https.Agent;
-  readonly #exchanges = new Shares(EXCHANGES_MAX, EXCHANGES_PER_APPLICATION_MAX);
-  readonly #sockets = new Shares(SOCKETS_MAX, SOCKETS_PER_APPLICATION_MAX);
+  readonly #exchanges: Shares;
+  readonly #sockets: Shares;
   readonly #open = new Set<Duplex>();
   readonly #sites = new Map<string, Site | null>();
 
   constructor(settings: TargetSettings) {
     this.#settings = settings;
+    const bounds = { ...BOUNDS, ...settings.bounds };
+    this.#bounds = bounds;
+    this.#exchanges = new Shares(bounds.exchanges, bounds.exchangesPerApplication);
+    this.#sockets = new Shares(bounds.sockets, bounds.socketsPerApplication);
     const { extraCa } = settings;
     const options = {
       ...{ keepAlive: true, maxSockets: SOCKETS_PER_TARGET_MAX, maxFreeSockets: IDLE_SOCKETS_MAX },
@@ -140,7 +120,7 @@ export class Targets {
     });
     const deadline = setTimeout(
       () => sent.destroy(new OutgoingFault('The exchange took too long.')),
-      EXCHANGE_MS,
+      this.#bounds.exchangeMs,
     );
     answer.once('close', () => {
       clearTimeout(deadline);
@@ -201,7 +181,7 @@ export class Targets {
       socket.write(
         `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n${lines.join('')}\r\n`,
       );
-      join(socket, upstream, head, first);
+      join(socket, upstream, { head, first, idleMs: this.#bounds.socketIdleMs });
     });
     sent.end();
   }
@@ -235,7 +215,7 @@ export class Targets {
           ...{ protocol: url.protocol, hostname: url.hostname.replace(/^\[|\]$/g, ''), port: url.port },
           agent: url.protocol === 'https:' ? this.#secure : this.#plain,
           lookup: checkedLookup(resolve, (address) => mayContactAt(this.#settings, url, address)),
-          timeout: TARGET_MS,
+          timeout: this.#bounds.targetMs,
         },
       };
     }
@@ -263,7 +243,7 @@ function passBack(
 ): void {
   const status = from.statusCode ?? 502;
   const isRedirect = status >= 300 && status < 400 && from.headers.location !== undefined;
-  const target = isRedirect ? new URL(path + asked.search, site.url) : site.url;
+  const target = isRedirect ? urlAt(site.url, path, asked.search) : site.url;
   const location = redirectWithin(from.headers.location, { target, asked });
   const isTooLarge = Number(from.headers['content-length'] ?? 0) > bytesMax;
   if (status < 200 || isTooLarge || (isRedirect && location === null)) {
@@ -278,6 +258,13 @@ function passBack(
   from.pipe(answer);
 }
 
+/** Assigns the path, because a parser would take one that begins with two slashes for a host, or for no URL. */
+function urlAt(site: URL, path: string, search: string): URL {
+  const url = new URL(site);
+  [url.pathname, url.search] = [path, search];
+  return url;
+}
+
 /** Calls `exceeded` when more bytes pass than the bound allows. */
 function bounded(stream: IncomingMessage, bytesMax: number, exceeded: () => void): void {
   let bytes = 0;
@@ -288,13 +275,17 @@ function bounded(stream: IncomingMessage, bytesMax: number, exceeded: () => void
 }
 
 /** Joins two ends of a WebSocket until either ends, or nothing passes for long. */
-function join(socket: Duplex, upstream: Duplex, head: Buffer, first: Buffer): void {
+function join(
+  socket: Duplex,
+  upstream: Duplex,
+  { head, first, idleMs }: { readonly head: Buffer; readonly first: Buffer; readonly idleMs: number },
+): void {
   const end = () => {
     clearTimeout(idle);
     socket.destroy();
     upstream.destroy();
   };
-  const idle = setTimeout(end, SOCKET_IDLE_MS);
+  const idle = setTimeout(end, idleMs);
   for (const one of [socket, upstream]) {
     one.on('data', () => idle.refresh());
     one.on('error', end);

@@ -1,0 +1,190 @@
+// Goal: the proxy of activities is bounded in connections, requests and time, for each network also behind a proxy in front.
+import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import { type ActivityProxy, openActivityProxy } from '../../../transports/activities/proxy.ts';
+
+const [APP, OTHER] = ['1574520440439701504', '1574520440439701505'];
+
+let target: Server;
+let sockets: WebSocketServer;
+let proxy: ActivityProxy;
+let handle: (asked: IncomingMessage, answer: ServerResponse) => void = (_, answer) => void answer.end('done');
+const faults: unknown[] = [];
+
+const openProxy = (
+  trustProxy: boolean,
+  bounds: Parameters<typeof openActivityProxy>[0]['bounds'] = {},
+): Promise<ActivityProxy> =>
+  openActivityProxy({
+    ...{ host: '127.0.0.1', port: 0, baseUrl: 'http://localhost', server: () => 'http://127.0.0.1:1' },
+    ...{ embedders: [], privateOrigins: new Set<string>(), allowsLoopback: true, extraCa: null },
+    ...{ trustProxy, bounds, requestBytesMax: 1_000, onFault: (error: unknown) => faults.push(error) },
+    targetOf: async (_, path) => ({ host: `127.0.0.1:${(target.address() as AddressInfo).port}`, path }),
+  });
+const hostOf = ({ port }: ActivityProxy = proxy) => `${APP}.localhost:${port}`;
+
+beforeAll(async () => {
+  target = http.createServer((asked, answer) => handle(asked, answer));
+  sockets = new WebSocketServer({ server: target });
+  await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
+  proxy = await openProxy(false);
+});
+afterAll(async () => {
+  sockets.close();
+  target.closeAllConnections();
+  target.close();
+  await proxy.close();
+  expect(faults).toEqual([]);
+});
+
+/** The status of an answer that was received whole. */
+const statusOf = (
+  at: ActivityProxy,
+  { agent = false, headers = {} }: { readonly agent?: http.Agent | false; readonly headers?: object } = {},
+): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const asked = { host: '127.0.0.1', port: at.port, agent, headers: { host: hostOf(at), ...headers } };
+    const sent = http.get(asked, (answer) => {
+      answer.resume().on('end', () => resolve(answer.statusCode ?? 0));
+      answer.on('error', reject);
+    });
+    sent.on('error', reject);
+  });
+
+describe('one network', () => {
+  const soon = { timeout: 25_000, interval: 20 };
+  const open = new Set<Socket>();
+  /** A connection that sends a text; `open` has it until the proxy closes it. */
+  const hold = (text: string) => {
+    const socket = connect(proxy.port, '127.0.0.1', () => socket.write(text));
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
+    socket.on('error', () => undefined).resume();
+  };
+  const free = async () => {
+    for (const socket of open) socket.destroy();
+    await expect.poll(() => statusOf(proxy).catch(() => 0), soon).toBe(200);
+  };
+
+  test('has at most 256 connections, and another one once one has ended', async () => {
+    let opened = 0;
+    const isRefused = () => {
+      if (open.size === opened) hold('');
+      opened = Math.max(opened, open.size);
+      return open.size < opened;
+    };
+    await expect.poll(isRefused, { ...soon, interval: 2 }).toBe(true);
+    await expect.poll(() => open.size, soon).toBe(256);
+    await expect(statusOf(proxy)).rejects.toThrow();
+    const [first] = open;
+    first?.destroy();
+    await expect.poll(() => statusOf(proxy).catch(() => 0), soon).toBe(200);
+    await free();
+  });
+
+  test('has at most 400 requests of an application under way, and another one once they have ended', async () => {
+    const held: ServerResponse[] = [];
+    let isOpen = false;
+    handle = (_, answer) => {
+      if (isOpen) answer.end('done');
+      else held.push(answer);
+    };
+    // Two on each connection; the proxy has at most 256 connections to one target.
+    const one = `GET / HTTP/1.1\r\nHost: ${hostOf()}\r\n\r\n`;
+    for (let at = 0; at < 200; at += 1) hold(one + one);
+    await expect.poll(() => held.length, soon).toBe(256);
+    const asked = () => Promise.race([statusOf(proxy), sleep(200)]);
+    await expect.poll(asked, soon).toBe(503);
+    isOpen = true;
+    for (const answer of held) answer.end('done');
+    await free();
+  });
+});
+
+test('behind a trusted proxy, each network that it names has at most 256 requests under way', async () => {
+  const behind = await openProxy(true);
+  const held: ServerResponse[] = [];
+  let isOpen = false;
+  handle = (_, answer) => (isOpen ? answer.end('done') : void held.push(answer));
+  const agent = new http.Agent({ maxSockets: 1_000 });
+  const asked = (forwarded: string) => statusOf(behind, { agent, headers: { 'x-forwarded-for': forwarded } });
+  // What the client wrote itself comes before what the proxy appends.
+  const many = Array.from({ length: 256 }, (_, at) => asked(`9.9.9.${at % 200}, 203.0.113.7`));
+  await expect.poll(() => held.length, { timeout: 25_000 }).toBe(256);
+  expect(await asked('8.8.8.8, 203.0.113.7')).toBe(503);
+  isOpen = true;
+  // All of these connections are of one address; the proxy to the target has no free one, so this waits for them.
+  const another = asked('203.0.113.8');
+  for (const answer of held) answer.end('done');
+  expect(await another).toBe(200);
+  expect(new Set(await Promise.all(many))).toEqual(new Set([200]));
+  expect(await asked('203.0.113.7')).toBe(200);
+  agent.destroy();
+  await behind.close();
+});
+
+test('an application has at most so many WebSockets, and another one once one has ended', async () => {
+  const few = await openProxy(false, { socketsPerApplication: 2 });
+  const open = (app: string) => {
+    const host = `${app}.localhost:${few.port}`;
+    const socket = new WebSocket(`ws://127.0.0.1:${few.port}/`, {
+      headers: { host, origin: `http://${host}` },
+    });
+    return new Promise<WebSocket | number>((resolve) => {
+      socket.on('open', () => resolve(socket)).on('error', () => undefined);
+      socket.on('unexpected-response', (_, answer) => resolve(answer.statusCode ?? 0));
+    });
+  };
+  const [first] = [await open(APP), await open(APP)];
+  expect(await open(APP)).toBe(503);
+  expect(await open(OTHER)).toBeInstanceOf(WebSocket);
+  if (first instanceof WebSocket) first.terminate();
+  await expect.poll(() => open(APP), { timeout: 10_000 }).toBeInstanceOf(WebSocket);
+  await few.close();
+});
+
+describe('time', () => {
+  let hasty: ActivityProxy;
+  afterEach(() => hasty.close());
+  test('is bounded for a target that does not answer, and for one that falls silent', async () => {
+    hasty = await openProxy(false, { targetMs: 100 });
+    handle = () => undefined;
+    expect(await statusOf(hasty)).toBe(502);
+    handle = (_, answer) => void answer.write('some');
+    await expect(statusOf(hasty)).rejects.toThrow();
+  });
+
+  test('is bounded for an exchange in which something always passes', async () => {
+    hasty = await openProxy(false, { exchangeMs: 300 });
+    handle = (_, answer) => {
+      const drip = setInterval(() => answer.write('x'), 20);
+      answer.on('close', () => clearInterval(drip));
+    };
+    await expect(statusOf(hasty)).rejects.toThrow();
+  });
+
+  test('is bounded for a WebSocket on which nothing passes, and not for one on which something does', async () => {
+    hasty = await openProxy(false, { socketIdleMs: 300 });
+    const host = hostOf(hasty);
+    const socket = new WebSocket(`ws://127.0.0.1:${hasty.port}/`, {
+      headers: { host, origin: `http://${host}` },
+    });
+    let isOpen = true;
+    const closed = new Promise((resolve) =>
+      socket.on('close', () => {
+        isOpen = false;
+        resolve(null);
+      }),
+    );
+    await new Promise((resolve) => socket.once('open', resolve));
+    for (let n = 0; n < 10; n += 1) {
+      socket.send('x');
+      await sleep(60);
+    }
+    expect(isOpen).toBe(true);
+    await closed;
+  });
+});
