@@ -1,7 +1,7 @@
 import type { RpcEvent } from '../../protocol/rpc.ts';
 import { readActivity } from './activity.ts';
 import { authenticate, id, optional, type Run, type SharedPorts, sharedCommands, text } from './commands.ts';
-import { type Args, type CommandRunner, isObject, RpcError } from './link.ts';
+import { type Args, type Authenticated, type CommandRunner, isObject, RpcError } from './link.ts';
 import type { Person } from './person.ts';
 import { shopCommands } from './shop.ts';
 import { guildView, messageView, voiceView } from './views.ts';
@@ -45,6 +45,9 @@ const CHANNEL_EVENTS: ReadonlySet<RpcEvent> = new Set([
 /** For a channel, or without one for every channel that the person speaks in. */
 const SPEAKING_EVENTS: ReadonlySet<RpcEvent> = new Set(['SPEAKING_START', 'SPEAKING_STOP']);
 const MESSAGES_SHOWN = 50;
+/** Any of these scopes, or `rpc`, shows a channel of the kind. */
+const OF_GUILD_CHANNELS = ['guilds', 'guilds.channels.read', 'rpc.voice.read'];
+const OF_PRIVATE_CHANNELS = ['dm_channels.read'];
 const JOIN = 1;
 const TEXT_TYPES: ReadonlySet<unknown> = new Set([0, 2, 5, 10, 11, 12, 13]);
 
@@ -84,15 +87,26 @@ async function channelOf({ call }: GamePorts, channelId: string): Promise<Args> 
   return body;
 }
 
-/** The whole of a channel: its latest messages and who is in its call. */
-async function channelView(ports: GamePorts, channelId: string): Promise<object> {
+/**
+ * A channel as an application may see it: its latest messages and who is in its call have scopes of their own, and so has a
+ * channel without a guild.
+ *
+ * @source https://docs.discord.com/developers/topics/oauth2#shared-resources-oauth2-scopes
+ */
+async function channelView(ports: GamePorts, channelId: string, by: Authenticated | null): Promise<object> {
+  const has = (...scopes: readonly string[]): boolean =>
+    ['rpc', ...scopes].some((scope) => by?.scopes.has(scope) === true);
   const channel = await channelOf(ports, channelId);
-  const asked = TEXT_TYPES.has(channel.type)
-    ? await ports.call('GET', `/channels/${channelId}/messages?limit=${MESSAGES_SHOWN}`)
-    : null;
+  if (!has(...(typeof channel.guild_id === 'string' ? OF_GUILD_CHANNELS : OF_PRIVATE_CHANNELS)))
+    throw new RpcError('INVALID_PERMISSIONS', 'The application has no scope for channels of this kind.');
+  const asked =
+    TEXT_TYPES.has(channel.type) && has('messages.read')
+      ? await ports.call('GET', `/channels/${channelId}/messages?limit=${MESSAGES_SHOWN}`)
+      : null;
   const messages: readonly unknown[] = asked?.status === 200 && Array.isArray(asked.body) ? asked.body : [];
   const { name = null, type, topic = null, bitrate = 0, user_limit = 0, position = 0 } = channel;
-  const voices = [...ports.person.voices.values()].filter((one) => one.channelId === channelId);
+  const isInCall = (one: { readonly channelId: string }) => one.channelId === channelId;
+  const voices = has('rpc.voice.read') ? [...ports.person.voices.values()].filter(isInCall) : [];
   return {
     ...{ id: channelId, name, type, topic, bitrate, user_limit, position },
     guild_id: channel.guild_id ?? null,
@@ -102,7 +116,7 @@ async function channelView(ports: GamePorts, channelId: string): Promise<object>
 }
 
 /** Shows a text channel to the person, in a page of the server: the RPC server has no window. */
-async function showText(ports: GamePorts, args: Args): Promise<object | null> {
+async function showText(ports: GamePorts, args: Args, by: Authenticated | null): Promise<object | null> {
   // There is no window that could show no channel.
   if (args.channel_id === null || args.channel_id === undefined) return null;
   const channelId = id(args, 'channel_id');
@@ -113,7 +127,7 @@ async function showText(ports: GamePorts, args: Args): Promise<object | null> {
   const { application, page, cdn } = ports;
   if (await page.confirm(`${application.name} wants to show you #${String(name)}.`))
     page.openExternal(`${cdn}/voice-room/?${query}`);
-  return channelView(ports, channelId);
+  return channelView(ports, channelId, by);
 }
 
 /** Guilds, channels and people. */
@@ -122,8 +136,8 @@ function places(ports: GamePorts): Record<string, Run> {
   return {
     GET_GUILD: (args) => ({ ...guildView(guildOf(ports, args), cdn), members: [] }),
     GET_GUILDS: () => ({ guilds: [...person.guilds.values()].map((guild) => guildView(guild, cdn)) }),
-    GET_CHANNEL: (args) => channelView(ports, id(args, 'channel_id')),
-    SELECT_TEXT_CHANNEL: (args) => showText(ports, args),
+    GET_CHANNEL: (args, by) => channelView(ports, id(args, 'channel_id'), by),
+    SELECT_TEXT_CHANNEL: (args, by) => showText(ports, args, by),
     GET_CHANNELS: async (args) => {
       const { status, body } = await call('GET', `/guilds/${guildOf(ports, args).id}/channels`);
       if (status !== 200 || !Array.isArray(body)) throw new RpcError('INVALID_GUILD', 'Unknown guild.');
@@ -153,25 +167,25 @@ function voice(ports: GamePorts): Record<string, Run> {
     SET_VOICE_SETTINGS: (args) => control.change(connection, args),
     PUSH_TO_TALK: ({ active }) => void control.hold(connection, active),
     SET_USER_VOICE_SETTINGS: (args) => control.changeUser(id(args, 'user_id'), args),
-    GET_SELECTED_VOICE_CHANNEL: () => {
+    GET_SELECTED_VOICE_CHANNEL: (_, by) => {
       const own = selected();
-      return own === null ? null : channelView(ports, own.channelId);
+      return own === null ? null : channelView(ports, own.channelId, by);
     },
-    SELECT_VOICE_CHANNEL: async (args) => {
+    SELECT_VOICE_CHANNEL: async (args, by) => {
       const own = selected();
       if (args.channel_id === null || args.channel_id === undefined) {
         if (own !== null) ports.joinVoice(own.guildId, null);
         return null;
       }
       const channelId = id(args, 'channel_id');
-      if (own?.channelId === channelId) return channelView(ports, channelId);
+      if (own?.channelId === channelId) return channelView(ports, channelId, by);
       if (own !== null && args.force !== true)
         throw new RpcError('SELECT_VOICE_FORCE_REQUIRED', 'You are in another voice channel.');
       const { guild_id: guildId } = await channelOf(ports, channelId);
       if (typeof guildId !== 'string')
         throw new RpcError('INVALID_CHANNEL', 'Only voice channels of guilds can be selected.');
       ports.joinVoice(guildId, channelId);
-      return channelView(ports, channelId);
+      return channelView(ports, channelId, by);
     },
   };
 }

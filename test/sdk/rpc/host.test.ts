@@ -350,6 +350,32 @@ describe('an authenticated application', () => {
     expect(await (await signedIn('identify')).ask('GET_GUILDS')).toMatchObject({ data: { code: 4006 } });
   });
 
+  test.each([
+    [['rpc'], GUILD, [1, 1]],
+    [['guilds'], GUILD, [0, 0]],
+    [['guilds', 'messages.read'], GUILD, [1, 0]],
+    [['guilds.channels.read', 'rpc.voice.read'], GUILD, [0, 1]],
+    [['dm_channels.read'], GUILD, 4006],
+    [['rpc'], null, [1, 1]],
+    [['guilds', 'messages.read', 'rpc.voice.read'], null, 4006],
+    [['dm_channels.read'], null, [0, 0]],
+  ] as const)(
+    'with the scopes %j sees of a channel of guild %s no more than they say',
+    async (scopes, guildId, seen) => {
+      const game = await signedIn(...scopes);
+      server.dispatch('VOICE_STATE_UPDATE', voiceOf(PEER, CHANNEL));
+      server.answer(`GET /channels/${CHANNEL}`, () => ({
+        body: { id: CHANNEL, type: 2, name: 'hall', ...(guildId !== null && { guild_id: guildId }) },
+      }));
+      server.answer(`GET /channels/${CHANNEL}/messages`, () => ({
+        body: [{ id: '71', channel_id: CHANNEL, author: user(PEER), content: 'secret' }],
+      }));
+      const { data } = await game.ask('GET_CHANNEL', { channel_id: CHANNEL });
+      const { messages, voice_states: voices } = (data ?? {}) as Record<string, readonly unknown[]>;
+      expect(messages && voices ? [messages.length, voices.length] : data?.code).toEqual(seen);
+    },
+  );
+
   test('hears who joins, changes and leaves the channel that it subscribed to, and where the person goes', async () => {
     const game = await signedIn('rpc');
     for (const event of ['VOICE_STATE_CREATE', 'VOICE_STATE_UPDATE', 'VOICE_STATE_DELETE'])
