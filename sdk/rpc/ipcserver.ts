@@ -7,6 +7,7 @@ import { RPC_CLOSE, RPC_OP, RPC_SOCKETS } from '../../protocol/rpc.ts';
 import { encodeFrame, FrameReader } from './frame.ts';
 import type { RpcConnection, RpcTransport } from './host.ts';
 import { type SocketPlace, socketPath } from './socketpath.ts';
+import { SpacedWriter } from './spaced.ts';
 
 /** A reader that is this far behind is cut off. */
 const UNSENT_BYTES_MAX = 1 << 20;
@@ -85,11 +86,10 @@ export async function serveIpc(
   place: SocketPlace,
   connect: (transport: RpcTransport) => RpcConnection,
 ): Promise<{ readonly path: string; close(): Promise<void> }> {
-  const sockets = new Set<Socket>();
+  const sockets = new Map<Socket, () => void>();
   const server = createServer((socket) => {
-    sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
-    serveSocket(socket, connect);
+    sockets.set(socket, serveSocket(socket, connect));
   });
   for (let index = 0; index < RPC_SOCKETS.count; index += 1) {
     const path = socketPath(place, index);
@@ -105,21 +105,30 @@ export async function serveIpc(
         new Promise((resolve) => {
           server.close(() => resolve());
           // What was written before is sent first.
-          for (const socket of sockets) socket.end(() => socket.destroy());
+          for (const [socket, end] of sockets) {
+            end();
+            socket.end(() => socket.destroy());
+          }
         }),
     };
   }
   throw new Error(`All ${RPC_SOCKETS.count} sockets from ${socketPath(place, 0)} on are in use.`);
 }
 
-function serveSocket(socket: Socket, connect: (transport: RpcTransport) => RpcConnection): void {
+/** @returns writes what is due, and ends the socket */
+function serveSocket(socket: Socket, connect: (transport: RpcTransport) => RpcConnection): () => void {
   const reader = new FrameReader();
+  const writer = new SpacedWriter(socket);
   const send = (op: number, data: unknown): void => {
     if (socket.destroyed || !socket.writable) return;
-    socket.write(encodeFrame(op, data));
+    writer.write(encodeFrame(op, data));
     if (socket.writableLength > UNSENT_BYTES_MAX) socket.destroy();
   };
-  const connection = connect({ kind: 'ipc', origin: null, send, closed: () => socket.end() });
+  const end = (): void => {
+    writer.end();
+    socket.end();
+  };
+  const connection = connect({ kind: 'ipc', origin: null, send, closed: end });
   const timer = setTimeout(() => socket.destroy(), HANDSHAKE_MS);
   socket.on('data', (bytes: Buffer) => {
     for (const { op, data } of reader.push(bytes)) {
@@ -129,11 +138,13 @@ function serveSocket(socket: Socket, connect: (transport: RpcTransport) => RpcCo
     if (reader.problem === null || socket.writableEnded) return;
     connection.lost();
     send(RPC_OP.CLOSE, { code: RPC_CLOSE.UNSUPPORTED, message: `The stream has ended: ${reader.problem}.` });
-    socket.end();
+    end();
   });
   socket.on('error', () => socket.destroy());
   socket.once('close', () => {
     clearTimeout(timer);
+    writer.drop();
     connection.lost();
   });
+  return end;
 }

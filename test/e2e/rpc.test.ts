@@ -1,7 +1,7 @@
 // Goal: unmodified RPC libraries connect to `guildhall rpc` over its local socket, and a discord.js bot sees what they show.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,11 +12,15 @@ import Revamp from 'discord-rpc-revamp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
 import { classicRpc as classic } from '../support/classicrpc.ts';
+import { oggOpus } from '../support/ogg.ts';
 import { ROOT } from '../support/root.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { toneFrames } from '../support/tone.ts';
+import { VoiceBot } from '../support/voicebot.ts';
 
 const soon = { timeout: 15_000, interval: 100 };
 const ORIGIN = 'https://game.example.org';
+const TONE_HZ = 440;
 
 interface Serving {
   readonly child: ChildProcess;
@@ -25,8 +29,15 @@ interface Serving {
   readonly room: string | null;
 }
 
+/** What an event of voice has. */
+interface Spoken {
+  readonly state: string;
+  readonly user: { readonly id: string };
+}
+
 let server: TestServer;
 let bot: Client;
+let singer: VoiceBot;
 let folder: string;
 const children = new Set<ChildProcess>();
 
@@ -41,7 +52,9 @@ async function cli(args: readonly string[], env: Readonly<Record<string, string>
 
 async function serve(): Promise<Serving> {
   const approved = server.info.bots.flatMap(({ application_id: id }) => ['--approve', id]);
-  const { child, lines } = await cli(['rpc', '--json', ...approved], {});
+  const { child, lines } = await cli(['rpc', '--json', ...approved], {
+    NODE_EXTRA_CA_CERTS: server.info.ca_file ?? '',
+  });
   const [line] = await once(lines, 'line');
   return { child, ...(JSON.parse(String(line)) as Omit<Serving, 'child'>) };
 }
@@ -68,6 +81,11 @@ beforeAll(async () => {
     approved_scopes: ['rpc', 'rpc.voice.read', 'rpc.voice.write'],
     rpc_origins: [ORIGIN],
   });
+  await writeFile(join(folder, 'tone.ogg'), oggOpus(toneFrames(TONE_HZ, 2)));
+  singer = new VoiceBot({
+    ...{ api: server.info.api, token: server.info.bots[5]!.token, caFile: server.info.ca_file! },
+  });
+  await singer.do('login');
   bot = new Client({
     intents: [GatewayIntentBits.Guilds, GatewayIntentBits.GuildPresences],
     rest: { api: server.info.api },
@@ -80,6 +98,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await bot?.destroy();
+  singer?.end();
   for (const child of children) child.kill('SIGKILL');
   await server?.finish();
   await rm(folder, { recursive: true, force: true });
@@ -187,11 +206,28 @@ describe('guildhall rpc', () => {
     expect(heard).toMatchObject([{ message: { content: 'hello' } }, { guild: { name: 'Renamed' } }]);
     expect(await game.request('SET_VOICE_SETTINGS', { mute: true })).toMatchObject({ mute: true });
     const channel = { channel_id: guild.voice_channel_id };
+    const told: unknown[] = [];
+    for (const event of ['SPEAKING_START', 'SPEAKING_STOP', 'VOICE_STATE_DELETE'])
+      await game.subscribe(event, channel);
+    for (const event of ['VOICE_CHANNEL_SELECT', 'VOICE_CONNECTION_STATUS']) await game.subscribe(event, {});
+    for (const event of ['SPEAKING_START', 'SPEAKING_STOP', 'VOICE_CHANNEL_SELECT'])
+      game.on(event, (data) => told.push([event, data]));
+    game.on('VOICE_STATE_DELETE', (data) => told.push(['VOICE_STATE_DELETE', (data as Spoken).user.id]));
+    game.on('VOICE_CONNECTION_STATUS', (data) => told.push((data as Spoken).state));
     expect(await game.request('SELECT_VOICE_CHANNEL', channel)).toMatchObject({ id: guild.voice_channel_id });
     await expect
       .poll(async () => game.request('GET_SELECTED_VOICE_CHANNEL'), soon)
       .toMatchObject({ voice_states: [{ voice_state: { self_mute: true } }] });
+    await expect.poll(() => told, soon).toContain('VOICE_CONNECTED');
+    const speaker = server.info.bots[5]!.id;
+    await singer.do('join', { guildId: guild.id, channelId: guild.voice_channel_id });
+    await singer.do('play', { file: join(folder, 'tone.ogg') });
+    for (const event of ['SPEAKING_START', 'SPEAKING_STOP'])
+      await expect.poll(() => told, soon).toContainEqual([event, { ...channel, user_id: speaker }]);
     expect(await game.request('SELECT_VOICE_CHANNEL', { channel_id: null })).toBeNull();
+    await expect.poll(() => told, soon).toContainEqual(['VOICE_STATE_DELETE', server.info.users[0]!.id]);
+    expect(told).toContainEqual(['VOICE_CHANNEL_SELECT', { channel_id: null, guild_id: null }]);
+    await expect.poll(() => told.at(-1), soon).toBe('DISCONNECTED');
     await game.destroy();
   });
 

@@ -148,6 +148,31 @@ describe('the local socket', () => {
   });
 });
 
+describe('frames for a game that takes each chunk for one frame', () => {
+  const PINGS = 5;
+  const ping = (n: number) => encodeFrame(RPC_OP.PING, { n });
+
+  test('arrive in chunks of their own, in order', async () => {
+    const { path } = await serve();
+    const socket = createConnection(path);
+    const chunks: Buffer[] = [];
+    socket.on('data', (bytes: Buffer) => void chunks.push(bytes));
+    socket.write(Buffer.concat(Array.from({ length: PINGS }, (_, n) => ping(n))));
+    await expect.poll(() => Buffer.concat(chunks).length).toBe(PINGS * ping(0).length);
+    const frames = chunks.map((chunk) => new FrameReader().push(chunk));
+    expect(frames).toEqual(Array.from({ length: PINGS }, (_, n) => [{ op: RPC_OP.PONG, data: { n } }]));
+    socket.destroy();
+  });
+
+  test('all arrive before the end of a connection, and when more than a few wait', async () => {
+    const { path } = await serve();
+    const many = Array.from({ length: 200 }, (_, n) => ping(n));
+    const told = await talk(path, Buffer.concat([...many, Buffer.alloc(8, 9)]));
+    expect(told.slice(0, -1).map(({ data }) => data)).toEqual(many.map((_, n) => ({ n })));
+    expect(told.at(-1)).toMatchObject({ op: RPC_OP.CLOSE, data: { code: 1003 } });
+  });
+});
+
 describe('a game without a gateway connection', () => {
   const states = () =>
     server
