@@ -3,7 +3,7 @@ import { givesAccess } from './premium.ts';
 
 /**
  * The perks of a receiver: the best of each among its entitlements. Entitlements of a guild give tiers, those of a person give
- * a premium type.
+ * a premium type. A test entitlement gives none: every application makes its own, and perks are of the whole server.
  */
 export function perksOf(
   held: readonly Entitlement[],
@@ -13,7 +13,7 @@ export function perksOf(
   let best = NO_PERKS;
   for (const entitlement of held) {
     const given = perks.get(entitlement.skuId);
-    if (!given || !givesAccess(entitlement, nowMs)) continue;
+    if (!given || entitlement.test || !givesAccess(entitlement, nowMs)) continue;
     const isForGuild = entitlement.guildId !== null;
     best = {
       guildTier: isForGuild && given.guildTier > best.guildTier ? given.guildTier : best.guildTier,

@@ -16,7 +16,7 @@ import { follow, lapse } from './billing.ts';
 import { orderOf, paid, refunded } from './orders.ts';
 import type { PremiumFact } from './premium.ts';
 import { type Decision, obtainable, type Shelf } from './shelf.ts';
-import { begin, cancel, change, settle } from './subscriptions.ts';
+import { begin, cancel, change, endedAtOnce, settle } from './subscriptions.ts';
 
 /** Most SKUs of one application, with the groups of its subscriptions. */
 const SKUS_MAX = 100;
@@ -192,9 +192,7 @@ function takeBack(shelf: Shelf, { kind }: Of<'deleteTest' | 'refund'>, env: Env)
   };
   const isLast = subscription?.entitlementIds.at(-1) === entitlement.id;
   if (!subscription || !isLast) return accepted(null, [gone]);
-  const ended = cancel(subscription, entitlement, true, env);
-  const told = ended.ok ? ended.facts.filter(({ type }) => type === 'subscriptionWritten') : [];
-  return accepted(null, [...told, gone]);
+  return accepted(null, [...endedAtOnce(subscription, env), gone]);
 }
 
 /** @source https://docs.discord.com/developers/resources/entitlement#consume-an-entitlement */

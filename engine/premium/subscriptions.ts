@@ -1,5 +1,6 @@
 import {
   type Entitlement,
+  SKU_FLAG,
   SKU_TYPE,
   type Sku,
   SUBSCRIPTION_STATUS as STATUS,
@@ -70,9 +71,26 @@ export function cancel(before: Subscription, last: Entitlement, atOnce: boolean,
   ]);
 }
 
+/** Ends a subscription whose entitlement is taken back, also where a period that is over has not been settled. */
+export function endedAtOnce(
+  subscription: Subscription,
+  { nowMs }: Pick<Env, 'nowMs'>,
+): readonly PremiumFact[] {
+  if (subscription.status === STATUS.INACTIVE) return [];
+  return [
+    told({
+      ...subscription,
+      ...{ status: STATUS.INACTIVE, renewalSkuId: null, canceledMs: subscription.canceledMs ?? nowMs },
+      periodEndMs: Math.max(nowMs, subscription.periodStartMs),
+    }),
+  ];
+}
+
 /** Changes the SKU from the next period on. Naming the current SKU cancels that change. */
 export function change(subscription: Subscription, sku: Sku): Decision {
-  if (sku.type !== SKU_TYPE.SUBSCRIPTION) return refused(refusal('INVALID_SKU'));
+  const receiver = subscription.guildId === null ? SKU_FLAG.USER : SKU_FLAG.GUILD;
+  if (sku.type !== SKU_TYPE.SUBSCRIPTION || (sku.flags & receiver) === 0)
+    return refused(refusal('INVALID_SKU'));
   if (subscription.status !== STATUS.ACTIVE) return refused(refusal('UNKNOWN_ENTITLEMENT'));
   const renewalSkuId = sku.id === subscription.skuId ? null : sku.id;
   if (renewalSkuId === subscription.renewalSkuId) return accepted(null);

@@ -76,6 +76,16 @@ describe('the perks of a SKU', () => {
     expect(await premiumType()).toBe(0);
   });
 
+  test('are not given by test entitlements, which every application makes for whom it likes', async () => {
+    const test = (skuId: string, guild: GuildId | null) =>
+      run({ kind: 'test', skuId, to: { userId: owner, guildId: guild } });
+    await test(await skuWith('durable', { guildTier: 0, premiumType: 3 }), null);
+    expect(await premiumType()).toBe(0);
+    const before = await tier();
+    await test(await skuWith('subscription', { guildTier: 3, premiumType: 0 }), guildId);
+    expect(await tier()).toEqual(before);
+  });
+
   test('change for those who have the SKU when the operator changes them', async () => {
     const skuId = await skuWith('subscription', { guildTier: 0, premiumType: 0 });
     await grant(skuId, guildId);

@@ -257,6 +257,15 @@ describe('what is refused', () => {
     expect(kept.run(command, START_MS)).toBe(code);
   });
 
+  test.each(['3', '4', '5', '6'])(
+    'a change of a person’s subscription to SKU %s, which is none for people, is refused',
+    (skuId) => {
+      const kept = new Kept();
+      kept.run(grant('1'), START_MS);
+      expect(kept.run({ kind: 'change', subscriptionId: '', skuId }, START_MS)).toBe(50057);
+    },
+  );
+
   test('consumables are bounded by those that are unused', () => {
     const kept = new Kept();
     for (let n = 0; n < 100; n += 1) expect(kept.run(grant('3'), START_MS)).toBeNull();
@@ -264,6 +273,18 @@ describe('what is refused', () => {
     const [first] = kept.entitlements.keys();
     kept.run({ kind: 'consume', entitlementId: first ?? '' }, START_MS);
     expect(kept.run(grant('3'), START_MS)).toBeNull();
+  });
+
+  test('a refund after a change that nobody has noticed names no entitlement that does not exist', () => {
+    const kept = new Kept();
+    kept.run(grant('1'), START_MS);
+    kept.run(toGold, START_MS);
+    const [first] = kept.entitlements.keys();
+    const lateMs = START_MS + 31 * DAY_MS;
+    expect(kept.run({ kind: 'refund', entitlementId: first ?? '' }, lateMs)).toBeNull();
+    expect(kept.subscription).toMatchObject({ status: STATUS.INACTIVE, entitlementIds: [first] });
+    kept.run(settle, lateMs + DAY_MS);
+    expect(kept.access(lateMs + DAY_MS)).toEqual([]);
   });
 
   test('a refund of a subscription ends it at once', () => {
