@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { isJson, type Json } from '../sdk/voice/wire.ts';
+import type { OpenActivity } from './activityhosts.ts';
 import type { Guild } from './directory.ts';
 import type { Session } from './session.ts';
 
@@ -164,15 +165,26 @@ interface ShownProps extends AskedActivity {
 function Shown({ session, guild, channelId, ended, ...asked }: ShownProps) {
   const { applicationId } = asked;
   const container = useRef<HTMLDivElement>(null);
+  const opened = useRef<OpenActivity | null>(null);
+  const [isSmall, setSmall] = useState(false);
   useEffect(() => {
     if (container.current === null) return;
     const place = { guildId: guild.id, channelId };
     // The element belongs to the activity from here on: no view has children in it.
-    return session.activities().open(place, asked, { container: container.current, ended });
+    const activity = session.activities().open(place, asked, { container: container.current, ended });
+    opened.current = activity;
+    return () => activity.close();
   }, [session, guild.id, applicationId, channelId]);
+  const resize = (): void => {
+    setSmall(!isSmall);
+    opened.current?.layout(!isSmall);
+  };
   return (
     <>
-      <div class="activityframe" ref={container} />
+      <div class={isSmall ? 'activityframe small' : 'activityframe'} ref={container} />
+      <button type="button" onClick={resize}>
+        {isSmall ? 'Make it large' : 'Make it small'}
+      </button>
       <button type="button" class="leave" onClick={() => ended('You have left the activity.')}>
         Leave the activity
       </button>

@@ -1,5 +1,5 @@
 import { messageOf } from '../protocol/thrown.ts';
-import { ActivityHost, type ActivityHostOptions } from '../sdk/activities/index.ts';
+import { ACTIVITY_LAYOUT, ActivityHost, type ActivityHostOptions } from '../sdk/activities/index.ts';
 import { isJson, type Json } from '../sdk/voice/wire.ts';
 
 interface ActivityPorts {
@@ -19,6 +19,13 @@ export const SPEAKING = 'SPEAKING';
 type Shown = Pick<ActivityHostOptions, 'container' | 'ended'>;
 type Asked = Pick<ActivityHostOptions, 'applicationId' | 'customId' | 'referrerId'>;
 
+/** An activity on the page. */
+export interface OpenActivity {
+  /** Tells it whether it has the page's attention or a corner of it. */
+  layout(isSmall: boolean): void;
+  close(): void;
+}
+
 /** The activities that the signed-in user opens. */
 export class SessionActivities {
   readonly #ports: ActivityPorts;
@@ -27,8 +34,8 @@ export class SessionActivities {
     this.#ports = ports;
   }
 
-  /** Shows an activity; this user takes part until the returned function is called. */
-  open({ guildId, channelId }: Place, asked: Asked, { container, ended }: Shown): () => void {
+  /** Shows an activity; this user takes part until it is closed. */
+  open({ guildId, channelId }: Place, asked: Asked, { container, ended }: Shown): OpenActivity {
     const { token, listen, setPresence } = this.#ports;
     const host = new ActivityHost({
       ...{ api: `${location.origin}/api`, token, ...asked, guildId, channelId, container },
@@ -40,9 +47,12 @@ export class SessionActivities {
       else if (d.channel_id === channelId) host.speaking(String(d.user_id), d.speaking === true);
     });
     host.start().catch((error: unknown) => host.close(messageOf(error)));
-    return () => {
-      stop();
-      host.close();
+    return {
+      layout: (isSmall) => host.layout(isSmall ? ACTIVITY_LAYOUT.PIP : ACTIVITY_LAYOUT.FOCUSED),
+      close() {
+        stop();
+        host.close();
+      },
     };
   }
 

@@ -132,6 +132,7 @@ const INVITE_TO_ACTIVITY = 2;
 async function invite(ports: RunnerPorts): Promise<null> {
   const { call, page, channelId, guildId, applicationId } = ports;
   if (guildId === null) throw new RpcError('INVALID_CHANNEL', 'There are no invites to private channels.');
+  if (!(await page.confirm('Make an invite to this activity?'))) return null;
   const target = { target_type: INVITE_TO_ACTIVITY, target_application_id: applicationId };
   const { status, body } = await call('POST', `/channels/${channelId}/invites`, { body: target });
   if (status !== 200 || !isObject(body))

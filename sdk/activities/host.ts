@@ -1,6 +1,7 @@
 import { RPC_SCOPE } from '../../protocol/rpc.ts';
 import { type CallApi, rpcUser } from '../rpc/commands.ts';
 import { type Accepted, type Args, isObject, RpcClosed, RpcLink } from '../rpc/link.ts';
+import { inTurn } from '../rpc/prompts.ts';
 import { type ActivityPage, createRunner } from './commands.ts';
 import { browserPage, type FrameElement, frameWindow } from './page.ts';
 
@@ -29,6 +30,11 @@ export const ACTIVITY_LAYOUT = { FOCUSED: 0, PIP: 1, GRID: 2 } as const;
 type Layout = (typeof ACTIVITY_LAYOUT)[keyof typeof ACTIVITY_LAYOUT];
 
 const USERS_KEPT_MAX = 500;
+const RELATIONSHIPS: ReadonlySet<string> = new Set([
+  'RELATIONSHIP_ADD',
+  'RELATIONSHIP_UPDATE',
+  'RELATIONSHIP_REMOVE',
+]);
 const RELAY_PATH = '/.guildhall/relay';
 const SANDBOX =
   'allow-scripts allow-same-origin allow-forms allow-pointer-lock allow-orientation-lock allow-modals allow-downloads';
@@ -46,7 +52,7 @@ const idsOf = (activity: unknown): string[] =>
  * `close`. Pass the gateway's dispatches to `dispatch`, so that the activity hears of voice and of participants at once.
  */
 export class ActivityHost {
-  readonly #options: ActivityHostOptions;
+  readonly #options: ActivityHostOptions & { readonly page: ActivityPage };
   /** Names the frame, to the activity and to the server. */
   readonly #frameId = crypto.randomUUID();
   readonly #users = new Map<string, Promise<object | null>>();
@@ -60,7 +66,8 @@ export class ActivityHost {
   #isOver = false;
 
   constructor(options: ActivityHostOptions) {
-    this.#options = options;
+    const page = { ...browserPage(), ...options.page };
+    this.#options = { ...options, page: { ...page, ...inTurn(page) } };
   }
 
   /** Joins or launches the activity, and loads it. @throws Error with the server's reason when it cannot. */
@@ -87,6 +94,8 @@ export class ActivityHost {
       this.#link?.emit('CURRENT_USER_UPDATE', rpcUser(d));
     else if ((t === 'ENTITLEMENT_CREATE' || t === 'ENTITLEMENT_DELETE') && d.application_id === applicationId)
       this.#link?.emit(t, { entitlement: { gift_code_flags: 0, ...d } });
+    else if (RELATIONSHIPS.has(t) && isObject(d.user))
+      this.#link?.emit('RELATIONSHIP_UPDATE', { type: d.type, user: rpcUser(d.user) });
     else if (t === 'GUILD_MEMBER_UPDATE' && d.guild_id === guildId) this.#member(d);
   }
 
@@ -191,7 +200,7 @@ export class ActivityHost {
       },
       runner: createRunner({
         call: (...request) => this.#call(...request),
-        page: { ...browserPage(), ...this.#options.page },
+        page: this.#options.page,
         ...{ applicationId, guildId, channelId, origin: this.#origin },
         selfId: () => this.#selfId,
         permissions: () => this.#permissions,

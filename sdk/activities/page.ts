@@ -13,6 +13,7 @@ interface Element extends FrameElement {
   type: string;
   accept: string;
   className: string;
+  disabled: boolean;
   setAttribute(name: string, value: string): void;
   append(...children: Element[]): void;
   remove(): void;
@@ -76,7 +77,13 @@ export function frameWindow(container: FrameElement, options: FrameOptions) {
   };
 }
 
-/** A dialog on top of everything, also of the frame: the activity can neither cover nor press it. */
+/** A key or a click that was meant for the activity may come so late. */
+const UNASKED_MS = 700;
+
+/**
+ * A dialog on top of everything, also of the frame: the activity can neither cover nor press it. The person may be playing when
+ * it opens, so it can be agreed to only a moment later, and a key refuses.
+ */
 function ask(
   title: string,
   lines: readonly string[],
@@ -94,9 +101,14 @@ function ask(
   const list = document.createElement('ul');
   list.append(...lines.map((line) => made('li', line)));
   dialog.append(made('h2', title), list, agree, refuse);
+  agree.disabled = true;
+  const timer = setTimeout(() => {
+    agree.disabled = false;
+  }, UNASKED_MS);
   document.body.append(dialog);
   return new Promise((resolve) => {
     const settle = (isAgreed: boolean) => () => {
+      clearTimeout(timer);
       dialog.remove();
       resolve(isAgreed);
     };

@@ -211,6 +211,16 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
     await expect(sample.call('signIn', applicationId, SCOPES)).rejects.toThrow();
   });
 
+  test('is not authorized by a key that was meant for the activity', async () => {
+    const outcome = sample.call('askConsent', applicationId, SCOPES).then(
+      () => 'agreed',
+      () => 'refused',
+    );
+    await ada.getByRole('dialog').waitFor();
+    await ada.keyboard.press('Enter');
+    expect(await outcome).toBe('refused');
+  });
+
   test('is authorized in a dialog of the page, and authenticates', async () => {
     const signedIn = sample.call('askConsent', applicationId, SCOPES);
     const dialog = ada.getByRole('dialog');
@@ -303,6 +313,48 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
     expect(await sampleIn(await frameOf(page)).call('begin', applicationId)).toMatchObject({
       ...{ customId: 'level-7', referrerId: server.info.users[1]!.id, platform: 'desktop' },
     });
+    await page.context().close();
+  });
+
+  test('hears of voice and of speech in its channel, and of its size in the page', async () => {
+    const { users, guild } = server.info;
+    const channel = { channel_id: guild.voice_channel_id };
+    const page = await openRoom(1, `/activities/${applicationId}`);
+    await page.getByRole('button', { name: /^General/ }).click();
+    await page.locator('[data-phase=connected]').waitFor();
+    // What cleans up speech takes a steady tone for noise.
+    await page.getByLabel('Take out noise and echo').uncheck();
+    await page.getByLabel('Open the activity in').selectOption(guild.voice_channel_id);
+    await page.getByRole('button', { name: 'Open the activity' }).click();
+    const own = sampleIn(await frameOf(page));
+    expect(await own.call('begin', applicationId)).toMatchObject({ channelId: guild.voice_channel_id });
+    const signedIn = own.call('askConsent', applicationId, SCOPES);
+    await page.getByRole('dialog').getByRole('button', { name: 'Authorize' }).click();
+    await signedIn;
+    for (const event of ['VOICE_STATE_UPDATE', 'SPEAKING_START', 'SPEAKING_STOP'])
+      expect(await own.call('hear', event, channel)).toBeNull();
+    expect(await own.call('hear', 'ACTIVITY_LAYOUT_MODE_UPDATE')).toBeNull();
+    const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
+    const speech = { ...channel, user_id: users[1]!.id };
+    await press('Mute');
+    await expect
+      .poll(own.heard, soon)
+      .toContainEqual([
+        'VOICE_STATE_UPDATE',
+        expect.objectContaining({ voice_state: expect.objectContaining({ self_mute: true }) }),
+      ]);
+    const spoken = async () => (await own.heard()).filter(([event]) => event.startsWith('SPEAKING')).at(-1);
+    await press('Unmute');
+    await expect.poll(spoken, soon).toEqual(['SPEAKING_START', speech]);
+    await press('Mute');
+    await expect.poll(spoken, soon).toEqual(['SPEAKING_STOP', speech]);
+    await press('Make it small');
+    await press('Make it large');
+    const sizes = async () =>
+      (await own.heard()).flatMap(([event, data]) =>
+        event === 'ACTIVITY_LAYOUT_MODE_UPDATE' ? [data.layout_mode] : [],
+      );
+    await expect.poll(sizes, soon).toEqual([1, 0]);
     await page.context().close();
   });
 
