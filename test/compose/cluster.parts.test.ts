@@ -421,28 +421,44 @@ describe('a running activity', () => {
         urlMappings: [{ prefix: '/', target: '127.0.0.1:9' }],
       }),
     );
-    const sink = await connect(at(0), ownerToken);
+    const guest = await person();
+    await wait(at(0).operator.addMember({ guildId, userId: guest.userId, permissions: 0n }));
+    const first = cluster.ownerOf(guildId);
+    const watching = cluster.strangerTo(guildId);
+    const sink = await connect(watching, ownerToken);
     await cluster.until(() => sink.names.includes('GUILD_CREATE'), 'the guild');
     const [{ channels }] = told<{ channels: { id: ChannelId; type: number }[] }>(sink, 'GUILD_CREATE') as [
       never,
     ];
     const channelId = (channels as { id: ChannelId; type: number }[]).find(({ type }) => type === 2)!.id;
     const place = { ownerId: guildId, guildId, channelId, userId: ownerId };
-    const join = (house: ClusterHouse, connectionId: string) =>
-      wait(house.features.runningActivities.join({ ...place, applicationId, connectionId })).then(must);
+    const join = (house: ClusterHouse, connectionId: string, userId = ownerId) =>
+      wait(house.features.runningActivities.join({ ...place, applicationId, connectionId, userId })).then(
+        must,
+      );
+    /** How many take part, as a session on another shard than the owner is told. */
+    const shown = () =>
+      told<{ participants: readonly object[] }>(sink, 'EMBEDDED_ACTIVITY_UPDATE_V2').map(
+        ({ participants }) => participants.length,
+      );
     const list = async (house: ClusterHouse) =>
       must(await wait(house.features.runningActivities.list(place)));
-    const first = cluster.ownerOf(guildId);
-    const { activity } = await join(cluster.strangerTo(guildId), 'one');
+    await join(watching, 'one');
+    const third = cluster.houses.find((house) => house !== first && house !== watching)!;
+    const { activity } = await join(third, 'one', guest.userId);
     expect(await list(first)).toEqual([activity]);
+    await cluster.until(() => shown().length === 2, 'both participants');
     const orphaned = cluster.kill(first);
     const living = cluster.strangerTo(guildId);
     await cluster.adopt(living, orphaned);
     for (const house of cluster.houses) if (house !== first) expect(await list(house)).toEqual([activity]);
     expect((await join(living, 'one')).activity).toEqual(activity);
+    expect((await join(third, 'one', guest.userId)).activity).toEqual(activity);
     // Nobody renews it: the new owner ends it.
     await cluster.pass(2 * ACTIVITY_LEASE_MS);
     expect(await list(living)).toEqual([]);
+    expect(shown().slice(0, 2)).toEqual([1, 2]);
+    expect(shown().at(-1)).toBe(0);
     expect(await wait(cluster.storage.activities.ofOwner(guildId))).toEqual([]);
   });
 });
