@@ -62,6 +62,7 @@ export function rpcUser(user: Args): object {
 }
 
 const SCOPES_MAX = 32;
+const REASON_CHARS_MAX = 200;
 
 /** Commands that every host answers in the same way. */
 export function sharedCommands(ports: SharedPorts): Record<string, Run> {
@@ -113,7 +114,7 @@ async function authorize({ call, page, applicationId }: SharedPorts, args: Args)
   const path = `/oauth2/authorize?${query}`;
   const asked = await call('GET', path);
   if (asked.status !== 200 || !isObject(asked.body) || !isObject(asked.body.application))
-    throw new RpcError('OAUTH2_ERROR', 'The request for authorization is not valid.');
+    throw new RpcError('OAUTH2_ERROR', `The request for authorization is refused: ${reasonOf(asked)}`);
   const { application, authorized } = asked.body;
   if (authorized !== true) {
     if (args.prompt === 'none') throw new RpcError('OAUTH2_ERROR', 'The person has not agreed before.');
@@ -126,6 +127,15 @@ async function authorize({ call, page, applicationId }: SharedPorts, args: Args)
   const code = typeof location === 'string' ? new URL(location).searchParams.get('code') : null;
   if (code === null) throw new RpcError('OAUTH2_ERROR', 'The application could not be authorized.');
   return { code };
+}
+
+/** Why the server refuses, for the developer of the application: its message, or the error in its redirect. */
+function reasonOf({ status, body }: { readonly status: number; readonly body: unknown }): string {
+  const { location, message } = isObject(body) ? body : {};
+  const isUrl = typeof location === 'string' && URL.canParse(location);
+  const error = isUrl ? new URL(location).searchParams : new URLSearchParams();
+  const known = error.get('error_description') ?? error.get('error') ?? message ?? `status ${status}`;
+  return String(known).slice(0, REASON_CHARS_MAX);
 }
 
 /** The token must be one of this application, for this person. */

@@ -262,6 +262,20 @@ describe('consent', () => {
     expect(server.asked.some(({ method }) => method === 'POST')).toBe(false);
   });
 
+  test.each([
+    [400, { message: 'Invalid redirect_uri.' }, 'Invalid redirect_uri.'],
+    [200, { location: 'http://127.0.0.1/?error=invalid_scope&error_description=No%20rpc' }, 'No rpc'],
+    [200, { location: 'http://127.0.0.1/?error=invalid_scope' }, 'invalid_scope'],
+    [503, null, 'status 503'],
+  ])('fails with the reason of a server that answers %i %j', async (status, body, reason) => {
+    server.answer('GET /oauth2/authorize', () => ({ status, body }));
+    const game = connect();
+    await game.shake();
+    expect(await game.ask('AUTHORIZE', { client_id: GAME, scopes: ['rpc'] })).toMatchObject({
+      data: { code: 5000, message: `The request for authorization is refused: ${reason}` },
+    });
+  });
+
   test('cannot be asked for in the name of another application', async () => {
     const game = connect();
     await game.shake();
