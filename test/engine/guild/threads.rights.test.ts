@@ -12,7 +12,7 @@ const [AUTHOR, OTHER, MODERATOR] = ['11', '12', '13'] as const;
 const [TEXT, FORUM] = ['50', '51'];
 const [PUBLIC, PRIVATE] = [11, 12];
 const [PLAIN, RESERVED] = ['901', '902'];
-const MISSING_PERMISSIONS = 50_013;
+const [MISSING_PERMISSIONS, THREAD_LOCKED] = [50_013, 160_005];
 let guild: Guild;
 let ids = 700_000;
 beforeEach(() => {
@@ -59,6 +59,19 @@ test('an author cannot pin a post, lock it, or slow it down', () => {
   for (const wanted of [{ flags: 2 }, { locked: true }, { rate_limit_per_user: 5 }])
     expect([wanted, change(id, wanted, AUTHOR)]).toEqual([wanted, MISSING_PERMISSIONS]);
   expect([change(id, { name: 'How?' }, AUTHOR), change(id, { flags: 2 }, MODERATOR)]).toEqual([
+    undefined,
+    undefined,
+  ]);
+});
+
+test('an author changes nothing in a locked thread, and brings it back from no archive', () => {
+  const id = threadOf(PUBLIC);
+  const [archived, active] = [{ archived: true }, { archived: false }];
+  expect(change(id, { locked: true }, MODERATOR)).toBeUndefined();
+  for (const wanted of [{ name: 'How?' }, archived, { auto_archive_duration: 60 }])
+    expect([wanted, change(id, wanted, AUTHOR)]).toEqual([wanted, THREAD_LOCKED]);
+  expect([change(id, archived, MODERATOR), change(id, active, AUTHOR)]).toEqual([undefined, THREAD_LOCKED]);
+  expect([change(id, active, MODERATOR), change(id, { name: 'How?' }, MODERATOR)]).toEqual([
     undefined,
     undefined,
   ]);
