@@ -1,0 +1,63 @@
+// Goal: a thread's way into the archive and back reaches a session once and in order, over the death of the guild's owner and a RESUME.
+import { afterEach, beforeAll, expect, it } from 'vitest';
+import type { Authority } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { ChannelId } from '../../protocol/ids.ts';
+import { openCluster, type TestCluster } from '../support/cluster.ts';
+import type { RecordingSink } from '../support/house.ts';
+
+let cluster: TestCluster;
+beforeAll(async () => (await openCluster(1)).close(), 60_000);
+afterEach(() => cluster.close());
+
+const must = async <T>(reply: Promise<Reply<T>>): Promise<T> => {
+  const found = await cluster.while(reply);
+  if (!found.ok) throw new Error(found.refusal.message);
+  return found.value;
+};
+
+const WAY = ['THREAD_CREATE', 'THREAD_UPDATE', 'THREAD_UPDATE', 'THREAD_MEMBER_UPDATE', 'MESSAGE_CREATE'];
+const wayOf = ({ dispatches }: RecordingSink, threadId: string) =>
+  dispatches.flatMap(({ t, d }) => {
+    const { id, channel_id, thread_metadata } = d as {
+      id: string;
+      channel_id?: string;
+      thread_metadata?: { archived: boolean };
+    };
+    if (!WAY.includes(t) || (id !== threadId && channel_id !== threadId)) return [];
+    return [thread_metadata ? `${t} ${thread_metadata.archived}` : t];
+  });
+const ALL = [
+  ...['THREAD_CREATE false', 'THREAD_UPDATE true', 'THREAD_UPDATE false'],
+  ...['THREAD_MEMBER_UPDATE', 'MESSAGE_CREATE'],
+];
+
+it('an archived thread that a message brings back after a crash is told in order, and again to who resumes', async () => {
+  cluster = await openCluster(2);
+  const { guildId, ownerId, ownerToken } = await cluster.found();
+  const [victim, heir] = [cluster.ownerOf(guildId), cluster.strangerTo(guildId)];
+  const { sink, session } = await cluster.while(heir.connect(ownerToken));
+  await cluster.until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+  const by = { userId: ownerId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+  const within = (channelId: ChannelId): Authority => ({ by, requires: 0n, channelId });
+  const channels = await must(heir.guilds.call(guildId, 'listChannels', {}, { by, requires: 0n }));
+  const { id: channelId } = channels.find(({ type }) => type === 0)!;
+  const draft = { name: 'Talk', type: 11 };
+  const { id } = await must(
+    heir.guilds.call(guildId, 'createThread', { channelId, draft }, within(channelId)),
+  );
+  const archive = { channelId: id, draft: {}, threadChange: { archived: true } };
+  await must(heir.guilds.call(guildId, 'updateChannel', archive, within(id)));
+  await cluster.until(() => wayOf(sink, id).length === 2, 'the archive');
+
+  await cluster.adopt(heir, cluster.kill(victim));
+  const words = { channelId: id, draft: { content: 'back' }, attachments: [], forward: null };
+  await must(heir.guilds.call(guildId, 'createMessage', words, within(id)));
+  await cluster.until(() => wayOf(sink, id).includes('MESSAGE_CREATE'), 'the message');
+  expect(wayOf(sink, id)).toEqual(ALL);
+
+  const seq = sink.dispatches.findIndex(({ t }) => t === 'THREAD_CREATE');
+  const again = await cluster.while(heir.resume(ownerToken, session.id, seq));
+  await cluster.until(() => again.sink.names.includes('RESUMED'), 'RESUMED');
+  expect(wayOf(again.sink, id)).toEqual(ALL);
+}, 60_000);
