@@ -33,6 +33,20 @@ describe('a Lottie sticker', () => {
   });
 });
 
+describe('a sound', () => {
+  test.each([
+    ['Ogg of 5.2 seconds', oggOf(5.2), 'audio/ogg'],
+    ['Ogg of more', oggOf(5.21), 50_124],
+    ['MP3 of 199 frames, 5.198 seconds', mp3Of(199), 'audio/mpeg'],
+    ['MP3 of 200 frames, 5.225 seconds', mp3Of(200), 50_124],
+    ['no sound', Buffer.from('no sound'), 50_046],
+    ['an Ogg stream without a position', oggOf(0), 50_192],
+  ])('is read, or refused, by its length: %s', (_what, bytes, expected) => {
+    const read = readSound(bytes);
+    expect(read.ok ? read.value.contentType : read.refusal.code).toBe(expected);
+  });
+});
+
 describe('any bytes', () => {
   const known: readonly Buffer[] = [
     ...[pngOf(64, 64), pngOf(64, 64, animation(3, 100)), gifPixel(), lottie()],
