@@ -69,6 +69,7 @@ type InfoCommands = {
   getGuild: { input: { readonly withCounts: boolean }; value: GuildWithCounts };
   /** The guild as an entry in the list of the caller's guilds. */
   myGuild: { input: { readonly withCounts: boolean }; value: MyGuild };
+  /** For members; the server itself asks for anyone else, whom only a discoverable guild is shown. */
   previewGuild: { input: object; value: APIGuildPreview };
   updateGuild: { input: { readonly draft: GuildDraft }; value: APIGuild };
   /** For the operator; the caller has read all members before. */
@@ -284,7 +285,12 @@ export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
   commands: {
     getGuild: { repeatable: true, decide: getGuild },
     myGuild: { repeatable: true, anyFactor: true, decide: myGuild },
-    previewGuild: { decide: previewGuild },
+    previewGuild: {
+      decide: (guild, _input, by) =>
+        by.system && !guild.info.features.includes('DISCOVERABLE')
+          ? refused(refusal('UNKNOWN_GUILD'))
+          : previewGuild(guild),
+    },
     updateGuild: { decide: updateGuild },
     deleteGuild: {
       decide: (guild, { memberIds }, by) =>

@@ -77,6 +77,32 @@ test('an author changes nothing in a locked thread, and brings it back from no a
   ]);
 });
 
+test('a thread that is made, changed and deleted is written down each time, by whom and with what changed', () => {
+  const entriesOf = (command: string, input: object, by: string) =>
+    ruled(guild, command, input, by).facts.flatMap((fact) =>
+      fact.type === 'auditLogged' ? [[fact.entry.action_type, fact.entry.user_id, keysOf(fact.entry)]] : [],
+    );
+  const keysOf = ({ changes = [] }: { readonly changes?: readonly { readonly key: string }[] }) =>
+    changes.map(({ key }) => key).sort();
+  const whole = [
+    'archived',
+    'auto_archive_duration',
+    'flags',
+    'locked',
+    'name',
+    'rate_limit_per_user',
+    'type',
+  ];
+  const draft = { name: 'Talk', type: PUBLIC };
+  expect(entriesOf('createThread', { channelId: TEXT, draft }, AUTHOR)).toEqual([[110, AUTHOR, whole]]);
+  const channelId = [...guild.threads.keys()].at(-1)!;
+  const threadChange = { name: 'Other', locked: true };
+  expect(entriesOf('updateChannel', { channelId, draft: {}, threadChange }, MODERATOR)).toEqual([
+    [111, MODERATOR, ['locked', 'name']],
+  ]);
+  expect(entriesOf('deleteChannel', { channelId }, MODERATOR)).toEqual([[112, MODERATOR, whole]]);
+});
+
 test('an author keeps the reserved tag of a post, and neither adds nor removes one', () => {
   const id = post();
   const tagged = (tags: readonly string[], by: string) => change(id, { applied_tags: tags }, by);

@@ -26,6 +26,7 @@ import {
   type Static,
   Str,
 } from '../schema.ts';
+import { SERVER } from '../server.ts';
 import type { Services } from '../services.ts';
 
 /**
@@ -153,8 +154,11 @@ export const guilds = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
-    handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id, 'previewGuild', {}, authority)),
+    handle: async ({ params, authority }, { guilds }) => {
+      const own = await guilds.call(params.guild_id, 'previewGuild', {}, authority);
+      const isStranger = !own.ok && own.refusal.code === refusal('UNKNOWN_GUILD').code;
+      return answer(isStranger ? await guilds.call(params.guild_id, 'previewGuild', {}, SERVER) : own);
+    },
   }),
   update_guild: op({
     method: 'PATCH',

@@ -21,6 +21,17 @@ describe('a guild', () => {
     expect(await as('12')('get_guild', { params })).toMatchObject({ status: 404, body: { code: 10004 } });
   });
 
+  it('is previewed by strangers only when it is discoverable', async () => {
+    const { as, guild } = backed(guilds);
+    const stranger = as('12');
+    expect(await stranger('get_guild_preview', { params })).toMatchObject({ body: { code: 10004 } });
+    guild.info = { ...guild.info, features: ['DISCOVERABLE'] };
+    expect(await stranger('get_guild_preview', { params })).toMatchObject({
+      status: 200,
+      body: { id: GUILD_ID, emojis: [], stickers: [] },
+    });
+  });
+
   it('is changed by who may manage it, images by their hashes', async () => {
     const { as, blobs, dispatches } = backed(guilds);
     const body = { name: 'Settlers', icon: GIF, banner: GIF, verification_level: 2, preferred_locale: 'de' };
