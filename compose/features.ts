@@ -399,6 +399,7 @@ export function createInteractions(context: ServiceContext, { sender }: Endpoint
     secret: () => serverSecret(config, storage, randomBytes),
     sign: (t, d) => sign?.({ t, d }).d ?? d,
     tap: context.hooks.tap,
+    applicationChanged: (id) => context.features().lobbies.applicationChanged(id),
     launchActivity: ({ ownerId, guildId, channelId, applicationId, userId }) =>
       context.features().runningActivities.launch({ ownerId, guildId, channelId, applicationId, userId }),
     hasInstalled: async (userId, applicationId) =>
@@ -465,9 +466,7 @@ export function createLobbies(context: ServiceContext): Pick<Features, 'lobbies'
     onBug: (id, error) => logger.error({ err: error, kind: 'lobby', id }, 'A bug ended an actor.'),
   });
   const assembly: LobbyAssembly = assembleLobbies({
-    ...context,
-    registry,
-    fresh,
+    ...{ ...context, registry, fresh },
     secretHash: secretHasher({ tokenSecret: config.token_secret, settings: storage.settings, randomBytes }),
     inviteCode: () => inviteCode(randomBytes),
     onFault: (error) => onFault(error, 'lobby'),

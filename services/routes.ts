@@ -144,6 +144,7 @@ export const LOBBY_ROUTES: Routes<Lobbies> = {
   },
   ...{ opened: 'local', ended: 'local', voiceStates: 'local', voiceServerPing: 'local' },
   ...{ owns: 'local', invited: 'local', drop: 'local', userChanged: 'local', channelNews: 'local' },
+  applicationChanged: 'local',
   ...{ merge: 'local', unmerge: 'local', forgetGame: 'local', close: 'local' },
 };
 

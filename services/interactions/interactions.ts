@@ -57,6 +57,8 @@ interface InteractionPorts {
   readonly notifier: Pick<Notifier, 'notify' | 'notifySession' | 'hasSession'>;
   /** Launches the activity of an interaction's application for its invoker. @returns the instance's id. */
   launchActivity(interaction: Interaction): Promise<Reply<string>>;
+  /** Called on every shard when an application or its commands changed. */
+  applicationChanged(id: string): void;
   /** Shows the embedding program what is dispatched. */
   readonly tap: Tap;
   /** Signs the attachment URLs of a dispatch. */
@@ -132,7 +134,10 @@ export function startInteractions(ports: InteractionPorts): ServedInteractions {
         return open.size;
       },
     },
-    forget: routing.tellAll('interactions.forget', (id: string) => lookups.forget(id)),
+    forget: routing.tellAll('interactions.forget', (id: string) => {
+      lookups.forget(id);
+      ports.applicationChanged(id);
+    }),
     async invoke(invocation) {
       const { userId, sessionId, ownerId } = invocation;
       const isOpen = sessionId === '' || (await ports.notifier.hasSession(userId, sessionId));

@@ -39,7 +39,7 @@ import { Sweep } from './sweep.ts';
 
 /** Attempts of a join whose lobby ends while it joins. */
 const TRIES = 4;
-/** How long the webhook settings of an application are cached. */
+/** How long the webhook settings of an application are cached at most, if a shard does not hear of a change. */
 const APPLICATION_MS = 5_000;
 const APPLICATIONS_MAX = 10_000;
 
@@ -66,7 +66,8 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     if (registry.peek(id)) call(id, 'detachSession', { userId, sessionId }, SYSTEM).catch(fault);
   };
   const attachments = new Attachments({ ...common, writer: storage.writer, detach });
-  const application = applicationCache(storage.applications, clock);
+  const applications = applicationCache(storage.applications, clock);
+  const application = applications.get;
   const links = new Links({ ...ports, ...common, invites: storage.guilds, application });
   const secrets = new LobbySecrets(storage.lobbies, () => clock.now());
   const sweep = new Sweep({ ...common, onFault: fault });
@@ -107,6 +108,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
       change().catch(fault);
     },
     channelNews: (news) => links.news(news),
+    applicationChanged: (id) => applications.forget(id),
     close() {
       deadlines.stop();
       sweep.stop();
@@ -326,23 +328,22 @@ function draftsRefusal(entries: readonly MemberEntry[], path: readonly string[] 
 }
 
 /** Caches applications for a few seconds. */
-function applicationCache(
-  applications: Pick<Storage['applications'], 'get'>,
-  clock: Clock,
-): (id: ApplicationId) => Promise<Application | null> {
-  const known = new Map<
-    ApplicationId,
-    { readonly value: Promise<Application | null>; readonly untilMs: number }
-  >();
-  return (id) => {
-    const nowMs = clock.monotonic();
-    const before = known.get(id);
-    if (before && before.untilMs > nowMs) return before.value;
-    const value = applications.get(id);
-    value.catch(() => known.delete(id));
-    known.delete(id);
-    known.set(id, { value, untilMs: nowMs + APPLICATION_MS });
-    if (known.size > APPLICATIONS_MAX) known.delete(present(known.keys().next().value));
-    return value;
+function applicationCache(applications: Pick<Storage['applications'], 'get'>, clock: Clock) {
+  const known = new Map<string, { readonly value: Promise<Application | null>; readonly untilMs: number }>();
+  return {
+    get(id: ApplicationId): Promise<Application | null> {
+      const nowMs = clock.monotonic();
+      const before = known.get(id);
+      if (before && before.untilMs > nowMs) return before.value;
+      const value = applications.get(id);
+      value.catch(() => known.delete(id));
+      known.delete(id);
+      known.set(id, { value, untilMs: nowMs + APPLICATION_MS });
+      if (known.size > APPLICATIONS_MAX) known.delete(present(known.keys().next().value));
+      return value;
+    },
+    forget(id: string): void {
+      known.delete(id);
+    },
   };
 }

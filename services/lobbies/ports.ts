@@ -97,6 +97,8 @@ export interface Lobbies extends LobbyOperations, Mergeable {
   userChanged(user: APIUser): void;
   /** News of a linked channel, after they are durable. Never throws. */
   channelNews(news: LinkUpdate): void;
+  /** An application changed on any shard: which events it wants, and where. */
+  applicationChanged(id: string): void;
   /** Ends the actors when the server closes. */
   close(): void;
 }

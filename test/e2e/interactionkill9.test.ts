@@ -15,7 +15,7 @@ const BEGUN = 8;
 /** So many of them press a button. */
 const PRESSED = 2;
 const BUTTON = { type: 1, components: [{ type: 2, style: 1, label: 'Go', custom_id: 'go' }] };
-const KILL_WITHIN_MS = 80;
+const KILL_WITHIN_MS = 160;
 const HEARD_MS = 10_000;
 /** A restart takes some seconds. */
 const KILL_TIMEOUT_MS = 30_000;
@@ -151,7 +151,7 @@ async function round(server: TestServer, chance: () => number, restart: () => Pr
   for (let n = 0; n < BEGUN; n += 1) {
     nonces += 1;
     const nonce = String(nonces);
-    const [waits, rests] = [chance() * 20, chance() * 20];
+    const [waits, rests] = [chance() * 20, chance() * 10];
     const written = chance() < 0.7 ? 4 : 5;
     const button = buttons[n];
     const use = { type: 2, nonce, data: { id, version, name, type } };

@@ -132,15 +132,19 @@ test('messages of a linked channel reach the app when they are written, edited a
     },
     { type: kinds[2], data: { id, lobby_id: made.id } },
   ];
-  const before = events.length;
-  const first = await talk('to the app');
-  await expect.poll(() => events.length, { timeout: 15_000 }).toBe(before + 3);
-  expect(events.slice(before)).toMatchObject(told(first, 'to the app'));
-  await bot.call('edit_lobby', { params, body: { override_event_webhooks_url: `${origin()}/lobby` } });
-  const second = await talk('to the lobby');
-  await expect.poll(() => lobbyEvents.length, { timeout: 15_000 }).toBe(3);
-  expect(lobbyEvents).toMatchObject(told(second, 'to the lobby'));
-  expect(events).toHaveLength(before + 3);
+  try {
+    const before = events.length;
+    const first = await talk('to the app');
+    await expect.poll(() => events.length, { timeout: 15_000 }).toBe(before + 3);
+    expect(events.slice(before)).toMatchObject(told(first, 'to the app'));
+    await bot.call('edit_lobby', { params, body: { override_event_webhooks_url: `${origin()}/lobby` } });
+    const second = await talk('to the lobby');
+    await expect.poll(() => lobbyEvents.length, { timeout: 15_000 }).toBe(3);
+    expect(lobbyEvents).toMatchObject(told(second, 'to the lobby'));
+    expect(events).toHaveLength(before + 3);
+  } finally {
+    await bot.call('delete_lobby', { params });
+  }
 });
 
 test('the game learns of private messages that it carries, of their edits and deletions', async () => {
