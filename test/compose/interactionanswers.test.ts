@@ -1,5 +1,7 @@
 // Goal: an application receives what people choose in selects and write in forms, with the objects that they name, and answers by each kind of callback.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ChannelId, RoleId, UserId } from '../../protocol/ids.ts';
 import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
@@ -330,4 +332,50 @@ describe('a change of the message of a button, while the server stops', () => {
     const names = at.person.sink.names.slice(before);
     expect(names.filter((t) => t === 'INTERACTION_SUCCESS')).toHaveLength(1);
   });
+});
+
+test('a message that its reader dismissed is not told as deleted again when the token ends', async () => {
+  at.house.close();
+  at = await openInteractions();
+  const { house, channelId, person } = at;
+  const sent = await at.use(await at.command(PING));
+  const { written } = wellDone(
+    await at.answer(sent, CALLBACK.MESSAGE, { content: 'hidden', flags: EPHEMERAL }),
+  );
+  const { id } = written!.message;
+  const place = { ownerId: house.guildId, guildId: house.guildId, channelId };
+  wellDone(await house.features.interactions.dismiss(place, id, house.ownerId));
+  const stored = () => house.storage.interactions.get(house.guildId, sent.id);
+  house.clock.advance(15 * 60_000);
+  for (let second = 0; second < 60 && (await stored()) !== null; second += 1) {
+    house.clock.advance(1_000);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  expect(await stored()).toBeNull();
+  expect(person.sink.names.filter((t) => t === 'MESSAGE_DELETE')).toHaveLength(1);
+});
+
+test('an endpoint that fails after its application used the callback route fails nothing', async () => {
+  const { house, person } = at;
+  let fail: () => void = () => undefined;
+  const asked: string[] = [];
+  const endpoint = createServer((request, response) => {
+    request.on('data', (part) => asked.push(String(part)));
+    fail = () => response.writeHead(500).end();
+  });
+  await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
+  const { port } = endpoint.address() as AddressInfo;
+  const application = (await house.storage.applications.get(at.own.id))!;
+  const url = { interactions_endpoint_url: `http://127.0.0.1:${port}/` };
+  await house.commit(at.own.id, [{ type: 'applicationUpdated', application: { ...application, ...url } }]);
+  house.features.interactions.forget(at.own.id);
+  const one = await at.command(PING);
+  wellDone(await at.ask({ type: INTERACTION.COMMAND, data: at.dataOf(one) }));
+  await vi.waitUntil(() => asked.length > 0, 5_000);
+  const sent = JSON.parse(asked.join('')) as Parameters<typeof at.answer>[0];
+  wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'answered' }));
+  fail();
+  await new Promise<void>((resolve) => endpoint.close(() => resolve()));
+  wellDone(await at.followUp(sent, { content: 'more' }));
+  expect(person.sink.names).not.toContain('INTERACTION_FAILURE');
 });

@@ -351,6 +351,10 @@ describe('an application that is not in the guild', () => {
     const loud = { content: '@everyone', allowed_mentions: { parse: ['everyone'] } };
     const { message } = wellDone(await at.followUp(sent, loud));
     expect([Number(message.flags) & EPHEMERAL, message.mention_everyone]).toEqual([EPHEMERAL, false]);
+    const made = await house.guilds.call(house.guildId, 'createRole', { draft: {} } as never, authority);
+    const { id: roleId } = wellDone(made) as { readonly id: string };
+    const toRole = { content: `<@&${roleId}>`, allowed_mentions: { roles: [roleId] } };
+    expect(wellDone(await at.followUp(sent, toRole)).message.mention_roles).toEqual([]);
     for (const { sink } of [bot, at.person]) {
       const seen = sink.dispatches.map(({ d }) => (d as { content?: string }).content);
       expect(seen.filter((content) => content === 'for one' || content === '@everyone')).toEqual([]);

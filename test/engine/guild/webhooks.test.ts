@@ -144,6 +144,13 @@ describe('changing a webhook', () => {
     expect(update(guild, { channelId: '99' }).code).toBe(10003);
   });
 
+  it('into a channel where the caller does not manage webhooks is refused, by its own application too', () => {
+    const guild = arrange();
+    create(guild, {}, bot());
+    expect(update(guild, { channelId: '51' }, bot()).code).toBe(50013);
+    expect(update(guild, { channelId: '51' }).code).toBeUndefined();
+  });
+
   it('by whoever has the token is recorded without a name', () => {
     const guild = arrange();
     create(guild);
