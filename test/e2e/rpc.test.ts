@@ -325,3 +325,15 @@ describe('guildhall rpc', () => {
     children.delete(nobody.child);
   });
 });
+
+test('guildhall dev --rpc serves the games of its first user', async () => {
+  const flags = ['--json', '--rpc', '--port', '0', '--admin-port', '0', '--set', 'voice=false'];
+  const { child, lines } = await cli(['dev', ...flags], {});
+  const [line] = await once(lines, 'line');
+  const { bots, users } = JSON.parse(String(line)) as TestServer['info'];
+  const game = new classic.Client({ transport: 'ipc' });
+  await game.login({ clientId: bots[0]!.application_id });
+  expect(game.user?.username).toBe(users[0]!.name);
+  await game.destroy();
+  await end({ child }, 'SIGTERM');
+});
