@@ -18,6 +18,7 @@ interface Answer {
   readonly body: {
     readonly code?: number;
     readonly origin?: string;
+    readonly activity?: { readonly composite_instance_id: string };
     readonly activities?: readonly { readonly participants: readonly { readonly user_id: string }[] }[];
   };
 }
@@ -56,7 +57,11 @@ async function open(more: object = {}) {
   );
   const guildId = (await engine.admin.createGuild({ name: 'Hall', ownerId: owner!.id })).id as GuildId;
   await engine.admin.addMember({ guildId, userId: guest!.id });
-  const { application } = await engine.admin.createApplication({ name: 'Game', ownerId: owner!.id });
+  const { application, botToken } = await engine.admin.createApplication({
+    name: 'Game',
+    ownerId: owner!.id,
+  });
+  const stranger = await engine.admin.createApplication({ name: 'Other', ownerId: guest!.id });
   const applicationId = application.id as ApplicationId;
   const { port: targetPort } = target.address() as AddressInfo;
   await engine.admin.configureActivity({
@@ -89,8 +94,16 @@ async function open(more: object = {}) {
   };
   const join = (by: Person, channelId: string) =>
     ask(by, 'PUT', `/channels/${channelId}/activities/${applicationId}`);
+  /** Whether a bot reads an instance, of its own application or of another one. */
+  const find = async (instanceId: string, bot: 'own' | 'other', of: 'own' | 'other'): Promise<number> => {
+    const id = of === 'own' ? applicationId : stranger.application.id;
+    const response = await fetch(`${api}/applications/${id}/activity-instances/${instanceId}`, {
+      headers: { authorization: `Bot ${bot === 'own' ? botToken : stranger.botToken}` },
+    });
+    return response.status;
+  };
   const list = (by: Person, channelId: string) => ask(by, 'GET', `/channels/${channelId}/activities`);
-  return { ...{ applicationId, channel, deny, join, list }, owner: owner!, guest: guest! };
+  return { ...{ channel, deny, join, list, find }, owner: owner!, guest: guest! };
 }
 
 describe('a running activity', () => {
@@ -122,6 +135,15 @@ describe('a running activity', () => {
     expect((await list(owner, channelId)).body.activities).toMatchObject([
       { participants: [{ user_id: owner.id }] },
     ]);
+  });
+
+  test('is read by the bot of its application, and by no other bot', async () => {
+    const { channel, join, find, owner } = world;
+    const { body } = await join(owner, await channel(0, 0n));
+    const id = body.activity?.composite_instance_id ?? '';
+    expect(await find(id, 'own', 'own')).toBe(200);
+    expect(await find(id, 'other', 'own')).toBe(403);
+    expect(await find(id, 'other', 'other')).toBe(404);
   });
 
   test('is neither joined nor listed in a channel that a member does not see', async () => {

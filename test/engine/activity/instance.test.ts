@@ -12,6 +12,7 @@ import {
 } from '../../../engine/activity/instance.ts';
 import {
   ACTIVITIES_PER_LOCATION_MAX,
+  ACTIVITY_CONNECTIONS_MAX,
   ACTIVITY_CONNECTIONS_PER_USER_MAX,
   ACTIVITY_LEASE_MS,
   instanceIdOf,
@@ -91,6 +92,17 @@ describe('a running activity', () => {
       refusal: { status: 409 },
     });
     expect(joinActivity([instance], joining(3), env())).toMatchObject({ ok: true });
+  });
+
+  test('has at most 500 windows of all its participants, and another one once one has left', () => {
+    let instance = joined([], 0, 'a');
+    for (let n = 1; n < ACTIVITY_CONNECTIONS_MAX; n++) instance = joined([instance], n, 'a');
+    expect(joinActivity([instance], joining(10_000), env())).toMatchObject({ refusal: { status: 409 } });
+    // A window that is there renews.
+    expect(joinActivity([instance], joining(7), env())).toMatchObject({ ok: true });
+    const left = leaveActivity(instance, joining(7));
+    if (!left.ok || left.value === null) expect.unreachable();
+    expect(joinActivity([left.value.instance], joining(10_000), env())).toMatchObject({ ok: true });
   });
 
   test('is one of at most ten at a location', () => {

@@ -43,6 +43,7 @@ class Kept {
   readonly orders = new Map<string, Order>();
   readonly news: string[] = [];
   rulesMs = START_MS;
+  skus: readonly Sku[] = SKUS;
   #id = 100n;
 
   /** @param isKept Whether its facts become durable; a crash before loses all of them. @returns the code of a refusal. */
@@ -66,7 +67,7 @@ class Kept {
       {
         ...{
           applicationId,
-          skus: SKUS,
+          skus: this.skus,
           order,
           subscription,
           entitlement: this.entitlements.get(lastId) ?? null,
@@ -275,6 +276,19 @@ describe('an order', () => {
     const first = kept.order('4');
     expect(kept.order('4', START_MS + DAY_MS / 2)).toBe(first);
     expect(kept.order('4', START_MS + DAY_MS)).not.toBe(first);
+  });
+
+  test.each([
+    ['amount', { amount: 500 }],
+    ['currency', { currency: 'usd' }],
+    ['length of its periods', { days: 31 }],
+  ])('is another one once the SKU has another %s', (_, change) => {
+    const kept = new Kept();
+    const first = kept.order('1');
+    kept.skus = SKUS.map((sku) => (sku.id === '1' ? { ...sku, price: { ...price, ...change } } : sku));
+    const second = kept.order('1');
+    expect(second).not.toBe(first);
+    expect(kept.orders.get(second)?.price).toEqual({ ...price, ...change });
   });
 
   test('gives nothing, and is to be paid back, when the receiver has the SKU by then', () => {

@@ -243,9 +243,16 @@ describe('an answer', () => {
     });
     const { headers } = await ask('/');
     expect(headers).toMatchObject({ 'x-kept': '1', 'content-type': 'text/html' });
-    expect(headers['content-security-policy']).toContain("default-src 'self'");
-    expect(headers['content-security-policy']).toContain(`ws://${hostOf(APP)}`);
-    expect(headers['content-security-policy']).toContain("frame-ancestors 'self' http://127.0.0.1:1");
+    const server = 'http://127.0.0.1:1';
+    expect(String(headers['content-security-policy']).split('; ')).toEqual([
+      "default-src 'self' blob: data: 'unsafe-inline' 'unsafe-eval'",
+      `connect-src 'self' blob: data: ws://${hostOf(APP)} ${server}`,
+      `img-src 'self' blob: data: ${server}`,
+      "frame-src 'self' blob: data:",
+      "worker-src 'self' blob:",
+      ...["object-src 'none'", "base-uri 'self'", "form-action 'self'"],
+      `frame-ancestors 'self' ${server} http://127.0.0.1:*`,
+    ]);
     expect(headers['referrer-policy']).toBe('same-origin');
     for (const name of [
       'x-frame-options',
@@ -265,6 +272,7 @@ describe('an answer', () => {
         'sid=1; Domain=localhost; Path=/deep; HttpOnly; SameSite=Lax',
         'a=b; Max-Age=5',
         '=nameless',
+        '__Host-__Http-sid=1',
         `long=${'x'.repeat(5_000)}`,
       ],
     });
