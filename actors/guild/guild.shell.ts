@@ -7,7 +7,7 @@ import type { Guild } from '../../engine/guild/guild.ts';
 import { type LinkUpdate, linksEnded, linkUpdates } from '../../engine/guild/lobbylinks.ts';
 import { slowmodeRuns } from '../../engine/guild/messages.scope.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
-import { activeThreads, isActive, threadsOf } from '../../engine/guild/threads.state.ts';
+import { isActive, threadsOf } from '../../engine/guild/threads.state.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
@@ -29,7 +29,7 @@ import type { Timer } from '../runtime/clock.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import { Window, WindowReader } from '../runtime/window.ts';
+import { PinningWindow, Window, WindowReader } from '../runtime/window.ts';
 import {
   type HandoverState,
   handoverStateOf,
@@ -335,10 +335,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
         (key) => sessionCounts.has(key) || voiceStates.has(key),
       );
     const { threads } = guild;
-    if (threads instanceof Window && threads.size > THREADS_MAX)
-      threads.trim(THREADS_MAX, settled, activeThreads(guild).length, (key) =>
-        isActive(threads.get(key) ?? null),
-      );
+    if (threads instanceof PinningWindow) threads.trimUnpinned(THREADS_MAX, settled);
     if (messages instanceof Window) messages.trim(messagesMax, settled, 0, () => false);
     for (const window of [bans, guild.joinRequests, invites, copies, users, guild.scheduledEvents.rsvps])
       if (window instanceof Window) window.trim(membersMax, settled, 0, () => false);
@@ -428,7 +425,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     info: snapshot.info,
     roles: new Map(snapshot.roles.map((role) => [role.id, role])),
     channels: new Map(snapshot.channels.map((channel) => [channel.id, channel])),
-    threads: threadsOf(snapshot.threads, new Window()),
+    threads: threadsOf(snapshot.threads, new PinningWindow(isActive)),
     members: new Window(),
     memberCount: snapshot.memberCount,
     messages,

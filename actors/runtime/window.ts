@@ -67,11 +67,47 @@ export class Window<K, V> extends Map<K, V> {
         continue;
       }
       patience -= 1;
-      const stamp = this.#stamps.get(key) ?? 0;
-      this.delete(key);
+      // To the young end, with its stamp.
+      super.delete(key);
       super.set(key, value);
-      this.#stamps.set(key, stamp);
     }
+  }
+}
+
+/** A window whose rows say themselves whether they are pinned. It counts them, so that a call of `trimUnpinned` is cheap. */
+export class PinningWindow<K, V> extends Window<K, V> {
+  readonly #isPinned: (value: V) => boolean;
+  #pinned = 0;
+
+  constructor(isPinned: (value: V) => boolean) {
+    super();
+    this.#isPinned = isPinned;
+  }
+
+  override set(key: K, value: V): this {
+    this.#pinned += Number(this.#isPinned(value)) - Number(this.#holds(key));
+    return super.set(key, value);
+  }
+
+  override delete(key: K): boolean {
+    this.#pinned -= Number(this.#holds(key));
+    return super.delete(key);
+  }
+
+  override clear(): void {
+    this.#pinned = 0;
+    super.clear();
+  }
+
+  /** Evicts the oldest rows until `max` unpinned ones are left. */
+  trimUnpinned(max: number, settledCommit: number): void {
+    this.trim(max, settledCommit, this.#pinned, (key) => this.#holds(key));
+  }
+
+  /** Whether the key has a row that is pinned. */
+  #holds(key: K): boolean {
+    const value = this.get(key);
+    return value !== undefined && this.#isPinned(value);
   }
 }
 

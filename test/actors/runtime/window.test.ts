@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { snowflakeSource } from '../../../actors/runtime/snowflakes.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
-import { Window } from '../../../actors/runtime/window.ts';
+import { PinningWindow, Window } from '../../../actors/runtime/window.ts';
 import { compareIds } from '../../../protocol/ids.ts';
 
 describe('Window', () => {
@@ -32,6 +32,40 @@ describe('Window', () => {
           expect(kept).toBe(Math.max(mustStay, Math.min(max, stamps.size - pinnedCount)));
         },
       ),
+    );
+  });
+});
+
+describe('a window whose rows say whether they are pinned', () => {
+  const isPinned = (value: number) => value % 2 === 0;
+
+  it('keeps all pinned rows and the newest others, whatever was set, deleted and trimmed before', () => {
+    const step = fc.record({
+      key: fc.nat(20),
+      value: fc.nat(9),
+      kind: fc.constantFrom('set', 'delete', 'trim', 'clear'),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80 }), fc.nat(5), (steps, max) => {
+        const window = new PinningWindow<number, number>(isPinned);
+        const model = new Map<number, number>();
+        const unpinned = () => [...model].filter(([, value]) => !isPinned(value));
+        for (const { key, value, kind } of steps) {
+          if (kind === 'set') {
+            window.set(key, value);
+            model.set(key, value);
+          } else if (kind === 'delete') expect(window.delete(key)).toBe(model.delete(key));
+          else if (kind === 'clear') {
+            window.clear();
+            model.clear();
+          } else {
+            window.trimUnpinned(max, 0);
+            for (const [gone] of unpinned()) if (!window.has(gone)) model.delete(gone);
+            expect(unpinned().length).toBeLessThanOrEqual(max);
+          }
+          expect(new Map(window)).toEqual(model);
+        }
+      }),
     );
   });
 });
