@@ -1,6 +1,7 @@
 // Goal: an application receives what people choose in selects and write in forms, with the objects that they name, and answers by each kind of callback.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ChannelId, RoleId, UserId } from '../../protocol/ids.ts';
@@ -357,11 +358,13 @@ test('a message that its reader dismissed is not told as deleted again when the 
 
 test('an endpoint that fails after its application used the callback route fails nothing', async () => {
   const { house, person } = at;
-  let fail: () => void = () => undefined;
-  const asked: string[] = [];
-  const endpoint = createServer((request, response) => {
-    request.on('data', (part) => asked.push(String(part)));
-    fail = () => response.writeHead(500).end();
+  /** By id of the interaction: ends the request with 500. */
+  const fails = new Map<string, () => void>();
+  const bodies: Parameters<typeof at.answer>[0][] = [];
+  const endpoint = createServer(async (request, response) => {
+    const sent = JSON.parse(await text(request));
+    bodies.push(sent);
+    fails.set(sent.id, () => void response.writeHead(500).end());
   });
   await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
   const { port } = endpoint.address() as AddressInfo;
@@ -370,12 +373,21 @@ test('an endpoint that fails after its application used the callback route fails
   await house.commit(at.own.id, [{ type: 'applicationUpdated', application: { ...application, ...url } }]);
   house.features.interactions.forget(at.own.id);
   const one = await at.command(PING);
-  wellDone(await at.ask({ type: INTERACTION.COMMAND, data: at.dataOf(one) }));
-  await vi.waitUntil(() => asked.length > 0, 5_000);
-  const sent = JSON.parse(asked.join('')) as Parameters<typeof at.answer>[0];
-  wellDone(await at.answer(sent, CALLBACK.MESSAGE, { content: 'answered' }));
-  fail();
+  const used = async () => {
+    const before = bodies.length;
+    wellDone(await at.ask({ type: INTERACTION.COMMAND, data: at.dataOf(one) }));
+    await vi.waitUntil(() => bodies.length > before, 5_000);
+    return bodies.at(-1)!;
+  };
+  const answered = await used();
+  wellDone(await at.answer(answered, CALLBACK.MESSAGE, { content: 'answered' }));
+  fails.get(answered.id)?.();
+  // The failure of a later one comes after whatever the earlier failure did.
+  const unanswered = await used();
+  fails.get(unanswered.id)?.();
+  await at.shown(person.sink, 'INTERACTION_FAILURE', ({ id }) => id === unanswered.id);
   await new Promise<void>((resolve) => endpoint.close(() => resolve()));
-  wellDone(await at.followUp(sent, { content: 'more' }));
-  expect(person.sink.names).not.toContain('INTERACTION_FAILURE');
+  const failed = person.sink.dispatches.filter(({ t }) => t === 'INTERACTION_FAILURE');
+  expect(failed.map(({ d }) => (d as { readonly id: string }).id)).toEqual([unanswered.id]);
+  wellDone(await at.followUp(answered, { content: 'more' }));
 });
