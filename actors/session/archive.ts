@@ -39,6 +39,8 @@ const BUSY: Answer = { kind: 'busy' };
 /** Upper bounds on the number and age of cached replies, for callers that lost theirs. */
 const ANSWERS_MAX = 256;
 const ANSWER_AGE_MS = 15_000;
+/** Upper bound on the handed over sessions of which this shard knows who has them. */
+const HANDED_MAX = 10_000;
 const RETRY_MS = 500;
 const ASK_DEADLINE_MS = 5000;
 
@@ -50,6 +52,8 @@ const ASK_DEADLINE_MS = 5000;
 export class ClusterArchive implements SessionArchive {
   readonly #ports: ArchivePorts;
   readonly #answers = new Map<string, { readonly answer: Promise<Answer>; readonly atMs: number }>();
+  /** Instances that this shard has handed sessions to, by session id; the oldest first. */
+  readonly #handedTo = new Map<string, string>();
   #claims = 0;
   #closed = false;
 
@@ -104,7 +108,23 @@ export class ClusterArchive implements SessionArchive {
     if (answer.kind !== 'unknown') return answer;
     const replicated = await this.#takeFromJournals(request, true);
     if (replicated.kind !== 'unknown') return replicated;
-    return bestAnswer(await this.#askAll(this.#peers(), 'sessions.takeCopy', request, null));
+    const copied = bestAnswer(await this.#askAll(this.#peers(), 'sessions.takeCopy', request, null));
+    return copied.kind === 'unknown' && this.#isAway(claim.sessionId) ? BUSY : copied;
+  }
+
+  /** Whether this shard has handed the session to a shard that is not in the cluster now, and may come back with it. */
+  #isAway(sessionId: string): boolean {
+    const instance = this.#handedTo.get(sessionId);
+    return (
+      instance !== undefined && !this.#ports.ownership.view.shards.some((each) => each.instance === instance)
+    );
+  }
+
+  #handed(sessionId: string, key: string): void {
+    this.#handedTo.delete(sessionId);
+    this.#handedTo.set(sessionId, key.slice(0, key.lastIndexOf(':')));
+    const [oldest] = this.#handedTo.keys();
+    if (this.#handedTo.size > HANDED_MAX && oldest !== undefined) this.#handedTo.delete(oldest);
   }
 
   #askAll(
@@ -150,8 +170,12 @@ export class ClusterArchive implements SessionArchive {
   async #takeLocal(request: ClaimRequest): Promise<Answer> {
     // The journal of this shard has the session, and nobody can take it from there yet.
     if (this.#closed) return BUSY;
-    const answer = this.#ports.transferOut(request.claim, request.key);
-    return answer.kind === 'unknown' ? this.#takeFromJournals(request, false) : answer;
+    const { claim, key } = request;
+    const answer = this.#ports.transferOut(claim, key);
+    if (answer.kind === 'taken') this.#handed(claim.sessionId, key);
+    if (answer.kind !== 'unknown') return answer;
+    const found = await this.#takeFromJournals(request, false);
+    return found.kind === 'unknown' && this.#isAway(claim.sessionId) ? BUSY : found;
   }
 
   /** `busy` while this shard does not know which runs have ended. */

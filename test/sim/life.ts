@@ -32,6 +32,11 @@ interface Created {
   readonly channels: readonly { readonly id: string; readonly last_message_id?: string | null }[];
 }
 
+/** What tells that a member leaves; it may come after GUILD_DELETE, from an owner of the guild that is one no more. */
+const LEAVING: ReadonlySet<string> = new Set([
+  ...['GUILD_MEMBER_REMOVE', 'CHANNEL_DELETE', 'VOICE_STATE_UPDATE', 'THREAD_MEMBERS_UPDATE'],
+]);
+
 /**
  * One session as its client lives it, from READY on, over any number of connections and shards. Judges every dispatch as
  * it comes, and at the end whether anything is missing.
@@ -179,9 +184,8 @@ export class Life {
     const guildId = t === 'GUILD_UPDATE' ? d.id : d.guild_id;
     if (guildId === undefined) return;
     const replica = this.guilds.get(guildId);
-    const leaving = t === 'GUILD_MEMBER_REMOVE' || t === 'CHANNEL_DELETE' || t === 'VOICE_STATE_UPDATE';
     this.#judge.expect(
-      Boolean(replica) || leaving,
+      Boolean(replica) || LEAVING.has(t),
       'guild first',
       () => `${this.name} hears ${t} of ${guildId}`,
     );

@@ -284,6 +284,36 @@ describe('a session that is resumed at another shard', () => {
     expect((await outcome).kind).toBe('invalid');
   });
 
+  it('is waited for while the shard that it was handed to is out of the cluster, wherever it is asked for', async () => {
+    for (const back of [0, 2]) {
+      const { net, a, b } = three();
+      const { session } = await a.open();
+      const first = b.resume(session.id, 4);
+      await net.pass(100);
+      expect((await first.outcome).kind).toBe('open');
+      net.gone.add('shard-1');
+      const { outcome, sink } = net.shards[back]!.resume(session.id, 5);
+      await net.pass(3_000);
+      net.gone.delete('shard-1');
+      net.change();
+      await net.pass(1_000);
+      expect((await outcome).kind).toBe('open');
+      expect(contents(sink)).toEqual(['RESUMED']);
+    }
+  });
+
+  it('is given up when the shard that it was handed to stays out of the cluster', async () => {
+    const { net, a, b } = three();
+    const { session } = await a.open();
+    const first = b.resume(session.id, 4);
+    await net.pass(100);
+    await first.outcome;
+    net.gone.add('shard-1');
+    const { outcome } = a.resume(session.id, 5);
+    await net.pass(12_000);
+    expect((await outcome).kind).toBe('invalid');
+  });
+
   it('is waited for while no shard knows which runs have ended', async () => {
     const { net, a, b, c } = three();
     const { session } = await a.open();
