@@ -1,12 +1,14 @@
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { CALLBACK, INTERACTION } from '../../protocol/interactions.ts';
+import { refusal } from '../../protocol/refusal.ts';
 import type { Invocation } from '../../services/interactions/ports.ts';
 import type { SimClient } from './client.ts';
+import type { Asked } from './command.ts';
 import type { Database } from './database.ts';
 import { commandOf, type SimGuild } from './founding.ts';
 import type { SimShard } from './shard.ts';
-import { answerOf, type HeardInteraction } from './wire.ts';
+import { answerOf, followUpOf, type HeardInteraction } from './wire.ts';
 import type { World } from './world.ts';
 
 interface InteractingPorts {
@@ -14,12 +16,10 @@ interface InteractingPorts {
   readonly database: Database;
   readonly clients: readonly SimClient[];
   /** Sends a call, again if nothing is known of it. */
-  readonly call: (call: {
-    readonly what: string;
-    readonly mark: string;
-    readonly run: (shard: SimShard) => Promise<Reply<unknown>>;
-  }) => void;
+  readonly call: (call: Asked) => void;
 }
+
+const UNKNOWN: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_WEBHOOK') };
 
 /** A person uses the command of a bot of the guild; the nonce is the mark, so that a repetition is the same use. */
 export function interact(
@@ -45,7 +45,10 @@ export function interact(
   };
   const run = (shard: SimShard) => shard.house.features.interactions.invoke(invocation);
   for (let left = times; left > 0; left -= 1)
-    call({ what: `interaction ${mark} of ${userId} with ${applicationId} in ${guildId}`, mark, run });
+    call({
+      ...{ what: `interaction ${mark} of ${userId} with ${applicationId} in ${guildId}`, mark },
+      ...{ again: true, run },
+    });
 }
 
 function dataOf(applicationId: ApplicationId): Invocation['data'] {
@@ -53,13 +56,31 @@ function dataOf(applicationId: ApplicationId): Invocation['data'] {
   return { id, version, name, type, options: [] };
 }
 
-/** A bot has heard of an interaction, and answers; each of its sessions does. */
-export function answer({ call }: Pick<InteractingPorts, 'call'>, { id, token }: HeardInteraction): void {
+/** A bot has heard of an interaction, and answers; each of its sessions does. Whose answer is taken sends a follow-up. */
+export function answer(
+  { call }: Pick<InteractingPorts, 'call'>,
+  { id, application_id: applicationId, token }: HeardInteraction,
+): void {
   if (token === undefined) return;
   const mark = answerOf(id);
   const callback = {
     ...{ type: CALLBACK.MESSAGE, draft: { content: mark }, attachments: [], keep: null, data: null },
   };
-  const run = (shard: SimShard) => shard.house.features.interactions.answer(id, token, callback);
-  call({ what: `callback of ${id}`, mark, run });
+  const follow = async (shard: SimShard): Promise<Reply<unknown>> => {
+    const target = await shard.house.features.interactions.tokenMessages.find(applicationId, token);
+    if (!target?.ok) return target ?? UNKNOWN;
+    return target.value.execute({
+      draft: { content: followUpOf(id) },
+      attachments: [],
+      withComponents: false,
+    });
+  };
+  call({
+    ...{ what: `callback of ${id}`, mark, again: true },
+    run: (shard) => shard.house.features.interactions.answer(id, token, callback),
+    settled(fate) {
+      if (fate !== 'done') return;
+      call({ what: `follow-up of ${id}`, mark: followUpOf(id), again: false, run: follow });
+    },
+  });
 }

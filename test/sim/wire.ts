@@ -1,4 +1,5 @@
 import type { DispatchBody } from '../../engine/fanout/body.ts';
+import type { ApplicationId } from '../../protocol/ids.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { Lane } from '../../transports/gateway/codec/lane.ts';
 import type { GatewaySocket, RawSocket } from '../../transports/gateway/socket.ts';
@@ -164,8 +165,12 @@ export class Wire implements RawSocket {
 /** What a bot hears of an interaction. */
 export interface HeardInteraction {
   readonly id: string;
+  readonly application_id: ApplicationId;
   readonly token?: string;
 }
 
 /** The content of the message that answers an interaction. */
 export const answerOf = (interactionId: string): string => `answer ${interactionId}`;
+
+/** The content of the message that follows the answer of an interaction. */
+export const followUpOf = (interactionId: string): string => `more of ${interactionId}`;

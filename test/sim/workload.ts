@@ -118,8 +118,7 @@ export class Workload {
 
   get #interacting() {
     const { world, database, clients } = this.#ports;
-    const call = (command: Pick<Command, 'what' | 'mark' | 'run'>) =>
-      this.#enqueue({ ...command, again: true });
+    const call = (asked: Asked) => this.#enqueue(asked);
     return { world, database, clients, call };
   }
 
