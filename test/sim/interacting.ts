@@ -59,7 +59,7 @@ function dataOf(applicationId: ApplicationId): Invocation['data'] {
 /** A bot has heard of an interaction, and answers; each of its sessions does. Whose answer is taken sends a follow-up. */
 export function answer(
   { call }: Pick<InteractingPorts, 'call'>,
-  { id, application_id: applicationId, token }: HeardInteraction,
+  { id, application_id: webhookId, token }: HeardInteraction,
 ): void {
   if (token === undefined) return;
   const mark = answerOf(id);
@@ -67,7 +67,7 @@ export function answer(
     ...{ type: CALLBACK.MESSAGE, draft: { content: mark }, attachments: [], keep: null, data: null },
   };
   const follow = async (shard: SimShard): Promise<Reply<unknown>> => {
-    const target = await shard.house.features.interactions.tokenMessages.find(applicationId, token);
+    const target = await shard.house.features.interactions.tokenMessages.find(webhookId, token);
     if (!target?.ok) return target ?? UNKNOWN;
     return target.value.execute({
       draft: { content: followUpOf(id) },

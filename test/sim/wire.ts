@@ -1,5 +1,5 @@
 import type { DispatchBody } from '../../engine/fanout/body.ts';
-import type { ApplicationId } from '../../protocol/ids.ts';
+import type { WebhookId } from '../../protocol/ids.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { Lane } from '../../transports/gateway/codec/lane.ts';
 import type { GatewaySocket, RawSocket } from '../../transports/gateway/socket.ts';
@@ -165,7 +165,8 @@ export class Wire implements RawSocket {
 /** What a bot hears of an interaction. */
 export interface HeardInteraction {
   readonly id: string;
-  readonly application_id: ApplicationId;
+  /** In the place of a webhook's id, where its token is used. */
+  readonly application_id: WebhookId;
   readonly token?: string;
 }
 

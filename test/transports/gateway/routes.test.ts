@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import zlib from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { systemClock } from '../../../actors/runtime/clock.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
@@ -230,7 +230,7 @@ describe('the gateway over sockets', () => {
       expect(await third.closed).toBe(1006);
       expect(gateway.stats().sockets).toBe(2);
       opened[0]?.ws.terminate();
-      await opened[0]?.closed;
+      await vi.waitUntil(() => gateway.stats().sockets === 1);
       await client(port, '/').until(({ op }) => op === 10);
     }
   });
