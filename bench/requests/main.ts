@@ -2,7 +2,9 @@
 // `npm run bench:requests`; BENCH_DATABASE_URL names an empty PostgreSQL database, else the embedded database is used.
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { WebSocket } from 'ws';
 import { LIMITS } from '../../protocol/limits.ts';
+import { OP } from '../../protocol/opcodes.ts';
 import { LOAD_CPU, SERVER_CPU, Worker } from '../fanout/arena.ts';
 import { type Finding, runParts } from '../fanout/parts.ts';
 import { ratiosOf, show, spreadOf, verdictOf } from '../fanout/spread.ts';
@@ -99,6 +101,8 @@ function startServer(): Promise<SpawnedServer> {
     '--no-rate-limits',
     '--set',
     'voice=false',
+    '--set',
+    'identifies_per_sec=1000',
   ];
   const database = databaseUrl === undefined ? [] : ['--set', `database_url=${databaseUrl}`];
   return spawnServer('taskset', [...pinned, ...flags, ...dev, ...database]);
@@ -164,9 +168,38 @@ async function isBlocked({ api, channelId, people }: SpawnedServer): Promise<boo
   return answer.status === 400;
 }
 
-/** What auto moderation with 6,000 keywords adds to a person's message: the same server with its rules off and on, in turns. */
-async function measureRules(rounds: number): Promise<Finding> {
+const HEARTBEAT_MS = 20_000;
+/** Guilds and their messages. */
+const INTENTS = 1 | (1 << 9);
+
+/** Opens a session that reads nothing of what it is sent. Resolves with READY. */
+async function openSession({ gateway, tokens }: SpawnedServer): Promise<WebSocket> {
+  const socket = new WebSocket(`${gateway}/?v=10&encoding=json`);
+  const say = (op: number, d: unknown): void => socket.send(JSON.stringify({ op, d }));
+  const properties = { os: 'linux', browser: 'bench', device: 'bench' };
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject);
+    socket.once('close', (code) => reject(new Error(`The session was closed with ${code}.`)));
+    socket.once('open', () => say(OP.IDENTIFY, { token: tokens[0], intents: INTENTS, properties }));
+    const heard = (bytes: Buffer): void => {
+      if (!bytes.includes('"t":"READY"')) return;
+      socket.off('message', heard);
+      resolve();
+    };
+    socket.on('message', heard);
+  });
+  const timer = setInterval(() => say(OP.HEARTBEAT, null), HEARTBEAT_MS);
+  socket.once('close', () => clearInterval(timer));
+  return socket;
+}
+
+/**
+ * What auto moderation with 6,000 keywords adds to a person's message, which so many sessions receive: the same server with
+ * its rules off and on, in turns.
+ */
+async function measureRules(rounds: number, sessions: number): Promise<Finding> {
   const server = await startServer();
+  const open: WebSocket[] = [];
   const load = new Worker<LoadOrder, LoadNews>(scriptOf('load'), [], LOAD_CPU);
   const ask = async (method: string, path: string, body: object): Promise<{ readonly id: string }> => {
     const answer = await fetch(`${server.api}/v10/guilds/${server.guildId}/auto-moderation/rules${path}`, {
@@ -179,6 +212,7 @@ async function measureRules(rounds: number): Promise<Finding> {
     return rule;
   };
   try {
+    for (let left = sessions; left > 0; left -= 1) open.push(await openSession(server));
     const ids: string[] = [];
     for (const rule of RULES) ids.push((await ask('POST', '', rule)).id);
     const ours: Contender = { pid: server.pid, port: Number(new URL(server.api).port) };
@@ -197,16 +231,26 @@ async function measureRules(rounds: number): Promise<Finding> {
     const [off, on, ratio] = [spreadOf(costs.off), spreadOf(costs.on), ratiosOf(costs.on, costs.off)];
     return {
       lines: [
-        `POST message by a person, ${CONNECTIONS} connections, saturated, with ${DATABASE}`,
+        `POST message by a person to ${sessions} sessions, ${CONNECTIONS} connections, saturated, with ${DATABASE}`,
         `rules off ${show(off, 0)} µs CPU, 6,000 keywords ${show(on, 0)}, ratio ${show(ratio)}, target ≤ 1.03`,
       ],
-      figures: { database: DATABASE, rounds, connections: CONNECTIONS, cpuMicros: costs },
+      figures: { database: DATABASE, rounds, sessions, connections: CONNECTIONS, cpuMicros: costs },
     };
   } finally {
     load.end();
+    for (const socket of open) socket.terminate();
     await server.stop();
   }
 }
 
-await runParts({ g18: measure, g18rules: measureRules }, ROUNDS);
+/** Sessions that receive each message. */
+const SESSIONS = 200;
+await runParts(
+  {
+    g18: measure,
+    g18rules: (rounds: number) => measureRules(rounds, 0),
+    g19rules: (rounds: number) => measureRules(rounds, SESSIONS),
+  },
+  ROUNDS,
+);
 process.exit();
