@@ -74,7 +74,7 @@ export class Window<K, V> extends Map<K, V> {
   }
 }
 
-/** A window whose rows say themselves whether they are pinned. It counts them, so that a call of `trimUnpinned` is cheap. */
+/** A window in which the value decides whether its row is pinned. It counts the pinned rows, so that `trimUnpinned` is cheap. */
 export class PinningWindow<K, V> extends Window<K, V> {
   readonly #isPinned: (value: V) => boolean;
   #pinned = 0;
@@ -85,12 +85,12 @@ export class PinningWindow<K, V> extends Window<K, V> {
   }
 
   override set(key: K, value: V): this {
-    this.#pinned += Number(this.#isPinned(value)) - Number(this.#holds(key));
+    this.#pinned += Number(this.#isPinned(value)) - Number(this.#isPinnedAt(key));
     return super.set(key, value);
   }
 
   override delete(key: K): boolean {
-    this.#pinned -= Number(this.#holds(key));
+    this.#pinned -= Number(this.#isPinnedAt(key));
     return super.delete(key);
   }
 
@@ -101,11 +101,11 @@ export class PinningWindow<K, V> extends Window<K, V> {
 
   /** Evicts the oldest rows until `max` unpinned ones are left. */
   trimUnpinned(max: number, settledCommit: number): void {
-    this.trim(max, settledCommit, this.#pinned, (key) => this.#holds(key));
+    this.trim(max, settledCommit, this.#pinned, (key) => this.#isPinnedAt(key));
   }
 
-  /** Whether the key has a row that is pinned. */
-  #holds(key: K): boolean {
+  /** Whether the row of the key is pinned; false for an absent row. */
+  #isPinnedAt(key: K): boolean {
     const value = this.get(key);
     return value !== undefined && this.#isPinned(value);
   }

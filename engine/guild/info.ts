@@ -69,8 +69,9 @@ type InfoCommands = {
   getGuild: { input: { readonly withCounts: boolean }; value: GuildWithCounts };
   /** The guild as an entry in the list of the caller's guilds. */
   myGuild: { input: { readonly withCounts: boolean }; value: MyGuild };
-  /** For members; the server itself asks for anyone else, whom only a discoverable guild is shown. */
   previewGuild: { input: object; value: APIGuildPreview };
+  /** The preview for people who are not members; 10004 for a guild without the feature DISCOVERABLE. */
+  previewDiscoverableGuild: { input: object; value: APIGuildPreview };
   updateGuild: { input: { readonly draft: GuildDraft }; value: APIGuild };
   /** For the operator; the caller has read all members before. */
   deleteGuild: { input: { readonly memberIds: readonly UserId[] }; value: null };
@@ -285,11 +286,12 @@ export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
   commands: {
     getGuild: { repeatable: true, decide: getGuild },
     myGuild: { repeatable: true, anyFactor: true, decide: myGuild },
-    previewGuild: {
-      decide: (guild, _input, by) =>
-        by.system && !guild.info.features.includes('DISCOVERABLE')
-          ? refused(refusal('UNKNOWN_GUILD'))
-          : previewGuild(guild),
+    previewGuild: { decide: previewGuild },
+    previewDiscoverableGuild: {
+      decide: (guild) =>
+        guild.info.features.includes('DISCOVERABLE')
+          ? previewGuild(guild)
+          : refused(refusal('UNKNOWN_GUILD')),
     },
     updateGuild: { decide: updateGuild },
     deleteGuild: {

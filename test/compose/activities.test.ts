@@ -137,7 +137,7 @@ describe('a running activity', () => {
     ]);
   });
 
-  test('is read by the bot of its application, and by no other bot', async () => {
+  test('is shown to the bot of its application, and to no other bot', async () => {
     const { channel, join, find, owner } = world;
     const { body } = await join(owner, await channel(0, 0n));
     const id = body.activity?.composite_instance_id ?? '';
@@ -146,7 +146,7 @@ describe('a running activity', () => {
     expect(await find(id, 'other', 'other')).toBe(404);
   });
 
-  test('is neither joined nor listed in a channel that a member does not see', async () => {
+  test('cannot be joined, and is not listed, by a member who does not see its channel', async () => {
     const { channel, join, list, owner, guest } = world;
     const channelId = await channel(0, P.VIEW_CHANNEL);
     await join(owner, channelId);

@@ -32,7 +32,7 @@ const ALL = [
   ...['THREAD_MEMBER_UPDATE', 'MESSAGE_CREATE'],
 ];
 
-it('an archived thread that a message brings back after a crash is told in order, and again to who resumes', async () => {
+it('an archived thread that a message brings back after a crash is dispatched in order, and replayed on RESUME', async () => {
   cluster = await openCluster(2);
   const { guildId, ownerId, ownerToken } = await cluster.found();
   const [victim, heir] = [cluster.ownerOf(guildId), cluster.strangerTo(guildId)];

@@ -102,7 +102,7 @@ test('no more than 64 archived threads stay in memory', async () => {
   expect(await isArchived(ids[0]!)).toBe(true);
 }, 60_000);
 
-test('a private thread is heard from joining until leaving', async () => {
+test('a member receives the messages of a private thread from joining until leaving', async () => {
   const { userId, sink } = await member('ann');
   const id = await made(60, 12);
   const added = (command: 'addThreadMember' | 'removeThreadMember') =>
@@ -117,7 +117,7 @@ test('a private thread is heard from joining until leaving', async () => {
   expect(heard()).toEqual(['within']);
 }, 60_000);
 
-test('messages of a banned user are taken out of an archived thread, which counts them no more and tells who reads it', async () => {
+test('a ban deletes messages in archived threads, corrects the counts of the threads and dispatches the deletions', async () => {
   const { userId, by } = await member('spammer');
   const id = await made(60);
   const ids = [await say(id, 'kept'), await say(id, 'spam', by), await say(id, 'more', by)];

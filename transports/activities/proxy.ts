@@ -197,7 +197,10 @@ function handling(options: ActivityProxyOptions, targets: Targets, origins: Orig
   };
 }
 
-/** Counts what is under way of a network, behind a trusted proxy. @returns how to take it back; null when there is no room. */
+/**
+ * Bounds the requests and WebSockets of each network that a trusted proxy names. The returned function gives back what the
+ * request took; it is null when there is no room.
+ */
 function admission({ trustProxy }: ActivityProxyOptions): (asked: IncomingMessage) => (() => void) | null {
   const networks = new Shares(CONNECTIONS_MAX, PER_NETWORK_MAX);
   return (asked) => (trustProxy ? networks.take(networkOf(forwardedFor(asked))) : nothing);

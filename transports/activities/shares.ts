@@ -1,4 +1,4 @@
-/** Counts what is under way, in total and for each application or network. */
+/** Bounds how many exchanges or connections are open, in total and for each application or network. */
 export class Shares {
   readonly #max: number;
   readonly #perOneMax: number;
@@ -10,7 +10,7 @@ export class Shares {
     this.#perOneMax = perOneMax;
   }
 
-  /** The way to give it back, once; null when there is no room. */
+  /** @returns gives the share back, at most once; null when there is no room. */
   take(id: string): (() => void) | null {
     const own = this.#counts.get(id) ?? 0;
     if (this.#total >= this.#max || own >= this.#perOneMax) return null;

@@ -36,7 +36,7 @@ describe('Window', () => {
   });
 });
 
-describe('a window whose rows say whether they are pinned', () => {
+describe('a window in which the value decides whether a row is pinned', () => {
   const isPinned = (value: number) => value % 2 === 0;
 
   it('keeps all pinned rows and the newest others, whatever was set, deleted and trimmed before', () => {

@@ -101,7 +101,7 @@ function told(guild: Guild): unknown {
   );
 }
 
-test('the memo answers as if it were made anew, after any commands', () => {
+test('cached audiences equal freshly computed ones after any commands', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
       const guild = arrange();

@@ -120,7 +120,7 @@ describe('who comes to see a channel', () => {
     ]);
   });
 
-  it('is sent no archived thread, and who loses sight is sent no word of threads', () => {
+  it('is sent no archived thread, and nothing about threads when access is lost', () => {
     const id = thread(HIDDEN);
     const archive = { channelId: id, draft: {}, threadChange: { archived: true } };
     expect(ruled(guild, 'updateChannel', archive, ANN).code).toBeUndefined();
@@ -138,7 +138,7 @@ describe('a private thread', () => {
       NOW_MS,
     ).flatMap(({ to }) => to.map(({ userId }) => userId));
 
-  it('is read by who joins from then on, and no longer by who was removed or has left', () => {
+  it('is received by each member from joining until leaving or removal', () => {
     const id = thread(OTHER, PRIVATE);
     expect(readers(id)).toEqual([ANN]);
     expect(member('addThreadMember', id, BOB)).toBeUndefined();
@@ -186,7 +186,7 @@ describe('the numbers of a thread', () => {
     expect(countsOf(id)).toMatchObject({ shown: 41, members: 41 });
   });
 
-  it('hold 1,000 members, whom neither a mention nor a message exceeds', () => {
+  it('are at most 1,000 members, also after a mention or a message', () => {
     const id = thread(OTHER);
     const people = crowd(1_000);
     for (const one of people) ruled(guild, 'joinThread', { channelId: id }, one);
@@ -209,7 +209,7 @@ describe('the numbers of a thread', () => {
     expect([more('52', 10), more(OTHER, PUBLIC)]).toEqual([undefined, 160_006]);
   });
 
-  it('do not change when somebody joins twice, leaves twice, or is removed who never was there', () => {
+  it('do not change when a member joins or leaves twice, or a stranger is removed', () => {
     const id = thread(OTHER);
     for (let twice = 0; twice < 2; twice += 1)
       expect(ruled(guild, 'joinThread', { channelId: id }, BOB).code).toBeUndefined();

@@ -64,7 +64,7 @@ test('an author cannot pin a post, lock it, or slow it down', () => {
   ]);
 });
 
-test('an author changes nothing in a locked thread, and brings it back from no archive', () => {
+test('an author can neither change a locked thread nor unarchive it', () => {
   const id = threadOf(PUBLIC);
   const [archived, active] = [{ archived: true }, { archived: false }];
   expect(change(id, { locked: true }, MODERATOR)).toBeUndefined();
@@ -77,7 +77,7 @@ test('an author changes nothing in a locked thread, and brings it back from no a
   ]);
 });
 
-test('a thread that is made, changed and deleted is written down each time, by whom and with what changed', () => {
+test('the audit log names who created, changed and deleted a thread, and what changed', () => {
   const entriesOf = (command: string, input: object, by: string) =>
     ruled(guild, command, input, by).facts.flatMap((fact) =>
       fact.type === 'auditLogged' ? [[fact.entry.action_type, fact.entry.user_id, keysOf(fact.entry)]] : [],

@@ -275,7 +275,7 @@ describe('what is refused', () => {
     expect(kept.run(grant('3'), START_MS)).toBeNull();
   });
 
-  test('a refund after a change that nobody has noticed names no entitlement that does not exist', () => {
+  test('a refund after an unsettled change of SKU names only entitlements that exist', () => {
     const kept = new Kept();
     kept.run(grant('1'), START_MS);
     kept.run(toGold, START_MS);

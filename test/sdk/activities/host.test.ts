@@ -237,7 +237,7 @@ describe('a command that acts for the person', () => {
     expect(questions).toHaveLength(1);
   });
 
-  test('opens web addresses alone', async () => {
+  test('opens only web addresses', async () => {
     for (const url of ['javascript:alert(1)', 'data:text/html,x', 'file:///etc/passwd', ' https://a.example'])
       expect(await ask('OPEN_EXTERNAL_LINK', { url })).toMatchObject({ data: { code: 4000 } });
     expect(await ask('OPEN_EXTERNAL_LINK', { url: 'https://a.example/' })).toMatchObject({

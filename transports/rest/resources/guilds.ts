@@ -157,7 +157,8 @@ export const guilds = resource({
     handle: async ({ params, authority }, { guilds }) => {
       const own = await guilds.call(params.guild_id, 'previewGuild', {}, authority);
       const isStranger = !own.ok && own.refusal.code === refusal('UNKNOWN_GUILD').code;
-      return answer(isStranger ? await guilds.call(params.guild_id, 'previewGuild', {}, SERVER) : own);
+      if (!isStranger) return answer(own);
+      return answer(await guilds.call(params.guild_id, 'previewDiscoverableGuild', {}, SERVER));
     },
   }),
   update_guild: op({

@@ -75,7 +75,7 @@ function arrangeFar() {
 }
 
 describe('a session that ends while its user cannot be reached', () => {
-  it('is not opened with the owner afterwards', async () => {
+  it('is not opened at the owner of its user', async () => {
     const { clock, line, asked } = arrangeFar();
     const local = { session: { sessionId: 's1', userId: '1', over: false } } as unknown as LocalSession;
     const reopened = line.reopen(local, null).catch((fault) => fault);
