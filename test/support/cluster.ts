@@ -57,6 +57,9 @@ class ScriptedOwnership implements Ownership {
   readonly standalone = false;
   readonly self: ShardInfo;
   readonly leaving = new Set<number>();
+  /** Looks at the lease until one of them finds it unsafe; negative: none does. */
+  looksUntilUnsafe = -1;
+  onStale: (partition: number) => void = () => undefined;
   state: Ownership['state'] = 'serving';
   readonly #script: Script;
   readonly #hearers = new Set<(change: OwnershipChange) => void>();
@@ -90,6 +93,7 @@ class ScriptedOwnership implements Ownership {
 
   /** What is being given away may still be finished. */
   fenceOf(id: string) {
+    if (this.looksUntilUnsafe >= 0 && this.looksUntilUnsafe-- === 0) return null;
     const partition = partitionOf(id);
     const owner = this.#script.owners[partition];
     return owner && this.state === 'serving' ? { partition, epoch: owner.epoch } : null;
@@ -100,7 +104,10 @@ class ScriptedOwnership implements Ownership {
     return () => void this.#hearers.delete(run);
   }
 
-  stale(): void {}
+  stale(partition: number, epoch?: number): void {
+    const owner = this.#script.owners[partition];
+    if (owner?.instance === this.self.instance && owner.epoch === epoch) this.onStale(partition);
+  }
 
   async drain() {}
 
@@ -251,6 +258,15 @@ export class TestCluster {
     this.storage = storage;
     this.houses = houses;
     this.#script = script;
+    for (const house of houses) house.ownership.onStale = (partition) => this.#claimAgain(house, partition);
+  }
+
+  /** Ends what is in a partition, and takes it over under its next epoch. */
+  #claimAgain(house: ClusterHouse, partition: number): void {
+    this.#script.owners[partition] = null;
+    house.tenancy.abandon((id) => partitionOf(id) === partition);
+    this.#script.tell({ moved: [partition] });
+    void this.adopt(house, [partition]);
   }
 
   house(index: number): ClusterHouse {

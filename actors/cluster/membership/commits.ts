@@ -24,7 +24,7 @@ export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error
    */
   const refused = new Map<string, number>();
 
-  function refuse({ ownerId, done }: Commit): void {
+  function refuse({ ownerId, done, fence }: Commit): void {
     refused.set(ownerId, (refused.get(ownerId) ?? 0) + 1);
     // Waits for earlier commits: `done` is called in commit order.
     void writer.flush().then(() => {
@@ -36,6 +36,9 @@ export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error
       } catch (error) {
         onBug(error);
       }
+      // The actor has ended. Had the lease only been unsafe for a moment, the next actor would have the same epoch, and
+      // homes would not know that they have to subscribe again: the partition gets a new one.
+      if (fence) ownership.stale(fence.partition, fence.epoch);
     });
   }
 

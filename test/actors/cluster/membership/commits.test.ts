@@ -102,6 +102,24 @@ describe('the writer of a shard', () => {
     expect(held).toHaveLength(1);
   });
 
+  it('lets go of the partition when the lease was unsafe for a moment, as homes know a new actor by its epoch only', async () => {
+    const { commit, fences, told, stale, ownership } = arrange();
+    const order: string[] = [];
+    ownership.stale = (partition, epoch) => {
+      order.push(...told.splice(0), 'stale');
+      stale.push([partition, epoch]);
+    };
+    commit('1', 'decided under the lease', fence(3));
+    commit('1', 'of a service');
+    fences.set('1', fence(3));
+    await settled();
+    expect([order, told, stale]).toEqual([
+      ['decided under the lease NotServed', 'stale'],
+      ['of a service NotServed'],
+      [[4, 3]],
+    ]);
+  });
+
   it('goes on when who hears of a refused commit throws', async () => {
     const { fenced, fences, commit, told, held, bugs } = arrange();
     const bug = new Error('planted');
