@@ -141,7 +141,7 @@ export const LINK = {
   'users.hasSession': repeatable('user', [userId, text], flag),
   'users.plays': repeatable('user', [userId, applicationId], flag),
   'users.presences': asksShard([list(userId)], object),
-  'users.deliver': tells('user', [list(tuple(userId, anything)), text, text, anything]),
+  'users.deliver': tells('user', [list(tuple(userId, anything)), text, text, anything, optional(anything)]),
   'users.setMemberships': asksShard([states], list(text)),
   'users.repeatPresences': asksShard([states], list(text)),
 

@@ -240,7 +240,7 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const here = new Set(to.map(({ userId }) => userId));
     const unattached = [...userIds].filter((id) => !here.has(id));
     const also = unattached.length === 0 ? [] : [this.#ports.toEach(routesOf(unattached, ears))];
-    return [{ t, d, to: [...to, ...also] }];
+    return [{ t, d, to: [...to, ...also], asOf: this.asOf(nowMs) }];
   }
 
   /**

@@ -39,4 +39,6 @@ export interface OutgoingDispatch {
   readonly n?: number;
   /** Used instead of `n` for direct notifications of users. */
   readonly origin?: Origin | null;
+  /** See `DispatchBody.asOf`. */
+  readonly asOf?: Origin | null;
 }

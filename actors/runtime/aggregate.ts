@@ -344,8 +344,13 @@ export abstract class AggregateShell<
     if (tap.listening) this.#tapped.push({ t, d });
   }
 
-  protected body(t: string, d: object, origin: Origin | null = null): DispatchBody {
-    return new DispatchBody(t, d, this.#ports.clock.monotonic(), origin);
+  protected body(
+    t: string,
+    d: object,
+    origin: Origin | null = null,
+    asOf: Origin | null = null,
+  ): DispatchBody {
+    return new DispatchBody(t, d, this.#ports.clock.monotonic(), origin, asOf);
   }
 
   /** The number of a dispatch of a fact that is being applied; 0 while the process is alone. */
@@ -368,6 +373,12 @@ export abstract class AggregateShell<
     const n = this.numbered({ ...dispatch, to: { kind: 'users', userIds } }, nowMs);
     if (isForAll) this.stream.deliveredToAll(n, nowMs);
     return { ownerId: directStream(this.id), n, after };
+  }
+
+  /** The position in the direct stream that an unnumbered notification shows; null while the process is alone. */
+  protected asOf(nowMs: number): Origin | null {
+    if (this.stream === null) return null;
+    return { ownerId: directStream(this.id), n: this.stream.last, after: this.stream.lastToAll(nowMs) };
   }
 
   #accept(state: State, decided: Decided<State, Fact>): void {
@@ -457,8 +468,8 @@ export abstract class AggregateShell<
 
   /** The hot path: one body per dispatch, one call per recipient. */
   #fanOut(outgoing: readonly OutgoingDispatch[]): void {
-    for (const { t, d, to, n, origin } of outgoing) {
-      const body = this.body(t, d, n ? { ownerId: this.id, n } : origin);
+    for (const { t, d, to, n, origin, asOf } of outgoing) {
+      const body = this.body(t, d, n ? { ownerId: this.id, n } : origin, asOf);
       for (let index = 0; index < to.length; index += 1) (to[index] as Recipient).deliver(body);
     }
   }

@@ -186,14 +186,20 @@ export class UserDelivery {
     else queue.overflowed = true;
   }
 
-  #hasGap({ lastDelivered }: UserQueue, { origin }: DispatchBody): boolean {
-    return origin !== null && (origin.after ?? 0) > (lastDelivered.get(origin.ownerId) ?? 0);
+  #hasGap({ lastDelivered }: UserQueue, { origin, asOf }: DispatchBody): boolean {
+    const position = origin ?? asOf;
+    return position !== null && (position.after ?? 0) > (lastDelivered.get(position.ownerId) ?? 0);
   }
 
   #deliver(userId: string, queue: UserQueue, target: SessionTarget, body: DispatchBody): boolean {
     const { users, deliver } = this.#ports;
-    const { origin } = body;
+    const { origin, asOf } = body;
     if (origin) advance(queue, origin.ownerId, origin.n);
+    if (asOf) {
+      // What it shows was changed by a dispatch that has overtaken it.
+      if ((queue.lastDelivered.get(asOf.ownerId) ?? 0) > asOf.n) return true;
+      advance(queue, asOf.ownerId, asOf.after ?? 0);
+    }
     if (typeof target === 'string') {
       const session = users.sessions(userId).find(({ sessionId }) => sessionId === target);
       if (!session || session.away) return false;

@@ -37,16 +37,28 @@ export class DispatchBody {
   readonly weightBytes: number;
   /** Null for a dispatch outside any stream. */
   readonly origin: Origin | null;
+  /**
+   * The position of a direct stream whose state an unnumbered dispatch shows: whoever has received a later number does not
+   * receive it.
+   */
+  readonly asOf: Origin | null;
   readonly lanes: (Uint8Array | undefined)[] = [];
   #d: unknown;
   #json: string | null = null;
 
-  constructor(t: string, d: unknown, bornMs: number, origin: Origin | null = null) {
+  constructor(
+    t: string,
+    d: unknown,
+    bornMs: number,
+    origin: Origin | null = null,
+    asOf: Origin | null = null,
+  ) {
     this.t = t;
     this.#d = d;
     this.bornMs = bornMs;
     this.weightBytes = weigh(t, d);
     this.origin = origin;
+    this.asOf = asOf;
   }
 
   /**
@@ -54,8 +66,14 @@ export class DispatchBody {
    *
    * @throws SyntaxError when `d` is read from invalid JSON.
    */
-  static ofJson(t: string, json: string, bornMs: number, origin: Origin | null = null): DispatchBody {
-    const body = new DispatchBody(t, undefined, bornMs, origin);
+  static ofJson(
+    t: string,
+    json: string,
+    bornMs: number,
+    origin: Origin | null = null,
+    asOf: Origin | null = null,
+  ): DispatchBody {
+    const body = new DispatchBody(t, undefined, bornMs, origin, asOf);
     body.#json = json;
     if (isLarge(t)) (body as { weightBytes: number }).weightBytes = json.length;
     return body;

@@ -56,7 +56,15 @@ export function createNotifier(ports: NotifierPorts): Notifier {
 const SESSION_WAIT_MS = 30_000;
 const WAITING_MAX = 10_000;
 
-type EncodedDispatch = Pick<DispatchBody, 't' | 'json' | 'origin'>;
+type EncodedDispatch = Pick<DispatchBody, 't' | 'json' | 'origin' | 'asOf'>;
+type Position = DispatchBody['origin'];
+type DeliverArgs = [
+  to: NotifyTarget[],
+  t: DispatchName,
+  json: string,
+  origin: Position,
+  asOf: Position | undefined,
+];
 type SendDispatch = (to: readonly NotifyTarget[], body: DispatchBody) => void;
 interface Sender {
   readonly send: SendDispatch;
@@ -139,10 +147,10 @@ function clusterSender(userDelivery: UserDelivery, { clock, cluster }: NotifierP
   /** Dispatches to be sent at the end of the tick, in order. */
   let queued: { readonly body: DispatchBody; readonly to: NotifyTarget[] }[] = [];
 
-  function sendToOwner(to: readonly NotifyTarget[], { t, json, origin }: EncodedDispatch): void {
+  function sendToOwner(to: readonly NotifyTarget[], { t, json, origin, asOf }: EncodedDispatch): void {
     const [userId] = to[0] as NotifyTarget;
-    router.tellOwner('users.deliver', userId, [to, t, json, origin], () =>
-      send(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin)),
+    router.tellOwner('users.deliver', userId, [to, t, json, origin, asOf], () =>
+      send(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin, asOf)),
     );
   }
 
@@ -150,7 +158,7 @@ function clusterSender(userDelivery: UserDelivery, { clock, cluster }: NotifierP
     const due = queued;
     queued = [];
     for (const { body, to } of due) {
-      const { t, json, origin } = body;
+      const { t, json, origin, asOf } = body;
       const byShard = new Map<string | null, NotifyTarget[]>();
       for (const entry of to) {
         const shardId = ownership.ownerOf(entry[0])?.shardId ?? null;
@@ -160,8 +168,8 @@ function clusterSender(userDelivery: UserDelivery, { clock, cluster }: NotifierP
       }
       // Users without an owner are notified by whichever shard takes over each of them.
       for (const [shardId, group] of byShard)
-        if (shardId === null) for (const entry of group) sendToOwner([entry], { t, json, origin });
-        else sendToOwner(group, { t, json, origin });
+        if (shardId === null) for (const entry of group) sendToOwner([entry], { t, json, origin, asOf });
+        else sendToOwner(group, { t, json, origin, asOf });
     }
   }
 
@@ -180,10 +188,8 @@ function clusterSender(userDelivery: UserDelivery, { clock, cluster }: NotifierP
   }
 
   // Some of the users may have moved to another owner while the message was in flight.
-  router.serve(
-    'users.deliver',
-    ([to, t, json, origin]: [NotifyTarget[], DispatchName, string, EncodedDispatch['origin']]) =>
-      send(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin)),
+  router.serve('users.deliver', ([to, t, json, origin, asOf]: DeliverArgs) =>
+    send(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin, asOf ?? null)),
   );
   return { send, sessionOpened: ({ sessionId }) => waiting.release(sessionId) };
 }

@@ -15,6 +15,9 @@ const USER = '1' as UserId;
 const CHANNEL = '9';
 const STREAM = directStream(CHANNEL);
 
+/** A state that was shown as of a number is between that number and the next one. */
+const SHOWN = 0.5;
+
 /** A user's inbox over a database that answers when the test says so, and what each session was delivered, by number. */
 function arrange() {
   const clock = new VirtualClock();
@@ -43,8 +46,9 @@ function arrange() {
         }),
     },
     // A home drops what is not beyond what the session has.
-    deliver({ sessionId }, { origin }) {
+    deliver({ sessionId }, { origin, asOf }) {
       const had = heard.get(sessionId) ?? [];
+      if (asOf) had.push(asOf.n + SHOWN);
       if (origin && origin.n > (had.at(-1) ?? 0)) had.push(origin.n);
     },
     clock,
@@ -75,6 +79,12 @@ function arrange() {
       stored = Math.max(stored, n);
       const origin = { ownerId: STREAM, n, after: n - 1 };
       inboxes.deliver(USER, ALL_SESSIONS, new DispatchBody('MESSAGE_CREATE', { n }, 0, origin));
+    },
+    /** The channel shows its state after its dispatch `n`, which is stored. */
+    show(n: number) {
+      stored = Math.max(stored, n);
+      const asOf = { ownerId: STREAM, n, after: n };
+      inboxes.deliver(USER, ALL_SESSIONS, new DispatchBody('LOBBY_CREATE', { n }, 0, null, asOf));
     },
     /** Lets the database answer what it was asked by now. */
     async answer() {
@@ -107,4 +117,19 @@ test('a session that comes over while a gap is looked up hears what it has misse
   tell(9);
   expect(heard.get('second')).toEqual([5, 6, 7, 8, 9]);
   expect(heard.get('first')).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
+test('a state that is shown follows what was stored before it, and is dropped once a later dispatch has overtaken it', async () => {
+  const { heard, open, show, tell, answer } = arrange();
+  open('first');
+  tell(1);
+  show(1);
+  // The third is lost on the way.
+  tell(2);
+  show(3);
+  await answer();
+  tell(4);
+  show(3);
+  show(4);
+  expect(heard.get('first')).toEqual([1, 1 + SHOWN, 2, 3, 3 + SHOWN, 4, 4 + SHOWN]);
 });
