@@ -86,6 +86,24 @@ const killedWhileParted: Fault = {
   },
 };
 
+/** Its partitions return to it while its peers cannot reach it; then it dies. */
+const killedOnReturn: Fault = {
+  name: 'stopped, parted on its return, then killed',
+  async run(ground, shard, random) {
+    shard.signal('SIGSTOP');
+    await delay(TAKEN_MS);
+    shard.signal('SIGCONT');
+    await delay(between(random, 0, 3_000));
+    ground.part(shard, away(random));
+    await delay(between(random, 1_000, 5_000));
+    ground.part(shard, 'whole');
+    await delay(between(random, 0, 2_000));
+    await shard.kill();
+    await delay(between(random, 0, 2_000));
+    await shard.start();
+  },
+};
+
 /**
  * What a shard has sent to the database is on its way while the shard is stopped, and arrives when others have long
  * taken over: only the fence can refuse it.
@@ -111,5 +129,5 @@ export const ONE_OF_EACH: readonly Fault[] = [
 /** Of the long run, drawn by the seed for as long as there is time. */
 export const ANY: readonly Fault[] = [
   ...ONE_OF_EACH,
-  ...[kill, late, killedWhileParted, postgresRestarted, pauseFor(30_000)],
+  ...[kill, late, killedWhileParted, killedOnReturn, postgresRestarted, pauseFor(30_000)],
 ];

@@ -158,6 +158,8 @@ export class Listener {
     readonly random: () => number;
   };
   readonly #hearings: { heard: Heard[]; fromStart: boolean }[] = [];
+  /** The messages of the last hearing. */
+  readonly #heardIds = new Set<string>();
   #socket: WebSocket | null = null;
   #sessionId = '';
   #seq = 0;
@@ -268,6 +270,7 @@ export class Listener {
   #hear(t: string | null, s: number, d: Payload['d']): void {
     if (t === 'READY') {
       this.#sessionId = String(d.session_id);
+      this.#heardIds.clear();
       this.#hearings.push({ heard: [], fromStart: this.#hearings.length === 0 });
     }
     if (t === 'RESUMED') this.resumed += 1;
@@ -279,6 +282,8 @@ export class Listener {
       this.#channelIds.has(String(d.channel_id)) &&
       String(d.content).startsWith('chaos ');
     const message = isOurs ? { id: String(d.id), channelId: String(d.channel_id) } : null;
+    if (message && this.#heardIds.has(message.id)) this.#note(`hears ${message.id} again as ${s}`);
+    if (message) this.#heardIds.add(message.id);
     const anew = t === 'GUILD_CREATE' ? String(d.id) : null;
     if (anew && this.#guilds.add(anew).size === this.#channelIds.size) this.#isReady();
     this.#hearings.at(-1)?.heard.push({ s, anew, message });

@@ -1,3 +1,4 @@
+import { Random } from '../fuzz/random.ts';
 import type { SimClient } from './client.ts';
 import type { SimCluster, Slot } from './cluster.ts';
 import type { SimNetwork } from './network.ts';
@@ -98,6 +99,34 @@ export function staleWriters(
     if (run) run.line.stopMs = world.between(leaseMs, leaseMs * 3);
     staleWriters(ports, untilMs, leaseMs);
   });
+}
+
+/** Most reads of the clock until then; a turn has about as many. */
+const READS_MAX = 40;
+
+/**
+ * Now and then, until `untilMs`, a process loses its processor between two reads of the clock in one turn, often for about
+ * what is left of its lease: what it has found safe is unsafe a moment later. Only runs that ask for it have it, like
+ * `staleWriters`: everybody else stands still too, so that clients may be late for more than their part.
+ */
+export function preemptions(
+  { world, cluster }: Pick<FaultPorts, 'world' | 'cluster'>,
+  seed: number,
+  untilMs: number,
+): void {
+  const random = new Random(seed ^ 0x0b5e_7d13);
+  const again = (): void => {
+    world.after(20 + random.next() * 150, () => {
+      if (world.nowMs >= untilMs) return;
+      const { run } = random.pick(cluster.slots);
+      const reads = random.below(READS_MAX);
+      const shareOf = random.next();
+      // Time goes on until the clock has been read so often, so that what is left is about the rest of the lease.
+      if (run && run.leaseLeftMs > 0) run.clock.preempt(reads, run.leaseLeftMs * shareOf ** (1 / 8));
+      again();
+    });
+  };
+  again();
 }
 
 /** Everything that can be repaired is. */

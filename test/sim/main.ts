@@ -22,6 +22,7 @@ async function fromCommandLine(): Promise<void> {
       jobs: { type: 'string', default: '2' },
       planted: { type: 'string', default: '' },
       'stale-writers': { type: 'boolean', default: false },
+      preempted: { type: 'boolean', default: false },
       features: { type: 'string' },
       trace: { type: 'string', default: String(TRACE_LINES) },
     },
@@ -32,6 +33,7 @@ async function fromCommandLine(): Promise<void> {
   const named = values.features?.split(',');
   const variant = {
     staleWriters: values['stale-writers'],
+    preempted: values.preempted,
     ...(named && { features: FEATURES.filter((feature) => named.includes(feature)) }),
   };
   if (count === 1) await tell(seed, Number(values.trace), variant);

@@ -4,7 +4,7 @@ import { SimCluster } from './cluster.ts';
 import { Database } from './database.ts';
 import { SimRegistry } from './directory.ts';
 import { SimDisk } from './disk.ts';
-import { heal, misfortune, staleWriters } from './faults.ts';
+import { heal, misfortune, preemptions, staleWriters } from './faults.ts';
 import { type Feature, featuresOf } from './features.ts';
 import { judgeEnd } from './final.ts';
 import { found, foundPlayers } from './founding.ts';
@@ -21,6 +21,8 @@ import { World } from './world.ts';
 export interface Variant {
   /** Processes that stand still as they write. */
   readonly staleWriters?: boolean;
+  /** A machine that stands still within a turn. */
+  readonly preempted?: boolean;
   /** In place of those that the seed draws. */
   readonly features?: readonly Feature[];
 }
@@ -114,6 +116,7 @@ export async function simulate(seed: number, variant: Variant = {}): Promise<Out
   for (const client of clients) world.after(world.between(0, 2_000), () => client.connect());
   workload.start(scenario.everyMs);
   misfortune(parts, scenario.faults, scenario.faultEveryMs, scenario.workMs);
+  if (variant.preempted) preemptions(parts, seed, scenario.workMs);
   if (variant.staleWriters) staleWriters(parts, scenario.workMs, scenario.config.lease_ttl_ms);
   try {
     await world.run(scenario.workMs, failed);

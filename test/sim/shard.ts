@@ -66,6 +66,7 @@ export class SimShard {
   readonly links: SimLinks;
   /** Takes new connections. */
   listens = false;
+  readonly #directory: SimDirectory;
   readonly #foundation: Foundation;
   readonly #ports: ShardPorts;
   readonly #wires = new Set<Wire>();
@@ -84,6 +85,7 @@ export class SimShard {
     const foundation = this.#founded({ ...DEFAULTS, rate_limits: false, ...ports.config });
     const storage = simStorage(this.line, staleFault, foundation.config);
     const directory = new SimDirectory(registry, this.host, this.clock, ways.directory);
+    this.#directory = directory;
     const self = {
       ...{ id, instance: this.instance, address: id, adminUrl: null, host: 'sim', pid: 1, weight: 100 },
       ...{ version: '0.0.0', startedMs: this.clock.now() },
@@ -105,6 +107,11 @@ export class SimShard {
     this.#listenIn();
     this.#socketHost = this.#gateway();
     this.#sweep();
+  }
+
+  /** For how long its lease is safe, in milliseconds. */
+  get leaseLeftMs(): number {
+    return this.#directory.safeUntilMs() - this.clock.monotonic();
   }
 
   /** Enters the cluster, then opens its port. */

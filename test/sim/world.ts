@@ -129,7 +129,7 @@ export class World {
       this.#pop();
       const { host, run } = step;
       if (!run || (host && !host.alive)) continue;
-      this.nowMs = step.atMs;
+      this.nowMs = Math.max(this.nowMs, step.atMs);
       if (host && host.stoppedUntilMs > this.nowMs) {
         host.held.push(step);
         continue;
@@ -140,7 +140,7 @@ export class World {
       run();
       return true;
     }
-    this.nowMs = untilMs;
+    this.nowMs = Math.max(this.nowMs, untilMs);
     return false;
   }
 
@@ -179,6 +179,7 @@ export class HostClock implements Clock {
   readonly #host: Host;
   readonly #begunMs: number;
   readonly #rate: number;
+  #preemption: { reads: number; readonly forMs: number } | null = null;
   /** How far its date is off. */
   offsetMs: number;
 
@@ -190,12 +191,30 @@ export class HostClock implements Clock {
     this.offsetMs = offsetMs;
   }
 
+  /**
+   * The machine stands still for `forMs` in the middle of a turn of this process: after it has read the clock `reads` times
+   * more. The rest of that turn has the later time, and whatever should have happened meanwhile happens after it.
+   */
+  preempt(reads: number, forMs: number): void {
+    this.#preemption = { reads, forMs };
+  }
+
   now(): number {
-    return Math.floor(STARTED_MS + this.#world.nowMs + this.offsetMs);
+    return Math.floor(STARTED_MS + this.#readMs() + this.offsetMs);
   }
 
   monotonic(): number {
-    return (this.#world.nowMs - this.#begunMs) * this.#rate;
+    return (this.#readMs() - this.#begunMs) * this.#rate;
+  }
+
+  #readMs(): number {
+    const preemption = this.#preemption;
+    if (preemption && --preemption.reads < 0) {
+      this.#preemption = null;
+      this.#world.nowMs += preemption.forMs;
+      this.#world.note(`${this.#host.name} is preempted for ${Math.round(preemption.forMs)} ms`);
+    }
+    return this.#world.nowMs;
   }
 
   setTimer(run: () => void, delayMs: number): Timer {
