@@ -1,10 +1,10 @@
-// The proxy of activities beside a bare uWebSockets.js proxy and nginx: CPU of the proxy's own process for each request.
+// The proxy of activities beside a bare proxy of uWebSockets.js and undici, and nginx: CPU of the proxy's own process for each request.
 // `npm run bench:proxy -- --seconds 10 --connections 64 --bytes 1024`; nginx is left out where it is not installed.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs, promisify } from 'node:util';
@@ -134,24 +134,35 @@ async function compare(folder: string): Promise<void> {
   const [guildhall, bare] = [await start('guildhall', target.port), await start('uws', target.port)];
   const contenders: (Contender | null)[] = [
     { name: 'guildhall', port: guildhall.port, pids: [guildhall.pid] },
-    { name: 'uWebSockets.js, bare', port: bare.port, pids: [bare.pid] },
+    { name: 'uWebSockets.js and undici, bare', port: bare.port, pids: [bare.pid] },
     await startNginx(folder, target.port),
   ];
   console.log(`${BYTES} bytes, ${CONNECTIONS} connections, ${ROUNDS} rounds of ${SECONDS} s, median:`);
   console.log('| proxy | requests/s | CPU of the proxy, µs a request |\n| --- | --- | --- |');
-  for (const contender of contenders) {
-    if (contender === null) continue;
-    const { name, port, pids } = contender;
-    await load(port, WARM_SECONDS);
-    const [rates, costs]: [number[], number[]] = [[], []];
-    for (let round = 0; round < ROUNDS; round += 1) {
+  const measured: Measured[] = contenders.flatMap((each) =>
+    each ? [{ ...each, rates: [], costs: [] }] : [],
+  );
+  for (const { port } of measured) await load(port, WARM_SECONDS);
+  // In turns: other work of the machine then concerns all of them.
+  for (let round = 0; round < ROUNDS; round += 1)
+    for (const { port, pids, rates, costs } of measured) {
       const before = await cpuUs(pids);
       const answered = await load(port, SECONDS);
       rates.push(answered / SECONDS);
       costs.push(((await cpuUs(pids)) - before) / answered);
     }
+  for (const { name, rates, costs } of measured)
     console.log(`| ${name} | ${medianOf(rates).toFixed(0)} | ${medianOf(costs).toFixed(1)} |`);
-  }
+  console.log(
+    `Load of the machine: ${loadavg()
+      .map((each) => each.toFixed(1))
+      .join(' ')}`,
+  );
+}
+
+interface Measured extends Contender {
+  readonly rates: number[];
+  readonly costs: number[];
 }
 
 if (values.role !== undefined) {

@@ -1,5 +1,5 @@
 import uws from 'uWebSockets.js';
-import http from 'node:http';
+import { Pool } from 'undici';
 import { mappedTarget } from '../../engine/application/mappings.ts';
 import { openActivityProxy } from '../../transports/activities/proxy.ts';
 
@@ -33,33 +33,32 @@ function serveTarget(bytes: number): Promise<number> {
   );
 }
 
-/** The least that forwards a request: no policy, no bounds, no checks of addresses. */
+/** The least that forwards a request with the same libraries: no policy, no bounds, no checks of addresses. */
 function serveBare(target: number): Promise<number> {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: SOCKETS_MAX });
+  const pool = new Pool(`http://127.0.0.1:${target}`, { connections: SOCKETS_MAX });
   return listened(
     uws.App().any('/*', (res, req) => {
       let isGone = false;
       res.onAborted(() => {
         isGone = true;
       });
-      const options = {
-        host: '127.0.0.1',
-        port: target,
-        agent,
-        path: req.getUrl(),
-        method: req.getMethod().toUpperCase(),
+      const parts: Buffer[] = [];
+      const answer = (status: string) => {
+        if (!isGone) res.cork(() => void res.writeStatus(status).end(Buffer.concat(parts)));
       };
-      const sent = http.request(options, (answer) => {
-        const chunks: Buffer[] = [];
-        answer.on('data', (chunk: Buffer) => void chunks.push(chunk));
-        answer.on('end', () => {
-          if (!isGone) res.cork(() => void res.end(Buffer.concat(chunks)));
-        });
-      });
-      sent.on('error', () => {
-        if (!isGone) res.cork(() => void res.writeStatus('502').end());
-      });
-      sent.end();
+      pool.dispatch(
+        { path: req.getUrl(), method: 'GET' },
+        {
+          onConnect: () => undefined,
+          onHeaders: () => true,
+          onData(part) {
+            parts.push(part);
+            return true;
+          },
+          onComplete: () => answer('200 OK'),
+          onError: () => answer('502 Bad Gateway'),
+        },
+      );
     }),
   );
 }

@@ -1,4 +1,7 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+/** Headers of a request: names in lower case; values of a repeated header are joined. */
+export type RequestHeaders = ReadonlyMap<string, string>;
+/** Names in lower case and values in turn, as they are written. */
+export type HeaderLines = readonly string[];
 
 /** @source RFC 9110, section 7.6.1 */
 const HOP_BY_HOP = [
@@ -22,6 +25,8 @@ const NOT_ANSWERED = new Set<string>([
   ...['cross-origin-embedder-policy', 'cross-origin-embedder-policy-report-only', 'feature-policy'],
   ...['cross-origin-resource-policy', 'origin-agent-cluster', 'document-policy', 'document-isolation-policy'],
   ...['strict-transport-security', 'public-key-pins', 'expect-ct', 'alt-svc', 'clear-site-data', 'refresh'],
+  // Written by this server itself.
+  ...['content-length', 'date'],
   ...['service-worker-allowed', 'report-to', 'reporting-endpoints', 'nel', 'timing-allow-origin'],
   ...[
     'access-control-allow-origin',
@@ -42,28 +47,41 @@ const HOST_PREFIX = '__Host-';
 const COOKIES_MAX = 50;
 const COOKIE_CHARS_MAX = 4_096;
 
-const listed = (value: string | undefined): readonly string[] =>
-  (value ?? '').split(',').map((name) => name.trim().toLowerCase());
+/** Headers that the sender has limited to its own connection. */
+const hopOf = (connection: string | undefined): readonly string[] =>
+  connection === undefined || connection.toLowerCase() === 'keep-alive'
+    ? []
+    : connection.split(',').map((name) => name.trim().toLowerCase());
 
 /** The headers that a target receives: without those of a hop, of proxies in front, and cookies of others. */
-export function requestHeaders(headers: IncomingHttpHeaders, sendsCookies: boolean): OutgoingHttpHeaders {
-  const ofHop = new Set(listed(headers.connection));
-  const sent: OutgoingHttpHeaders = {};
-  for (const [name, value] of Object.entries(headers))
-    if (!NOT_SENT.has(name) && !ofHop.has(name) && !NOT_SENT_PREFIXES.some((one) => name.startsWith(one)))
-      sent[name] = value;
-  const cookie = sendsCookies ? ownCookies(headers.cookie ?? '') : '';
-  return { ...sent, ...framing(headers), ...(cookie !== '' && { cookie }) };
+export function requestHeaders(headers: RequestHeaders, sendsCookies: boolean): string[] {
+  const ofHop = hopOf(headers.get('connection'));
+  const sent: string[] = [];
+  for (const [name, value] of headers)
+    if (
+      !NOT_SENT.has(name) &&
+      !ofHop.includes(name) &&
+      !NOT_SENT_PREFIXES.some((one) => name.startsWith(one))
+    )
+      sent.push(name, value);
+  const cookie = sendsCookies ? ownCookies(headers.get('cookie') ?? '') : '';
+  if (cookie !== '') sent.push('cookie', cookie);
+  return sent;
 }
 
+export const linesOf = (headers: Readonly<Record<string, string>>): HeaderLines =>
+  Object.entries(headers).flat();
+
 /**
- * How the body is delimited, whatever the method: bytes without it would be further requests on a connection to the target
- * that others use too.
+ * Whether it is plain where the body ends, so that no part of it could be taken for another request. The native parser reads
+ * several lengths, and encodings besides `chunked`, without complaint.
+ *
+ * @source RFC 9112, section 6.3
  */
-function framing(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  const { 'content-length': length, 'transfer-encoding': encoding } = headers;
-  if (encoding !== undefined) return { 'transfer-encoding': 'chunked' };
-  return length === undefined ? {} : { 'content-length': length };
+export function isFramed(headers: RequestHeaders): boolean {
+  const [length, encoding] = [headers.get('content-length'), headers.get('transfer-encoding')];
+  if (encoding !== undefined) return length === undefined && encoding.toLowerCase() === 'chunked';
+  return length === undefined || /^\d{1,15}$/.test(length);
 }
 
 /** Cookies that the target has set, under the names that it knows. */
@@ -76,27 +94,47 @@ function ownCookies(header: string): string {
 }
 
 /** Whether a request may carry the application's cookies: its own page asks, or a person navigates. */
-export function mayCarryCookies(headers: IncomingHttpHeaders): boolean {
-  const site = headers['sec-fetch-site'];
+export function mayCarryCookies(headers: RequestHeaders): boolean {
+  const site = headers.get('sec-fetch-site');
   if (site === 'same-origin' || site === 'none') return true;
-  return headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] !== 'document';
+  return headers.get('sec-fetch-mode') === 'navigate' && headers.get('sec-fetch-dest') !== 'document';
 }
 
-/** Headers of an answer as the browser receives them, before ours. */
-export function answerHeaders(
-  headers: IncomingHttpHeaders,
-  { location }: { readonly location: string | null },
-) {
-  const ofHop = new Set(listed(headers.connection));
-  const sent: OutgoingHttpHeaders = {};
-  for (const [name, value] of Object.entries(headers))
-    if (!NOT_ANSWERED.has(name) && !ofHop.has(name)) sent[name] = value;
-  const cookies = (headers['set-cookie'] ?? [])
-    .slice(0, COOKIES_MAX)
-    .flatMap((one) => partitioned(one) ?? []);
-  if (cookies.length > 0) sent['set-cookie'] = cookies;
-  if (location !== null) sent.location = location;
-  return sent;
+/** An answer of a target, as far as this server decides by it. */
+interface TargetAnswer {
+  /** As the browser receives them, before ours and without `location`. */
+  readonly headers: string[];
+  readonly location: string | undefined;
+  /** The announced size of the body; null when none is. */
+  readonly bytes: number | null;
+}
+
+/** Reads the headers of a target's answer. */
+export function answerHeaders(lines: HeaderLines): TargetAnswer {
+  const headers: string[] = [];
+  let [location, connection, bytes, cookies]: [
+    string | undefined,
+    string | undefined,
+    number | null,
+    number,
+  ] = [undefined, undefined, null, 0];
+  for (let at = 0; at < lines.length; at += 2) {
+    const [name, value] = [(lines[at] ?? '').toLowerCase(), lines[at + 1] ?? ''];
+    if (!NOT_ANSWERED.has(name)) headers.push(name, value);
+    else if (name === 'set-cookie') {
+      const cookie = cookies < COOKIES_MAX ? partitioned(value) : null;
+      cookies += 1;
+      if (cookie !== null) headers.push(name, cookie);
+    } else if (name === 'location') location ??= value;
+    else if (name === 'connection') connection = value;
+    else if (name === 'content-length') bytes = Number(value);
+  }
+  const ofHop = hopOf(connection);
+  const isKept = (at: number): boolean => !ofHop.includes(headers[at - (at % 2)] ?? '');
+  return {
+    ...{ location, bytes },
+    headers: ofHop.length === 0 ? headers : headers.filter((_, at) => isKept(at)),
+  };
 }
 
 const ATTRIBUTES_KEPT = /^(?:expires|max-age|httponly)$/i;
@@ -116,17 +154,16 @@ function partitioned(cookie: string): string | null {
  * followed.
  */
 export function redirectWithin(
-  location: string | undefined,
-  { target, asked }: { readonly target: URL; readonly asked: URL },
+  location: string,
+  { target, self, path }: { readonly target: URL; readonly self: URL; readonly path: string },
 ): string | null {
-  if (location === undefined) return null;
   if (!URL.canParse(location, target.href)) return null;
   const to = new URL(location, target);
-  if (to.origin === asked.origin) return `${joined('', to.pathname)}${to.search}${to.hash}`;
+  if (to.origin === self.origin) return `${joined('', to.pathname)}${to.search}${to.hash}`;
   if (to.origin !== target.origin) return null;
   // What the mapping has put before the path is taken off again.
-  const common = sharedTail(asked.pathname, target.pathname);
-  const [prefix, directory] = [cut(asked.pathname, common), cut(target.pathname, common)];
+  const common = sharedTail(path, target.pathname);
+  const [prefix, directory] = [cut(path, common), cut(target.pathname, common)];
   if (!to.pathname.startsWith(directory)) return null;
   const rest = to.pathname.slice(directory.length);
   return `${joined(prefix, rest)}${to.search}${to.hash}`;
@@ -157,7 +194,7 @@ export interface PagePolicy {
 }
 
 /** What the browser enforces on every page of an activity: it reaches only what its application has mapped, and this server. */
-export function securityHeaders({ self, server, embedders }: PagePolicy): OutgoingHttpHeaders {
+export function securityHeaders({ self, server, embedders }: PagePolicy): Readonly<Record<string, string>> {
   const socket = `${self.protocol === 'https:' ? 'wss' : 'ws'}://${self.host}`;
   const csp = [
     "default-src 'self' blob: data: 'unsafe-inline' 'unsafe-eval'",

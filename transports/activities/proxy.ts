@@ -1,14 +1,25 @@
-import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import { isIP } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { networkOf, portOf } from '../../protocol/addresses.ts';
-import { type ApplicationId, isAnyId } from '../../protocol/ids.ts';
-import { type PagePolicy, securityHeaders } from './headers.ts';
+import { networkOf } from '../../protocol/addresses.ts';
+import type { ApplicationId } from '../../protocol/ids.ts';
+import { listenOn } from '../http/server.ts';
+import { uWS } from '../http/uws.ts';
+import { forward, jsonHeaders, refusalBody, TARGET_REASON } from './forward.ts';
+import { type HeaderLines, isFramed, linesOf, type PagePolicy, securityHeaders } from './headers.ts';
+import { Inbound } from './inbound.ts';
+import { askedFor, innerPath, Origins } from './origins.ts';
 import { RELAY_PAGE, RELAY_PATH, relayHeaders } from './relay.ts';
 import { Shares } from './shares.ts';
-import { type Target, type TargetSettings, Targets } from './targets.ts';
+import { type Site, type SiteSettings, Sites } from './sites.ts';
+import { Sockets } from './sockets.ts';
 
-interface ActivityProxyOptions extends TargetSettings {
+/** Where a request goes: a host with an optional port, and a path. */
+interface Target {
+  readonly host: string;
+  readonly path: string;
+}
+
+interface ActivityProxyOptions extends SiteSettings {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
@@ -20,6 +31,11 @@ interface ActivityProxyOptions extends TargetSettings {
   readonly embedders: readonly string[];
   /** Whether a proxy in front names the client in X-Forwarded-For. */
   readonly trustProxy: boolean;
+  readonly requestBytesMax: number;
+  /** Default: 1 GiB. */
+  readonly answerBytesMax?: number;
+  /** Other bounds than the usual ones, in a test. */
+  readonly bounds?: Partial<typeof BOUNDS>;
   /** What the application has mapped a path to; null for nothing. */
   readonly targetOf: (id: ApplicationId, path: string) => Promise<Target | null>;
   readonly onFault: (error: unknown) => void;
@@ -34,13 +50,21 @@ export interface ActivityProxy {
   close(): Promise<void>;
 }
 
-const CONNECTIONS_MAX = 8_000;
-/** Connections of one network; behind a trusted proxy, requests and WebSockets under way. */
-const PER_NETWORK_MAX = 256;
-const HEADERS_MS = 15_000;
-const REQUEST_MS = 300_000;
-const KEEP_ALIVE_MS = 30_000;
-const PROXY_PREFIX = '/.proxy';
+const ANSWER_BYTES_MAX = 1 << 30;
+const BOUNDS = {
+  connections: 8_000,
+  /** Requests and WebSockets under way. */
+  perNetwork: 256,
+  exchanges: 4_000,
+  exchangesPerApplication: 400,
+  sockets: 4_000,
+  socketsPerApplication: 1_000,
+  /** Timeout of a target for a connection, and for the first and each further part of its answer. */
+  targetMs: 30_000,
+  exchangeMs: 900_000,
+  /** A WebSocket on which nothing passes ends. */
+  socketIdleMs: 300_000,
+};
 /** Applications whose headers are kept. */
 const PAGES_MAX = 1_000;
 
@@ -51,199 +75,201 @@ const PAGES_MAX = 1_000;
  * @throws Error when the address cannot be bound.
  */
 export async function openActivityProxy(options: ActivityProxyOptions): Promise<ActivityProxy> {
-  const targets = new Targets(options);
-  const origins = originsOf(options.baseUrl);
-  const server = http.createServer({ maxHeaderSize: 16 << 10 });
-  server.maxConnections = CONNECTIONS_MAX;
-  server.headersTimeout = HEADERS_MS;
-  server.requestTimeout = REQUEST_MS;
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  // Connections of a proxy in front are of many people: there, what is under way is counted instead.
-  if (!options.trustProxy) boundConnections(server);
-  const handlers = handling(options, targets, origins);
-  server.on('request', handlers.request);
-  server.on('upgrade', handlers.upgrade);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, options.host, () => {
-      server.off('error', reject);
-      resolve();
-    });
+  const app = uWS.App();
+  const requests = new Requests(options);
+  const { connections } = { ...BOUNDS, ...options.bounds };
+  let open = 0;
+  const counted = (res: HttpResponse, change: number) => {
+    open += change;
+    if (open > connections) res.close();
+  };
+  app.filter((res, change) => counted(res, Number(change)));
+  app.ws('/*', {
+    ...requests.sockets.behavior(),
+    upgrade: (res, req, context) => {
+      requests.upgrade(res, req, context, () => {
+        open -= 1;
+      });
+    },
   });
-  origins.port = portOf(server.address());
+  app.any('/*', (res, req) => requests.request(res, req));
+  const { origins } = requests;
+  origins.port = uWS.us_socket_local_port(await listenOn(app, options.host, options.port));
   return {
     port: origins.port,
     origins: origins.all(),
     originOf: (id) => origins.of(id).origin,
-    close: () =>
-      new Promise((resolve) => {
-        targets.close();
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
-}
-
-function boundConnections(server: http.Server): void {
-  const connections = new Shares(CONNECTIONS_MAX, PER_NETWORK_MAX);
-  server.on('connection', (socket) => {
-    const giveBack = connections.take(networkOf(socket.remoteAddress ?? ''));
-    if (giveBack) socket.once('close', giveBack);
-    else socket.destroy();
-  });
-}
-
-/** Origins of applications by their ids, and the other way round. */
-function originsOf(baseUrl: string) {
-  const base = new URL(baseUrl);
-  const suffix = `.${base.hostname}`;
-  return {
-    port: 0,
-    of(id: string): URL {
-      const url = new URL(base.origin);
-      url.hostname = `${id}${suffix}`;
-      // A development server has the port that was free.
-      if (base.port === '' && base.protocol === 'http:') url.port = String(this.port);
-      return url;
-    },
-    /** `*` is no host name, so this is put together by hand. */
-    all(): string {
-      const { protocol, host } = this.of('0');
-      return `${protocol}//*${host.slice(1)}`;
-    },
-    idOf(host: string | undefined): ApplicationId | null {
-      const name = (host ?? '').replace(/:\d+$/, '').toLowerCase();
-      const id = name.endsWith(suffix) ? name.slice(0, -suffix.length) : '';
-      return isAnyId(id) ? id : null;
+    close: async () => {
+      requests.close();
+      app.close();
     },
   };
 }
-
-type Origins = ReturnType<typeof originsOf>;
 
 /** What all answers of an application's origin have in common. */
 interface Page {
+  readonly id: ApplicationId;
   readonly policy: PagePolicy;
-  readonly headers: http.OutgoingHttpHeaders;
+  readonly headers: HeaderLines;
 }
 
-function handling(options: ActivityProxyOptions, targets: Targets, origins: Origins) {
-  const known = new Map<ApplicationId, Page>();
-  const admit = admission(options);
-  const pageOf = (id: ApplicationId): Page => {
-    const server = options.server();
-    const found = known.get(id);
-    if (found?.policy.server === server) return found;
-    const policy = { self: origins.of(id), server, embedders: [server, ...options.embedders] };
-    const page = { policy, headers: securityHeaders(policy) };
-    const [oldest] = known.keys();
-    if (known.size >= PAGES_MAX && oldest !== undefined) known.delete(oldest);
-    known.set(id, page);
-    return page;
-  };
+/** Requests and WebSockets of pages: what of them is admitted, and where it goes. */
+class Requests {
+  readonly origins: Origins;
+  readonly sockets: Sockets;
+  readonly #options: ActivityProxyOptions;
+  readonly #bounds: typeof BOUNDS;
+  readonly #sites: Sites;
+  readonly #networks: Shares;
+  readonly #exchanges: Shares;
+  readonly #openSockets: Shares;
+  readonly #pages = new Map<string, Page>();
 
-  async function request(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
-    const id = origins.idOf(asked.headers.host);
-    if (id === null) return refuse(answer, 404, 'There is no activity at this address.', {});
-    const { policy, headers } = pageOf(id);
-    const url = urlOf(asked, policy.self);
-    if (url?.pathname === RELAY_PATH && (asked.method === 'GET' || asked.method === 'HEAD')) {
-      answer.writeHead(200, { ...relayHeaders(policy), 'content-length': Buffer.byteLength(RELAY_PAGE) });
-      answer.end(asked.method === 'HEAD' ? undefined : RELAY_PAGE);
-      return;
-    }
+  constructor(options: ActivityProxyOptions) {
+    const bounds = { ...BOUNDS, ...options.bounds };
+    this.#options = options;
+    this.#bounds = bounds;
+    this.origins = new Origins(options.baseUrl);
+    this.sockets = new Sockets(bounds);
+    this.#sites = new Sites(options, bounds.targetMs);
+    this.#networks = new Shares(bounds.connections, bounds.perNetwork);
+    this.#exchanges = new Shares(bounds.exchanges, bounds.exchangesPerApplication);
+    this.#openSockets = new Shares(bounds.sockets, bounds.socketsPerApplication);
+  }
+
+  close(): void {
+    this.sockets.close();
+    this.#sites.close();
+  }
+
+  request(res: HttpResponse, req: HttpRequest): void {
+    const inbound = new Inbound(res, req);
+    this.#guard(inbound, this.#request(inbound));
+  }
+
+  /** @param upgraded Is called when the connection has become a WebSocket. */
+  upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, upgraded: () => void): void {
+    const inbound = new Inbound(res, req);
+    this.#guard(inbound, this.#upgrade(inbound, context, upgraded));
+  }
+
+  async #request(inbound: Inbound): Promise<void> {
+    if (!this.#admit(inbound)) return refuse(inbound, 503, NETWORK_BUSY);
+    const page = this.#pageOf(inbound);
+    if (!page) return refuse(inbound, 404, 'There is no activity at this address.');
+    const { id, headers, policy } = page;
+    // A proxy forwards no CONNECT, and TRACE would show what the target receives.
+    if (inbound.method === 'CONNECT' || inbound.method === 'TRACE')
+      return refuse(inbound, 405, 'This method is not passed on.', headers);
+    if (!isFramed(inbound.headers))
+      return refuse(inbound, 400, 'The length of the body is unclear.', headers);
+    const asked = askedFor(inbound.target, policy.self);
+    if (asked?.path === RELAY_PATH && (inbound.method === 'GET' || inbound.method === 'HEAD'))
+      return answerRelay(inbound, policy);
     // A worker would stay when the mappings change, and could answer in the place of the relay.
-    if (asked.headers['service-worker'] !== undefined)
-      return refuse(answer, 403, 'Activities cannot have service workers.', headers);
-    const target = url && (await options.targetOf(id, inner(url.pathname)));
-    if (!url || !target) return refuse(answer, 404, 'Nothing is mapped to this path.', headers);
-    targets.forward({ id, asked, answer, url, target, headers });
+    if (inbound.headers.has('service-worker'))
+      return refuse(inbound, 403, 'Activities cannot have service workers.', headers);
+    const { requestBytesMax, answerBytesMax = ANSWER_BYTES_MAX } = this.#options;
+    if (Number(inbound.headers.get('content-length') ?? 0) > requestBytesMax)
+      return refuse(inbound, 413, 'The body is too large.', headers);
+    const body = inbound.body(requestBytesMax, () => {
+      refuse(inbound, 413, 'The body is too large.', headers);
+      inbound.break();
+    });
+    const target = asked && (await this.#options.targetOf(id, innerPath(asked.path)));
+    if (!target) return refuse(inbound, 404, NOT_MAPPED, headers);
+    const site = this.#siteOf(inbound, target, this.#exchanges, id, headers);
+    if (!site) return;
+    forward(
+      { inbound, asked, body, site, path: target.path, self: policy.self, headers },
+      { answerBytesMax, exchangeMs: this.#bounds.exchangeMs },
+    );
   }
 
-  async function upgrade(asked: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const id = origins.idOf(asked.headers.host);
-    const self = id && pageOf(id).policy.self;
-    const url = self && urlOf(asked, self);
+  async #upgrade(inbound: Inbound, context: us_socket_context_t, upgraded: () => void): Promise<void> {
+    if (!this.#admit(inbound)) return refuse(inbound, 503, NETWORK_BUSY);
+    const page = this.#pageOf(inbound);
+    const asked = page && askedFor(inbound.target, page.policy.self);
     // Any page may open a WebSocket to any host: only the application's own pages may open these.
-    const isOwn = self && asked.headers.origin === self.origin;
-    const isWebSocket = asked.headers.upgrade?.toLowerCase() === 'websocket';
-    if (!id || !url || !isOwn || !isWebSocket) return refuseUpgrade(socket, 403);
-    const target = await options.targetOf(id, inner(url.pathname));
-    if (!target) return refuseUpgrade(socket, 404);
-    targets.upgrade({ id, asked, socket, head, url, target });
+    if (!page || !asked || inbound.headers.get('origin') !== page.policy.self.origin)
+      return refuse(inbound, 403, 'Only pages of the activity may open its WebSockets.');
+    const target = await this.#options.targetOf(page.id, innerPath(asked.path));
+    if (!target) return refuse(inbound, 404, NOT_MAPPED);
+    const site = this.#siteOf(inbound, target, this.#openSockets, page.id, []);
+    if (!site) return;
+    const refused = (status: number) => refuse(inbound, status, TARGET_REASON);
+    this.sockets.open({ inbound, context, asked, site, path: target.path, refuse: refused, upgraded });
   }
 
-  return {
-    request: (asked: IncomingMessage, answer: ServerResponse) => {
-      const giveBack = admit(asked);
-      if (!giveBack) return refuse(answer, 503, 'Your network has too much under way.', {});
-      answer.once('close', giveBack);
-      request(asked, answer).catch((error: unknown) => {
-        options.onFault(error);
-        if (!answer.headersSent) refuse(answer, 503, 'The activity cannot be served now.', {});
-        else answer.destroy();
-      });
-    },
-    upgrade: (asked: IncomingMessage, socket: Duplex, head: Buffer) => {
-      socket.on('error', () => socket.destroy());
-      const giveBack = admit(asked);
-      if (!giveBack) return refuseUpgrade(socket, 503);
-      socket.once('close', giveBack);
-      upgrade(asked, socket, head).catch((error: unknown) => {
-        options.onFault(error);
-        refuseUpgrade(socket, 503);
-      });
-    },
-  };
+  /** The site of a target, with a share of the application for the request; null when it has been refused. */
+  #siteOf(
+    inbound: Inbound,
+    { host }: Target,
+    shares: Shares,
+    id: ApplicationId,
+    headers: HeaderLines,
+  ): Site | null {
+    const site = this.#sites.of(host);
+    if (!site) {
+      refuse(inbound, 502, TARGET_REASON, headers);
+      return null;
+    }
+    if (this.#take(inbound, shares, id)) return site;
+    refuse(inbound, 503, 'The activity has too much under way.', headers);
+    return null;
+  }
+
+  /** Bounds what each network has under way; behind a trusted proxy, each network that it names. */
+  #admit(inbound: Inbound): boolean {
+    const { trustProxy } = this.#options;
+    const given = trustProxy ? inbound.headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() : undefined;
+    const address = given !== undefined && isIP(given) !== 0 ? given : inbound.address;
+    return this.#take(inbound, this.#networks, networkOf(address));
+  }
+
+  #take(inbound: Inbound, shares: Shares, key: string): boolean {
+    const giveBack = shares.take(key);
+    if (giveBack) inbound.onOver(giveBack);
+    return giveBack !== null;
+  }
+
+  /** The page of the host that is asked for; null for a host of no application. */
+  #pageOf({ headers }: Inbound): Page | null {
+    const host = headers.get('host') ?? '';
+    const server = this.#options.server();
+    const found = this.#pages.get(host);
+    if (found?.policy.server === server) return found;
+    const id = this.origins.idOf(host);
+    if (id === null) return null;
+    const policy = {
+      ...{ self: this.origins.of(id), server },
+      embedders: [server, ...this.#options.embedders],
+    };
+    const page = { id, policy, headers: linesOf(securityHeaders(policy)) };
+    const [oldest] = this.#pages.keys();
+    if (this.#pages.size >= PAGES_MAX && oldest !== undefined) this.#pages.delete(oldest);
+    this.#pages.set(host, page);
+    return page;
+  }
+
+  #guard(inbound: Inbound, passing: Promise<void>): void {
+    passing.catch((error: unknown) => {
+      this.#options.onFault(error);
+      if (inbound.hasStarted) inbound.break();
+      else refuse(inbound, 503, 'The activity cannot be served now.');
+    });
+  }
 }
 
-/**
- * Bounds the requests and WebSockets of each network that a trusted proxy names. The returned function gives back what the
- * request took; it is null when there is no room.
- */
-function admission({ trustProxy }: ActivityProxyOptions): (asked: IncomingMessage) => (() => void) | null {
-  const networks = new Shares(CONNECTIONS_MAX, PER_NETWORK_MAX);
-  return (asked) => (trustProxy ? networks.take(networkOf(forwardedFor(asked))) : nothing);
+const NOT_MAPPED = 'Nothing is mapped to this path.';
+const NETWORK_BUSY = 'Your network has too much under way.';
+
+function answerRelay(inbound: Inbound, policy: PagePolicy): void {
+  const [page, hasBody] = [Buffer.from(RELAY_PAGE), inbound.method !== 'HEAD'];
+  inbound.start({ status: 200, headers: linesOf(relayHeaders(policy)), bytes: page.length, hasBody });
+  if (hasBody) inbound.write(page);
+  else inbound.end();
 }
 
-const nothing = (): void => undefined;
-
-/** The client's address, which the trusted proxy in front has written last. */
-function forwardedFor({ headers, socket }: IncomingMessage): string {
-  const given = String(headers['x-forwarded-for'] ?? '');
-  const last = given.split(',').at(-1)?.trim() ?? '';
-  return isIP(last) === 0 ? (socket.remoteAddress ?? '') : last;
-}
-
-/** The requested URL; null when the request target is not a path. */
-function urlOf({ url: path = '' }: IncomingMessage, self: URL): URL | null {
-  if (!path.startsWith('/') || !URL.canParse(`${self.origin}${path}`)) return null;
-  const url = new URL(`${self.origin}${path}`);
-  return url.origin === self.origin ? url : null;
-}
-
-/** The path that mappings are for: the same with and without `/.proxy`. */
-const inner = (path: string): string =>
-  path === PROXY_PREFIX || path.startsWith(`${PROXY_PREFIX}/`)
-    ? path.slice(PROXY_PREFIX.length) || '/'
-    : path;
-
-function refuse(
-  answer: ServerResponse,
-  status: number,
-  message: string,
-  headers: http.OutgoingHttpHeaders,
-): void {
-  const body = JSON.stringify({ message, code: 0 });
-  answer.writeHead(status, {
-    ...headers,
-    ...{ 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), connection: 'close' },
-  });
-  answer.end(body);
-}
-
-function refuseUpgrade(socket: Duplex, status: number): void {
-  if (socket.writable)
-    socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`);
-  else socket.destroy();
-}
+const refuse = (inbound: Inbound, status: number, message: string, headers: HeaderLines = []): void =>
+  inbound.refuse(status, jsonHeaders(headers), refusalBody(message));

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { OutgoingHttpHeaders } from 'node:http';
 import { type PagePolicy, securityHeaders } from './headers.ts';
 
 /** No mapping can have this path: a segment does not begin with a dot. */
@@ -32,7 +31,7 @@ export const RELAY_PAGE = `<!doctype html>
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 /** Pages of other origins embed the relay; it may run only its own script. */
-export function relayHeaders(policy: PagePolicy): OutgoingHttpHeaders {
+export function relayHeaders(policy: PagePolicy): Readonly<Record<string, string>> {
   const csp = [
     "default-src 'none'",
     `script-src ${hashOf(SCRIPT)}`,

@@ -48,10 +48,23 @@ export function startServer(options: ServerOptions): Promise<HttpServer> {
   };
   for (const install of options.installers) install(app, state);
   app.any('/*', (res, req) => notFound(res, req, state));
+  return listenOn(app, host, port, shared).then((socket) => control(app, socket, state));
+}
+
+/**
+ * @param shared Whether other processes may listen on the port too.
+ * @throws Error when the address cannot be bound.
+ */
+export function listenOn(
+  app: TemplatedApp,
+  host: string,
+  port: number,
+  shared = false,
+): Promise<us_listen_socket> {
   const listen = app.listen.bind(app) as unknown as Listen;
   return new Promise((resolve, reject) => {
     listen(host, port, shared ? SHARED_PORT : EXCLUSIVE_PORT, (socket) => {
-      if (socket) resolve(control(app, socket, state));
+      if (socket) resolve(socket);
       else
         reject(
           new Error(`Cannot listen on ${host}:${port}: the port is in use or the address is not local.`),

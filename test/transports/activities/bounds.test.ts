@@ -54,54 +54,58 @@ const statusOf = (
     sent.on('error', reject);
   });
 
-describe('one network', () => {
-  const soon = { timeout: 25_000, interval: 20 };
-  const open = new Set<Socket>();
-  /** A connection that sends a text; `open` has it until the proxy closes it. */
-  const hold = (text: string) => {
-    const socket = connect(proxy.port, '127.0.0.1', () => socket.write(text));
-    open.add(socket);
-    socket.on('close', () => open.delete(socket));
-    socket.on('error', () => undefined).resume();
+/** Holds every request until it is opened. */
+function holding() {
+  const held: ServerResponse[] = [];
+  let isOpen = false;
+  handle = (_, answer) => (isOpen ? answer.end('done') : void held.push(answer));
+  return {
+    held,
+    open() {
+      isOpen = true;
+      for (const answer of held) answer.end('done');
+    },
   };
-  const free = async () => {
-    for (const socket of open) socket.destroy();
-    await expect.poll(() => statusOf(proxy).catch(() => 0), soon).toBe(200);
-  };
+}
 
-  test('has at most 256 connections, and another one once one has ended', async () => {
-    let opened = 0;
-    const isRefused = () => {
-      if (open.size === opened) hold('');
-      opened = Math.max(opened, open.size);
-      return open.size < opened;
-    };
-    await expect.poll(isRefused, { ...soon, interval: 2 }).toBe(true);
-    await expect.poll(() => open.size, soon).toBe(256);
-    await expect(statusOf(proxy)).rejects.toThrow();
-    const [first] = open;
-    first?.destroy();
-    await expect.poll(() => statusOf(proxy).catch(() => 0), soon).toBe(200);
-    await free();
-  });
+test('has at most so many connections, and another one once one has ended', async () => {
+  const few = await openProxy(false, { connections: 3 });
+  const open: Socket[] = [];
+  for (let at = 0; at < 3; at += 1) {
+    const socket = connect(few.port, '127.0.0.1');
+    open.push(socket.on('error', () => undefined));
+    await new Promise((resolve) => socket.once('connect', resolve));
+  }
+  await expect.poll(() => statusOf(few).catch(() => 0)).toBe(0);
+  open[0]?.destroy();
+  await expect.poll(() => statusOf(few).catch(() => 0)).toBe(200);
+  for (const socket of open) socket.destroy();
+  await few.close();
+});
 
-  test('has at most 400 requests of an application under way, and another one once they have ended', async () => {
-    const held: ServerResponse[] = [];
-    let isOpen = false;
-    handle = (_, answer) => {
-      if (isOpen) answer.end('done');
-      else held.push(answer);
-    };
-    // Two on each connection; the proxy has at most 256 connections to one target.
-    const one = `GET / HTTP/1.1\r\nHost: ${hostOf()}\r\n\r\n`;
-    for (let at = 0; at < 200; at += 1) hold(one + one);
-    await expect.poll(() => held.length, soon).toBe(256);
-    const asked = () => Promise.race([statusOf(proxy), sleep(200)]);
-    await expect.poll(asked, soon).toBe(503);
-    isOpen = true;
-    for (const answer of held) answer.end('done');
-    await free();
-  });
+test('a network has at most 256 requests under way, and another one once they have ended', async () => {
+  const { held, open } = holding();
+  const many = Array.from({ length: 256 }, () => statusOf(proxy));
+  await expect.poll(() => held.length, { timeout: 25_000 }).toBe(256);
+  expect(await statusOf(proxy)).toBe(503);
+  open();
+  expect(new Set(await Promise.all(many))).toEqual(new Set([200]));
+  expect(await statusOf(proxy)).toBe(200);
+});
+
+test('an application has at most 400 requests under way, and another one once they have ended', async () => {
+  const behind = await openProxy(true);
+  const { held, open } = holding();
+  const asked = (network: number) =>
+    statusOf(behind, { headers: { 'x-forwarded-for': `203.0.113.${network}` } });
+  const many = Array.from({ length: 400 }, (_, at) => asked(at % 4));
+  // The proxy has at most 256 connections to one target; the other requests wait for them.
+  await expect.poll(() => held.length, { timeout: 25_000 }).toBe(256);
+  await expect.poll(() => Promise.race([asked(9), sleep(500)]), { timeout: 25_000 }).toBe(503);
+  open();
+  expect((await Promise.all(many)).filter((status) => status === 200).length).toBeGreaterThanOrEqual(399);
+  expect(await asked(9)).toBe(200);
+  await behind.close();
 });
 
 test('behind a trusted proxy, each network that it names has at most 256 requests under way', async () => {
