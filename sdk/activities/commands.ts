@@ -11,6 +11,7 @@ import {
 } from '../rpc/commands.ts';
 import { type Authenticated, type CommandRunner, isObject, RpcError } from '../rpc/link.ts';
 import { shopCommands } from '../rpc/shop.ts';
+import { shareInteraction } from './shareinteraction.ts';
 
 /** What the page does for an activity, with the person's word where it matters. */
 export interface ActivityPage extends Prompts {
@@ -18,6 +19,8 @@ export interface ActivityPage extends Prompts {
   chooseImage(): Promise<Blob | null>;
   /** Sets the person's presence; absent where the page has no session. */
   setPresence?(activity: object | null): void;
+  /** Calls back whenever the screen is turned, until the returned function is called; absent where no screen turns. */
+  watchOrientation?(turned: (isLandscape: boolean) => void): () => void;
 }
 
 interface RunnerPorts extends SharedPorts {
@@ -105,6 +108,7 @@ function asking(ports: RunnerPorts): Record<string, Run> {
       );
       return null;
     },
+    SHARE_INTERACTION: (args) => shareInteraction(ports, args),
     INITIATE_IMAGE_UPLOAD: (_, by) => upload(ports, by),
   };
 }

@@ -27,6 +27,7 @@ export interface ActivityHostOptions {
 
 /** How the page shows the activity. */
 export const ACTIVITY_LAYOUT = { FOCUSED: 0, PIP: 1, GRID: 2 } as const;
+const ORIENTATION = { PORTRAIT: 0, LANDSCAPE: 1 } as const;
 type Layout = (typeof ACTIVITY_LAYOUT)[keyof typeof ACTIVITY_LAYOUT];
 
 const USERS_KEPT_MAX = 500;
@@ -35,6 +36,8 @@ const RELATIONSHIPS: ReadonlySet<string> = new Set([
   'RELATIONSHIP_UPDATE',
   'RELATIONSHIP_REMOVE',
 ]);
+/** The type of an activity in a message that invites to its party. */
+const JOIN = 1;
 const RELAY_PATH = '/.guildhall/relay';
 const SANDBOX =
   'allow-scripts allow-same-origin allow-forms allow-pointer-lock allow-orientation-lock allow-modals allow-downloads';
@@ -109,6 +112,18 @@ export class ActivityHost {
     this.#link?.emit('ACTIVITY_LAYOUT_MODE_UPDATE', { layout_mode: mode });
   }
 
+  /**
+   * The person accepts an invite to a party of the application: the activity receives the secret of the party.
+   *
+   * @param invite The message of the invite, as the API shows it.
+   * @throws Error when the invite is to another application, or no longer valid.
+   */
+  async accept(invite: Args): Promise<void> {
+    const secret = await this.#secretOf(invite);
+    if (secret === null) throw new Error('The invite is not valid.');
+    this.#link?.emit('ACTIVITY_JOIN', { applicationId: this.#options.applicationId, secret });
+  }
+
   /** Takes the activity off the page, and leaves it. */
   close(reason = 'The activity was closed.'): void {
     if (this.#isOver) return;
@@ -177,7 +192,11 @@ export class ActivityHost {
       ...{ url: `${origin}${RELAY_PATH}?${query}`, origin, sandbox: SANDBOX, allow: ALLOW },
       received: (message) => this.#link?.receive(message),
     });
-    this.#stop = frame.remove;
+    const unwatch = this.#options.page.watchOrientation?.((isLandscape) => this.#turned(isLandscape));
+    this.#stop = () => {
+      unwatch?.();
+      frame.remove();
+    };
     this.#link = new RpcLink({
       scopes: [RPC_SCOPE.EMBEDDED],
       accept: ({ client_id: clientId, frame_id: frameId }) => {
@@ -208,6 +227,13 @@ export class ActivityHost {
         shareUrl: (custom) => this.#shareUrl(custom),
       }),
     };
+  }
+
+  #turned(isLandscape: boolean): void {
+    const [name, value] = isLandscape
+      ? (['landscape', ORIENTATION.LANDSCAPE] as const)
+      : (['portrait', ORIENTATION.PORTRAIT] as const);
+    this.#link?.emit('ORIENTATION_UPDATE', { screen_orientation: value, orientation: name });
   }
 
   #shareUrl(customId: string | null): string {
@@ -260,6 +286,17 @@ export class ActivityHost {
     if (!isObject(user) || user.id !== this.#selfId) return;
     const data = { user_id: user.id, nick, avatar, guild_id: guildId, avatar_decoration_data: null };
     this.#link?.emit('CURRENT_GUILD_MEMBER_UPDATE', { ...data, color_string: null });
+  }
+
+  async #secretOf({ id, channel_id, author, activity, application }: Args): Promise<string | null> {
+    const { applicationId } = this.#options;
+    const isInvite = isObject(author) && isObject(activity) && isObject(application);
+    if (!isInvite || activity.type !== JOIN || application.id !== applicationId) return null;
+    const session = encodeURIComponent(String(activity.session_id));
+    const query = new URLSearchParams({ channel_id: String(channel_id), message_id: String(id) });
+    const path = `/users/${String(author.id)}/sessions/${session}/activities/${applicationId}/${JOIN}`;
+    const { status, body } = await this.#call('GET', `${path}?${query}`);
+    return status === 200 && isObject(body) && typeof body.secret === 'string' ? body.secret : null;
   }
 
   readonly #call: CallApi = async (method, path, { body, token, form } = {}) => {

@@ -30,9 +30,17 @@ interface Incoming {
   readonly data: unknown;
 }
 
+interface ScreenOrientation {
+  readonly type: string;
+  addEventListener(name: 'change', listener: () => void): void;
+  removeEventListener(name: 'change', listener: () => void): void;
+}
+
 interface Browser {
   readonly document: { createElement(name: string): Element; readonly body: Element };
   readonly navigator: { readonly language: string };
+  /** Absent in old browsers. */
+  readonly screen?: { readonly orientation?: ScreenOrientation };
   open(url: string, target: string, features: string): unknown;
   addEventListener(name: 'message', listener: (event: Incoming) => void): void;
   removeEventListener(name: 'message', listener: (event: Incoming) => void): void;
@@ -128,6 +136,12 @@ export const browserPage = (): ActivityPage => ({
   openExternal: (url) => {
     browser().open(url, '_blank', 'noopener,noreferrer');
     return true;
+  },
+  watchOrientation(turned) {
+    const orientation = browser().screen?.orientation;
+    const listener = () => turned(orientation?.type.startsWith('landscape') === true);
+    orientation?.addEventListener('change', listener);
+    return () => orientation?.removeEventListener('change', listener);
   },
   chooseImage: () =>
     new Promise((resolve) => {

@@ -37,6 +37,7 @@ let opened: string[];
 let questions: string[];
 let endings: string[];
 let activities: (object | null)[];
+let turn: (isLandscape: boolean) => void;
 const contentWindow = {
   postMessage: (message: readonly [number, Frame], origin: string) =>
     origin === ORIGIN && void sent.push(message),
@@ -78,6 +79,10 @@ beforeEach(async () => {
       openExternal: (url) => opened.push(url) > 0,
       setPresence: (activity) => void activities.push(activity),
       chooseImage: async () => null,
+      watchOrientation: (turned) => {
+        turn = turned;
+        return () => undefined;
+      },
     },
   });
   await host.start();
@@ -263,10 +268,90 @@ describe('a command that acts for the person', () => {
   });
 });
 
+describe('a command that an activity shares', () => {
+  const command = {
+    ...{ id: '71', version: '72', type: 1, name: 'duel', application_id: APPLICATION },
+    options: [{ type: 4, name: 'rounds' }],
+  };
+  const share = { command: 'duel', options: [{ name: 'rounds', value: '3' }], content: 'Join me!' };
+  let used: object[];
+  beforeEach(async () => {
+    used = [];
+    server.answer(`GET /channels/${CHANNEL}/application-command-index`, () => ({
+      body: { application_commands: [{ ...command, id: '70', application_id: '9' }, command] },
+    }));
+    server.answer('POST /interactions', ({ body }) => {
+      used.push(body as object);
+      return { status: 204 };
+    });
+    await signIn();
+  });
+
+  test('is used in the channel, as the person has agreed to', async () => {
+    expect(await ask('SHARE_INTERACTION', share)).toMatchObject({ data: { success: true } });
+    expect(questions).toEqual(['Use /duel rounds:3 in this channel? Join me!']);
+    expect(used).toEqual([
+      {
+        ...{ type: 2, application_id: APPLICATION, channel_id: CHANNEL, guild_id: GUILD },
+        data: {
+          id: '71',
+          version: '72',
+          type: 1,
+          name: 'duel',
+          options: [{ type: 4, name: 'rounds', value: 3 }],
+        },
+      },
+    ]);
+  });
+
+  test('is not used when the person refuses', async () => {
+    agrees = false;
+    expect(await ask('SHARE_INTERACTION', share)).toMatchObject({ data: { success: false } });
+    expect(used).toEqual([]);
+  });
+
+  test.each([
+    ['is not of the application', { command: 'other' }],
+    ['has an unknown option', { command: 'duel', options: [{ name: 'no', value: '1' }] }],
+    ['has a value of another kind', { command: 'duel', options: [{ name: 'rounds', value: 'many' }] }],
+    ['has no list of options', { command: 'duel', options: 'rounds' }],
+  ])('is refused before the person is asked when it %s', async (_, args) => {
+    expect(await ask('SHARE_INTERACTION', args)).toMatchObject({ data: { code: RPC_ERROR.INVALID_PAYLOAD } });
+    expect([questions, used]).toEqual([[], []]);
+  });
+});
+
+describe('an activity that has subscribed', () => {
+  test('hears that the screen was turned', async () => {
+    await signIn();
+    await ask('SUBSCRIBE', {}, 'ORIENTATION_UPDATE');
+    for (const isLandscape of [true, false]) turn(isLandscape);
+    expect(heard('ORIENTATION_UPDATE')).toEqual([
+      { screen_orientation: 1, orientation: 'landscape' },
+      { screen_orientation: 0, orientation: 'portrait' },
+    ]);
+  });
+
+  test('receives the secret of a party whose invite the person accepts', async () => {
+    await signIn();
+    await ask('SUBSCRIBE', {}, 'ACTIVITY_JOIN');
+    server.answer(`GET /users/${PEER}/sessions/s1/activities/${APPLICATION}/1`, () => ({
+      body: { secret: 'opens' },
+    }));
+    const invite = {
+      ...{ id: '81', channel_id: '82', author: user(PEER), application: { id: APPLICATION } },
+      activity: { type: 1, session_id: 's1', party_id: 'p' },
+    };
+    await host.accept(invite);
+    expect(heard('ACTIVITY_JOIN')).toEqual([{ applicationId: APPLICATION, secret: 'opens' }]);
+    await expect(host.accept({ ...invite, application: { id: '9' } })).rejects.toThrow('not valid');
+  });
+});
+
 describe('the stock SDK', () => {
   const page = readFileSync(join(ROOT, 'docs/activities.md'), 'utf8');
   const row = (name: string) => page.split('\n').find((line) => line.startsWith(`| ${name}`)) ?? '';
-  const REFUSED = ['SHARE_INTERACTION', 'GET_QUEST', 'GET_QUEST_ENROLLMENT_STATUS', 'QUEST_START_TIMER'];
+  const REFUSED = ['GET_QUEST', 'GET_QUEST_ENROLLMENT_STATUS', 'QUEST_START_TIMER'];
   /** The enumeration of the SDK names them, but the SDK does not send them. */
   const OF_GAMES = [
     ...['GET_GUILDS', 'GET_GUILD', 'GET_CHANNELS', 'SELECT_VOICE_CHANNEL', 'SELECT_TEXT_CHANNEL'],
