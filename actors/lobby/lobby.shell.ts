@@ -1,6 +1,11 @@
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Recipient } from '../../engine/fanout/body.ts';
-import { applicationSessions, type SessionFilter, type SessionRef } from '../../engine/fanout/direct.ts';
+import {
+  applicationSessions,
+  directStream,
+  type SessionFilter,
+  type SessionRef,
+} from '../../engine/fanout/direct.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
@@ -240,7 +245,8 @@ export class LobbyShell extends AggregateShell<LobbyState, LobbyOutcomeFact, Lob
     const here = new Set(to.map(({ userId }) => userId));
     const unattached = [...userIds].filter((id) => !here.has(id));
     const also = unattached.length === 0 ? [] : [this.#ports.toEach(routesOf(unattached, ears))];
-    return [{ t, d, to: [...to, ...also], asOf: this.asOf(nowMs) }];
+    const asOf = { ownerId: directStream(this.id), ...this.stream.shownAt(nowMs) };
+    return [{ t, d, to: [...to, ...also], asOf }];
   }
 
   /**

@@ -375,12 +375,6 @@ export abstract class AggregateShell<
     return { ownerId: directStream(this.id), n, after };
   }
 
-  /** The position in the direct stream that an unnumbered notification shows; null while the process is alone. */
-  protected asOf(nowMs: number): Origin | null {
-    if (this.stream === null) return null;
-    return { ownerId: directStream(this.id), n: this.stream.last, after: this.stream.lastToAll(nowMs) };
-  }
-
   #accept(state: State, decided: Decided<State, Fact>): void {
     const { work, facts, nowMs, settle } = decided;
     if (facts.length === 0) {

@@ -93,6 +93,11 @@ export class DispatchStream {
     return last && last.atMs + this.#bounds.ageMs >= nowMs ? last.n : 0;
   }
 
+  /** The position of what is shown now, for a dispatch without a number. */
+  shownAt(nowMs: number): { readonly n: number; readonly after: number } {
+    return { n: this.#last, after: this.lastToAll(nowMs) };
+  }
+
   /**
    * The dispatch of this number was sent to everyone. A session that receives a later number has received this one or
    * has missed it.

@@ -4,9 +4,6 @@ import { Random } from '../fuzz/random.ts';
 export const FEATURES = ['direct', 'lobbies'] as const;
 export type Feature = (typeof FEATURES)[number];
 
-/** Those that a seed has by itself; others only where a run asks for them, because what they show is not mended yet. */
-const DRAWN: readonly Feature[] = ['direct'];
-
 /** Share of the seeds that have each feature, and of what is done in such a seed that belongs to it. */
 const HAVING = 0.25;
 export const SHARE = 0.35;
@@ -14,5 +11,5 @@ export const SHARE = 0.35;
 /** The features of a seed. Drawn from numbers of their own, so that a seed without features is as it was before they existed. */
 export function featuresOf(seed: number): readonly Feature[] {
   const random = new Random(seed ^ 0x0fea_7e5d);
-  return DRAWN.filter(() => random.next() < HAVING);
+  return FEATURES.filter(() => random.next() < HAVING);
 }

@@ -73,7 +73,7 @@ function boundsOf(world: World) {
     replay_frames_max: small(0, 60, DEFAULTS.replay_frames_max),
     stream_dispatches_max: small(16, 64, DEFAULTS.stream_dispatches_max),
     // Longer than a caller waits before it tries again: within that a repeated command is recognized.
-    record_age_ms: small(22_000, 35_000, DEFAULTS.record_age_ms),
+    record_age_ms: small(22_000, 30_000, DEFAULTS.record_age_ms),
     journal_bytes_max: small(4_096, 65_536, DEFAULTS.journal_bytes_max),
     guild_member_window_max: small(1, 4, DEFAULTS.guild_member_window_max),
     guild_message_window_max: small(10, 20, DEFAULTS.guild_message_window_max),

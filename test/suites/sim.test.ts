@@ -3,8 +3,10 @@ import { pathToFileURL } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
 import { bundle } from '../sim/build.ts';
 import { type SeedReport, seedsFrom, seedsOn } from '../sim/pool.ts';
+import type { Variant } from '../sim/run.ts';
 
 const SEEDS = 1_000;
+const PREEMPTED = 100;
 /** Seeds that are run once more. */
 const REPEATED = 20;
 const JOBS = 2;
@@ -16,11 +18,18 @@ beforeAll(async () => {
   main = pathToFileURL(await bundle('seeds'));
 }, PATIENCE_MS);
 
-async function reportsOf(count: number): Promise<SeedReport[]> {
+async function reportsOf(count: number, variant: Variant = {}): Promise<SeedReport[]> {
   const reports: SeedReport[] = [];
-  await seedsOn(main, JOBS, { seeds: seedsFrom(1, count), planted: '' }, (each) => void reports.push(each));
+  const run = { seeds: seedsFrom(1, count), planted: '', ...variant };
+  await seedsOn(main, JOBS, run, (each) => void reports.push(each));
   return reports.sort((a, b) => a.seed - b.seed);
 }
+
+/** The commands that repeat the seeds which have failed. */
+const failures = (reports: readonly SeedReport[], options = ''): string[] =>
+  reports.flatMap(({ seed, violations: [first] }) =>
+    first ? [`npm run sim -- --seed ${seed}${options}   # ${first.rule}: ${first.what}`] : [],
+  );
 
 it(`holds in ${SEEDS} seeds`, { timeout: PATIENCE_MS }, async () => {
   const startedMs = performance.now();
@@ -28,11 +37,16 @@ it(`holds in ${SEEDS} seeds`, { timeout: PATIENCE_MS }, async () => {
   const tookMs = performance.now() - startedMs;
   const virtualMs = reports.reduce((sum, each) => sum + each.virtualMs, 0);
   const pace = `${SEEDS} seeds in ${Math.round(tookMs / 1000)} s, ${Math.round(virtualMs / tookMs)} times real time`;
-  const failed = reports.flatMap(({ seed, violations: [first] }) =>
-    first ? [`npm run sim -- --seed ${seed}   # ${first.rule}: ${first.what}`] : [],
-  );
-  expect(failed, pace).toEqual([]);
+  expect(failures(reports), pace).toEqual([]);
   expect(reports).toHaveLength(SEEDS);
+});
+
+it(`holds in ${PREEMPTED} seeds of a machine that stands still within turns`, {
+  timeout: PATIENCE_MS,
+}, async () => {
+  const reports = await reportsOf(PREEMPTED, { preempted: true, features: [] });
+  expect(failures(reports, ' --preempted --features none')).toEqual([]);
+  expect(reports).toHaveLength(PREEMPTED);
 });
 
 it('is the same each time for the same seed', { timeout: PATIENCE_MS }, async () => {

@@ -18,6 +18,11 @@ const STREAM = directStream(CHANNEL);
 /** A state that was shown as of a number is between that number and the next one. */
 const SHOWN = 0.5;
 
+const sessionOf = (sessionId: string): UserSession => ({
+  ...{ sessionId, userId: USER, intents: ALL_INTENTS, bot: false, authorization: null },
+  ...{ shard: [0, 1] as const, over: false, deliver: () => undefined },
+});
+
 /** A user's inbox over a database that answers when the test says so, and what each session was delivered, by number. */
 function arrange() {
   const clock = new VirtualClock();
@@ -58,10 +63,7 @@ function arrange() {
   });
   const make = (sessionId: string): UserSession => {
     heard.set(sessionId, []);
-    return {
-      ...{ sessionId, userId: USER, intents: ALL_INTENTS, bot: false, authorization: null },
-      ...{ shard: [0, 1] as const, over: false, deliver: () => undefined },
-    };
+    return sessionOf(sessionId);
   };
   return {
     ...{ inboxes, heard },
