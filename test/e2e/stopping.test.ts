@@ -55,7 +55,7 @@ function start(argv: readonly string[], at: string | null) {
 
 /** Modules in the order in which a start loads them: the commands, the log, the engine, the database, and
  * at last, when it opens its ports, the certificate of calls. */
-const STEPS = ['program/process.js', 'pino', 'program/main.js', '@electric-sql/pglite', '@peculiar/x509'];
+const STEPS = ['program/process.js', 'pino', 'program/main.js', '@electric-sql/pglite', 'pkijs'];
 /** The first of them after which there is data that a later start could not use. */
 const FIRST_WITH_DATA = STEPS.indexOf('@electric-sql/pglite');
 

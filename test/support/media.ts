@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import { oggOpus } from './ogg.ts';
 
 const GIF_PIXEL = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
 
@@ -39,26 +40,15 @@ export function animation(frames: number, frameMs: number): Buffer[] {
 export const dataUri = (bytes: Buffer, type = 'image/png'): string =>
   `data:${type};base64,${bytes.toString('base64')}`;
 
-/** Frames of MPEG-1 layer III at 128 kbit/s and 44.1 kHz: 1,152 samples in 417 bytes each. */
-export function mp3Of(frames: number): Buffer {
-  const frame = Buffer.alloc(417);
+/** Frames of MPEG-1 layer III at 128 kbit/s and 44.1 kHz: 1,152 samples in 417 bytes each, with `gap` bytes after each. */
+export function mp3Of(frames: number, gap = 0): Buffer {
+  const frame = Buffer.alloc(417 + gap);
   frame.set([0xff, 0xfb, 0x90, 0x00]);
   return Buffer.concat(Array.from({ length: frames }, () => frame));
 }
 
-/** An Ogg stream of Opus that lasts so many seconds: a header page, and an empty page with its last position. */
-export function oggOf(seconds: number): Buffer {
-  const head = Buffer.alloc(19);
-  head.write('OpusHead', 'latin1');
-  head.set([1, 2], 8);
-  const page = (flags: number, position: bigint, data: Buffer): Buffer => {
-    const framed = Buffer.alloc(28);
-    framed.write('OggS', 'latin1');
-    framed[5] = flags;
-    framed.writeBigInt64LE(position, 6);
-    framed[26] = 1;
-    framed[27] = data.length;
-    return Buffer.concat([framed, data]);
-  };
-  return Buffer.concat([page(2, 0n, head), page(4, BigInt(Math.round(seconds * 48_000)), Buffer.alloc(1))]);
-}
+/** A packet of Opus says in its first byte: CELT, full band, 20 milliseconds, one frame. */
+const SILENCE = Uint8Array.of(0xf8, 0xff, 0xfe);
+
+/** An Ogg stream of Opus with so many frames of 20 milliseconds. */
+export const oggOf = (frames: number): Buffer => oggOpus(Array<Uint8Array>(frames).fill(SILENCE));

@@ -1,19 +1,11 @@
-import {
-  createHash,
-  createPrivateKey,
-  KeyObject,
-  randomBytes,
-  webcrypto,
-  X509Certificate,
-} from 'node:crypto';
+import { createHash, createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
 import { link, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { isIP } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import type { Extension } from '@peculiar/x509';
 import type { Config } from '../../config/config.ts';
 import { makeDirectory } from '../../directories.ts';
 import { codeOf } from '../../protocol/thrown.ts';
+import { issueCertificate, type Pair } from './certificate.ts';
 
 interface VoiceTls {
   /** Files for opening the port with TLS; null for a port without TLS. */
@@ -23,11 +15,6 @@ interface VoiceTls {
 }
 
 export type VoiceTlsSettings = Pick<Config, 'voice_tls' | 'tls_cert_file' | 'tls_key_file' | 'data_dir'>;
-
-interface Pair {
-  readonly key: string;
-  readonly cert: string;
-}
 
 const DAY_MS = 86_400_000;
 const AUTHORITY_DAYS = 3650;
@@ -108,10 +95,12 @@ async function openAuthority(folder: string, nowMs: number): Promise<Pair> {
     join(folder, 'authority.key.pem'),
     (pair) => isCurrent(pair, nowMs),
     () =>
-      issue(name(), AUTHORITY_DAYS, nowMs, (x509) => [
-        new x509.BasicConstraintsExtension(true, 0, true),
-        new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
-      ]),
+      issueCertificate({
+        commonName: name(),
+        ...validFor(AUTHORITY_DAYS, nowMs),
+        names: null,
+        authority: null,
+      }),
   );
 }
 
@@ -150,59 +139,16 @@ async function openLeaf(
   const path = join(folder, `server-${digest}.pem`);
   const fits = (pair: Pair) => isCurrent(pair, nowMs) && isIssuedBy(pair, authority);
   await keptPair(path, fits, () => {
-    const extensions: Extensions = (x509) => [
-      new x509.BasicConstraintsExtension(false, undefined, true),
-      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-      new x509.SubjectAlternativeNameExtension(
-        all.map((value) => ({ type: isIP(value) === 0 ? 'dns' : 'ip', value })),
-      ),
-    ];
-    return issue('Guildhall development server', LEAF_DAYS, nowMs, extensions, authority);
+    const commonName = 'Guildhall development server';
+    return issueCertificate({ commonName, ...validFor(LEAF_DAYS, nowMs), names: all, authority });
   });
   return path;
 }
 
-type Extensions = (x509: typeof import('@peculiar/x509')) => Extension[];
-
-const KEYS = { name: 'ECDSA', namedCurve: 'P-256' };
-const SIGNATURE = { name: 'ECDSA', hash: 'SHA-256' };
-
-async function issue(
-  commonName: string,
-  days: number,
-  nowMs: number,
-  extensions: Extensions,
-  authority?: Pair,
-): Promise<Pair> {
-  // Imported late: the module is large, and most starts issue no certificate.
-  const x509 = await import('@peculiar/x509');
-  const { subtle } = webcrypto;
-  const keys = await subtle.generateKey(KEYS, true, ['sign', 'verify']);
-  const name = `CN=${commonName}`;
-  const terms = {
-    // Positive, as RFC 5280 requires.
-    serialNumber: `01${randomBytes(8).toString('hex')}`,
-    notBefore: new Date(nowMs - BACKDATED_DAYS * DAY_MS),
-    notAfter: new Date(nowMs + days * DAY_MS),
-    signingAlgorithm: SIGNATURE,
-    extensions: extensions(x509),
-  };
-  const made = authority
-    ? await x509.X509CertificateGenerator.create(
-        {
-          ...{ ...terms, subject: name, publicKey: keys.publicKey },
-          issuer: new x509.X509Certificate(authority.cert).subject,
-          signingKey: await subtle.importKey('pkcs8', pkcs8(authority.key), KEYS, false, ['sign']),
-        },
-        webcrypto,
-      )
-    : await x509.X509CertificateGenerator.createSelfSigned({ ...terms, name, keys }, webcrypto);
-  const key = KeyObject.from(keys.privateKey).export({ type: 'pkcs8', format: 'pem' });
-  return { key: `${String(key).trim()}\n`, cert: `${made.toString('pem').trim()}\n` };
-}
-
-const pkcs8 = (pem: string): Buffer => createPrivateKey(pem).export({ type: 'pkcs8', format: 'der' });
+const validFor = (days: number, nowMs: number) => ({
+  fromMs: nowMs - BACKDATED_DAYS * DAY_MS,
+  untilMs: nowMs + days * DAY_MS,
+});
 
 const textOfPair = ({ key, cert }: Pair): string => key + cert;
 

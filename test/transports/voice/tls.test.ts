@@ -49,7 +49,13 @@ const certOf = async (path: string) =>
 
 describe('the development certificate', () => {
   it('is trusted by a client that knows the authority, under each of its names', async () => {
-    const { port, caFile } = await serve(['127.0.0.1', 'Voice.Example.org', '0.0.0.0', '10.0.0.7']);
+    const { port, caFile } = await serve([
+      '127.0.0.1',
+      'Voice.Example.org',
+      '0.0.0.0',
+      '10.0.0.7',
+      '2001:DB8::7:0:1',
+    ]);
     const ca = await readFile(caFile, 'utf8');
     for (const servername of ['localhost', 'voice.example.org']) {
       const socket = connect({ host: '127.0.0.1', port, ca, servername });
@@ -61,6 +67,7 @@ describe('the development certificate', () => {
         'IP Address:0:0:0:0:0:0:0:1',
         'IP Address:10.0.0.7',
         'IP Address:127.0.0.1',
+        'IP Address:2001:DB8:0:0:0:7:0:1',
       ]);
       socket.destroy();
     }

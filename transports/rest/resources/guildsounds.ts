@@ -60,11 +60,12 @@ export const guildSounds = resource({
     handle: async ({ params, body, authority }, { guilds, blobs, nextId }) => {
       const read = readDataUri(body.sound, 'sound', LIMITS.sound_bytes_max);
       if (!read) return badFile('sound', 'BINARY_TYPE_INVALID', 'Invalid sound data');
-      const file = read.ok ? readSound(read.value) : read;
-      if (!file.ok) return file;
-      // Listing with this authority requires the permission of the command, before anything is stored.
+      if (!read.ok) return read;
+      // Listing with this authority requires the permission of the command, before anything is parsed or stored.
       const allowed = await guilds.call(params.guild_id, 'listSounds', {}, authority);
       if (!allowed.ok) return allowed;
+      const file = await readSound(read.value);
+      if (!file.ok) return file;
       const soundId = nextId();
       const emoji = emojiOf(body) ?? { emoji_id: null, emoji_name: null };
       const input = { soundId, name: body.name, volume: body.volume ?? 1, emoji };
