@@ -20,6 +20,7 @@ import { inactiveMembers } from './guild/inactive.ts';
 import { invites, invitesByCode } from './guild/invites.ts';
 import { joinRequests, joinRequestsOf, joinRequestUser, pendingMembers } from './guild/joinrequests.ts';
 import { members, membersAfter, membersByPrefix } from './guild/members.ts';
+import { onboardingAnswersOf } from './guild/onboardinganswers.ts';
 import type { GuildStore } from './guild/port.ts';
 import { roleMemberCounts } from './guild/roles.ts';
 import { tagStore } from './guild/tagupdates.ts';
@@ -115,6 +116,7 @@ function guildStore(sql: Sql): GuildStore {
     joinRequests: read(joinRequests),
     joinRequestsOf: read(joinRequestsOf),
     joinRequestUser: read(joinRequestUser),
+    onboardingAnswersOf: read(onboardingAnswersOf),
     pendingMembers: read(pendingMembers),
     invites: read(invites),
     invitesByCode: read(invitesByCode),

@@ -36,6 +36,7 @@ import { infoStatements } from './guild/guilds.ts';
 import { inviteStatements } from './guild/invites.ts';
 import { joinRequestStatements } from './guild/joinrequests.ts';
 import { memberStatements } from './guild/members.ts';
+import { onboardingAnswerStatements } from './guild/onboardinganswers.ts';
 import { pageStatements } from './guild/pages.ts';
 import { roleStatements } from './guild/roles.ts';
 import { stageStatements } from './guild/stages.ts';
@@ -99,6 +100,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...memberStatements,
   ...banStatements,
   ...joinRequestStatements,
+  ...onboardingAnswerStatements,
   ...inviteStatements,
   ...webhookStatements,
   ...messageStatements,

@@ -16,7 +16,7 @@ import { keep, Window, type WindowRead } from '../runtime/window.ts';
 export interface GuildReads {
   readonly guilds: Pick<
     GuildStore,
-    'members' | 'membersAfter' | 'bansOf' | 'joinRequestsOf' | 'invitesByCode'
+    'members' | 'membersAfter' | 'bansOf' | 'joinRequestsOf' | 'onboardingAnswersOf' | 'invitesByCode'
   >;
   readonly messages: Pick<MessageStore, 'get' | 'list' | 'pinTimes' | 'reactionsOf' | 'votesOf'>;
   readonly threads: Pick<ThreadStore, 'get'>;
@@ -69,6 +69,16 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
   if (requests.length > 0)
     yield read('join request', requests, async (keys) =>
       keep(guild.joinRequests, keys, await stores.guilds.joinRequestsOf(id, keys), ({ user }) => user.id),
+    );
+  const answers = needs.onboardingAnswers?.filter((key) => !guild.onboardingAnswers.has(key)) ?? [];
+  if (answers.length > 0)
+    yield read('onboarding answers', answers, async (keys) =>
+      keep(
+        guild.onboardingAnswers,
+        keys,
+        await stores.guilds.onboardingAnswersOf(id, keys),
+        ({ userId }) => userId,
+      ),
     );
   if (wanted.users.length > 0)
     yield read('user', wanted.users, async (keys) =>

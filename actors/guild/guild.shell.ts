@@ -316,6 +316,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     for (const window of [
       ...[members, messages, bans, joinRequests, invites, copies, users, threads],
       guild.scheduledEvents.rsvps,
+      guild.onboardingAnswers,
     ])
       if (window instanceof Window) window.nextCommit = commit;
     numberMessageWindows(guild, commit);
@@ -337,7 +338,9 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     const { threads } = guild;
     if (threads instanceof PinningWindow) threads.trimUnpinned(THREADS_MAX, settled);
     if (messages instanceof Window) messages.trim(messagesMax, settled, 0, () => false);
-    for (const window of [bans, guild.joinRequests, invites, copies, users, guild.scheduledEvents.rsvps])
+    const { joinRequests, onboardingAnswers, scheduledEvents } = guild;
+    const small = [bans, joinRequests, onboardingAnswers, invites, copies, users, scheduledEvents.rsvps];
+    for (const window of small)
       if (window instanceof Window) window.trim(membersMax, settled, 0, () => false);
     trimMessageWindows(guild, settled);
   }
@@ -432,6 +435,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     recent: messages.recent,
     bans: new Window(),
     joinRequests: new Window(),
+    onboardingAnswers: new Window(),
     invites: new Window(),
     webhooks: null,
     copies: new Window(),

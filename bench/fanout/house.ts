@@ -92,6 +92,7 @@ export function buildGuild(): Guild {
     recent: new RecentMessages(),
     bans: new Map(),
     joinRequests: new Map(),
+    onboardingAnswers: new Map(),
     invites: new Map(),
     webhooks: null,
     copies: new Map(),

@@ -19,7 +19,7 @@ import type {
   StoredMessage,
 } from './guild.ts';
 import type { JoinRequest } from './joinrequests.types.ts';
-import type { PageChange } from './pages.types.ts';
+import type { OnboardingAnswers, PageChange } from './pages.types.ts';
 
 /**
  * Everything that can happen to a guild, by topic. A fact carries complete new objects in the wire's shape, so that
@@ -88,6 +88,10 @@ export type JoinRequestFacts = {
   joinRequestWritten: { readonly request: JoinRequest };
   /** Its user has gone before anything was decided. */
   joinRequestDeleted: { readonly request: JoinRequest };
+};
+
+export type OnboardingAnswerFacts = {
+  onboardingAnswered: { readonly userId: UserId; readonly answers: OnboardingAnswers };
 };
 
 export type InviteFacts = {
@@ -311,6 +315,7 @@ export type GuildFacts = InfoFacts &
   MemberFacts &
   BanFacts &
   JoinRequestFacts &
+  OnboardingAnswerFacts &
   InviteFacts &
   InviteTargetFacts &
   WebhookFacts &

@@ -17,7 +17,7 @@ import type { Thread, ThreadMember } from '../thread/thread.ts';
 import type { Webhook } from '../webhook/webhook.ts';
 import type { Expressions } from './expressions.ts';
 import type { JoinRequest } from './joinrequests.types.ts';
-import type { GuildPages } from './pages.types.ts';
+import type { GuildPages, MemberAnswers } from './pages.types.ts';
 
 /**
  * State of the guild aggregate on its owning shard.
@@ -47,6 +47,8 @@ export interface Guild {
   readonly bans: Map<UserId, Ban | null>;
   /** Window on requests of users to become full members. `null`: known to have none. */
   readonly joinRequests: Map<UserId, JoinRequest | null>;
+  /** Window on what members chose in the onboarding. `null`: known to have chosen nothing. */
+  readonly onboardingAnswers: Map<UserId, MemberAnswers | null>;
   /** Window on invites, by code. `null`: known not to exist. */
   readonly invites: Map<string, Invite | null>;
   /** All webhooks of the guild, once a command has needed them; null before. At most `webhooks_per_guild_max`. */

@@ -208,6 +208,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
         const userId = user.id;
         guild.members.set(userId, null);
         guild.memberCount--;
+        guild.onboardingAnswers.set(userId, null);
         guild.presences.delete(userId);
         guild.voiceStates.delete(userId);
         touchAudiences(guild);

@@ -11,6 +11,7 @@ import { chosenEmoji, type EmojiDraft } from './expressions.emoji.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 import { roleRefusal } from './members.update.ts';
+import { answersOf } from './onboarding.answers.ts';
 import type { Onboarding, OnboardingOption, OnboardingPrompt } from './pages.types.ts';
 import type { GuildTopic } from './topic.ts';
 
@@ -43,7 +44,13 @@ interface OptionDraft extends EmojiDraft {
   readonly channel_ids?: readonly ChannelId[] | null;
 }
 
-type OnboardingObject = Onboarding & { readonly guild_id: string };
+type OnboardingObject = Onboarding & {
+  readonly guild_id: string;
+  /** What the caller chose and saw; only for people. */
+  readonly responses?: readonly string[];
+  readonly onboarding_prompts_seen?: Readonly<Record<string, number>>;
+  readonly onboarding_responses_seen?: Readonly<Record<string, number>>;
+};
 
 type OnboardingCommands = {
   getOnboarding: { input: object; value: OnboardingObject };
@@ -57,7 +64,14 @@ export const onboarding: GuildTopic<OnboardingCommands, never> = {
   commands: {
     getOnboarding: {
       repeatable: true,
-      decide: (guild) => accepted(shown(guild, guild.pages.onboarding ?? NONE)),
+      needs: (_input, _guild, by) => ({ onboardingAnswers: [by.userId] }),
+      decide: (guild, _input, by) => {
+        const page = guild.pages.onboarding ?? NONE;
+        if (by.bot || by.system) return accepted(shown(guild, page));
+        const { chosen: responses, promptsSeen, optionsSeen } = answersOf(guild, page, by.userId);
+        const seen = { onboarding_prompts_seen: promptsSeen, onboarding_responses_seen: optionsSeen };
+        return accepted({ ...shown(guild, page), responses, ...seen });
+      },
     },
     putOnboarding: { decide: putOnboarding },
   },

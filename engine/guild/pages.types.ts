@@ -30,6 +30,18 @@ export interface Onboarding {
   readonly mode: 0 | 1;
 }
 
+/** What a member chose, and when each prompt and option was seen, Unix milliseconds. */
+export interface OnboardingAnswers {
+  readonly chosen: readonly string[];
+  readonly promptsSeen: Readonly<Record<string, number>>;
+  readonly optionsSeen: Readonly<Record<string, number>>;
+}
+
+export interface MemberAnswers {
+  readonly userId: UserId;
+  readonly answers: OnboardingAnswers;
+}
+
 export interface OnboardingPrompt {
   readonly id: string;
   readonly title: string;

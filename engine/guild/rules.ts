@@ -27,6 +27,7 @@ import { memberVerification } from './memberverification.ts';
 import { messages } from './messages.ts';
 import { mfa, withholds } from './mfa.ts';
 import { newMembers } from './newmembers.ts';
+import { onboardingAnswers } from './onboarding.answers.ts';
 import { onboarding } from './onboarding.ts';
 import { pages } from './pages.ts';
 import { polls } from './polls.ts';
@@ -89,6 +90,7 @@ const rules = aggregate<GuildShape>()({
     incidents,
     templates,
     onboarding,
+    onboardingAnswers,
     newMembers,
     guildTag,
     installs,

@@ -27,6 +27,7 @@ export interface Needs {
   readonly threads?: readonly ChannelId[];
   readonly bans?: readonly UserId[];
   readonly joinRequests?: readonly UserId[];
+  readonly onboardingAnswers?: readonly UserId[];
   readonly users?: readonly UserId[];
   readonly invites?: readonly string[];
   /** Copies that followers in the guild have of published messages. */

@@ -30,6 +30,7 @@ const ENTER_TEMPORARY = upsert('user_guilds', { ...KEY, temporary_since: 'text' 
 const REMOVE = remove('members', KEY);
 const LEAVE = remove('user_guilds', KEY);
 const LEAVE_THREADS = remove('thread_members', KEY);
+const FORGET_ANSWERS = remove('onboarding_answers', KEY);
 
 /** Case folding for the prefix search, applied to stored names and queries. */
 export const folded = (name: string | null | undefined): string | null => name?.toLowerCase() ?? null;
@@ -57,7 +58,9 @@ export const memberStatements: StatementTable<MemberFacts> = {
   memberAdded,
   memberUpdated: (guildId, { member }) => [written(guildId, member)],
   memberRemoved: (guildId, { user }) => [
-    ...[REMOVE, LEAVE, LEAVE_THREADS].map((sql) => ({ sql, row: { user_id: user.id, guild_id: guildId } })),
+    ...[REMOVE, LEAVE, LEAVE_THREADS, FORGET_ANSWERS].map((sql) => ({
+      ...{ sql, row: { user_id: user.id, guild_id: guildId } },
+    })),
     ...(user.bot ? [] : [tagLeft(guildId, user.id)]),
   ],
 };

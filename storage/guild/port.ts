@@ -10,7 +10,7 @@ import type {
   StageInstance,
 } from '../../engine/guild/guild.ts';
 import type { JoinRequest } from '../../engine/guild/joinrequests.types.ts';
-import type { GuildPages, GuildTag } from '../../engine/guild/pages.types.ts';
+import type { GuildPages, GuildTag, MemberAnswers } from '../../engine/guild/pages.types.ts';
 import type { StoredThread } from '../../engine/guild/threads.state.ts';
 import type { CountedEvent } from '../../engine/scheduledevent/event.ts';
 import type { ApplicationId, ChannelId, FreshId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
@@ -92,6 +92,7 @@ export interface GuildStore {
     guildId: GuildId,
     filter: JoinRequestFilter,
   ): Promise<{ total: number; requests: JoinRequest[] }>;
+  onboardingAnswersOf(guildId: GuildId, userIds: readonly UserId[]): Promise<MemberAnswers[]>;
   joinRequestsOf(guildId: GuildId, userIds: readonly UserId[]): Promise<JoinRequest[]>;
   /** Whose a join request is; null for an unknown id. */
   joinRequestUser(guildId: GuildId, requestId: string): Promise<UserId | null>;

@@ -36,6 +36,7 @@ import { guildTags } from './0039_guildtags.ts';
 import { lobbyPages } from './0040_lobbypages.ts';
 import { tagUpdates } from './0041_tagupdates.ts';
 import { teamsOfUser } from './0042_teamsofuser.ts';
+import { onboardingAnswers } from './0043_onboardinganswers.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -85,4 +86,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 40, name: 'lobby pages', sql: lobbyPages },
   { version: 41, name: 'tag updates', sql: tagUpdates },
   { version: 42, name: 'teams of a user', sql: teamsOfUser },
+  { version: 43, name: 'onboarding answers', sql: onboardingAnswers },
 ];

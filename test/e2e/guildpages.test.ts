@@ -210,6 +210,26 @@ describe('an onboarding', () => {
       resource_channels: guide.resource_channels,
     });
     expect(await bot(`GET ${path}/new-member-welcome`)).toEqual(written);
+    const option = made.prompts.first()?.options.first()?.id ?? '';
+    const invite = await guild.invites.create(channel_id, { unique: true });
+    const { user, token } = await server.admin<{ user: { id: string }; token: string }>('/users', {
+      username: 'newcomer',
+    });
+    const newcomer = callerOf(server, token);
+    await newcomer(`POST /invites/${invite.code}`, {});
+    const changed = new Promise((resolve) =>
+      client.once(Events.GuildMemberUpdate, (_, member) =>
+        resolve([member.id, member.roles.cache.has(role.id), member.flags.toArray()]),
+      ),
+    );
+    const answers = { onboarding_responses: [option], onboarding_responses_seen: { [option]: 1 } };
+    expect(await newcomer(`POST ${path}/onboarding-responses`, answers)).toEqual({
+      ...{ guild_id: guild.id, user_id: user.id, ...answers, onboarding_prompts_seen: {} },
+    });
+    expect(await changed).toEqual([user.id, true, ['CompletedOnboarding', 'StartedOnboarding']]);
+    expect(await newcomer(`GET ${path}/onboarding`)).toMatchObject({ responses: [option] });
+    await newcomer(`PUT ${path}/onboarding-responses`, { onboarding_responses: [] });
+    expect(await newcomer(`GET ${path}/members/${user.id}`)).toMatchObject({ roles: [], flags: 10 });
     await guild.editOnboarding({ enabled: false });
     for (const room of rooms) await room.delete();
   });

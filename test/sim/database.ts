@@ -312,6 +312,7 @@ function emptyGuild(id: string): Guild {
     ...{
       bans: new Map(),
       joinRequests: new Map(),
+      onboardingAnswers: new Map(),
       invites: new Map(),
       webhooks: null,
       copies: new Map(),

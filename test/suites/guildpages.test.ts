@@ -92,6 +92,22 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     expect(await store().pendingMembers(guildId, id<UserId>('12'), 2)).toEqual(['14']);
   });
 
+  test('answers to the onboarding are found until their member leaves', async () => {
+    const answers = { chosen: ['7'], promptsSeen: { 5: 1 }, optionsSeen: { 7: 2 } };
+    const written = (userId: string) =>
+      ({ type: 'onboardingAnswered', userId: id<UserId>(userId), answers }) as const;
+    await write(written('11'), written('12'));
+    await write({ ...written('11'), answers: { ...answers, chosen: ['8', '9'] } });
+    const both = [id<UserId>('11'), id<UserId>('12'), id<UserId>('13')];
+    const found = () => store().onboardingAnswersOf(guildId, both);
+    expect((await found()).map(({ userId, answers: { chosen } }) => [userId, chosen]).sort()).toEqual([
+      ['11', ['8', '9']],
+      ['12', ['7']],
+    ]);
+    await write({ type: 'memberRemoved', user: user('11') });
+    expect(await found()).toEqual([{ userId: '12', answers }]);
+  });
+
   test('go with the guild, and so does the code of its template', async () => {
     const codes = () => fresh.driver.query('SELECT * FROM template_directory');
     await write(
@@ -105,6 +121,7 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     expect(await codes()).toEqual([]);
     expect(await fresh.driver.query('SELECT * FROM guild_pages')).toEqual([]);
     expect(await fresh.driver.query('SELECT * FROM join_requests')).toEqual([]);
+    expect(await fresh.driver.query('SELECT * FROM onboarding_answers')).toEqual([]);
   });
 
   test('its tag is queued for its users when it changes, for those who leave, and when the guild ends', async () => {

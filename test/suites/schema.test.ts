@@ -19,6 +19,7 @@ const OWNER: Record<string, string> = {
   user_guilds: 'user_id',
   bans: 'guild_id',
   join_requests: 'guild_id',
+  onboarding_answers: 'guild_id',
   invites: 'guild_id',
   invite_directory: 'code',
   webhooks: 'guild_id',

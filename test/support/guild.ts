@@ -74,6 +74,7 @@ export function buildGuild(parts: {
     recent: new RecentMessages(),
     bans: new Map(),
     joinRequests: new Map(),
+    onboardingAnswers: new Map(),
     invites: new Map(),
     webhooks: new Map(),
     copies: new Map(),

@@ -207,6 +207,7 @@ class Owner {
         membersAfter: async () => [...rows.members.values()],
         bansOf: async () => [],
         joinRequestsOf: async () => [],
+        onboardingAnswersOf: async () => [],
         invitesByCode: async () => [],
       },
       messages: {

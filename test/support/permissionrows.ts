@@ -458,6 +458,7 @@ export const OPEN_TO_MEMBERS: readonly string[] = [
     'get_my_guild_member',
   ],
   ...['get_my_guild_join_request', 'submit_guild_join_request', 'list_guild_voice_regions'],
+  ...['submit_guild_onboarding_responses', 'update_guild_onboarding_responses'],
   // For owners alone.
   ...['delete_guild', 'set_guild_mfa_level'],
   // For anyone.

@@ -45,6 +45,12 @@ const guildProfile = object({
   ...{ id, name: text, icon_hash: nullable(text), description: nullable(text), features: list(text) },
   ...{ member_count: count, online_count: count, tag: nullable(text), badge_hash: nullable(text) },
 });
+/** @source https://docs.discord.food/resources/guild#update-guild-onboarding-responses */
+const onboardingAnswers = object({
+  ...{ guild_id: id, user_id: id, onboarding_responses: list(id) },
+  onboarding_prompts_seen: { type: 'object', additionalProperties: count },
+  onboarding_responses_seen: { type: 'object', additionalProperties: count },
+});
 /** @source RFC 8628, section 3.2 */
 const deviceCodes = object({
   ...{ device_code: text, user_code: text, verification_uri: uri, verification_uri_complete: uri },
@@ -196,6 +202,8 @@ const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null
   subscribe_guild_scheduled_event_exception: { 200: ref('ScheduledEventUserResponse') },
   unsubscribe_guild_scheduled_event_exception: done,
   update_guild_new_member_welcome: { 200: ref('GuildHomeSettingsResponse') },
+  submit_guild_onboarding_responses: { 200: onboardingAnswers },
+  update_guild_onboarding_responses: { 200: onboardingAnswers },
   vote_poll: done,
   unvote_poll: done,
   ring_call: done,

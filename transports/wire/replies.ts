@@ -1,6 +1,7 @@
 import type * as wire from 'discord-api-types/v10';
 import type { JoinRequestObject } from '../../engine/guild/joinrequests.ts';
 import type { MemberVerification } from '../../engine/guild/joinrequests.types.ts';
+import type { AnswersObject } from '../../engine/guild/onboarding.answers.ts';
 import type { NewMemberWelcome } from '../../engine/guild/pages.types.ts';
 import type { GuildProfile } from '../../engine/guild/tag.ts';
 import type { LobbyMemberObject, LobbyObject } from '../../engine/lobby/objects.ts';
@@ -246,6 +247,8 @@ export interface Replies {
   readonly get_guilds_onboarding: WithIds<wire.RESTGetAPIGuildOnboardingResult>;
   readonly get_guild_new_member_welcome: NewMemberGuide | undefined;
   readonly update_guild_new_member_welcome: NewMemberGuide;
+  readonly submit_guild_onboarding_responses: AnswersObject;
+  readonly update_guild_onboarding_responses: AnswersObject;
   readonly put_guilds_onboarding: WithIds<wire.RESTPutAPIGuildOnboardingResult>;
   readonly update_guild_incident_actions: wire.RESTPutAPIGuildIncidentActionsResult;
   readonly preview_prune_guild: wire.RESTGetAPIGuildPruneCountResult;

@@ -15,6 +15,7 @@ it('does not bring back a member who was removed and evicted while all members a
     'invites',
     'messages',
     'joinRequests',
+    'onboardingAnswers',
     'threads',
     'copies',
     'presences',

@@ -3,8 +3,8 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
-import { op, resource } from '../operation.ts';
-import { Arr, Bool, Choice, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
+import { type Bucket, op, resource } from '../operation.ts';
+import { Arr, Bool, Choice, Dict, Nullable, Num, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
@@ -87,8 +87,39 @@ const GuideChannel = {
   ),
 };
 
-/** How people's own clients write the guide. @source https://docs.discord.food/resources/guild#modify-guild-new-member-welcome */
+const OPTIONS_MAX = LIMITS.onboarding_prompts_max * LIMITS.onboarding_options_max;
+const Seen = (max: number) => Optional(Nullable(Dict(Num(0, Number.MAX_SAFE_INTEGER), max)));
+const Answers = Obj({
+  onboarding_responses: Arr(Snowflake(), OPTIONS_MAX),
+  onboarding_prompts_seen: Seen(LIMITS.onboarding_prompts_max),
+  onboarding_responses_seen: Seen(OPTIONS_MAX),
+});
+const ANSWERS: Bucket = { per: 'guild_id', limit: 10, windowMs: 10_000 };
+
+/** How people's own clients answer the onboarding and write the guide. @source https://docs.discord.food/resources/guild#modify-guild-new-member-welcome */
 export const onboardingUnlisted = resource({
+  submit_guild_onboarding_responses: op({
+    method: 'POST',
+    path: '/guilds/:guild_id/onboarding-responses',
+    auth: 'user',
+    bucket: ANSWERS,
+    body: Answers,
+    status: 200,
+    handle: async ({ params, body: draft, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'answerOnboarding', { draft, isLast: true }, authority)),
+  }),
+
+  update_guild_onboarding_responses: op({
+    method: 'PUT',
+    path: '/guilds/:guild_id/onboarding-responses',
+    auth: 'user',
+    bucket: ANSWERS,
+    body: Answers,
+    status: 200,
+    handle: async ({ params, body: draft, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id, 'answerOnboarding', { draft, isLast: false }, authority)),
+  }),
+
   update_guild_new_member_welcome: op({
     method: 'PUT',
     path: '/guilds/:guild_id/new-member-welcome',
