@@ -115,7 +115,10 @@ describe('a member in the onboarding', () => {
   it('has answered nothing after leaving and joining again', () => {
     const { guild, option } = arrange();
     choose(guild, [option('A')], true);
-    members.facts.memberRemoved.apply(guild, { type: 'memberRemoved', user: guild.members.get('11' as UserId)!.user });
+    members.facts.memberRemoved.apply(guild, {
+      type: 'memberRemoved',
+      user: guild.members.get('11' as UserId)!.user,
+    });
     expect(run(guild, 'getOnboarding', {}, caller('11')).outcome).toMatchObject({ value: { responses: [] } });
   });
 });
