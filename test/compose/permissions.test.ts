@@ -1,48 +1,15 @@
 // Goal: each operation on a guild needs the permissions that the platform's pages name: all of them, and nothing else.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { VirtualClock } from '../../actors/runtime/virtual.ts';
-import type { Engine } from '../../embedding.ts';
 import { ApiError } from '../../main.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_PERMISSIONS, P } from '../../protocol/permissions.ts';
-import { createTestEngine } from '../../testing.ts';
 import { operations, unlisted } from '../../transports/rest/resources/index.ts';
-import {
-  type Given,
-  OPEN_TO_MEMBERS,
-  PERMISSION_ROWS,
-  type Row,
-  type Scene,
-} from '../support/permissionrows.ts';
+import { type Given, OPEN_TO_MEMBERS, PERMISSION_ROWS, type Row } from '../support/permissionrows.ts';
+import { openScene } from '../support/scene.ts';
 
-/** After the last of the dated rules. */
-const NOW_MS = Date.parse('2026-11-02T00:00:00Z');
 const MISSING_PERMISSIONS = 50_013;
 type Bit = keyof typeof P;
-interface Made {
-  readonly id?: string;
-  readonly code?: string;
-  readonly sound_id?: string;
-  readonly event_exception_id?: string;
-}
 
-/** A list, or the items of one that a page holds. */
-const itemsOf = (found: unknown): readonly Made[] =>
-  Array.isArray(found) ? found : ((found as { readonly items?: readonly Made[] }).items ?? []);
-
-const idOf = ({ id, event_exception_id, sound_id, code }: Made): string =>
-  event_exception_id ?? id ?? sound_id ?? code ?? '';
-
-let engine: Engine;
-let scene: Scene;
-/** Gives the bot's only role these bits. */
-let hold: (bits: bigint) => Promise<unknown>;
-
-const call = (operationId: string, given: Given, as: string): Promise<unknown> =>
-  (engine.api as unknown as Record<string, (given: object, by: object) => Promise<unknown>>)[operationId]!(
-    given,
-    { as },
-  );
+let stage: Awaited<ReturnType<typeof openScene>>;
 
 const codeOf = (answer: Promise<unknown>): Promise<number | null> =>
   answer.then(
@@ -53,64 +20,12 @@ const codeOf = (answer: Promise<unknown>): Promise<number | null> =>
     },
   );
 
-/** Opens a guild, under the rules of today or of another day. */
 async function open(more: { readonly contract_date?: string } = {}): Promise<void> {
-  await engine?.close();
-  const config = { rate_limits: false, ...more };
-  ({ engine } = await createTestEngine({ clock: new VirtualClock(NOW_MS), config }));
-  const { admin } = engine;
-  const owner = (await admin.createUser({ username: 'owner' })).user.id as UserId;
-  const guild = (await admin.createGuild({ name: 'Test', ownerId: owner })).id as GuildId;
-  const make = async (operationId: string, given: Given, as: string = owner): Promise<string> =>
-    idOf(((await call(operationId, given, as)) as Made | undefined) ?? {});
-  const listed = async (operationId: string, given: Given) =>
-    itemsOf(await call(operationId, given, owner)).map(idOf);
-  let people = 0;
-  const newMember = async () => {
-    const { user } = await admin.createUser({ username: `member.${people++}` });
-    await admin.addMember({ guildId: guild, userId: user.id as UserId });
-    return user.id;
-  };
-  const newIntegration = async () => {
-    const list = () => listed('list_guild_integrations', { params: { guild_id: guild } });
-    const before = await list();
-    const { bot } = await admin.createApplication({ name: `Bot ${people++}` });
-    await admin.addMember({ guildId: guild, userId: bot.id as UserId, permissions: 0n });
-    return (await list()).find((id) => !before.includes(id)) ?? '';
-  };
-  const bot = (await admin.createApplication({ name: 'Bot' })).bot.id as UserId;
-  await admin.addMember({ guildId: guild, userId: bot, permissions: P.ADMINISTRATOR });
-  const params = { guild_id: guild };
-  const [own] = (
-    (await call('get_guild_member', { params: { ...params, user_id: bot } }, owner)) as {
-      roles: string[];
-    }
-  ).roles;
-  hold = (bits) =>
-    call(
-      'update_guild_role',
-      { params: { ...params, role_id: own! }, body: { permissions: `${bits}` } },
-      owner,
-    );
-  const everyone = { params: { ...params, role_id: guild }, body: { permissions: '0' } };
-  await call('update_guild_role', everyone, owner);
-  const role = await make('create_guild_role', { params, body: { name: 'Role', permissions: '0' } });
-  await call('bulk_update_guild_roles', { params, body: [{ id: role, position: 1 }] }, owner);
-  const channel = (type: number) =>
-    make('create_guild_channel', { params, body: { name: `channel-${type}`, type } });
-  scene = {
-    ...{ guild, owner, bot, role, make, listed, newMember, newIntegration },
-    ...{
-      member: await newMember(),
-      text: await channel(0),
-      voice: await channel(2),
-      stage: await channel(13),
-    },
-    ...{ forum: await channel(15), news: await channel(5) },
-  };
+  await stage?.engine.close();
+  stage = await openScene(more);
 }
 beforeAll(() => open(), 60_000);
-afterAll(() => engine?.close());
+afterAll(() => stage?.engine.close());
 
 const EVERYTHING = ALL_PERMISSIONS & ~P.ADMINISTRATOR;
 /** What each caller holds besides: who does not see a channel is answered 50001 instead. */
@@ -130,13 +45,13 @@ const sufficing = (needs: string): bigint[] =>
     : [bitsOf(needs).reduce((held, bit) => held | bit, SEES)];
 
 async function targetOf({ given }: Row): Promise<Given> {
-  await hold(P.ADMINISTRATOR);
-  return given(scene);
+  await stage.hold(P.ADMINISTRATOR);
+  return given(stage.scene);
 }
 
 async function answerTo({ id }: Row, given: Given, bits: bigint): Promise<number | null> {
-  await hold(bits);
-  return codeOf(call(id, given, scene.bot));
+  await stage.hold(bits);
+  return codeOf(stage.call(id, given, stage.scene.bot));
 }
 
 describe.each(Object.entries(PERMISSION_ROWS))('%s', (_, rows) => {
