@@ -65,21 +65,7 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
     yield read('ban', wanted.bans, async (keys) =>
       keep(bans, keys, await stores.guilds.bansOf(id, keys), ({ user }) => user.id),
     );
-  const requests = needs.joinRequests?.filter((key) => !guild.joinRequests.has(key)) ?? [];
-  if (requests.length > 0)
-    yield read('join request', requests, async (keys) =>
-      keep(guild.joinRequests, keys, await stores.guilds.joinRequestsOf(id, keys), ({ user }) => user.id),
-    );
-  const answers = needs.onboardingAnswers?.filter((key) => !guild.onboardingAnswers.has(key)) ?? [];
-  if (answers.length > 0)
-    yield read('onboarding answers', answers, async (keys) =>
-      keep(
-        guild.onboardingAnswers,
-        keys,
-        await stores.guilds.onboardingAnswersOf(id, keys),
-        ({ userId }) => userId,
-      ),
-    );
+  yield* newcomerReads(guild, needs, stores);
   if (wanted.users.length > 0)
     yield read('user', wanted.users, async (keys) =>
       keep(users, keys, await stores.users.get(keys), (user) => user.id),
@@ -132,6 +118,21 @@ function* threadReads(guild: Guild, needs: Needs, stores: GuildReads): Iterable<
       );
       keep(guild.threads, keys, found, ({ thread }) => thread.id);
     });
+}
+
+/** The reads of new members' requests to join and answers to the onboarding. */
+function* newcomerReads(guild: Guild, needs: Needs, { guilds }: GuildReads): Iterable<WindowRead> {
+  const { id, joinRequests, onboardingAnswers } = guild;
+  const requests = needs.joinRequests?.filter((key) => !joinRequests.has(key)) ?? [];
+  if (requests.length > 0)
+    yield read('join request', requests, async (keys) =>
+      keep(joinRequests, keys, await guilds.joinRequestsOf(id, keys), ({ user }) => user.id),
+    );
+  const answers = needs.onboardingAnswers?.filter((key) => !onboardingAnswers.has(key)) ?? [];
+  if (answers.length > 0)
+    yield read('onboarding answers', answers, async (keys) =>
+      keep(onboardingAnswers, keys, await guilds.onboardingAnswersOf(id, keys), ({ userId }) => userId),
+    );
 }
 
 /** The reads of what users answered to scheduled events. */

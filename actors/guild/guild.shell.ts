@@ -456,6 +456,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     reacted: new Window(),
     gone: false,
     nonces: new Map(),
+    lastArchiveUs: 0,
     slowmode: new Map(),
   };
 }

@@ -113,6 +113,7 @@ export function buildGuild(): Guild {
     reacted: new Map(),
     gone: false,
     nonces: new Map(),
+    lastArchiveUs: 0,
     slowmode: new Map(),
   };
 }

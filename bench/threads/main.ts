@@ -21,8 +21,8 @@ const driver = await openMigrated();
 const storage = storageOver(driver);
 
 const THREADS = `
-INSERT INTO threads (guild_id, id, parent_id, type, archived, archive_ms, due_ms, message_count, total_message_sent, data)
-SELECT $1::bigint, n, 2000, 11, $4::boolean, 1767225600000 + n, NULL, 5, 5, jsonb_build_object(
+INSERT INTO threads (guild_id, id, parent_id, type, archived, archive_us, due_ms, message_count, total_message_sent, data)
+SELECT $1::bigint, n, 2000, 11, $4::boolean, 1767225600000000 + n * 1000, NULL, 5, 5, jsonb_build_object(
   'id', n::text, 'guild_id', ($1::bigint)::text, 'parent_id', '2000', 'type', 11, 'name', 'A thread of some length, number ' || n,
   'owner_id', '3000', 'flags', 0, 'rate_limit_per_user', 0, 'thread_metadata', jsonb_build_object(
     'archived', $4::boolean, 'archive_timestamp', '2026-01-01T00:00:00.000000+00:00', 'auto_archive_duration', 4320,

@@ -90,6 +90,8 @@ export interface Guild {
   gone: boolean;
   /** Recent nonces for `enforce_nonce`: `author:nonce` to message; bounded by count and age. */
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
+  /** The latest time at which a thread was archived, Unix microseconds; 0 before the first of this owner. */
+  lastArchiveUs: number;
   /** Last slow-mode message of a user in a channel (`channel:user`), Unix milliseconds; bounded. */
   readonly slowmode: Map<string, number>;
 }

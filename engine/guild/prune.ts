@@ -21,6 +21,11 @@ export interface Candidates {
   readonly includeRoles: readonly RoleId[];
 }
 
+interface Removal {
+  readonly days: number;
+  readonly removed: number;
+}
+
 type PruneCommands = {
   /** Permission check before inactive members are read from the store. */
   authorizePrune: { input: object; value: null };
@@ -31,6 +36,8 @@ type PruneCommands = {
     input: Candidates & { readonly log: { readonly days: number; readonly removedBefore: number } | null };
     value: { readonly count: number };
   };
+  /** Logs a prune that was refused after it had removed members, as when its author lost the permission. */
+  logPrune: { input: Removal; value: null };
 };
 
 const candidates = ({ userIds }: Candidates, guild: Guild): Needs => withRequests(guild, userIds);
@@ -52,6 +59,7 @@ export const prune: GuildTopic<PruneCommands, never> = {
       },
     },
     pruneMembers: { needs: candidates, decide: pruneMembers },
+    logPrune: { decide: (_, input, by, env) => accepted(null, [prunedEntry(input, by, env)]) },
   },
   facts: {},
 };
@@ -86,9 +94,11 @@ function pruneMembers(
   const facts = gone.flatMap((member) => leaveFacts(guild, member));
   const removed = gone.length + (input.log?.removedBefore ?? 0);
   if (!input.log || removed === 0) return accepted({ count: gone.length }, facts);
-  const options = { delete_member_days: String(input.log.days), members_removed: String(removed) };
-  return accepted({ count: gone.length }, [
-    ...facts,
-    auditEntry(env, by, { actionType: AUDIT.MEMBER_PRUNE, targetId: null, options }),
-  ]);
+  const entry = prunedEntry({ days: input.log.days, removed }, by, env);
+  return accepted({ count: gone.length }, [...facts, entry]);
+}
+
+function prunedEntry({ days, removed }: Removal, by: By, env: Env): GuildFact {
+  const options = { delete_member_days: String(days), members_removed: String(removed) };
+  return auditEntry(env, by, { actionType: AUDIT.MEMBER_PRUNE, targetId: null, options });
 }

@@ -47,7 +47,7 @@ function sent(
   // The first message of a thread that begins now is not counted.
   if (!record) return [fact];
   const isBack = record.thread.thread_metadata.archived;
-  const thread = isBack ? withArchived(record.thread, false, env) : record.thread;
+  const thread = isBack ? withArchived(record.thread, false, env.nowMs * 1_000) : record.thread;
   const added = FORWARDABLE.has(message.type) ? newcomers(guild, record, message, env) : [];
   const threadId = thread.id;
   return [

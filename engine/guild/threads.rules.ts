@@ -3,7 +3,7 @@ import { type ChannelId, snowflakeMs, type UserId } from '../../protocol/ids.ts'
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { isoTimestamp } from '../channel/text.ts';
+import { isoMicroseconds, isoTimestamp } from '../channel/text.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Env } from '../kernel/outcome.ts';
 import { archivesAtMs, type Thread, type ThreadMember } from '../thread/thread.ts';
@@ -124,11 +124,18 @@ export function writingRefusal(guild: Guild, record: ThreadRecord, by: By, env: 
   return archived ? activeRefusal(guild, record.thread.type) : null;
 }
 
-/** The thread as it is after it was archived or is active again. */
-export const withArchived = (thread: Thread, archived: boolean, env: Env): Thread => ({
+/** The thread as it is after it was archived or is active again, Unix microseconds. */
+export const withArchived = (thread: Thread, archived: boolean, atUs: number): Thread => ({
   ...thread,
-  thread_metadata: { ...thread.thread_metadata, archived, archive_timestamp: isoTimestamp(env.nowMs) },
+  thread_metadata: { ...thread.thread_metadata, archived, archive_timestamp: isoMicroseconds(atUs) },
 });
+
+/**
+ * When a thread is archived, Unix microseconds: later than every other of the guild, because lists of archived threads are
+ * paged by this time alone.
+ */
+export const archiveUs = ({ lastArchiveUs }: Pick<Guild, 'lastArchiveUs'>, atMs: number): number =>
+  Math.max(atMs * 1_000, lastArchiveUs + 1);
 
 /** Fields that the audit log lists. */
 const AUDITED = [

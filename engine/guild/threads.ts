@@ -3,6 +3,7 @@ import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL, MESSAGE, UNDELETABLE } from '../../protocol/channeltypes.ts';
 import { type ChannelId, compareIds, type MessageId, threadIdOf, type UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { microsecondsOf } from '../../protocol/timestamps.ts';
 import { systemMessage } from '../channel/compose.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
@@ -16,6 +17,7 @@ import type { Guild, GuildChannel } from './guild.ts';
 import { noteThreadMade } from './messages.scope.ts';
 import { membersChanged, threadCreated, threadDeleted, threadUpdated } from './threads.dispatches.ts';
 import {
+  archiveUs,
   creationRefusal,
   dueMsOf,
   kindOf,
@@ -170,10 +172,14 @@ export const threads: GuildTopic<ThreadCommands, keyof ThreadFacts> = {
           const atMs = dueMsOf(thread);
           return atMs !== null && atMs <= env.nowMs ? [{ thread, atMs }] : [];
         });
-        // Each at its own time: lists of the archive are paged by it, and many may be due at once.
+        due.sort((a, b) => a.atMs - b.atMs);
+        let lastUs = guild.lastArchiveUs;
         return accepted(
           null,
-          due.map(({ thread, atMs }) => threadUpdate(withArchived(thread, true, { ...env, nowMs: atMs }))),
+          due.map(({ thread, atMs }) => {
+            lastUs = archiveUs({ lastArchiveUs: lastUs }, atMs);
+            return threadUpdate(withArchived(thread, true, lastUs));
+          }),
         );
       },
     },
@@ -189,7 +195,11 @@ export const threads: GuildTopic<ThreadCommands, keyof ThreadFacts> = {
     },
     threadUpdated: noting({
       before: (guild, { thread }) => guild.threads.get(thread.id)?.thread.thread_metadata.archived === true,
-      apply: (guild, { thread }) => amendThread(guild, thread.id, thread),
+      apply: (guild, { thread }) => {
+        const { archived, archive_timestamp: at } = thread.thread_metadata;
+        if (archived) guild.lastArchiveUs = Math.max(guild.lastArchiveUs, microsecondsOf(at));
+        amendThread(guild, thread.id, thread);
+      },
       dispatches: (guild, { thread }, wasArchived) => threadUpdated(guild, thread, wasArchived),
     }),
     threadDeleted: noting({

@@ -2,7 +2,7 @@ import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { isoTimestamp } from '../channel/text.ts';
+import { isoMicroseconds } from '../channel/text.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { channelById } from '../permissions/permissions.ts';
@@ -13,7 +13,7 @@ import { moderatedTitle } from './automod.messages.ts';
 import type { GuildFact } from './facts.ts';
 import { channelFrom } from './founding.parts.ts';
 import type { Guild, GuildChannel, ThreadRecord } from './guild.ts';
-import { activeRefusal, managesThreads, threadChanges, threadUpdate } from './threads.rules.ts';
+import { activeRefusal, archiveUs, managesThreads, threadChanges, threadUpdate } from './threads.rules.ts';
 import { activeThreads } from './threads.state.ts';
 import { tagRefusal } from './threads.tags.ts';
 
@@ -79,7 +79,7 @@ function forumRefusal(
   return change.applied_tags ? tagRefusal(guild, forum, change.applied_tags, before, by, env) : null;
 }
 
-function changed(thread: Thread, change: ThreadChange, env: Env): Thread {
+function changed(guild: Guild, thread: Thread, change: ThreadChange, env: Env): Thread {
   const before = thread.thread_metadata;
   const archived = change.archived ?? before.archived;
   const duration = change.auto_archive_duration ?? before.auto_archive_duration;
@@ -97,7 +97,9 @@ function changed(thread: Thread, change: ThreadChange, env: Env): Thread {
     thread_metadata: {
       ...before,
       archived,
-      archive_timestamp: isTimed ? isoTimestamp(env.nowMs) : before.archive_timestamp,
+      archive_timestamp: isTimed
+        ? isoMicroseconds(archived ? archiveUs(guild, env.nowMs) : env.nowMs * 1_000)
+        : before.archive_timestamp,
       auto_archive_duration: duration,
       locked: change.locked ?? before.locked,
       ...(isPrivate && { invitable: change.invitable ?? before.invitable ?? true }),
@@ -119,7 +121,7 @@ export function updateThread(
   const unfit =
     (isBack ? activeRefusal(guild, thread.type) : null) ?? forumRefusal(guild, thread, change, by, env);
   if (unfit) return refused(unfit);
-  const next = changed(thread, change, env);
+  const next = changed(guild, thread, change, env);
   const changes = threadChanges(thread, next);
   if (changes.length === 0) return accepted(record.channel);
   const outcome: Outcome<GuildChannel, GuildFact> = accepted(channelFrom(next), [

@@ -37,6 +37,7 @@ import { lobbyPages } from './0040_lobbypages.ts';
 import { tagUpdates } from './0041_tagupdates.ts';
 import { teamsOfUser } from './0042_teamsofuser.ts';
 import { onboardingAnswers } from './0043_onboardinganswers.ts';
+import { archiveTimes } from './0044_archivetimes.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -87,4 +88,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 41, name: 'tag updates', sql: tagUpdates },
   { version: 42, name: 'teams of a user', sql: teamsOfUser },
   { version: 43, name: 'onboarding answers', sql: onboardingAnswers },
+  { version: 44, name: 'archive times', sql: archiveTimes },
 ];

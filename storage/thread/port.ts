@@ -13,8 +13,8 @@ export interface ArchivePage {
   /** Private or public ones; `joined`: private ones that the reader is in. */
   readonly kind: 'public' | 'private' | 'joined';
   readonly readerId: UserId;
-  /** Those archived before this time, Unix milliseconds; of joined ones those with lower ids. */
-  readonly beforeMs?: number;
+  /** Those archived before this time, Unix microseconds; of joined ones those with lower ids. */
+  readonly beforeUs?: number;
   readonly beforeId?: ChannelId;
   readonly limit: number;
 }

@@ -4,6 +4,7 @@ import type { Thread, ThreadMember } from '../../engine/thread/thread.ts';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, GuildId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { microsecondsOf } from '../../protocol/timestamps.ts';
 import type { Sql } from '../database/driver.ts';
 import {
   lastRows,
@@ -19,7 +20,7 @@ const KEY = { guild_id: 'bigint', id: 'bigint' };
 const WRITE = upsert(
   'threads',
   {
-    ...{ ...KEY, parent_id: 'bigint', type: 'smallint', archived: 'boolean', archive_ms: 'bigint' },
+    ...{ ...KEY, parent_id: 'bigint', type: 'smallint', archived: 'boolean', archive_us: 'bigint' },
     ...{ due_ms: 'bigint', message_count: 'integer', total_message_sent: 'integer', data: 'jsonb' },
   },
   'guild_id, id',
@@ -62,7 +63,7 @@ function written(guildId: string, { thread, dueMs }: ThreadFacts['threadUpdated'
     row: {
       ...{ guild_id: guildId, id: thread.id, parent_id: thread.parent_id, type: thread.type, data },
       archived: thread.thread_metadata.archived,
-      archive_ms: Date.parse(thread.thread_metadata.archive_timestamp),
+      archive_us: microsecondsOf(thread.thread_metadata.archive_timestamp),
       due_ms: dueMs,
       ...{ message_count, total_message_sent },
     },
@@ -131,8 +132,8 @@ export const storedThread = ({ thread, members }: ThreadRow): StoredThread => ({
 
 const PRIVATE = `t.type = ${CHANNEL.PRIVATE_THREAD}`;
 const KINDS = {
-  public: { where: `NOT (${PRIVATE})`, order: 't.archive_ms DESC, t.id DESC' },
-  private: { where: PRIVATE, order: 't.archive_ms DESC, t.id DESC' },
+  public: { where: `NOT (${PRIVATE})`, order: 't.archive_us DESC, t.id DESC' },
+  private: { where: PRIVATE, order: 't.archive_us DESC, t.id DESC' },
   joined: { where: `${PRIVATE} AND own.user_id IS NOT NULL`, order: 't.id DESC' },
 } as const satisfies Record<ArchivePage['kind'], object>;
 
@@ -151,15 +152,15 @@ const listed = ({ thread, own }: OwnRow): ListedThread => ({ thread: threadOf(th
 async function archived(
   sql: Sql,
   guildId: GuildId,
-  { parentId, kind, readerId, beforeMs, beforeId, limit }: ArchivePage,
+  { parentId, kind, readerId, beforeUs, beforeId, limit }: ArchivePage,
 ): Promise<ListedThread[]> {
   const { where, order } = KINDS[kind];
   const found = await sql.query<OwnRow>(
     `SELECT ${OBJECT} AS thread, ${OWN} AS own
      ${FROM} ${JOIN_OWN}
-     WHERE t.guild_id = $1 AND t.parent_id = $2 AND t.archived AND ${where} AND t.archive_ms < $4 AND t.id < $5
+     WHERE t.guild_id = $1 AND t.parent_id = $2 AND t.archived AND ${where} AND t.archive_us < $4 AND t.id < $5
      ORDER BY ${order} LIMIT $6`,
-    [guildId, parentId, readerId, beforeMs ?? HIGHEST, beforeId ?? HIGHEST, limit],
+    [guildId, parentId, readerId, beforeUs ?? HIGHEST, beforeId ?? HIGHEST, limit],
   );
   return found.map(listed);
 }
@@ -169,7 +170,7 @@ const SORTS = {
   relevance: 'coalesce(a.last_message_id, t.id)',
   last_message_time: 'coalesce(a.last_message_id, t.id)',
   creation_time: 't.id',
-  archive_time: 't.archive_ms',
+  archive_time: 't.archive_us',
 } as const satisfies Record<ThreadSearch['sortBy'], string>;
 
 const escaped = (word: string): string => `%${word.replace(/[\\%_]/g, '\\$&')}%`;

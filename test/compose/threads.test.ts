@@ -4,6 +4,7 @@ import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
+import { microsecondsOf } from '../../protocol/timestamps.ts';
 import { openHouse } from '../support/house.ts';
 
 const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000];
@@ -81,6 +82,30 @@ test('a thread is archived after its time without messages', async () => {
   await pass(15 * MINUTE_MS);
   await expect.poll(() => isArchived(short)).toBe(true);
   expect(await isArchived(long)).toBe(false);
+}, 60_000);
+
+test('threads that are archived in the same millisecond are all listed, two a page', async () => {
+  const ids: ChannelId[] = [];
+  for (let left = 7; left > 0; left -= 1) ids.push(await made(60));
+  for (const channelId of ids.slice(0, 3)) {
+    const change = { channelId, draft: {}, threadChange: { archived: true } };
+    const reply = await house.guilds.call(guildId, 'updateChannel', change, { ...SYSTEM, channelId });
+    if (!reply.ok) throw new Error(reply.refusal.message);
+  }
+  await pass(65 * MINUTE_MS);
+  await expect.poll(() => isArchived(ids[6]!)).toBe(true);
+  const channels = await house.guilds.call(guildId, 'listChannels', {}, SYSTEM);
+  const parentId = channels.ok ? channels.value.find(({ type }) => type === 0)!.id : ids[0]!;
+  const listed: ChannelId[] = [];
+  for (let before = {}, isMore = true; isMore; ) {
+    const wanted = { ...{ parentId, kind: 'public', readerId: ownerId, limit: 2 }, ...before } as const;
+    const page = await house.storage.threads.archived(guildId, wanted);
+    listed.push(...page.map(({ thread }) => thread.id));
+    const last = page.at(-1)?.thread.thread_metadata.archive_timestamp;
+    before = { beforeUs: microsecondsOf(last ?? '') };
+    isMore = last !== undefined;
+  }
+  expect(listed.filter((id) => ids.includes(id)).sort()).toEqual([...ids].sort());
 }, 60_000);
 
 test('what became due while no server ran is archived after the next start', async () => {

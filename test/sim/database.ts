@@ -337,6 +337,7 @@ function emptyGuild(id: string): Guild {
       pages: {},
       gone: false,
       nonces: new Map(),
+      lastArchiveUs: 0,
       slowmode: new Map(),
     },
   };

@@ -95,6 +95,7 @@ export function buildGuild(parts: {
     reacted: new Map(),
     gone: false,
     nonces: new Map(),
+    lastArchiveUs: 0,
     slowmode: new Map(),
   };
   for (const { userId } of sessions) {

@@ -22,7 +22,7 @@ const idOf = ({ id, event_exception_id, sound_id, code }: Made): string =>
   event_exception_id ?? id ?? sound_id ?? code ?? '';
 
 /** Calls an operation of the engine by its id, as the user `as`. */
-export const callOf =
+const callOf =
   ({ api }: Engine) =>
   (operationId: string, given: Given, as: string): Promise<unknown> =>
     (api as unknown as Record<string, (given: object, by: object) => Promise<unknown>>)[operationId]!(given, {

@@ -92,7 +92,13 @@ async function sweep(
     const isLast = userIds.length < PAGE;
     const input = { userIds, includeRoles: roleIds, log: isLast ? { days, removedBefore: total } : null };
     const reply = await guilds.call(guildId, command, input, authority);
-    if (!reply.ok) return reply;
+    if (!reply.ok) {
+      // The author lost the permission, or left: what was removed is in the log all the same.
+      const bySystem = { by: { ...authority.by, system: true }, requires: 0n } as const;
+      if (command === 'pruneMembers' && total > 0)
+        await guilds.call(guildId, 'logPrune', { days, removed: total }, bySystem);
+      return reply;
+    }
     total += reply.value.count;
     if (isLast) return { ok: true, value: total };
     after = userIds.at(-1) ?? null;

@@ -5,6 +5,7 @@ import { type ChannelId, type MessageId, snowflakeOf, type UserId } from '../../
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { microsecondsOf } from '../../../protocol/timestamps.ts';
 import type { ArchivePage, ThreadSearch } from '../../../storage/thread/port.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -71,7 +72,7 @@ async function archivedPage(
   {
     limit: most = LIMITS.archived_threads_page_default,
     ...before
-  }: Pick<ArchivePage, 'beforeMs' | 'beforeId'> & { readonly limit?: number | undefined },
+  }: Pick<ArchivePage, 'beforeUs' | 'beforeId'> & { readonly limit?: number | undefined },
   { channels, read }: Services,
 ): Promise<Answer> {
   const parentId = params.channel_id;
@@ -163,7 +164,8 @@ function searchOf(query: Static<typeof Search>, parentId: ChannelId, readerId: U
 /** The first message of a post has the id of the post. */
 const firstOf = (threadId: ChannelId): MessageId => snowflakeOf(BigInt(threadId));
 
-const timeOf = (before: string | undefined) => (before === undefined ? {} : { beforeMs: Date.parse(before) });
+const timeOf = (before: string | undefined) =>
+  before === undefined ? {} : { beforeUs: microsecondsOf(before) };
 
 /** Operations on threads; they are read, changed and deleted as channels. */
 export const threads = resource({

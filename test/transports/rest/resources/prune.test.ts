@@ -1,5 +1,6 @@
 // Goal: the prune routes take both permissions, keep their bounds, and show the guild all inactive members page by page.
 import { describe, expect, it, vi } from 'vitest';
+import type { RoleId } from '../../../../protocol/ids.ts';
 import { P } from '../../../../protocol/permissions.ts';
 import { prune } from '../../../../transports/rest/resources/prune.ts';
 import { buildGuild, role } from '../../../support/guild.ts';
@@ -57,6 +58,20 @@ describe('a prune', () => {
     expect(await invoke('prune_guild', { body: { days: 30 } })).toMatchObject({ body: { pruned: 1_200 } });
     const logged = facts.flatMap((fact) => (fact.type === 'auditLogged' ? [fact.entry] : []));
     expect(logged).toMatchObject([{ options: { delete_member_days: '30', members_removed: '1200' } }]);
+  });
+
+  it('is logged as far as it came when its author loses the permission between two pages', async () => {
+    const { invoke, facts, guild, inactiveMembers } = arrange(1_200);
+    const pages = inactiveMembers.getMockImplementation()!;
+    inactiveMembers.mockImplementation(async (id, inactivity, after, limit) => {
+      if (after !== null) guild.roles.set('100' as RoleId, role('100', P.KICK_MEMBERS, 5));
+      return pages(id, inactivity, after, limit);
+    });
+    expect(codeOf(await invoke('prune_guild', { as: '10', body: { days: 30 } }))).toBe(50_013);
+    const logged = facts.flatMap((fact) => (fact.type === 'auditLogged' ? [fact.entry] : []));
+    expect(logged).toMatchObject([
+      { user_id: '10', options: { delete_member_days: '30', members_removed: '500' } },
+    ]);
   });
 
   it.each([
