@@ -21,11 +21,6 @@ export interface Candidates {
   readonly includeRoles: readonly RoleId[];
 }
 
-interface Removal {
-  readonly days: number;
-  readonly removed: number;
-}
-
 type PruneCommands = {
   /** Permission check before inactive members are read from the store. */
   authorizePrune: { input: object; value: null };
@@ -37,7 +32,7 @@ type PruneCommands = {
     value: { readonly count: number };
   };
   /** Logs a prune that was refused after it had removed members, as when its author lost the permission. */
-  logPrune: { input: Removal; value: null };
+  logPrune: { input: { readonly days: number; readonly removed: number }; value: null };
 };
 
 const candidates = ({ userIds }: Candidates, guild: Guild): Needs => withRequests(guild, userIds);
@@ -98,7 +93,7 @@ function pruneMembers(
   return accepted({ count: gone.length }, [...facts, entry]);
 }
 
-function prunedEntry({ days, removed }: Removal, by: By, env: Env): GuildFact {
+function prunedEntry({ days, removed }: PruneCommands['logPrune']['input'], by: By, env: Env): GuildFact {
   const options = { delete_member_days: String(days), members_removed: String(removed) };
   return auditEntry(env, by, { actionType: AUDIT.MEMBER_PRUNE, targetId: null, options });
 }

@@ -98,7 +98,7 @@ test('threads that are archived in the same millisecond are all listed, two a pa
   const parentId = channels.ok ? channels.value.find(({ type }) => type === 0)!.id : ids[0]!;
   const listed: ChannelId[] = [];
   for (let before = {}, isMore = true; isMore; ) {
-    const wanted = { ...{ parentId, kind: 'public', readerId: ownerId, limit: 2 }, ...before } as const;
+    const wanted = { parentId, kind: 'public' as const, readerId: ownerId, limit: 2, ...before };
     const page = await house.storage.threads.archived(guildId, wanted);
     listed.push(...page.map(({ thread }) => thread.id));
     const last = page.at(-1)?.thread.thread_metadata.archive_timestamp;

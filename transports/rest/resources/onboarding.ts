@@ -103,6 +103,7 @@ export const onboardingUnlisted = resource({
     path: '/guilds/:guild_id/onboarding-responses',
     auth: 'user',
     bucket: ANSWERS,
+    bodyBytesMax: BODY_BYTES.texts,
     body: Answers,
     status: 200,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
@@ -114,6 +115,7 @@ export const onboardingUnlisted = resource({
     path: '/guilds/:guild_id/onboarding-responses',
     auth: 'user',
     bucket: ANSWERS,
+    bodyBytesMax: BODY_BYTES.texts,
     body: Answers,
     status: 200,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
