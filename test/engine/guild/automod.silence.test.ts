@@ -37,3 +37,20 @@ test.each([[[600, 60]], [[60, 600]]])('rules of %j seconds silence for 600', (du
   const until = guild.members.get(ANN as never)?.communication_disabled_until;
   expect(Date.parse(until ?? '')).toBe(NOW_MS + 600_000);
 });
+
+test('a rule that is off stops nothing', () => {
+  const guild = arrange();
+  const draft = {
+    name: 'words',
+    event_type: 1,
+    trigger_type: 1,
+    trigger_metadata: { keyword_filter: ['nitro'] },
+  };
+  const { outcome } = ruled<Rule>(guild, 'createAutoModerationRule', { draft: draft as RuleDraft }, OWNER_ID);
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.refusal));
+  const said = [false, true].map((enabled) => {
+    guild.autoModeration.set({ ...outcome.value, enabled });
+    return ruled(guild, 'createMessage', creation({ content: 'nitro' }), ANN).outcome.ok;
+  });
+  expect(said).toEqual([true, false]);
+});

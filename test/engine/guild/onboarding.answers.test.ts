@@ -96,7 +96,7 @@ describe('a member in the onboarding', () => {
     const { guild, option } = arrange();
     const pending = { ...guild.members.get('11' as UserId)!, pending: true };
     guild.members.set('11' as UserId, pending);
-    expect(choose(guild, [option('A')], true).code).toBe(50_013);
+    for (const isLast of [true, false]) expect(choose(guild, [option('A')], isLast).code).toBe(50_013);
   });
 
   it('is not shown options that are gone, nor given roles that an application manages', () => {

@@ -227,6 +227,21 @@ describe('a thread', () => {
     expect(world.guild.threads.get(world.threadId)).toBeNull();
   });
 
+  it('is archived at its own time when many are due at once, in whatever order they were made', () => {
+    const world = new World(11);
+    const times = [4_320, 60, 1_440].map((minutes) => {
+      const draft = { name: 'Long', type: 11, auto_archive_duration: minutes };
+      world.run('createThread', { channelId: PARENT, draft }, PEOPLE[0], PARENT);
+      return { id: [...world.guild.threads.keys()].at(-1)!, atMs: world.nowMs + minutes * 60_000 };
+    });
+    world.nowMs += 10 * 86_400_000;
+    world.archiveDue();
+    for (const { id, atMs } of times) {
+      const { archived, archive_timestamp: at } = world.guild.threads.get(id)!.thread.thread_metadata;
+      expect([archived, Date.parse(at)]).toEqual([true, atMs]);
+    }
+  });
+
   it('counts against the bound of active ones, and an archived one does not', () => {
     const world = new World(11);
     const draft = { name: 'One more', type: 11 };

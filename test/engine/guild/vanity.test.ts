@@ -28,6 +28,14 @@ test('a code is an invite to a text channel, and replaces the one before', () =>
   ]);
 });
 
+test('a code that an invite of the guild has is taken', () => {
+  set('hall');
+  const invite = guild.invites.get('hall')!;
+  guild.invites.set('older', { ...invite, code: 'older' });
+  expect(set('older').code).toBe(50_020);
+  expect(guild.info.vanity_url_code).toBe('hall');
+});
+
 test('a code ends with its channel, and only with that', () => {
   set('hall');
   ruled(guild, 'deleteChannel', { channelId: '51' }, OWNER_ID);
