@@ -82,9 +82,11 @@ export async function serveRpc(
   { approve, web }: Pick<RpcFlags, 'approve' | 'web'>,
 ): Promise<RpcServer> {
   // Loaded only here, because most commands do not use it.
-  const [{ nodeHost }, { RpcHost, serveIpc, serveWeb }] = await Promise.all([
+  const [{ nodeHost }, { RpcHost, serveIpc, serveWeb }, { decodeEtf }, { encodeEtf }] = await Promise.all([
     import('../sdk/node/host.ts'),
     import('../sdk/rpc/index.ts'),
+    import('../transports/gateway/codec/etf.decode.ts'),
+    import('../transports/gateway/codec/etf.encode.ts'),
   ]);
   const gateway = await callApi(api, '/gateway', { token });
   const { openSocket, openUrl, os, fetch, createAudio } = nodeHost();
@@ -115,7 +117,8 @@ export async function serveRpc(
       host.connect(transport),
     );
     const place = { origin: new URL(api).origin, room: host.room };
-    const pages = web ? await serveWeb((transport) => host.connect(transport), place) : null;
+    const etf = { encode: encodeEtf, decode: decodeEtf };
+    const pages = web ? await serveWeb((transport) => host.connect(transport), place, etf) : null;
     return {
       ...{ path: socket.path, port: pages?.port ?? null, username: String(user.username), ended },
       room: pages && host.room.linkFor(place.origin, pages.port),

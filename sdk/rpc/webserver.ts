@@ -15,6 +15,13 @@ interface RoomPlace {
   readonly room: Room;
 }
 
+/** Erlang's external term format, which a WebSocket may ask for in place of JSON. */
+interface Etf {
+  encode(data: unknown): Uint8Array;
+  /** @throws Error for a malformed term */
+  decode(bytes: Uint8Array): unknown;
+}
+
 const HOST = '127.0.0.1';
 const SOCKETS_MAX = 32;
 const UNSENT_BYTES_MAX = 1 << 20;
@@ -37,6 +44,7 @@ const isOwnHost = ({ headers }: IncomingMessage): boolean => OWN_HOST.test(heade
 export async function serveWeb(
   connect: Connect,
   place: RoomPlace,
+  etf: Etf,
 ): Promise<{ readonly port: number; close(): Promise<void> } | null> {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: RPC_LIMITS.frame_bytes_max });
   const server = createServer({ requestTimeout: 15_000, headersTimeout: 10_000 }, (request, response) => {
@@ -48,7 +56,7 @@ export async function serveWeb(
     if (!isOwnHost(request) || sockets.clients.size >= SOCKETS_MAX) socket.destroy();
     else if (isRoom && originOf(request) !== place.origin) socket.destroy();
     else if (isRoom) sockets.handleUpgrade(request, socket, head, (opened) => serveRoom(opened, place.room));
-    else sockets.handleUpgrade(request, socket, head, (opened) => serveSocket(opened, request, connect));
+    else sockets.handleUpgrade(request, socket, head, (opened) => serveSocket(opened, request, connect, etf));
   });
   for (let port: number = RPC_PORTS.first; port <= RPC_PORTS.last; port += 1) {
     if (!(await listenAt(server, port))) continue;
@@ -75,7 +83,33 @@ const listenAt = (server: Server, port: number): Promise<boolean> =>
     });
   });
 
-function serveSocket(socket: WebSocket, request: IncomingMessage, connect: Connect): void {
+/** Messages of a WebSocket as values, whatever their encoding. */
+interface Encoding {
+  encode(data: object): string | Uint8Array;
+  /** @returns null for a malformed message */
+  decode(bytes: Buffer, isBinary: boolean): unknown;
+}
+
+const JSON_MESSAGES: Encoding = {
+  encode: (data) => JSON.stringify(data),
+  decode: (bytes, isBinary) => (isBinary ? null : parsed(String(bytes))),
+};
+
+const messagesIn = (etf: Etf): Encoding => ({
+  encode: (data) => etf.encode(data),
+  decode(bytes, isBinary) {
+    try {
+      return isBinary ? etf.decode(bytes) : null;
+    } catch {
+      return null;
+    }
+  },
+});
+
+function serveSocket(socket: WebSocket, request: IncomingMessage, connect: Connect, etf: Etf): void {
+  const url = queryOf(request);
+  const isEtf = url.searchParams.get('encoding') === 'etf';
+  const messages = isEtf ? messagesIn(etf) : JSON_MESSAGES;
   // 1006 stands for a connection that broke; it is not sent.
   const closeCode = (code: number): number => (code === RPC_CLOSE.ABNORMAL ? 1011 : code);
   const connection = connect({
@@ -85,19 +119,21 @@ function serveSocket(socket: WebSocket, request: IncomingMessage, connect: Conne
       if (op === RPC_OP.CLOSE) {
         const { code, message } = isObject(data) ? data : {};
         socket.close(closeCode(Number(code)), String(message));
-      } else if (op === RPC_OP.FRAME) socket.send(JSON.stringify(data));
+      } else if (op === RPC_OP.FRAME && isObject(data)) socket.send(messages.encode(data));
       if (socket.bufferedAmount > UNSENT_BYTES_MAX) socket.terminate();
     },
     closed: () => undefined,
   });
   socket.on('message', (bytes, isBinary) => {
-    const data = isBinary ? null : parsed(String(bytes));
-    if (data === null) connection.close(RPC_CLOSE.UNSUPPORTED, 'Messages are JSON.');
+    const data = Buffer.isBuffer(bytes) ? messages.decode(bytes, isBinary) : null;
+    if (data === null)
+      connection.close(RPC_CLOSE.UNSUPPORTED, `Messages are ${isEtf ? 'ETF, in bytes' : 'JSON'}.`);
     else connection.receive(RPC_OP.FRAME, data);
   });
   socket.on('error', () => socket.terminate());
   socket.once('close', () => connection.lost());
-  connection.receive(RPC_OP.HANDSHAKE, handshakeOf(queryOf(request)));
+  // The link sees values, whatever their encoding.
+  connection.receive(RPC_OP.HANDSHAKE, { ...handshakeOf(url), ...(isEtf && { encoding: 'json' }) });
 }
 
 function serveRoom(socket: WebSocket, room: Room): void {
