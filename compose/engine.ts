@@ -131,6 +131,7 @@ const inspectionOf = (
     storage,
     sessions: (after, limit) => sessionViews(sessions.live, after, limit),
     queues: (limit) => features.matchmaking.queues(limit),
+    attempts: (before, limit) => features.endpoints.events.attempts(before, limit),
     failing: (applicationId) => features.endpoints.events.failing(applicationId),
   });
 

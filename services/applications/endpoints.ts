@@ -38,7 +38,7 @@ export interface Endpoints {
   readonly sender: EndpointSender;
   /** Updates an application; new URLs are checked first. */
   readonly update: UpdateApplication;
-  readonly events: Pick<EventDelivery, 'counts' | 'failing' | 'size'>;
+  readonly events: Pick<EventDelivery, 'attempts' | 'counts' | 'failing' | 'size'>;
   /** The picture at a URL; null when there is none, or its host may not be contacted. Never rejects. */
   picture(url: string): Promise<Uint8Array | null>;
   close(): void;

@@ -6,7 +6,8 @@ import type { Application } from '../../engine/user/facts.ts';
 import { type ApplicationId, snowflakeAt } from '../../protocol/ids.ts';
 import { EVENTS_STATUS } from '../../protocol/webhookevents.ts';
 import type { ApplicationStore, WebhookEventStore } from '../../storage/application/port.ts';
-import type { EndpointSender } from './endpoint.ts';
+import { type DeliveryAttempt, DeliveryLog } from './deliverylog.ts';
+import type { EndpointAnswer, EndpointSender } from './endpoint.ts';
 
 interface EventDeliveryPorts {
   readonly events: Pick<WebhookEventStore, 'pending' | 'drop' | 'waiting' | 'expire'>;
@@ -67,6 +68,7 @@ export class EventDelivery {
   readonly #ports: EventDeliveryPorts;
   readonly #lines = new Map<ApplicationId, Line>();
   readonly #givenUp = new Set<string>();
+  readonly #log = new DeliveryLog();
   readonly #announce: (id: ApplicationId) => void;
   #sweep: Timer | null = null;
   #over = false;
@@ -91,6 +93,11 @@ export class EventDelivery {
   failing(id: ApplicationId): { readonly attempts: number; readonly sinceMs: number } | null {
     const { failures = 0, failingSinceMs = null } = this.#lines.get(id) ?? {};
     return failures > 0 && failingSinceMs !== null ? { attempts: failures, sinceMs: failingSinceMs } : null;
+  }
+
+  /** The newest attempts of this process with numbers below `before`, newest first. */
+  attempts(before: number | null, limit: number): readonly DeliveryAttempt[] {
+    return this.#log.page(before, limit);
   }
 
   /** Sends what earlier runs and other shards have left, now and after each change of ownership. */
@@ -182,10 +189,10 @@ export class EventDelivery {
 
   /** One attempt: it needs no further one, another one is scheduled, or the application's events were turned off. */
   async #send(application: Application, event: WebhookEvent, line: Line): Promise<'done' | 'later' | 'off'> {
-    const { sender, nowMs } = this.#ports;
+    const { nowMs } = this.#ports;
     const url = event.url ?? application.event_webhooks_url;
     if (url === null || nowMs() - event.atMs > AGE_MAX_MS) return 'done';
-    const answer = await sender.post(application.id, url, bodyOf(event));
+    const answer = await this.#post(event, url, line.failures + 1);
     if (answer.ok && answer.status === ACKNOWLEDGED) {
       this.#sent += 1;
       this.#givenUp.delete(url);
@@ -209,6 +216,15 @@ export class EventDelivery {
     }
     await this.#ports.disable(application);
     return 'off';
+  }
+
+  async #post(event: WebhookEvent, url: string, attempt: number): Promise<EndpointAnswer> {
+    const { sender, nowMs } = this.#ports;
+    const atMs = nowMs();
+    const { id: eventId, applicationId, type } = event;
+    const answer = await sender.post(applicationId, url, bodyOf(event));
+    this.#log.add({ eventId, applicationId, type, atMs, tookMs: nowMs() - atMs, attempt }, url, answer);
+    return answer;
   }
 
   #recovered(line: Line): void {

@@ -2,6 +2,7 @@ import type { APIAuditLogEntry } from 'discord-api-types/v10';
 import type { SessionView } from '../../actors/session/views.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Storage } from '../../storage/ports.ts';
+import type { DeliveryAttempt } from '../applications/deliverylog.ts';
 import type { QueueView } from '../matchmaking/ports.ts';
 
 /** A lobby as the operator sees it. */
@@ -49,6 +50,8 @@ export interface Inspection {
   ): Promise<readonly LobbyView[]>;
   /** Queued webhook events of applications with ids above `after`: the oldest of each of `limit` applications. */
   deliveries(after: ApplicationId | null, limit: number): Promise<readonly DeliveryView[]>;
+  /** Attempts of this process to send webhook events with numbers below `before`, newest first. */
+  attempts(before: number | null, limit: number): readonly DeliveryAttempt[];
   /** Entries with ids below `before`, newest first. */
   auditLog(guildId: GuildId, before: string | null, limit: number): Promise<readonly APIAuditLogEntry[]>;
   /** Undecided requests with ids below `before`, newest first. */
@@ -59,6 +62,7 @@ interface InspectionPorts {
   readonly storage: Pick<Storage, 'lobbies' | 'webhookEvents' | 'guilds'>;
   sessions(after: number, limit: number): readonly SessionView[];
   queues(limit: number): readonly QueueView[];
+  attempts(before: number | null, limit: number): readonly DeliveryAttempt[];
   /** Failed attempts in a row to send events of an application; null when the last one succeeded. */
   failing(id: ApplicationId): { readonly attempts: number; readonly sinceMs: number } | null;
 }
@@ -66,8 +70,14 @@ interface InspectionPorts {
 /** Queued events listed for each application. */
 const EVENTS_EACH = 20;
 
-export const createInspection = ({ storage, sessions, queues, failing }: InspectionPorts): Inspection => ({
-  ...{ sessions, queues },
+export const createInspection = ({
+  storage,
+  sessions,
+  queues,
+  attempts,
+  failing,
+}: InspectionPorts): Inspection => ({
+  ...{ sessions, queues, attempts },
 
   async lobbies(applicationId, after, limit) {
     const ids = await storage.lobbies.ofApplication(applicationId, after, limit);

@@ -1,13 +1,18 @@
 // Goal: the console shows a running server to the bearer of an admin token or a one-time link, asks before each change, and writes
 // the change to the trail; `guildhall top` shows it in the terminal.
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { verifyKey } from 'discord-interactions';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AXE, audit } from '../support/audit.ts';
 import { CHROMIUM, launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { callerOf } from '../support/callers.ts';
 import { GatewayClient } from '../support/gateway-client.ts';
 import { ROOT } from '../support/root.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -41,6 +46,31 @@ afterAll(async () => {
   await server?.finish();
   await rm(folder, { recursive: true, force: true });
 });
+
+/** An application's URL that checks signatures, and answers the first event with 500. */
+async function openEventEndpoint(publicKey: string) {
+  let failures = 1;
+  const endpoint = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray());
+    const header = (name: string) => String(request.headers[name] ?? '');
+    const isSigned = await verifyKey(
+      ...([body, header('x-signature-ed25519'), header('x-signature-timestamp'), publicKey] as const),
+    );
+    const { type } = JSON.parse(body.toString()) as { type: number };
+    failures -= isSigned && type === 1 ? 1 : 0;
+    const isFailure = type === 1 && failures >= 0;
+    response.writeHead(isSigned ? (isFailure ? 500 : 204) : 401).end();
+  });
+  endpoint.listen(0, '127.0.0.1');
+  await once(endpoint, 'listening');
+  return {
+    origin: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`,
+    close() {
+      endpoint.closeAllConnections();
+      endpoint.close();
+    },
+  };
+}
 
 const open = (name: string) =>
   page.getByRole('navigation', { name: 'Console' }).getByRole('button', { name, exact: true }).click();
@@ -145,6 +175,68 @@ describe.runIf(CHROMIUM !== null)('the console in a browser', () => {
     await dialog.getByText('Done.').waitFor();
     await dialog.getByRole('button', { name: 'Close' }).click();
     await page.getByText('Nothing here.').waitFor();
+  });
+
+  test('approves and rejects requests to join', async () => {
+    const { guild, bot } = server.info;
+    const callAsBot = callerOf(server, `Bot ${bot.token}`);
+    const path = `/guilds/${guild.id}`;
+    const { version } = await callAsBot<{ version: string }>(`PATCH ${path}/member-verification`, {
+      ...{ enabled: true, description: 'A quiet place' },
+      form_fields: [{ field_type: 'PARAGRAPH', label: 'Why do you come?', required: true }],
+    });
+    const { code } = await callAsBot<{ code: string }>(`POST /channels/${guild.text_channel_id}/invites`, {});
+    const apply = async (username: string): Promise<string> => {
+      const made = await server.admin<{ user: { id: string }; token: string }>('/users', { username });
+      const call = callerOf(server, made.token);
+      await call(`POST /invites/${code}`, {});
+      await call(`PUT ${path}/requests/@me`, { version, form_fields: [{ response: 'To read' }] });
+      return made.user.id;
+    };
+    const [ann, bob] = [await apply('ann.asks'), await apply('bob.asks')];
+    await open('Moderation');
+    await page.getByLabel('Id of a guild').fill(guild.id);
+    await page.getByRole('button', { name: 'Show guild' }).click();
+    const requests = page.getByRole('table', { name: 'Join requests' });
+    for (const [username, action] of [
+      ['ann.asks', 'Approve'],
+      ['bob.asks', 'Reject'],
+    ] as const) {
+      const row = requests.getByRole('row').filter({ hasText: username });
+      await row.getByRole('button', { name: action }).click();
+      const dialog = page.getByRole('dialog', { name: action });
+      await dialog.getByRole('button', { name: action }).click();
+      await dialog.getByRole('textbox', { name: 'Answer' }).waitFor();
+      await dialog.getByRole('button', { name: 'Close' }).click();
+      await row.waitFor({ state: 'detached' });
+    }
+    expect(await callAsBot(`GET ${path}/members/${ann}`)).toMatchObject({ pending: false });
+    await expect(callAsBot(`GET ${path}/members/${bob}`)).rejects.toThrow('404');
+    await callAsBot(`PATCH ${path}/member-verification`, { enabled: false });
+  });
+
+  test('shows each attempt to send a webhook event with its answer, and not the path of the URL', async () => {
+    const endpoint = await openEventEndpoint(server.info.application.public_key);
+    const body = {
+      ...{ event_webhooks_url: `${endpoint.origin}/secret-path`, event_webhooks_status: 2 },
+      event_webhooks_types: ['LOBBY_MESSAGE_CREATE'],
+    };
+    expect((await server.bot().ask('update_my_application', { body })).status).toBe(200);
+    const of = { body: { external_user_id: 'ann' } };
+    const { access_token: token } = await server
+      .bot()
+      .call<{ access_token: string }>('bot_partner_sdk_token', of);
+    const player = server.restOf(`Bearer ${token}`);
+    const joined = { body: { secret: 'table' } };
+    const { id } = await player.call<{ id: string }>('create_or_join_lobby', joined);
+    const message = { params: { lobby_id: id }, body: { content: 'one' } };
+    await player.call('create_lobby_message', message);
+    await open('Webhook deliveries');
+    const rows = page.getByRole('table', { name: 'Attempts' }).getByRole('row');
+    await rows.filter({ hasText: '500, not 204' }).filter({ hasText: endpoint.origin }).waitFor();
+    await rows.filter({ hasText: '204, acknowledged' }).waitFor();
+    expect(await page.getByText('secret-path').count()).toBe(0);
+    endpoint.close();
   });
 
   test('injects a failure by a button and takes it back', async () => {

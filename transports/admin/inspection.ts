@@ -61,6 +61,14 @@ export const inspectionRoutes: readonly AdminRoute[] = [
       ...{ ...shown, application_id: applicationId, at: iso(atMs), failing_since: iso(failingSinceMs) },
     })),
   ),
+  listing('/webhook-deliveries', 'attempts', { cursor: 'before' }, async (inspect, { after, limit }) =>
+    inspect.attempts(after === null ? null : Number(after), limit).map((attempt) => ({
+      ...{ id: String(attempt.number), at: iso(attempt.atMs), took_ms: attempt.tookMs },
+      ...{ application_id: attempt.applicationId, event_id: attempt.eventId, type: attempt.type },
+      ...{ origin: attempt.origin, attempt: attempt.attempt },
+      ...{ status: attempt.status, failure: attempt.failure },
+    })),
+  ),
   listing('/guilds/:id/audit-log', 'entries', NEWEST_FIRST, (inspect, { id, after, limit }) =>
     inspect.auditLog(id, after, limit),
   ),

@@ -61,8 +61,19 @@ export const Matchmaking = ({ admin }: AdminProps) => (
 
 const ROWS = 50;
 
-/** Webhook events that wait to be sent. */
+/** The answer of an attempt: 204 acknowledges the event. */
+const answerOf = ({ status, failure }: Json): string =>
+  status === 204 ? '204, acknowledged' : status === null ? text(failure) : `${text(status)}, not 204`;
+
+/** Webhook events that wait to be sent, and the newest attempts to send one. */
 export const Deliveries = ({ admin }: AdminProps) => (
+  <>
+    <Queued admin={admin} />
+    <Attempts admin={admin} />
+  </>
+);
+
+const Queued = ({ admin }: AdminProps) => (
   <Paged
     admin={admin}
     title="Webhook deliveries"
@@ -79,6 +90,28 @@ export const Deliveries = ({ admin }: AdminProps) => (
       { title: 'To', cell: (row) => (row.origin === null ? 'the URL of the application' : text(row.origin)) },
       count('Failed attempts', 'attempts'),
       moment('Failing since', 'failing_since'),
+    ]}
+  />
+);
+
+const Attempts = ({ admin }: AdminProps) => (
+  <Paged
+    admin={admin}
+    title="Attempts"
+    about="What one process sent since it began, newest first: the last 1,000 attempts. An attempt that is not acknowledged is repeated."
+    path="/webhook-deliveries"
+    rows="attempts"
+    cursor={{ by: 'before', key: 'id' }}
+    everyMs={5_000}
+    columns={[
+      moment('Sent', 'at'),
+      code('Application', 'application_id'),
+      code('Event', 'event_id'),
+      word('Type', 'type'),
+      word('To', 'origin'),
+      count('Attempt', 'attempt'),
+      { title: 'Answer', cell: answerOf },
+      count('Took, ms', 'took_ms'),
     ]}
   />
 );

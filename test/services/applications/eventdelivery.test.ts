@@ -1,11 +1,13 @@
 // Goal: each queued webhook event is sent in order until the application acknowledges it, by the owner alone, and not for ever.
 import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { WebhookEvent } from '../../../engine/application/webhookevents.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import type { ApplicationId } from '../../../protocol/ids.ts';
+import { DeliveryLog } from '../../../services/applications/deliverylog.ts';
 import type { EndpointAnswer } from '../../../services/applications/endpoint.ts';
 import { EventDelivery } from '../../../services/applications/eventdelivery.ts';
 
@@ -14,6 +16,7 @@ const B = '20' as ApplicationId;
 const URL_OF_APPLICATION = 'https://game.test/events';
 const MINUTE_MS = 60_000;
 const STEP_MS = 50;
+const ATTEMPTS_MAX = 1_000;
 const ACKNOWLEDGED: EndpointAnswer = { ok: true, status: 204, contentType: null, body: new Uint8Array() };
 const FAILED: EndpointAnswer = { ok: false, reason: 'unreachable' };
 
@@ -101,6 +104,52 @@ async function advance(ms: number): Promise<void> {
 const settle = async (): Promise<void> => {
   for (let step = 0; step < 5; step += 1) await advance(20);
 };
+
+describe('the log of attempts', () => {
+  test('has each attempt with its answer, newest first, without the path of the URL', async () => {
+    queue = [event('1'), event('2')];
+    let failures = 1;
+    answer = (_, id) => {
+      failures -= 1;
+      if (failures >= 0) return FAILED;
+      return id === '1' ? { ...ACKNOWLEDGED, status: 500 } : ACKNOWLEDGED;
+    };
+    const delivery = open();
+    await advance(2_500);
+    const attempts = delivery.attempts(null, 10);
+    expect(
+      attempts.map(({ number, eventId, attempt, status, failure }) => [
+        number,
+        eventId,
+        attempt,
+        status,
+        failure,
+      ]),
+    ).toEqual([
+      [2, '1', 2, 500, null],
+      [1, '1', 1, null, 'unreachable'],
+    ]);
+    expect(attempts[0]).toMatchObject({ applicationId: A, type: 'APPLICATION_DEAUTHORIZED', tookMs: 0 });
+    expect(JSON.stringify(attempts)).not.toContain('/events');
+    expect(delivery.attempts(2, 10).map(({ number }) => number)).toEqual([1]);
+  });
+
+  test('keeps the newest thousand, in pages of any size', () => {
+    fc.assert(
+      fc.property(fc.nat(3 * ATTEMPTS_MAX), fc.integer({ min: 1, max: 700 }), (count, limit) => {
+        const log = new DeliveryLog();
+        const facts = { eventId: '1', applicationId: A, type: 'T', atMs: 0, tookMs: 0, attempt: 1 };
+        for (let at = 0; at < count; at += 1) log.add(facts, URL_OF_APPLICATION, ACKNOWLEDGED);
+        const numbers: number[] = [];
+        for (let page = log.page(null, limit); page.length > 0; page = log.page(page.at(-1)!.number, limit))
+          numbers.push(...page.map(({ number }) => number));
+        const kept = Math.min(count, ATTEMPTS_MAX);
+        expect(numbers).toEqual(Array.from({ length: kept }, (_, at) => count - at));
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
 
 describe('events for an application', () => {
   test('are sent at the start when an earlier run has left them, and deleted when they are acknowledged', async () => {

@@ -79,6 +79,7 @@ describe('the admin port', () => {
     ]);
     expect(queues![0]!.oldest_at).toMatch(/^\d{4}-/);
     expect((await get('/webhook-events')).events).toEqual([]);
+    expect((await get('/webhook-deliveries')).attempts).toEqual([]);
   });
 
   test('pages through applications by id', async () => {
@@ -108,6 +109,7 @@ describe('the admin port', () => {
     '/applications?limit=1001',
     '/sessions?after=x',
     '/webhook-events?limit=101',
+    '/webhook-deliveries?before=x',
   ])('refuses the query of %s', async (path) => {
     expect((await get(path)).error).toMatchObject({ code: 'invalid_query' });
   });
