@@ -103,6 +103,45 @@ describe('the path /', () => {
   });
 });
 
+/** Pages of the server besides the playground, and the button that signs in with a token where a page has one. */
+const PAGES: readonly (readonly [path: string, signIn?: string])[] = [
+  ['/docs/'],
+  ['/docs/playground.html'],
+  ['/docs/start/bot.html'],
+  ['/voice-room/'],
+  ['/voice-room/', 'Sign in'],
+  ['/voice-room/players/'],
+  ['/voice-room/players/', 'Begin'],
+  ['/login'],
+  ['/register'],
+  ['/reset'],
+];
+
+describe.runIf(CHROMIUM !== null)('a page', () => {
+  test.each(PAGES)(
+    'has no accessibility faults at %s, light and dark, wide and narrow, and keeps its layout',
+    async (path, signIn) => {
+      const tab = await (await browser.browser.newContext({ bypassCSP: true })).newPage();
+      await tab.goto(server.info.cdn + path);
+      if (signIn !== undefined) {
+        await tab.locator('#token').fill(server.info.users[0]!.token);
+        await tab.getByRole('button', { name: signIn, exact: true }).click();
+        await tab.locator('#token').waitFor({ state: 'detached' });
+      }
+      await tab.addScriptTag({ path: AXE });
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await tab.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        await tab.setViewportSize({ width: colorScheme === 'light' ? 1280 : 390, height: 800 });
+        expect(await tab.evaluate(audit), colorScheme).toEqual([]);
+      }
+      const overflow = await tab.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      expect(overflow, 'overflow').toBeLessThanOrEqual(0);
+      expect(await tab.evaluate<number>(LAYOUT_SHIFT), 'layout shift').toBeLessThan(0.1);
+      await tab.close();
+    },
+  );
+});
+
 describe.runIf(CHROMIUM !== null)('the playground', () => {
   test('signs in once by its link, and keeps the code out of every address', async () => {
     const code = new URL(server.info.playground.link!).hash.slice('#code='.length);
@@ -194,22 +233,6 @@ describe.runIf(CHROMIUM !== null)('the playground', () => {
     await page.getByRole('button', { name: 'Leave' }).click();
     await list.getByRole('button', { name: /Sparrow/ }).waitFor({ state: 'detached' });
     await messages().waitFor();
-  });
-
-  test('has accessible documentation, light and dark, wide and narrow', async () => {
-    const tab = await (await browser.browser.newContext({ bypassCSP: true })).newPage();
-    for (const path of ['', 'playground.html', 'start/bot.html']) {
-      await tab.goto(`${server.info.cdn}/docs/${path}`);
-      await tab.addScriptTag({ path: AXE });
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await tab.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-        await tab.setViewportSize({ width: colorScheme === 'light' ? 1280 : 390, height: 800 });
-        expect(await tab.evaluate(audit), `${path} ${colorScheme}`).toEqual([]);
-      }
-      const overflow = await tab.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-      expect(overflow, `overflow of ${path}`).toBeLessThanOrEqual(0);
-    }
-    await tab.close();
   });
 
   test('shows Markdown, embeds, reactions, replies, polls and typing', async () => {
@@ -342,6 +365,31 @@ describe.runIf(FIREFOX !== null)('the playground in Firefox', () => {
       await tab.locator('::-p-text(from Firefox)').wait();
       await tab.evaluate(await readFile(AXE, 'utf8'));
       expect(await tab.evaluate(audit)).toEqual([]);
+      await tab.setViewport({ width: 390, height: 800 });
+      expect(await tab.evaluate(audit), 'narrow').toEqual([]);
+    } finally {
+      await firefox.close();
+    }
+  });
+
+  test('finds no accessibility faults on any other page, wide and narrow', async () => {
+    const firefox = await launchFirefox({ 'security.csp.enable': false });
+    try {
+      const tab = await firefox.newPage();
+      const axe = await readFile(AXE, 'utf8');
+      const console = server.info.console!;
+      for (const url of [
+        ...PAGES.filter(([, signIn]) => !signIn).map(([path]) => server.info.cdn + path),
+        console,
+      ]) {
+        await tab.setViewport({ width: 1280, height: 800 });
+        await tab.goto(url);
+        if (url === console) await tab.locator('::-p-text(The last hour)').wait();
+        await tab.evaluate(axe);
+        expect(await tab.evaluate(audit), url).toEqual([]);
+        await tab.setViewport({ width: 390, height: 800 });
+        expect(await tab.evaluate(audit), `${url}, narrow`).toEqual([]);
+      }
     } finally {
       await firefox.close();
     }
