@@ -1,7 +1,7 @@
 // Goal: the package as it is published has types that resolve everywhere, that take right programs and refuse wrong ones.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -11,6 +11,7 @@ import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type PackedPackage, packPackage, runCommand as run } from '../support/packed.ts';
 import { ROOT } from '../support/root.ts';
+import { startServer } from '../support/server.ts';
 
 let packed: PackedPackage;
 let folder: string;
@@ -175,6 +176,29 @@ test('the program of docs/embedding.md does what the page says', async () => {
   expect(code).toBe(0);
 });
 
+/** What arethetypeswrong finds in a package of ES modules only: that it does not resolve as CommonJS is intended. */
+async function wrongTypes(tarball: string): Promise<readonly object[]> {
+  const data = new Uint8Array(await readFile(tarball));
+  const result = await checkPackage(createPackageFromTarballData(data));
+  if (!result.types) throw new Error('The package has no types.');
+  return result.problems.filter(
+    (problem) =>
+      !('resolutionKind' in problem && /^node10$|^node16-cjs$/.test(problem.resolutionKind)) &&
+      problem.kind !== 'CJSResolvesToESM',
+  );
+}
+
+/** Packs the package of a folder. @returns the tarball. */
+async function tarballOf(of: string): Promise<string> {
+  const { text } = await run(
+    'npm',
+    ['pack', '--ignore-scripts', '--json', '--pack-destination', folder, of],
+    folder,
+  );
+  const [{ filename }] = JSON.parse(text.slice(text.indexOf('['))) as [{ readonly filename: string }];
+  return join(folder, filename);
+}
+
 describe('the package', () => {
   test('has no problem that publint knows', async () => {
     const pkgDir = join(folder, 'package');
@@ -183,16 +207,9 @@ describe('the package', () => {
   });
 
   test('has no wrong types for programs of ES modules', async () => {
-    const result = await checkPackage(
-      createPackageFromTarballData(new Uint8Array(await readFile(packed.tarball))),
-    );
-    if (!result.types) throw new Error('The package has no types.');
-    // It is ES modules only, so it does not resolve as CommonJS.
-    const problems = result.problems.filter(
-      (problem) => !('resolutionKind' in problem && /^node10$|^node16-cjs$/.test(problem.resolutionKind)),
-    );
-    expect(problems.filter(({ kind }) => kind !== 'CJSResolvesToESM')).toEqual([]);
-    expect(Object.keys(result.entrypoints).sort()).toEqual([
+    expect(await wrongTypes(packed.tarball)).toEqual([]);
+    const { exports: entries } = JSON.parse(await readFile(join(folder, 'package/package.json'), 'utf8'));
+    expect(Object.keys(entries).toSorted()).toEqual([
       ...['.', './activities', './asyncapi.json', './openapi.json', './package.json', './protocol'],
       ...['./sdk', './sdk.js', './testing'],
     ]);
@@ -282,22 +299,44 @@ describe('the packages for clients', () => {
     expect(Object.keys(dependencies).toSorted()).toEqual(needed);
   });
 
-  test('run in a folder that has nothing but what they need', async () => {
+  test.each(['protocol', 'sdk'])(
+    '@guildhall/%s has no wrong types for programs of ES modules',
+    async (name) => {
+      const tarball = await tarballOf(join(clients, name));
+      expect(await wrongTypes(tarball)).toEqual([]);
+    },
+  );
+
+  test('are installed from their tarballs into an empty folder, and meet a server', async () => {
     const alone = join(folder, 'alone');
-    await mkdir(join(alone, 'node_modules/@guildhall'), { recursive: true });
-    for (const name of ['protocol', 'sdk'])
-      await cp(join(clients, name), join(alone, 'node_modules/@guildhall', name), { recursive: true });
-    for (const name of ['ws', 'xstate'])
-      await cp(join(ROOT, 'node_modules', name), join(alone, 'node_modules', name), { recursive: true });
+    await mkdir(alone);
+    await writeFile(join(alone, 'package.json'), JSON.stringify({ type: 'module', private: true }));
+    // What they need is packed here too, so that nothing is asked of a registry.
+    const needed = ['ws', 'xstate'].map((name) => join(ROOT, 'node_modules', name));
+    const tarballs = await Promise.all(
+      [...needed, join(clients, 'protocol'), join(clients, 'sdk')].map(tarballOf),
+    );
+    const install = ['install', '--offline', '--no-audit', '--no-fund', '--ignore-scripts', ...tarballs];
+    const installed = await run('npm', install, alone);
+    expect(installed.code, installed.text).toBe(0);
     await writeFile(
       join(alone, 'game.mjs'),
       `import { OP } from '@guildhall/protocol';
-       import { Client } from '@guildhall/sdk';
-       console.log(OP.HELLO, Client.getDefaultCommunicationScopes());
-       new Client({ apiBase: 'http://127.0.0.1:1/api' }).destroy();`,
+       import { AuthorizationTokenType, Client } from '@guildhall/sdk';
+       const [apiBase, token] = process.argv.slice(2);
+       const client = new Client({ apiBase });
+       await client.updateToken(AuthorizationTokenType.Bearer, token);
+       await client.connect();
+       const lobbyId = await client.createOrJoinLobby('a secret');
+       const sent = new Promise((resolve) => client.setMessageCreatedCallback(resolve));
+       await client.sendLobbyMessage(lobbyId, 'from a tarball');
+       console.log(OP.HELLO, client.getMessageHandle(await sent).content);
+       client.destroy();`,
     );
-    expect(await run(process.execPath, ['game.mjs'], alone)).toEqual({
-      ...{ code: 0, text: '10 openid sdk.social_layer\n' },
-    });
+    const server = await startServer({ relayed: false });
+    const { api, player } = server.info;
+    const ran = await run(process.execPath, ['game.mjs', api, player.token], alone);
+    await server.finish();
+    expect(ran).toEqual({ code: 0, text: '10 from a tarball\n' });
   });
 });
