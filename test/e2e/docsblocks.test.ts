@@ -3,9 +3,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve as resolvePath } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { blocksOf, type DocsBlock, GUIDES } from '../support/docsblocks.ts';
+import { blocksOf, COMMAND_PAGES, type DocsBlock, GUIDES } from '../support/docsblocks.ts';
 import { ADVICE, code, isPage, table } from '../support/referencepage.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { ROOT } from '../support/source.ts';
@@ -25,6 +25,7 @@ const STARTS_A_SERVER = /^(npm start|npx guildhall dev)\b/;
 
 /** `npx guildhall` runs the built program. `npm` installs nothing: the folder of the blocks links to the packages, `guildhall` too. */
 const SHIMS = {
+  guildhall: `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, 'dist/cli.js')}' "$@"\n`,
   npx: `#!/bin/sh\n[ "$1" = guildhall ] || exit 9\nshift\nexec '${process.execPath}' '${join(ROOT, 'dist/cli.js')}' "$@"\n`,
   npm: '#!/bin/sh\ncase "$1" in init | install | pack) exit 0 ;; *) exit 9 ;; esac\n',
 };
@@ -65,12 +66,15 @@ afterAll(async () => {
 
 /** Replaces the placeholders and addresses of a page with those of this server. */
 function filled(text: string): string {
-  const { cdn, gateway, admin, bot, player, application, guild } = server.info;
+  const { cdn, gateway, admin, bot, users, player, application, guild } = server.info;
   const values: Readonly<Record<string, string>> = {
     'http://127.0.0.1:3000': cdn,
     'ws://127.0.0.1:3000': gateway,
     '127.0.0.1 3000': new URL(cdn).host.replace(':', ' '),
     '<bot token>': bot.token,
+    '<user token>': users[0]!.token,
+    // Its token is rotated by a page.
+    '<user id>': users[1]!.id,
     '<player token>': player.token,
     '<admin token>': admin.token,
     '<application id>': application.id,
@@ -80,8 +84,17 @@ function filled(text: string): string {
   return Object.entries(values).reduce((so, [from, to]) => so.replaceAll(from, to), text);
 }
 
-/** Runs a block; resolves when it exits with 0, or earlier when it has printed all lines that the page shows. */
-function ran(block: DocsBlock, expected: readonly string[], cwd: string): Promise<void> {
+/** What each page printed, for CI to keep; tokens are of a server that has ended. */
+async function keep(page: string, transcript: string): Promise<void> {
+  const { GUILDHALL_ARTIFACTS: kept } = process.env;
+  if (kept === undefined) return;
+  const place = resolvePath(ROOT, kept, 'howto');
+  await mkdir(place, { recursive: true });
+  await writeFile(join(place, `${page.replaceAll('/', '-')}.txt`), transcript);
+}
+
+/** Runs a block. @returns what it printed when it exits with 0, or earlier when it has printed all lines that the page shows. */
+function ran(block: DocsBlock, expected: readonly string[], cwd: string): Promise<string> {
   const env = {
     ...process.env,
     GUILDHALL_ADMIN_URL: server.info.admin.url,
@@ -102,11 +115,11 @@ function ran(block: DocsBlock, expected: readonly string[], cwd: string): Promis
     for (const stream of [shell.stdout, shell.stderr])
       stream.on('data', (data) => {
         said += data;
-        if (expected.length > 0 && hasAll()) resolve();
+        if (expected.length > 0 && hasAll()) resolve(said);
       });
     shell.once('close', (code) => {
       clearTimeout(timer);
-      if (code === 0 && hasAll()) resolve();
+      if (code === 0 && hasAll()) resolve(said);
       else reject(new Error(`${block.text} ended with ${code} after: ${said}`));
     });
   });
@@ -120,7 +133,7 @@ const lacking = (page: string): string | null => {
 };
 
 describe('the runner', () => {
-  const pages = GUIDES.filter((page) =>
+  const pages = [...GUIDES, ...COMMAND_PAGES].filter((page) =>
     blocksOf(page).some(({ language, reason }) => language === 'sh' && reason === null),
   );
 
@@ -139,14 +152,16 @@ describe('the runner', () => {
     const blocks = blocksOf(page);
     for (const { file, text, reason } of blocks)
       if (file !== null && reason === null) await writeFile(join(cwd, file), filled(text));
+    let transcript = '';
     for (const [at, block] of blocks.entries()) {
       if (block.language !== 'sh' || block.reason !== null || STARTS_A_SERVER.test(block.text)) continue;
       // A tutorial's own folder is not entered: its files are saved in `cwd`.
       const text = block.text.replaceAll(/^mkdir -p (\S+) && cd \1$/gm, 'true');
       const next = blocks[at + 1];
       const expected = next?.language === 'text' ? next.text.trim().split('\n') : [];
-      await ran({ ...block, text }, expected, cwd);
+      transcript += `$ ${text.trimEnd()}\n${await ran({ ...block, text }, expected, cwd)}\n`;
     }
+    await keep(page, transcript);
   });
 });
 
