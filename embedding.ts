@@ -279,6 +279,8 @@ export interface Admin {
   copyDatabase(): Promise<string | null>;
   listApplications(after: ApplicationId | null, limit: number): Promise<Application[]>;
   listUsers(after: UserId | null, limit: number): Promise<APIUser[]>;
+  /** People with that username, in any case; at most two. Bots are not found by name. */
+  usersNamed(username: string): Promise<APIUser[]>;
   listGuilds(
     after: GuildId | null,
     limit: number,

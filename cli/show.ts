@@ -20,7 +20,7 @@ export function addShowCommands(
   world: World,
 ): void {
   remote(app, 'show <application>', world, 'an application, its bot and its settings', showApplication);
-  remote(user, 'show <user>', world, 'a user, its guilds and its tokens', showUser);
+  remote(user, 'show <user>', world, 'a user by id, or a person by name: guilds and tokens', showUser);
   remote(guild, 'show <guild>', world, 'a guild, its channels and its bots', showGuild);
   remote(guild, 'delete <guild>', world, 'delete a guild with everything in it', deleteGuild).option(
     '--yes',
@@ -55,8 +55,18 @@ function eventsOf({ event_webhooks_status: status, event_webhooks_url: url }: Fi
   return status === EVENTS_STATUS.ON && typeof url === 'string' ? `sent to ${url}` : 'off';
 }
 
-async function showUser(ask: Remote, [id]: readonly string[]): Promise<CommandOutput> {
-  const value = await ask('GET', `/users/${id}`);
+/** The id of a user that is named by it, or by a username; digits alone are an id. */
+async function userIdOf(ask: Remote, given: string): Promise<string> {
+  if (/^\d+$/.test(given)) return given;
+  const { users } = await ask('GET', `/users?${new URLSearchParams({ username: given })}`);
+  const [found] = Array.isArray(users) ? users.map(fieldsOf) : [];
+  if (found === undefined)
+    throw new CommandError(`Nobody has the username ${given}.`, '`guildhall user list` lists ids and names.');
+  return String(found.id);
+}
+
+async function showUser(ask: Remote, [given = '']: readonly string[]): Promise<CommandOutput> {
+  const value = await ask('GET', `/users/${await userIdOf(ask, given)}`);
   const user = fieldsOf(value.user);
   const guildIds = Array.isArray(value.guild_ids) ? value.guild_ids.map(String) : [];
   return {

@@ -131,6 +131,7 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
       ...RECORDS,
       deleteGuild: async (id: string) => void asked.push(['deleteGuild', id]),
       listUsers: async () => [{ id: '7', username: 'juniper' }],
+      usersNamed: async (name: string) => (name === 'juniper' ? [{ id: '7', username: name }] : []),
       setPassword: async ({ userId }: { userId: string }) => ({
         loginName: 'juniper',
         password: `made-for-${userId}`,

@@ -72,6 +72,7 @@ describe('records', () => {
     [['app', 'show', '9'], 'commands      2 global'],
     [['app', 'show', '9'], 'turned off by the server: https://beacon.example/events'],
     [['user', 'show', '7'], 'guilds   1003'],
+    [['user', 'show', 'juniper'], 'guilds   1003'],
     [['guild', 'show', '1003'], '502  text           general'],
     [['app', 'owner', '9', '7'], 'belongs to 7'],
     [['team', 'create', 'Crew', '--owner', '7'], 'Team Crew (900)'],

@@ -138,6 +138,17 @@ describe.runIf(CHROMIUM !== null)('the console in a browser', () => {
       .waitFor();
   });
 
+  test('finds a person by name', async () => {
+    const [, { id, name }] = server.info.users as readonly [unknown, { id: string; name: string }];
+    await open('People');
+    const table = page.getByRole('table', { name: 'People and bots' });
+    await table.getByRole('row').nth(2).waitFor();
+    await page.getByLabel('Username of a person').fill(name.toUpperCase());
+    await page.getByRole('button', { name: 'Find' }).click();
+    await expect.poll(() => table.getByRole('row').count()).toBe(2);
+    await table.getByRole('cell', { name: id }).waitFor();
+  });
+
   test('shows what a session was sent, and ends its tokens', async () => {
     const person = server.info.users[0]!;
     await open('Sessions');

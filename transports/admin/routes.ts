@@ -132,6 +132,8 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     },
   ),
   get('/users', async ({ admin }, query) => {
+    const username = query.get('username');
+    if (username !== null) return { users: await admin.usersNamed(username) };
     const { after, limit } = pageOf(query);
     return { users: await admin.listUsers(after, limit) };
   }),

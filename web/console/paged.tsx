@@ -35,6 +35,8 @@ interface PagedProps extends AdminProps {
   readonly cursor?: { readonly by: 'after' | 'before'; readonly key: string };
   /** Milliseconds between two readings; 0 reads once. */
   readonly everyMs?: number;
+  /** Asks for a value of a parameter, which then stands in place of the page. */
+  readonly search?: { readonly by: string; readonly label: string };
   readonly create?: Change;
   readonly changes?: (row: Json) => readonly Change[];
   /** Whether another page may follow. */
@@ -46,11 +48,14 @@ const isWholePage = (found: readonly Json[]): boolean => found.length === ROWS;
 
 /** A table that the server reads page by page, with changes of its rows. */
 export function Paged(props: PagedProps) {
-  const { admin, title, about, path, rows, columns, cursor = BY_ID, everyMs = 0, create, changes } = props;
+  const { admin, title, about, path, rows, columns, cursor = BY_ID, everyMs = 0 } = props;
+  const { search, create, changes } = props;
+  const [wanted, setWanted] = useState('');
   const [trail, setTrail] = useState<readonly string[]>([]);
   const [change, setChange] = useState<Change | null>(null);
   const at = trail.at(-1);
-  const query = `?limit=${ROWS}${at === undefined ? '' : `&${cursor.by}=${at}`}`;
+  const page = `?limit=${ROWS}${at === undefined ? '' : `&${cursor.by}=${at}`}`;
+  const query = search && wanted ? `?${new URLSearchParams({ [search.by]: wanted })}` : page;
   const { body, complaint, reload } = useLoaded(() => admin.get(path + query), path + query, everyMs);
   const found = list(body?.[rows]);
   const shown = changes ? [...columns, actionsOf(changes, setChange)] : columns;
@@ -66,6 +71,7 @@ export function Paged(props: PagedProps) {
         )}
       </div>
       {about !== undefined && <p class="dim">{about}</p>}
+      {search && <Search label={search.label} choose={setWanted} />}
       <Complaint text={complaint} />
       {body !== null && <Table name={title} rows={found} columns={shown} />}
       {body !== null && <Pager trail={trail} last={last} go={setTrail} />}
@@ -80,6 +86,30 @@ export function Paged(props: PagedProps) {
         />
       )}
     </>
+  );
+}
+
+/** A form that asks for a name; an empty one shows all again. */
+function Search({ label, choose }: { readonly label: string; readonly choose: (wanted: string) => void }) {
+  const [given, setGiven] = useState('');
+  return (
+    <form
+      class="form inline"
+      onSubmit={(event) => {
+        event.preventDefault();
+        choose(given.trim());
+      }}
+    >
+      <label for="search">{label}</label>
+      <input
+        id="search"
+        autocomplete="off"
+        spellcheck={false}
+        value={given}
+        onInput={({ currentTarget }) => setGiven(currentTarget.value)}
+      />
+      <button type="submit">Find</button>
+    </form>
   );
 }
 

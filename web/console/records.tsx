@@ -53,6 +53,7 @@ export const People = ({ admin }: AdminProps) => (
     title="People and bots"
     path="/users"
     rows="users"
+    search={{ by: 'username', label: 'Username of a person' }}
     columns={[
       id,
       word('Username', 'username'),

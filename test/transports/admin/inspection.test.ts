@@ -82,6 +82,11 @@ describe('the admin port', () => {
     expect((await get('/webhook-deliveries')).attempts).toEqual([]);
   });
 
+  test('finds a person by username in any case', async () => {
+    expect((await get('/users?username=KEEPER')).users).toMatchObject([{ id: ownerId }]);
+    expect((await get('/users?username=nobody')).users).toEqual([]);
+  });
+
   test('pages through applications by id', async () => {
     await engine.admin.createApplication({ name: 'Second' });
     const [first] = (await get('/applications?limit=1')).applications!;
