@@ -148,7 +148,7 @@ describe('the runner', () => {
       return;
     }
     const cwd = join(folder, page.replaceAll(/\W/g, '-'));
-    await mkdir(cwd);
+    await mkdir(cwd, { recursive: true });
     const blocks = blocksOf(page);
     for (const { file, text, reason } of blocks)
       if (file !== null && reason === null) await writeFile(join(cwd, file), filled(text));
