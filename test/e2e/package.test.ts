@@ -282,10 +282,15 @@ describe('the tree of the container image', () => {
 
 describe('the packages for clients', () => {
   let clients: string;
+  let tarballs: Readonly<Record<'protocol' | 'sdk', string>>;
   beforeAll(async () => {
     clients = join(folder, 'clients');
     const made = await run(process.execPath, [join(ROOT, 'scripts/packages.mjs'), clients], ROOT);
     if (made.code !== 0) throw new Error(made.text);
+    tarballs = {
+      protocol: await tarballOf(join(clients, 'protocol')),
+      sdk: await tarballOf(join(clients, 'sdk')),
+    };
   });
 
   test.each([
@@ -299,24 +304,21 @@ describe('the packages for clients', () => {
     expect(Object.keys(dependencies).toSorted()).toEqual(needed);
   });
 
-  test.each(['protocol', 'sdk'])(
+  test.each(['protocol', 'sdk'] as const)(
     '@guildhall/%s has no wrong types for programs of ES modules',
     async (name) => {
-      const tarball = await tarballOf(join(clients, name));
-      expect(await wrongTypes(tarball)).toEqual([]);
+      expect(await wrongTypes(tarballs[name])).toEqual([]);
     },
   );
 
   test('are installed from their tarballs into an empty folder, and meet a server', async () => {
     const alone = join(folder, 'alone');
-    await mkdir(alone);
+    await mkdir(alone, { recursive: true });
     await writeFile(join(alone, 'package.json'), JSON.stringify({ type: 'module', private: true }));
     // What they need is packed here too, so that nothing is asked of a registry.
-    const needed = ['ws', 'xstate'].map((name) => join(ROOT, 'node_modules', name));
-    const tarballs = await Promise.all(
-      [...needed, join(clients, 'protocol'), join(clients, 'sdk')].map(tarballOf),
-    );
-    const install = ['install', '--offline', '--no-audit', '--no-fund', '--ignore-scripts', ...tarballs];
+    const needed = ['ws', 'xstate'].map((name) => tarballOf(join(ROOT, 'node_modules', name)));
+    const all = [...(await Promise.all(needed)), ...Object.values(tarballs)];
+    const install = ['install', '--offline', '--no-audit', '--no-fund', '--ignore-scripts', ...all];
     const installed = await run('npm', install, alone);
     expect(installed.code, installed.text).toBe(0);
     await writeFile(
