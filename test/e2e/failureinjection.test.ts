@@ -12,6 +12,8 @@ import { startServer, type TestServer } from '../support/server.ts';
 import { read } from '../support/source.ts';
 
 const PATIENCE_MS = 25_000;
+/** One of each library for all failures, and one for each fatal close code. */
+const BOTS = 3 + 3 * 6;
 
 let server: TestServer;
 let folder: string;
@@ -21,7 +23,7 @@ beforeAll(async () => {
   await writeFile(scenario, 'seed: 7\nrules: []\n');
   // Answers that the published file does not have are the point here, so no relay compares them.
   const set = { heartbeat_interval_ms: 2000 };
-  server = await startServer({ bots: 3, chaos: scenario, relayed: false, set });
+  server = await startServer({ bots: BOTS, chaos: scenario, relayed: false, set });
 });
 afterAll(async () => {
   await server.finish();
@@ -48,6 +50,7 @@ const LIBRARIES: Readonly<Record<string, (index: number) => Promise<Bot>>> = {
       rest: { api, version: '10' },
     });
     client.on(Events.Error, () => undefined);
+    client.setMaxListeners(0);
     const ready = new Promise((resolve) => client.once(Events.ClientReady, resolve));
     await client.login(bots[index]!.token);
     await ready;
@@ -77,6 +80,7 @@ const LIBRARIES: Readonly<Record<string, (index: number) => Promise<Bot>>> = {
       },
     });
     client.on('error', () => undefined);
+    client.setMaxListeners(0);
     const ready = new Promise((resolve) => client.once('ready', () => resolve(null)));
     await client.connect();
     await ready;
@@ -98,6 +102,7 @@ const LIBRARIES: Readonly<Record<string, (index: number) => Promise<Bot>>> = {
       rest: { baseURL: `${api}/v10` },
     });
     client.on('error', () => undefined);
+    client.setMaxListeners(0);
     const ready = new Promise((resolve) => client.once('ready', () => resolve(null)));
     await client.connect();
     await ready;
@@ -118,7 +123,9 @@ const GATEWAY: readonly (readonly [string, object])[] = [
   ['op 9, resumable', { do: 'invalid_session', resumable: true }],
   ['op 9, not resumable', { do: 'invalid_session', resumable: false }],
   ['close 4000', { do: 'close', code: 4000 }],
-  ['close 4009', { do: 'close', code: 4009 }],
+  ...[4001, 4002, 4003, 4005, 4007, 4008, 4009].map(
+    (code) => [`close ${code}`, { do: 'close', code }] as const,
+  ),
   ['a dead connection', { do: 'zombie' }],
 ];
 const REST: readonly (readonly [string, object])[] = [
@@ -127,7 +134,14 @@ const REST: readonly (readonly [string, object])[] = [
   ['429 global', { do: 'rate_limit', scope: 'global', retry_after: 0.5 }],
   ['500', { do: 'error', status: 500 }],
   ['502', { do: 'error', status: 502 }],
+  ['503', { do: 'error', status: 503 }],
+  ['a second of latency', { do: 'latency', ms: 1000 }],
 ];
+/** Codes that no session may return from: the token, the shards, the version or the intents are wrong. */
+const FATAL = [4004, 4010, 4011, 4012, 4013, 4014];
+/** A library that returns is back within this time; one that does not is not waited for longer. */
+const FATAL_MS = 8_000;
+
 async function within<T>(running: Promise<T>, ms: number): Promise<T | 'late'> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => {
@@ -156,9 +170,9 @@ const say = (content: string) =>
   });
 
 /** Writes until the bot receives it, as people do; a dead connection loses what is written before it is noticed. */
-async function isReached(bot: Bot, content: string): Promise<boolean> {
+async function isReached(bot: Bot, content: string, patienceMs = PATIENCE_MS): Promise<boolean> {
   const received = bot.receives(content);
-  for (let tried = 0; tried < PATIENCE_MS / 1000; tried += 1) {
+  for (let tried = 0; tried < patienceMs / 1000; tried += 1) {
     await say(content);
     if ((await within(received, 1000)) !== 'late') return true;
   }
@@ -173,7 +187,7 @@ async function ordeal(name: string, index: number): Promise<ReadonlyMap<string, 
   for (const [title, action] of REST) {
     await inject({ on: 'rest', operation: 'create_message', user, times: 1, ...action });
     const sent = bot.send(`after ${title}`).then(
-      () => 'waits and sends again',
+      () => (title.includes('latency') ? 'waits' : 'waits and sends again'),
       () => 'reports an error',
     );
     const outcome = await within(sent, PATIENCE_MS);
@@ -181,21 +195,63 @@ async function ordeal(name: string, index: number): Promise<ReadonlyMap<string, 
   }
   for (const [title, action] of GATEWAY) {
     const id = await inject({ on: 'gateway', user, times: 1, event: 'MESSAGE_CREATE', ...action });
-    await say(`strike ${name}`);
+    // Messages strike no connection that replays what it has missed, so that one may not be enough.
+    await expect
+      .poll(
+        async () => {
+          await say(`strike ${name}`);
+          return (await strikes())[id];
+        },
+        { timeout: PATIENCE_MS, interval: 300, message: `${name}, ${title}` },
+      )
+      .toBe(1);
     const isBack = await isReached(bot, `${name}, are you back after ${title}?`);
-    expect([name, title, (await strikes())[id]]).toEqual([name, title, 1]);
     outcomes.set(title, isBack ? 'is back' : 'stays away');
   }
+  await inject({ on: 'gateway', do: 'delay', ms: 1500, user, times: 1, event: 'MESSAGE_CREATE' });
+  const late = bot.receives(`late for ${name}`);
+  await say(`late for ${name}`);
+  const early = await within(late, 1000);
+  outcomes.set(
+    'a delayed message',
+    early === 'late' && (await within(late, PATIENCE_MS)) !== 'late' ? 'gets it late' : 'differs',
+  );
+  await inject({ on: 'gateway', do: 'drop', user, times: 1, event: 'MESSAGE_CREATE' });
+  const lost = bot.receives(`lost for ${name}`);
+  await say(`lost for ${name}`);
+  const goesOn = await isReached(bot, `after the loss for ${name}`);
+  outcomes.set(
+    'a dropped message',
+    goesOn && (await within(lost, 100)) === 'late' ? 'misses it, goes on' : 'differs',
+  );
   bot.end();
   return outcomes;
+}
+
+/** Meets one fatal close code. @returns what the library did. */
+async function fatal(name: string, index: number, code: number): Promise<string> {
+  const bot = await LIBRARIES[name]!(index);
+  await inject({ on: 'gateway', do: 'close', code, user: bot.userId, times: 1, event: 'MESSAGE_CREATE' });
+  await say(`strike ${name} with ${code}`);
+  const isBack = await isReached(bot, `${name}, are you back after ${code}?`, FATAL_MS);
+  bot.end();
+  return isBack ? 'is back' : 'gives up';
 }
 
 test('unmodified libraries are back after every failure, and do what the table of the docs says', async () => {
   const names = Object.keys(LIBRARIES);
   const outcomes = await Promise.all(names.map((name, index) => ordeal(name, index)));
-  const rows = [...REST, ...GATEWAY].map(
-    ([title]) => `| ${title} | ${outcomes.map((each) => each.get(title)).join(' | ')} |`,
+  const fatals = await Promise.all(
+    names.map(async (name, at) => {
+      const first = names.length + at * FATAL.length;
+      return Promise.all(FATAL.map((code, index) => fatal(name, first + index, code)));
+    }),
   );
+  const titles = [...REST, ...GATEWAY].map(([title]) => title);
+  const rows = [...titles, 'a delayed message', 'a dropped message'].map(
+    (title) => `| ${title} | ${outcomes.map((each) => each.get(title)).join(' | ')} |`,
+  );
+  rows.push(...FATAL.map((code, at) => `| close ${code} | ${fatals.map((each) => each[at]).join(' | ')} |`));
   const page = read('docs/failure-injection.md');
   expect(rows.filter((row) => row.includes('stays away') || row.includes('for ever'))).toEqual([]);
   expect(rows.filter((row) => !page.includes(row))).toEqual([]);
