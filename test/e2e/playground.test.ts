@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AXE, audit } from '../support/audit.ts';
 import { CHROMIUM, launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { FIREFOX, launchFirefox } from '../support/firefox.ts';
+import { pngOf } from '../support/media.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const A4_HZ = 440;
@@ -261,6 +262,37 @@ describe.runIf(CHROMIUM !== null)('the playground', () => {
     await page.getByRole('button', { name: /^A bot.*1 vote/ }).waitFor();
     await bot.call('trigger_typing_indicator', { params });
     await page.getByRole('status').getByText('is typing').waitFor();
+  });
+
+  test('shows attached pictures, stickers, and components of the second kind', async () => {
+    const { guild, api, bot: account } = server.info;
+    const bot = server.bot();
+    const params = { channel_id: guild.text_channel_id };
+    const picture = pngOf(320, 320);
+    const form = new FormData();
+    for (const [key, text] of Object.entries({ name: 'Beacon', description: 'A light', tags: 'lamp' }))
+      form.set(key, text);
+    form.set('file', new Blob([new Uint8Array(picture)], { type: 'image/png' }), 'beacon.png');
+    const made = await fetch(`${api}/v10/guilds/${guild.id}/stickers`, {
+      ...{ method: 'POST', headers: { authorization: `Bot ${account.token}` }, body: form },
+    });
+    const { id } = (await made.json()) as { id: string };
+    await bot.call('create_message', {
+      ...{ params, body: { sticker_ids: [id] } },
+      files: [{ name: 'view.png', bytes: picture, type: 'image/png' }],
+    });
+    for (const name of ['view.png', 'Beacon']) {
+      await messages().getByRole('img', { name }).first().scrollIntoViewIfNeeded();
+      const width = `document.querySelector('img[alt*="${name}"]').naturalWidth`;
+      await expect.poll(() => page.evaluate<number>(width)).toBeGreaterThan(0);
+    }
+    const text = { type: 10, content: '## Second kind' };
+    const button = { type: 2, style: 5, label: 'A link', url: 'https://example.org/' };
+    const container = { type: 17, components: [text, { type: 1, components: [button] }] };
+    await bot.call('create_message', { params, body: { flags: 1 << 15, components: [container] } });
+    await messages().getByText('Second kind').waitFor();
+    const link = messages().getByRole('link', { name: 'A link' });
+    expect(await link.getAttribute('rel')).toContain('noreferrer');
   });
 
   test('runs nothing that a message brings', async () => {
