@@ -9,6 +9,7 @@ import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { ALL_SESSIONS, directStream } from '../../../engine/fanout/direct.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../../protocol/intents.ts';
+import type { DeliveryPosition } from '../../../storage/cluster/port.ts';
 import { settled } from '../session/harness.ts';
 
 const USER = '1' as UserId;
@@ -22,6 +23,11 @@ const sessionOf = (sessionId: string): UserSession => ({
   ...{ sessionId, userId: USER, intents: ALL_INTENTS, bot: false, authorization: null },
   ...{ shard: [0, 1] as const, over: false, deliver: () => undefined },
 });
+
+function recordOf({ ownerId, n }: Pick<DeliveryPosition, 'ownerId' | 'n'>) {
+  const to = { kind: 'users' as const, userIds: [USER] };
+  return { ownerId, n, dispatches: [{ t: 'MESSAGE_CREATE', d: { n }, to, n, ears: ALL_SESSIONS }] } as never;
+}
 
 /** A user's inbox over a database that answers when the test says so, and what each session was delivered, by number. */
 function arrange() {
@@ -43,12 +49,7 @@ function arrange() {
         await new Promise<void>((resolve) => waiting.push(resolve));
         return places();
       },
-      recordsAt: async (at) =>
-        at.map(({ ownerId, n }) => {
-          const to = { kind: 'users' as const, userIds: [USER] };
-          const dispatches = [{ t: 'MESSAGE_CREATE', d: { n }, to, n, ears: ALL_SESSIONS }];
-          return { ownerId, n, dispatches } as never;
-        }),
+      recordsAt: async (at) => at.map(recordOf),
     },
     // A home drops what is not beyond what the session has.
     deliver({ sessionId }, { origin, asOf }) {
