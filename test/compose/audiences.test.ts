@@ -81,6 +81,8 @@ const RULES: readonly (readonly [name: string, intent: number, rule: Rule])[] = 
 ];
 const INTENTS_USED = [...new Set(RULES.map(([, intent]) => intent))];
 
+const PATIENT_MS = 600_000;
+
 let stage: Awaited<ReturnType<typeof openScene>>;
 /** A bot with every permission and intent, the same without one intent each, and bots with fewer permissions. */
 let sessions: Readonly<Record<string, GatewayClient>>;
@@ -89,7 +91,10 @@ let privateThread: string;
 let begun: Readonly<Record<string, number>>;
 
 beforeAll(async () => {
-  stage = await openScene();
+  // Virtual time passes while clients read their sockets, by minutes on a busy machine.
+  stage = await openScene({
+    ...{ heartbeat_interval_ms: PATIENT_MS, heartbeat_grace_ms: PATIENT_MS, identify_timeout_ms: PATIENT_MS },
+  });
   const { gateway } = await stage.engine.listen();
   const { admin } = stage.engine;
   const guildId = stage.scene.guild as GuildId;

@@ -1,4 +1,5 @@
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import type { Config } from '../../config/config.ts';
 import type { Engine } from '../../embedding.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -30,7 +31,7 @@ const callOf =
     });
 
 /** Opens a guild, under the rules of today or of another day. `hold` gives the bot's only role these bits. */
-export async function openScene(more: { readonly contract_date?: string } = {}) {
+export async function openScene(more: Partial<Config> = {}) {
   const config = { rate_limits: false, ...more };
   const { engine, clock } = await createTestEngine({ clock: new VirtualClock(NOW_MS), config });
   const call = callOf(engine);
