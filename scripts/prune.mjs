@@ -26,6 +26,9 @@ const OF_PACKAGES = {
     /^uws_.*\.node$/.test(file) && file !== `uws_${platform}_${arch}_${versions.modules}.node`,
   // Extensions of the database that the server does not use.
   '@electric-sql/pglite/dist': (file) => file.endsWith('.tar.gz'),
+  // The same parser in one file each, for pages and for CommonJS.
+  'mediabunny/dist': (file) => file === 'bundles',
+  mediabunny: (file) => file === 'src',
 };
 
 const isFolder = (path) => statSync(path).isDirectory();

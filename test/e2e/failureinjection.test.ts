@@ -80,7 +80,8 @@ const LIBRARIES: Readonly<Record<string, (index: number) => Promise<Bot>>> = {
       },
     });
     client.on('error', () => undefined);
-    client.setMaxListeners(0);
+    // Eris takes eventemitter3 where another package has brought it, which has no such bound.
+    client.setMaxListeners?.(0);
     const ready = new Promise((resolve) => client.once('ready', () => resolve(null)));
     await client.connect();
     await ready;
