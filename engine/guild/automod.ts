@@ -37,12 +37,18 @@ const AUDITED = [
   'exempt_channels',
 ] as const;
 
-/** Checks that need the guild: the alert's channel, the caller's right to time members out, and the bound on patterns. */
-function misfit(guild: Guild, rule: Rule, draft: RuleDraft, by: By, nowMs: number): Refusal | null {
+const timesOut = ({ actions }: Rule): boolean => actions.some(({ type }) => type === ACTION.TIMEOUT);
+
+/** Only members who may time others out configure a rule that does so, or did before the change. */
+function timeoutRefusal(guild: Guild, rules: readonly Rule[], by: By, nowMs: number): Refusal | null {
+  const isAllowed = !rules.some(timesOut) || (bitsOf(guild, by, nowMs) & P.MODERATE_MEMBERS) !== 0n;
+  return isAllowed ? null : refusal('MISSING_PERMISSIONS');
+}
+
+/** Checks that need the guild: the alert's channel, and the bound on patterns. */
+function misfit(guild: Guild, rule: Rule, draft: RuleDraft): Refusal | null {
   for (const [index, action] of rule.actions.entries()) {
     if (!draft.actions) break;
-    if (action.type === ACTION.TIMEOUT && (bitsOf(guild, by, nowMs) & P.MODERATE_MEMBERS) === 0n)
-      return refusal('MISSING_PERMISSIONS');
     if (action.type !== ACTION.SEND_ALERT_MESSAGE) continue;
     const channel = guild.channels.get(action.metadata.channel_id);
     if (channel && WITH_MESSAGES.has(channel.type)) continue;
@@ -84,7 +90,7 @@ function createRule(guild: Guild, draft: RuleDraft, by: By, env: Env): Outcome<R
     return refused(invalidField([], 'AUTO_MODERATION_MAX_RULES_OF_TYPE_EXCEEDED', message));
   }
   const rule: Rule = { id: env.nextId(), guild_id: guild.id, creator_id: by.userId, ...settings.value };
-  const no = misfit(guild, rule, draft, by, env.nowMs);
+  const no = timeoutRefusal(guild, [rule], by, env.nowMs) ?? misfit(guild, rule, draft);
   if (no) return refused(no);
   const changes = changesOf(null, rule, AUDITED);
   return accepted(rule, [
@@ -105,7 +111,7 @@ function updateRule(
   const settings = settingsOf(draft, before);
   if (!settings.ok) return settings;
   const rule: Rule = { ...before, ...settings.value };
-  const no = misfit(guild, rule, draft, by, env.nowMs);
+  const no = timeoutRefusal(guild, [before, rule], by, env.nowMs) ?? misfit(guild, rule, draft);
   if (no) return refused(no);
   const changes = changesOf(before, rule, AUDITED);
   if (changes.length === 0) return accepted(before);

@@ -2,17 +2,18 @@
 import { expect, test } from 'vitest';
 import type { Rule, RuleDraft } from '../../../engine/automod/rule.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { buildGuild, channel, OWNER_ID } from '../../support/guild.ts';
+import { buildGuild, channel, OWNER_ID, role } from '../../support/guild.ts';
 import { creation } from '../../support/messages.ts';
 import { fullMember, NOW_MS } from '../../support/people.ts';
 import { ruled } from '../../support/ruled.ts';
 
-const ANN = '11';
+const [ANN, MANAGER, MOD] = ['11', '12', '13'];
 
 function arrange() {
   const guild = buildGuild({
     everyone: P.VIEW_CHANNEL | P.SEND_MESSAGES,
-    members: [fullMember(ANN)],
+    roles: [role('60', P.MANAGE_GUILD, 1), role('61', P.MANAGE_GUILD | P.MODERATE_MEMBERS, 2)],
+    members: [fullMember(ANN), fullMember(MANAGER, ['60']), fullMember(MOD, ['61'])],
     channels: [channel('50')],
   });
   guild.info = { ...guild.info, features: [] };
@@ -53,4 +54,34 @@ test('a rule that is off stops nothing', () => {
     return ruled(guild, 'createMessage', creation({ content: 'nitro' }), ANN).outcome.ok;
   });
   expect(said).toEqual([true, false]);
+});
+
+const SILENCING: RuleDraft = { actions: [{ type: 3, metadata: { duration_seconds: 60 } }] };
+
+test('a rule that silences is made only by who may silence', () => {
+  const guild = arrange();
+  const draft = { name: 'words', event_type: 1, trigger_type: 1, ...SILENCING };
+  expect(ruled(guild, 'createAutoModerationRule', { draft }, MANAGER).code).toBe(50013);
+  expect(ruled(guild, 'createAutoModerationRule', { draft }, MOD).code).toBeUndefined();
+});
+
+test('a rule that silences is changed only by who may silence', () => {
+  const guild = arrange();
+  const draft = { name: 'words', event_type: 1, trigger_type: 1, ...SILENCING };
+  const { outcome } = ruled<Rule>(guild, 'createAutoModerationRule', { draft }, MOD);
+  if (!outcome.ok) throw new Error(JSON.stringify(outcome.refusal));
+  const change = (changed: RuleDraft, by: string) =>
+    ruled(guild, 'updateAutoModerationRule', { ruleId: outcome.value.id, draft: changed }, by).code;
+  const changes: readonly RuleDraft[] = [
+    { enabled: true },
+    { name: 'other' },
+    { trigger_metadata: { keyword_filter: ['the*'] } },
+    { exempt_roles: ['60' as never] },
+    { actions: [{ type: 1 }] },
+  ];
+  for (const each of changes) expect(change(each, MANAGER)).toBe(50013);
+  for (const each of changes) expect(change(each, MOD)).toBeUndefined();
+  // It silences no more, until someone who may silence changes that.
+  expect(change({ enabled: false }, MANAGER)).toBeUndefined();
+  expect(change(SILENCING, MANAGER)).toBe(50013);
 });

@@ -210,12 +210,6 @@ describe('a rule', () => {
     expect(leaf).toHaveProperty('_errors');
   });
 
-  it('is made only by who may silence, if it silences', () => {
-    const draft = { actions: [{ type: 3, metadata: { duration_seconds: 60 } }] } as const;
-    expect(create(draft, '15').code).toBe(50013);
-    expect(create(draft).code).toBeUndefined();
-  });
-
   it('keeps its trigger', () => {
     const { id } = rule({});
     const change = { ruleId: id, draft: { trigger_type: 3 } };
@@ -382,15 +376,6 @@ describe('a message with a forbidden word', () => {
     expect(say('badminton, b4d').code).toBe(200000);
   });
 
-  it('is found in what is not its text: polls and embeds', () => {
-    rule({ trigger_metadata: { keyword_filter: ['cat'] } });
-    guild.roles.set('1' as never, role('1', TALK | P.SEND_POLLS | P.EMBED_LINKS));
-    const poll = { question: { text: 'cat?' }, answers: [{ poll_media: { text: 'yes' } }] };
-    expect(ruled(guild, 'createMessage', creation({ poll } as never), ANN).code).toBe(200000);
-    const embed = { fields: [{ name: 'pet', value: 'a cat' }] };
-    expect(ruled(guild, 'createMessage', creation({ embeds: [embed] }), ANN).code).toBe(200000);
-  });
-
   it('is found by the lists of our own', () => {
     rule({ trigger_type: 4, trigger_metadata: { presets: [1], allow_list: ['damn good'] } });
     expect(say('damn').code).toBe(200000);
@@ -420,6 +405,7 @@ describe('spam', () => {
     for (let count = 0; count < LIMITS.automod_repeats_max; count += 1)
       expect(say('buy now').code).toBeUndefined();
     expect(say('BUY now').code).toBe(200000);
+    expect(say('buy  \u200b now').code).toBe(200000);
     expect(say('buy now', BOB).code).toBeUndefined();
     expect(say('buy now', ANN, {}, NOW_MS + LIMITS.automod_repeats_ms).code).toBeUndefined();
     guild = arrange();
