@@ -8,6 +8,7 @@ import type { Sender, Written } from '../channel/draft.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Env, Outcome } from '../kernel/outcome.ts';
 import { applies, consequences, isExempt, type Occasion } from './automod.actions.ts';
+import { allTextOf } from './automod.text.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 import type { GuildScope } from './messages.scope.ts';
@@ -19,17 +20,6 @@ interface Writing {
   readonly env: Env;
   /** A webhook or an application, which no rule concerns. */
   readonly from: Sender | undefined;
-}
-
-/** All that a message says: its text, its poll, its embeds, and what it forwards. */
-function textOf({ content, poll, embeds, message_snapshots: snapshots = [] }: StoredMessage): string {
-  const polled = poll ? [poll.question.text, ...poll.answers.map((each) => each.poll_media.text)] : [];
-  const embedded = embeds.flatMap(({ title, description, author, footer, fields = [] }) => [
-    ...[title, description, author?.name, footer?.text],
-    ...fields.flatMap(({ name, value }) => [name, value]),
-  ]);
-  const forwarded = snapshots.map(({ message }) => message.content);
-  return [content, ...polled, ...embedded, ...forwarded].filter(Boolean).join('\n');
 }
 
 function pacedOf({ author, content, timestamp }: StoredMessage): Paced {
@@ -70,7 +60,14 @@ export function judgedMessage({
   readonly message: StoredMessage;
   readonly isNew: boolean;
 }): { readonly facts: readonly GuildFact[]; readonly no: Refusal | null } | null {
-  const judged = { guild, env, channel, user: message.author, text: textOf(message), messageId: message.id };
+  const judged = {
+    guild,
+    env,
+    channel,
+    user: message.author,
+    text: allTextOf(message),
+    messageId: message.id,
+  };
   return judgedText(judged, (asked) => paceHits(guild, pacedOf(message), isNew, asked));
 }
 
