@@ -1,10 +1,15 @@
-import { fold, wordAt, wordBefore } from './fold.ts';
+import { fold, WordEdges, wordBefore } from './fold.ts';
 
-/** What `Matcher` finds: keyword `index` of its list, at units `start` to `end` of the text. */
-type Found = (index: number, start: number, end: number) => void;
+/**
+ * The longest keyword of a list that ends at a place of the text.
+ *
+ * @returns Whether the scan may stop.
+ */
+type Found = (list: number, start: number, end: number) => boolean;
 
 interface Needle {
-  readonly index: number;
+  readonly list: number;
+  readonly keyword: string;
   /** Whether the word may go on before or after. */
   readonly opensBefore: boolean;
   readonly opensAfter: boolean;
@@ -22,7 +27,9 @@ interface Group {
  *
  * @source https://docs.discord.com/developers/resources/auto-moderation#auto-moderation-rule-object-keyword-matching-strategies
  */
-export function readKeyword(keyword: string): Omit<Needle, 'index'> & { readonly text: string } {
+export function readKeyword(
+  keyword: string,
+): Pick<Needle, 'opensBefore' | 'opensAfter'> & { readonly text: string } {
   const bare = keyword.trim();
   const opensBefore = bare.startsWith('*');
   const opensAfter = bare.length > 1 && bare.endsWith('*');
@@ -30,18 +37,25 @@ export function readKeyword(keyword: string): Omit<Needle, 'index'> & { readonly
   return { text: text.trim(), opensBefore, opensAfter };
 }
 
-/** In order of code units, so that texts with equal beginnings are neighbours. */
-function grouped(keywords: readonly string[]): Group[] {
+/** By text, in order of code units, so that texts with equal beginnings are neighbours. */
+function grouped(lists: readonly (readonly string[])[]): ReadonlyMap<string, Group> {
   const groups = new Map<string, Group>();
-  for (const [index, keyword] of keywords.entries()) {
-    const { text, ...opens } = readKeyword(keyword);
-    if (text === '') continue;
-    const group = groups.get(text);
-    if (group) group.needles.push({ index, ...opens });
-    else groups.set(text, { text, needles: [{ index, ...opens }] });
+  for (const [list, keywords] of lists.entries()) {
+    for (const keyword of keywords) {
+      const { text, ...opens } = readKeyword(keyword);
+      if (text === '') continue;
+      const group = groups.get(text) ?? { text, needles: [] };
+      groups.set(text, group);
+      if (!group.needles.some((each) => isSame(each, { list, ...opens })))
+        group.needles.push({ list, keyword, ...opens });
+    }
   }
-  return [...groups.values()].sort((a, b) => (a.text < b.text ? -1 : 1));
+  return new Map([...groups].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
+
+/** A list may name a keyword twice. */
+const isSame = (a: Needle, b: Omit<Needle, 'keyword'>): boolean =>
+  a.list === b.list && a.opensBefore === b.opensBefore && a.opensAfter === b.opensAfter;
 
 /** The tree of all beginnings of the texts, in order of depth: the children of a node are neighbours. */
 interface Tree {
@@ -49,17 +63,22 @@ interface Tree {
   readonly children: Int32Array;
   /** The last unit on the path to each node. */
   readonly units: Uint16Array;
+  /** The length of the path to each node. */
+  readonly depths: Uint16Array;
   readonly parents: Int32Array;
-  /** The group whose text is the path to each node; -1 for none. */
+  /** A group whose text begins with the path to each node; it is the path itself if `isEnd`. */
   readonly groups: Int32Array;
+  readonly isEnd: Uint8Array;
 }
 
 function treeOf(groups: readonly Group[]): Tree {
   const room = groups.reduce((sum, { text }) => sum + text.length, 1);
   const children = new Int32Array(room + 1);
   const units = new Uint16Array(room);
+  const depths = new Uint16Array(room);
   const parents = new Int32Array(room);
-  const ends = new Int32Array(room).fill(-1);
+  const named = new Int32Array(room);
+  const isEnd = new Uint8Array(room);
   const unitAt = (group: number, depth: number) => groups[group]?.text.charCodeAt(depth) ?? 0;
   // The groups below each node of a level: `from` to `to`.
   let level: (readonly [from: number, to: number])[] = [[0, groups.length]];
@@ -68,9 +87,11 @@ function treeOf(groups: readonly Group[]): Tree {
     const deeper: typeof level = [];
     for (const [from, to] of level) {
       children[node] = nodes;
+      depths[node] = depth;
+      named[node] = from;
       let at = from;
       if (groups[at]?.text.length === depth && at < to) {
-        ends[node] = at;
+        isEnd[node] = 1;
         at += 1;
       }
       while (at < to) {
@@ -90,65 +111,137 @@ function treeOf(groups: readonly Group[]): Tree {
   return {
     children: children.slice(0, nodes + 1),
     units: units.slice(0, nodes),
+    depths: depths.slice(0, nodes),
     parents: parents.slice(0, nodes),
-    groups: ends.slice(0, nodes),
+    groups: named.slice(0, nodes),
+    isEnd: isEnd.slice(0, nodes),
   };
 }
 
+/** The row of `#ends` for a place where no keyword ends. */
+const NONE = 0;
+
 /**
- * Finds all of many keywords in one pass over a text (Aho and Corasick): O(length + finds), whatever the number of
- * keywords. It takes 22 bytes for each node of its tree, which has at most one node for each unit of the keywords.
+ * Finds the longest keyword of each list at each place of a text where one ends, in one pass (Aho and Corasick). It takes
+ * O(length × lists), whatever the number of keywords and of their places: for each node of the tree it is known beforehand
+ * which keywords its path ends in. It takes 20 bytes for each node, of which there are at most as many as units of the
+ * keywords, and 8 bytes for each list and different keyword.
  *
  * @source https://doi.org/10.1145/360825.360855
  */
 export class Matcher {
-  readonly #groups: readonly Group[];
-  readonly #tree: Tree;
+  readonly #lists: number;
+  readonly #groups: ReadonlyMap<string, Group>;
+  readonly #tree: Pick<Tree, 'children' | 'units' | 'depths'>;
   /** The node of the longest proper end of each node's path. */
   readonly #fallbacks: Int32Array;
-  /** The next node on the way of the fallbacks whose path is a text; 0 for none. */
-  readonly #shorter: Int32Array;
+  /** What ends in each node, as rows of `#ends`: where no word goes on before its path, and where one does. */
+  readonly #endings: Int32Array;
+  /**
+   * Rows of lengths: for each list, of the longest keyword that ends at a place where its word ends, and at one where its
+   * word goes on. 0 for none.
+   */
+  readonly #ends: Uint16Array;
+  #steps = 0;
 
-  constructor(keywords: readonly string[]) {
-    this.#groups = grouped(keywords);
-    this.#tree = treeOf(this.#groups);
-    const { parents, units, groups } = this.#tree;
-    this.#fallbacks = new Int32Array(parents.length);
-    this.#shorter = new Int32Array(parents.length);
-    for (let node = 1; node < parents.length; node += 1) {
+  constructor(lists: readonly (readonly string[])[]) {
+    this.#lists = lists.length;
+    this.#groups = grouped(lists);
+    const groups = [...this.#groups.values()];
+    const tree = treeOf(groups);
+    const { parents, units, depths, groups: named, isEnd } = tree;
+    this.#tree = { children: tree.children, units, depths };
+    this.#fallbacks = new Int32Array(units.length);
+    this.#endings = new Int32Array(units.length * 2);
+    this.#ends = new Uint16Array((1 + groups.length * 2) * lists.length * 2);
+    let rows = 1;
+    for (let node = 1; node < units.length; node += 1) {
       const parent = parents[node] ?? 0;
       const fallback = parent === 0 ? 0 : this.#next(this.#fallbacks[parent] ?? 0, units[node] ?? 0);
       this.#fallbacks[node] = fallback;
-      this.#shorter[node] = (groups[fallback] ?? -1) >= 0 ? fallback : (this.#shorter[fallback] ?? 0);
+      const group = groups[named[node] ?? 0];
+      if (!group) continue;
+      for (const goesOn of [0, 1]) {
+        const shorter = this.#endingsOfFallback(node, group.text, goesOn);
+        this.#endings[node * 2 + goesOn] = isEnd[node] ? rows : shorter;
+        if (!isEnd[node]) continue;
+        this.#row(rows).set(this.#row(shorter));
+        extend(this.#row(rows), group, goesOn === 1);
+        rows += 1;
+      }
     }
   }
 
   /** Memory of the tree in bytes. */
   get bytes(): number {
-    const { children, units, parents, groups } = this.#tree;
-    const arrays = [children, units, parents, groups, this.#fallbacks, this.#shorter];
+    const { children, units, depths } = this.#tree;
+    const arrays = [children, units, depths, this.#fallbacks, this.#endings, this.#ends];
     return arrays.reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
-  /** Calls `found` for each keyword at each of its places in a folded text, in order of their ends. */
+  /** The nodes and lists that all scans have looked at. */
+  get steps(): number {
+    return this.#steps;
+  }
+
+  /** Calls `found` for each list at each place of a folded text where keywords of the list end, in order of places. */
   scan(text: string, found: Found): void {
-    if (this.#groups.length === 0) return;
-    const { groups } = this.#tree;
+    if (this.#groups.size === 0) return;
+    const edges = new WordEdges(text);
+    const { depths } = this.#tree;
     let node = 0;
     for (let at = 0; at < text.length; at += 1) {
       node = this.#next(node, text.charCodeAt(at));
-      let end = (groups[node] ?? -1) >= 0 ? node : (this.#shorter[node] ?? 0);
-      for (; end !== 0; end = this.#shorter[end] ?? 0) {
-        const group = this.#groups[groups[end] ?? 0];
-        if (group) tell(group, text, at + 1, found);
-      }
+      const apart = this.#endings[node * 2] ?? NONE;
+      const joined = this.#endings[node * 2 + 1] ?? NONE;
+      if (apart === NONE && joined === NONE) continue;
+      const end = at + 1;
+      const goesOn = apart !== joined && edges.before(end - (depths[node] ?? 0));
+      if (this.#tell(goesOn ? joined : apart, end, edges.after(end), found)) return;
     }
+  }
+
+  /** The keyword of a list that `scan` has found at a place, as it is configured; null when there is none. */
+  keywordAt(list: number, text: string, start: number, end: number): string | null {
+    const edges = new WordEdges(text);
+    const [before, after] = [edges.before(start), edges.after(end)];
+    const needle = this.#groups
+      .get(text.slice(start, end))
+      ?.needles.find((each) => each.list === list && fits(each, before, after));
+    return needle?.keyword ?? null;
+  }
+
+  #row(row: number): Uint16Array {
+    const width = this.#lists * 2;
+    return this.#ends.subarray(row * width, (row + 1) * width);
+  }
+
+  #tell(row: number, end: number, goesOn: boolean, found: Found): boolean {
+    this.#steps += this.#lists;
+    const from = row * this.#lists * 2 + Number(goesOn);
+    for (let list = 0; list < this.#lists; list += 1) {
+      const length = this.#ends[from + list * 2] ?? 0;
+      if (length > 0 && found(list, end - length, end)) return true;
+    }
+    return false;
+  }
+
+  /** What ends in the fallback of a node whose path `text` begins with. */
+  #endingsOfFallback(node: number, text: string, goesOn: number): number {
+    const fallback = this.#fallbacks[node] ?? 0;
+    const { depths } = this.#tree;
+    const apart = this.#endings[fallback * 2] ?? NONE;
+    const joined = this.#endings[fallback * 2 + 1] ?? NONE;
+    if (apart === joined) return apart;
+    const start = (depths[node] ?? 0) - (depths[fallback] ?? 0);
+    return wordBefore(text, start, goesOn === 1) ? joined : apart;
   }
 
   /** The node after one more unit. */
   #next(from: number, unit: number): number {
     let node = from;
     for (;;) {
+      this.#steps += 1;
       const child = this.#child(node, unit);
       if (child !== 0 || node === 0) return child;
       node = this.#fallbacks[node] ?? 0;
@@ -171,12 +264,15 @@ export class Matcher {
   }
 }
 
-function tell({ text: word, needles }: Group, text: string, end: number, found: Found): void {
-  const start = end - word.length;
-  let [before, after]: (boolean | null)[] = [null, null];
-  for (const { index, opensBefore, opensAfter } of needles) {
-    if (!opensBefore) before ??= wordBefore(text, start);
-    if (!opensAfter) after ??= wordAt(text, end);
-    if ((opensBefore || !before) && (opensAfter || !after)) found(index, start, end);
+/** Whether a keyword matches where the word goes on, or not, before and after. */
+const fits = ({ opensBefore, opensAfter }: Needle, before: boolean, after: boolean): boolean =>
+  (opensBefore || !before) && (opensAfter || !after);
+
+/** Adds the keywords of a group to the shorter ones that end where its text does. */
+function extend(row: Uint16Array, { text, needles }: Group, before: boolean): void {
+  for (const after of [false, true]) {
+    for (const needle of needles) {
+      if (fits(needle, before, after)) row[needle.list * 2 + Number(after)] = text.length;
+    }
   }
 }

@@ -18,6 +18,9 @@ export interface Paced {
   readonly atMs: number;
 }
 
+/** A text without what makes no difference when it is repeated. */
+const compared = (text: string): string => fold(text).text.trim();
+
 /** For each member, as many recent messages as a spam rule can count. */
 const KEPT_MAX = Math.max(LIMITS.automod_spam_messages_max, LIMITS.automod_repeats_max);
 const KEPT_MS = Math.max(LIMITS.automod_spam_ms, LIMITS.automod_repeats_ms);
@@ -36,7 +39,7 @@ export class Pace {
     const before = this.#sent.get(userId) ?? [];
     this.#sent.delete(userId);
     const kept = before.filter((sent) => atMs - sent.atMs < KEPT_MS).slice(1 - KEPT_MAX);
-    this.#sent.set(userId, [...kept, { atMs, text: fold(text).text }]);
+    this.#sent.set(userId, [...kept, { atMs, text: compared(text) }]);
     const [oldest] = this.#sent.keys();
     if (this.#sent.size > LIMITS.automod_paces_max && oldest !== undefined) this.#sent.delete(oldest);
     if (mentions > 0) this.#noteMentions(mentions, atMs);
@@ -47,7 +50,7 @@ export class Pace {
     const sent = this.#sent.get(userId) ?? [];
     const recent = sent.filter((each) => atMs - each.atMs < LIMITS.automod_spam_ms);
     if (recent.length >= LIMITS.automod_spam_messages_max) return true;
-    const { text: folded } = fold(text);
+    const folded = compared(text);
     if (folded === '') return false;
     const same = sent.filter((each) => each.text === folded && atMs - each.atMs < LIMITS.automod_repeats_ms);
     return same.length >= LIMITS.automod_repeats_max;

@@ -1,5 +1,5 @@
 import { LIMITS } from '../../protocol/limits.ts';
-import { fold, type Span } from './fold.ts';
+import { type Folded, fold, type Span } from './fold.ts';
 import { Matcher } from './matcher.ts';
 import { presetWords } from './presets.ts';
 import { compilePattern, type Pattern } from './regex.ts';
@@ -19,25 +19,23 @@ export interface Hit {
   readonly matched: string | null;
 }
 
-/** A keyword of the matcher: its rule, and whether it allows or forbids. */
-interface Entry {
-  readonly at: number;
-  readonly keyword: string;
-  readonly allows: boolean;
-}
-
 /** Allowed parts of one text. A match inside an allowed part triggers nothing. */
 class Allowed {
-  readonly #spans: Span[] = [];
+  readonly #spans: readonly Span[];
+  readonly #text: string;
+  readonly #original: Folded['original'];
   #reach: Int32Array | null = null;
 
-  add(span: Span): void {
-    this.#spans.push(span);
+  /** @param original From the folded text, which the parts are of, to this one. */
+  constructor(spans: readonly Span[], text: string, original: Folded['original'] = (span) => span) {
+    this.#spans = spans;
+    this.#text = text;
+    this.#original = original;
   }
 
-  covers({ start, end }: Span, length: number): boolean {
+  covers({ start, end }: Span): boolean {
     if (this.#spans.length === 0) return false;
-    this.#reach ??= reachOf(this.#spans, length);
+    this.#reach ??= reachOf(this.#spans.map(this.#original), this.#text.length);
     return (this.#reach[start] ?? 0) >= end;
   }
 }
@@ -52,14 +50,18 @@ function reachOf(spans: readonly Span[], length: number): Int32Array {
 
 /** A part of a text, and the keyword or pattern it matches. */
 interface Worded extends Span {
-  readonly keyword: string;
+  readonly keyword: string | null;
 }
 
-/** What a rule found in one text. */
+/** What a rule found in one folded text: at most one part of each kind for each place where parts end. */
 interface Finds {
-  readonly allowed: Allowed;
-  readonly spans: Worded[];
+  readonly allowed: Span[];
+  readonly forbidden: Span[];
 }
+
+/** Two lists of the matcher for each rule. */
+const listOfWords = (at: number): number => at * 2;
+const listOfAllowed = (at: number): number => at * 2 + 1;
 
 const wordsOf = ({ trigger_metadata: metadata }: Rule): readonly string[] => [
   ...(metadata.keyword_filter ?? []),
@@ -72,18 +74,15 @@ const wordsOf = ({ trigger_metadata: metadata }: Rule): readonly string[] => [
  */
 export class WordRules {
   readonly #rules: readonly Rule[];
-  readonly #entries: readonly Entry[];
   readonly #matcher: Matcher;
   /** Of each rule, in order. */
   readonly #patterns: readonly (readonly Pattern[])[];
 
   constructor(rules: readonly Rule[]) {
     this.#rules = rules;
-    this.#entries = rules.flatMap((rule, at) => [
-      ...wordsOf(rule).map((keyword) => ({ at, keyword, allows: false })),
-      ...(rule.trigger_metadata.allow_list ?? []).map((keyword) => ({ at, keyword, allows: true })),
-    ]);
-    this.#matcher = new Matcher(this.#entries.map(({ keyword }) => keyword));
+    this.#matcher = new Matcher(
+      rules.flatMap((rule) => [wordsOf(rule), rule.trigger_metadata.allow_list ?? []]),
+    );
     this.#patterns = rules.map(({ trigger_metadata: { regex_patterns: sources = [] } }) =>
       sources.flatMap((source) => compilePattern(source) ?? []),
     );
@@ -92,6 +91,11 @@ export class WordRules {
   /** Memory of the matcher in bytes. */
   get bytes(): number {
     return this.#matcher.bytes;
+  }
+
+  /** What reading words has worked: nodes and lists looked at. */
+  get steps(): number {
+    return this.#matcher.steps;
   }
 
   /** Instructions of all patterns together. */
@@ -108,36 +112,61 @@ export class WordRules {
     const applies = this.#rules.map(asked);
     if (!applies.includes(true)) return [];
     const folded = fold(text);
-    const finds = this.#rules.map((): Finds => ({ allowed: new Allowed(), spans: [] }));
-    this.#matcher.scan(folded.text, (index, start, end) => {
-      const entry = this.#entries[index];
-      const found = entry && applies[entry.at] ? finds[entry.at] : undefined;
-      if (!found || !entry) return;
-      if (entry.allows) found.allowed.add(folded.original({ start, end }));
-      else noteSpan(found.spans, { ...folded.original({ start, end }), keyword: entry.keyword });
-    });
+    const finds = this.#findsIn(folded.text, applies);
     const mostUnits = work.units + LIMITS.automod_regex_work_max;
     return this.#rules.flatMap((rule, at): Hit[] => {
       const found = finds[at];
       if (!found || !applies[at]) return [];
-      const isFree = (span: Span): boolean => !found.allowed.covers(span, text.length);
-      const first = found.spans.find(isFree) ?? this.#matchOf(at, text, isFree, { work, mostUnits });
+      const allowed = new Allowed(found.allowed, folded.text);
+      const word = found.forbidden.find((span) => !allowed.covers(span));
+      const first = word
+        ? { ...folded.original(word), keyword: this.#keywordAt(at, folded.text, word) }
+        : this.#matchOf(at, text, new Allowed(found.allowed, text, folded.original), {
+            work,
+            mostUnits,
+          });
       if (!first) return [];
       return [{ rule, keyword: first.keyword, matched: text.slice(first.start, first.end) }];
     });
+  }
+
+  /**
+   * Finds, for each rule, the longest forbidden and allowed part that end at one place: what allows the longest forbidden part
+   * allows the shorter ones, and the longest allowed part covers what the shorter ones do. The first forbidden word decides
+   * a rule that allows nothing.
+   */
+  #findsIn(text: string, applies: readonly boolean[]): readonly Finds[] {
+    const finds = this.#rules.map((): Finds => ({ allowed: [], forbidden: [] }));
+    let undecided = applies.filter(Boolean).length;
+    this.#matcher.scan(text, (list, start, end) => {
+      const at = list >> 1;
+      const found = finds[at];
+      if (!found || !applies[at]) return false;
+      const allows = list === listOfAllowed(at);
+      const decides = !allows && !this.#rules[at]?.trigger_metadata.allow_list?.length;
+      if (decides && found.forbidden.length > 0) return false;
+      (allows ? found.allowed : found.forbidden).push({ start, end });
+      if (decides) undecided -= 1;
+      return undecided === 0;
+    });
+    return finds;
+  }
+
+  #keywordAt(at: number, text: string, { start, end }: Span): string | null {
+    return this.#matcher.keywordAt(listOfWords(at), text, start, end);
   }
 
   /** The first match of a rule's patterns, which see the text as it is. */
   #matchOf(
     at: number,
     text: string,
-    isFree: (span: Span) => boolean,
+    allowed: Allowed,
     { work, mostUnits }: { readonly work: Work; readonly mostUnits: number },
   ): Worded | null {
     for (const pattern of this.#patterns[at] ?? []) {
       for (let match = pattern.find(text, 0); match; ) {
         // A pattern that also matches nothing is in every text.
-        if (match.end > match.start && isFree(match)) return { ...match, keyword: pattern.source };
+        if (match.end > match.start && !allowed.covers(match)) return { ...match, keyword: pattern.source };
         if (work.units > mostUnits) return { ...match, keyword: pattern.source };
         const from = Math.max(match.end, match.start + 1);
         match = pattern.find(text, from);
@@ -147,14 +176,4 @@ export class WordRules {
     }
     return null;
   }
-}
-
-/**
- * Keeps the longest of the parts that end at one place, since whatever allows it allows the others: so a text has at most as
- * many as characters. The matcher finds parts by where they end.
- */
-function noteSpan(spans: Worded[], span: Worded): void {
-  const last = spans.at(-1);
-  if (last?.end !== span.end) spans.push(span);
-  else if (span.start < last.start) spans[spans.length - 1] = span;
 }

@@ -5,37 +5,47 @@ import { fold } from '../../../engine/automod/fold.ts';
 import { Matcher, readKeyword } from '../../../engine/automod/matcher.ts';
 import { presetWords } from '../../../engine/automod/presets.ts';
 
-const WORD = /[\p{L}\p{N}\p{M}_]/u;
+const WORD = /[\p{L}\p{N}\p{M}]/u;
 
-/** The plain model: every keyword is looked for by itself, at every place. */
-function plainly(keywords: readonly string[], text: string): string[] {
-  const found: string[] = [];
-  for (const [index, keyword] of keywords.entries()) {
-    const { text: word, opensBefore, opensAfter } = readKeyword(keyword);
-    if (word === '') continue;
-    for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
-      const before = [...text.slice(0, at)].at(-1) ?? ' ';
-      const after = [...text.slice(at + word.length)][0] ?? ' ';
-      if (!opensBefore && WORD.test(before)) continue;
-      if (!opensAfter && WORD.test(after)) continue;
-      found.push(`${index} at ${at}`);
+/** Whether the text goes on with a word, behind any underscores. */
+const goesOn = (rest: readonly string[]): boolean => WORD.test(rest.find((unit) => unit !== '_') ?? ' ');
+
+/** The plain model: every keyword is looked for by itself, at every place; the longest that ends at each counts. */
+function plainly(lists: readonly (readonly string[])[], text: string): string[] {
+  const longest = new Map<string, number>();
+  for (const [list, keywords] of lists.entries()) {
+    for (const keyword of keywords) {
+      const { text: word, opensBefore, opensAfter } = readKeyword(keyword);
+      if (word === '') continue;
+      for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
+        if (!opensBefore && goesOn([...text.slice(0, at)].reverse())) continue;
+        if (!opensAfter && goesOn([...text.slice(at + word.length)])) continue;
+        const key = `${list} to ${at + word.length}`;
+        longest.set(key, Math.min(longest.get(key) ?? at, at));
+      }
     }
   }
-  return found.sort();
+  return [...longest].map(([key, start]) => `${key} from ${start}`).sort();
 }
 
-function found(keywords: readonly string[], text: string): string[] {
+function found(lists: readonly (readonly string[])[], text: string): string[] {
   const all: string[] = [];
-  new Matcher(keywords).scan(text, (index, start) => all.push(`${index} at ${start}`));
+  new Matcher(lists).scan(text, (list, start, end) => {
+    all.push(`${list} to ${end} from ${start}`);
+    return false;
+  });
   return all.sort();
 }
 
 const matches = (keyword: string, text: string): string[] => {
   const folded = fold(text);
   const all: string[] = [];
-  new Matcher([keyword]).scan(folded.text, (_, start, end) => {
+  const matcher = new Matcher([[keyword]]);
+  matcher.scan(folded.text, (_, start, end) => {
+    expect(matcher.keywordAt(0, folded.text, start, end)).toBe(keyword);
     const span = folded.original({ start, end });
     all.push(text.slice(span.start, span.end));
+    return false;
   });
   return all;
 };
@@ -56,7 +66,15 @@ describe('keywords', () => {
     ['cat', 'Cat', ['Cat']],
     ['cat', 'a cat, two cats', ['cat']],
     ['cat', '(cat) "cat" cat! #cat', ['cat', 'cat', 'cat', 'cat']],
-    ['cat', 'cat_food 1cat cat2', []],
+    ['cat', 'cat_food my_cat a__cat__b 1cat cat2', []],
+    ['cat', '_cat_ __cat__ ___cat___ _cat cat__, __my cat__', ['cat', 'cat', 'cat', 'cat', 'cat', 'cat']],
+    ['cat*', '_catch_ s_catch', ['cat']],
+    ['_cat', '_cat a_cat __cat', ['_cat', '_cat']],
+    ['*a_b*', 'xa_by', ['a_b']],
+    ['the mat', 'on the  mat, the \u200b\n\t mat', ['the  mat', 'the \u200b\n\t mat']],
+    ['the  mat', 'on the mat', ['the mat']],
+    ['café', 'cafe\u200b\u0301', ['cafe\u200b\u0301']],
+    ['\ud83d', '\ud83d 💩', ['\ud83d']],
     ['the mat', 'on the\nmat', ['the\nmat']],
     ['c++', 'C++ or c+++', ['C++', 'c++']],
     ['@here', 'hey @here', ['@here']],
@@ -75,23 +93,27 @@ describe('keywords', () => {
   });
 
   it('are found as by a plain search for each', () => {
-    const letters = fc.constantFrom('a', 'b', 'c', ' ', '_', 'é', '猫', '😀', '-');
+    const letters = fc.constantFrom('a', 'b', 'ab', ' ', '_', '__', 'é', '猫', '😀', '-');
     const text = fc.string({ unit: letters, maxLength: 40 });
     const star = fc.constantFrom('', '*');
     const word = fc.string({ unit: letters, minLength: 1, maxLength: 5 });
     const keyword = fc.tuple(star, word, star).map((parts) => parts.join(''));
     fc.assert(
-      fc.property(fc.array(keyword, { maxLength: 30 }), text, (keywords, content) => {
-        const folded = fold(content).text;
-        expect(found(keywords, folded)).toEqual(plainly(keywords, folded));
-      }),
+      fc.property(
+        fc.array(fc.array(keyword, { maxLength: 20 }), { maxLength: 3 }),
+        text,
+        (lists, content) => {
+          const folded = fold(content).text;
+          expect(found(lists, folded)).toEqual(plainly(lists, folded));
+        },
+      ),
       { numRuns: 2_000 },
     );
   });
 
   it('take memory in proportion to their characters', () => {
     const keywords = Array.from({ length: 1_000 }, (_, n) => `${n}`.padStart(60, 'x'));
-    expect(new Matcher(keywords).bytes).toBeLessThan(60_000 * 23);
+    expect(new Matcher([keywords]).bytes).toBeLessThan(60_000 * 23);
   });
 });
 
@@ -112,6 +134,64 @@ describe('folding', () => {
   it('makes equal what differs in case, form and invisible characters only', () => {
     expect(fold('Ａ\u200bB\tc').text).toBe('ab c');
     expect(fold('ΣΑΣ').text).toBe('σασ');
+  });
+
+  it.each([
+    ...[
+      '\ufeff',
+      '\u0000',
+      '\u0001',
+      '\u0008',
+      '\u001b',
+      '\u007f',
+      '\u0080',
+      '\u009f',
+      '\ufff9',
+      '\ufffa',
+      '\ufffb',
+    ],
+    ...[
+      '\u00ad',
+      '\u034f',
+      '\u115f',
+      '\u180e',
+      '\u200b',
+      '\u202e',
+      '\u2060',
+      '\u3164',
+      '\ufe0f',
+      '\u{e0041}',
+    ],
+  ])('ignores the invisible character %j', (character) => {
+    expect(fold(`ba${character}d`).text).toBe('bad');
+    expect(fold(`ba${character}d é`).text).toBe('bad é');
+  });
+
+  it.each(['\t', '\n', '\v', '\f', '\r', '\u0085', '\u00a0', '\u2028', '\u3000', ' \u200b ', '  \n'])(
+    'makes one space of %j',
+    (white) => expect(fold(`a${white}b`).text).toBe('a b'),
+  );
+
+  it('traces each word to its place, whatever stands between the words', () => {
+    const gap = fc
+      .array(fc.constantFrom(' ', '\n', '\u200b', '\u0001', '\ufeff'), { maxLength: 4 })
+      .map((units) => ` ${units.join('')}`);
+    const word = fc.constantFrom('cat', 'DOG', 'é', 'ﷺ', '😀');
+    fc.assert(
+      fc.property(fc.array(fc.tuple(word, gap), { minLength: 1, maxLength: 8 }), (parts) => {
+        const text = parts.flat().join('');
+        const folded = fold(text);
+        const wanted = parts.map(([each]) => fold(each).text).join(' ');
+        expect(folded.text.trimEnd()).toBe(wanted);
+        let start = 0;
+        for (const [each] of parts) {
+          const end = start + fold(each).text.length;
+          const span = folded.original({ start, end });
+          expect(text.slice(span.start, span.end).replace(/[^\p{L}\p{S}]/gu, '')).toBe(each);
+          start = end + 1;
+        }
+      }),
+    );
   });
 });
 

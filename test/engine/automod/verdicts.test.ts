@@ -68,6 +68,53 @@ describe('rules with words', () => {
     expect(work.units).toBeLessThan(most);
   });
 
+  it('report the keyword as it is configured', () => {
+    const metadata = { keyword_filter: ['CAT*', '*cat*', 'my  Dog'] };
+    const rules = new WordRules([rule('1', { trigger_metadata: metadata })]);
+    const hitOf = (text: string) => rules.read(text, () => true)[0];
+    expect(hitOf('a Catch')).toMatchObject({ keyword: 'CAT*', matched: 'Cat' });
+    expect(hitOf('the eduCATion')).toMatchObject({ keyword: '*cat*', matched: 'CAT' });
+    expect(hitOf('my dog')).toMatchObject({ keyword: 'my  Dog', matched: 'my dog' });
+  });
+
+  describe('that are as alike as can be', () => {
+    const repeated = (letter: string, from: number, to: number) =>
+      Array.from({ length: to - from + 1 }, (_, n) => `*${letter.repeat(from + n)}*`);
+    const six = (metadata: object) =>
+      new WordRules(Array.from({ length: 6 }, (_, at) => rule(String(at), { trigger_metadata: metadata })));
+    const alike = repeated('a', 1, 57);
+    const stepsOf = (rules: WordRules, text: string, hits: number) => {
+      const before = rules.steps;
+      expect(rules.read(text, () => true)).toHaveLength(hits);
+      return rules.steps - before;
+    };
+    const text = 'a'.repeat(2_000);
+    // Two nodes for each character, and the lists of words and allowed words of six rules.
+    const most = (length: number) => length * (2 + 6 * 2);
+
+    it('stop at the first word where nothing is allowed', () => {
+      expect(stepsOf(six({ keyword_filter: alike }), text, 6)).toBeLessThan(20);
+    });
+
+    it('take steps in proportion to the text when everything is allowed', () => {
+      const allowed = { keyword_filter: repeated('a', 1, 56), allow_list: alike };
+      expect(stepsOf(six(allowed), text, 0)).toBeLessThanOrEqual(most(text.length));
+    });
+
+    it('take steps in proportion to the text when one word is allowed by many', () => {
+      const allowed = { keyword_filter: ['*a*'], allow_list: alike };
+      expect(stepsOf(six(allowed), text, 0)).toBeLessThanOrEqual(most(text.length));
+    });
+
+    it('take steps in proportion to the text when every word falls short of its boundary', () => {
+      const words = { keyword_filter: alike.map((word) => word.slice(1)), allow_list: alike };
+      expect(stepsOf(six(words), `x${text}`, 0)).toBeLessThanOrEqual(most(text.length + 1));
+      const lines = { keyword_filter: repeated('_', 1, 56).map((word) => word.slice(1)), allow_list: alike };
+      const underscores = '_'.repeat(2_000);
+      expect(stepsOf(six(lines), `x${underscores}`, 0)).toBeLessThanOrEqual(most(underscores.length + 1));
+    });
+  });
+
   it('leave out rules that are not asked', () => {
     const rules = [rule('1'), rule('2')];
     const hits = new WordRules(rules).read('a cat', ({ id }) => id === '2');
