@@ -179,7 +179,7 @@ export class Matcher {
     return arrays.reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
-  /** The nodes and lists that all scans have looked at. */
+  /** The nodes and lists looked at so far: a measure of its work. */
   get steps(): number {
     return this.#steps;
   }

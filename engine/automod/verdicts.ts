@@ -93,7 +93,7 @@ export class WordRules {
     return this.#matcher.bytes;
   }
 
-  /** What reading words has worked: nodes and lists looked at. */
+  /** The work of the matcher so far, in nodes and lists looked at. */
   get steps(): number {
     return this.#matcher.steps;
   }
