@@ -93,7 +93,7 @@ export class DispatchStream {
     return last && last.atMs + this.#bounds.ageMs >= nowMs ? last.n : 0;
   }
 
-  /** The position of what is shown now, for a dispatch without a number. */
+  /** The position of the current state, for `DispatchBody.asOf`. */
   shownAt(nowMs: number): { readonly n: number; readonly after: number } {
     return { n: this.#last, after: this.lastToAll(nowMs) };
   }

@@ -196,7 +196,7 @@ export class UserDelivery {
     const { origin, asOf } = body;
     if (origin) advance(queue, origin.ownerId, origin.n);
     if (asOf) {
-      // What it shows was changed by a dispatch that has overtaken it.
+      // The user has received a later change of this state.
       if ((queue.lastDelivered.get(asOf.ownerId) ?? 0) > asOf.n) return true;
       advance(queue, asOf.ownerId, asOf.after ?? 0);
     }

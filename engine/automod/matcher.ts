@@ -201,7 +201,7 @@ export class Matcher {
     }
   }
 
-  /** The keyword of a list that `scan` has found at a place, as it is configured; null when there is none. */
+  /** The keyword of a list, as configured, that matches the text from `start` to `end`; null if none does. */
   keywordAt(list: number, text: string, start: number, end: number): string | null {
     const edges = new WordEdges(text);
     const [before, after] = [edges.before(start), edges.after(end)];

@@ -35,8 +35,9 @@ export const isBlank = (text: string): boolean => INVISIBLE.test(text);
 /** The platform's timestamps: six digits of fraction and a numeric offset. `ms` is Unix milliseconds. */
 export const isoTimestamp = (ms: number): string => isoMicroseconds(ms * 1_000);
 
-/** The same of Unix microseconds. */
+/** As `isoTimestamp`, from Unix microseconds. */
 export function isoMicroseconds(us: number): string {
   const ms = Math.floor(us / 1_000);
-  return `${new Date(ms).toISOString().slice(0, -1)}${String(us - ms * 1_000).padStart(3, '0')}+00:00`;
+  const rest = Math.floor(us - ms * 1_000);
+  return `${new Date(ms).toISOString().slice(0, -1)}${String(rest).padStart(3, '0')}+00:00`;
 }

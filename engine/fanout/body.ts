@@ -38,8 +38,8 @@ export class DispatchBody {
   /** Null for a dispatch outside any stream. */
   readonly origin: Origin | null;
   /**
-   * The position of a direct stream whose state an unnumbered dispatch shows: whoever has received a later number does not
-   * receive it.
+   * The position in a direct stream of the state that this dispatch shows; null for a numbered one. It is not delivered to a user
+   * who has received a later number of the stream.
    */
   readonly asOf: Origin | null;
   readonly lanes: (Uint8Array | undefined)[] = [];

@@ -39,7 +39,7 @@ const AUDITED = [
 
 const timesOut = ({ actions }: Rule): boolean => actions.some(({ type }) => type === ACTION.TIMEOUT);
 
-/** Only members who may time others out configure a rule that does so, or did before the change. */
+/** Refuses callers without MODERATE_MEMBERS if one of the rules, before and after a change, has the action TIMEOUT. */
 function timeoutRefusal(guild: Guild, rules: readonly Rule[], by: By, nowMs: number): Refusal | null {
   const isAllowed = !rules.some(timesOut) || (bitsOf(guild, by, nowMs) & P.MODERATE_MEMBERS) !== 0n;
   return isAllowed ? null : refusal('MISSING_PERMISSIONS');

@@ -124,15 +124,15 @@ export function writingRefusal(guild: Guild, record: ThreadRecord, by: By, env: 
   return archived ? activeRefusal(guild, record.thread.type) : null;
 }
 
-/** The thread as it is after it was archived or is active again, Unix microseconds. */
+/** The thread after it was archived or unarchived. @param atUs when, in Unix microseconds */
 export const withArchived = (thread: Thread, archived: boolean, atUs: number): Thread => ({
   ...thread,
   thread_metadata: { ...thread.thread_metadata, archived, archive_timestamp: isoMicroseconds(atUs) },
 });
 
 /**
- * When a thread is archived, Unix microseconds: later than every other of the guild, because lists of archived threads are
- * paged by this time alone.
+ * The archive time of a thread, Unix microseconds. It is later than those of all threads that this owner archived in the guild before,
+ * because lists of archived threads are paged by it alone.
  */
 export const archiveUs = ({ lastArchiveUs }: Pick<Guild, 'lastArchiveUs'>, atMs: number): number =>
   Math.max(atMs * 1_000, lastArchiveUs + 1);

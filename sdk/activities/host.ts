@@ -1,5 +1,5 @@
 import { RPC_SCOPE } from '../../protocol/rpc.ts';
-import { type CallApi, rpcUser } from '../rpc/commands.ts';
+import { type CallApi, JOIN, rpcUser, secretOfParty } from '../rpc/commands.ts';
 import { type Accepted, type Args, isObject, RpcClosed, RpcLink } from '../rpc/link.ts';
 import { inTurn } from '../rpc/prompts.ts';
 import { type ActivityPage, createRunner } from './commands.ts';
@@ -36,8 +36,6 @@ const RELATIONSHIPS: ReadonlySet<string> = new Set([
   'RELATIONSHIP_UPDATE',
   'RELATIONSHIP_REMOVE',
 ]);
-/** The type of an activity in a message that invites to its party. */
-const JOIN = 1;
 const RELAY_PATH = '/.guildhall/relay';
 const SANDBOX =
   'allow-scripts allow-same-origin allow-forms allow-pointer-lock allow-orientation-lock allow-modals allow-downloads';
@@ -292,11 +290,10 @@ export class ActivityHost {
     const { applicationId } = this.#options;
     const isInvite = isObject(author) && isObject(activity) && isObject(application);
     if (!isInvite || activity.type !== JOIN || application.id !== applicationId) return null;
-    const session = encodeURIComponent(String(activity.session_id));
-    const query = new URLSearchParams({ channel_id: String(channel_id), message_id: String(id) });
-    const path = `/users/${String(author.id)}/sessions/${session}/activities/${applicationId}/${JOIN}`;
-    const { status, body } = await this.#call('GET', `${path}?${query}`);
-    return status === 200 && isObject(body) && typeof body.secret === 'string' ? body.secret : null;
+    return secretOfParty(this.#call, {
+      ...{ applicationId, userId: String(author.id), sessionId: String(activity.session_id) },
+      ...{ channelId: String(channel_id), messageId: String(id) },
+    });
   }
 
   readonly #call: CallApi = async (method, path, { body, token, form } = {}) => {

@@ -24,6 +24,30 @@ export type CallApi = (
   options?: { readonly body?: unknown; readonly token?: string; readonly form?: FormData },
 ) => Promise<{ readonly status: number; readonly body: unknown }>;
 
+/** The type of an activity in a message that invites to its party. */
+export const JOIN = 1;
+
+/** An invite to a party, as its message names it. */
+interface PartyInvite {
+  readonly applicationId: string;
+  readonly userId: string;
+  readonly sessionId: string;
+  readonly channelId: string;
+  readonly messageId: string;
+}
+
+/** Accepts an invite. @returns the secret of the party; null for an invite that is not valid. */
+export async function secretOfParty(
+  call: CallApi,
+  { applicationId, userId, sessionId, channelId, messageId }: PartyInvite,
+): Promise<string | null> {
+  const query = new URLSearchParams({ channel_id: channelId, message_id: messageId });
+  const session = encodeURIComponent(sessionId);
+  const path = `/users/${userId}/sessions/${session}/activities/${applicationId}/${JOIN}`;
+  const { status, body } = await call('GET', `${path}?${query}`);
+  return status === 200 && isObject(body) && typeof body.secret === 'string' ? body.secret : null;
+}
+
 export interface SharedPorts {
   readonly call: CallApi;
   readonly page: Prompts;

@@ -1,6 +1,16 @@
 import type { RpcEvent } from '../../protocol/rpc.ts';
 import { readActivity } from './activity.ts';
-import { authenticate, id, optional, type Run, type SharedPorts, sharedCommands, text } from './commands.ts';
+import {
+  authenticate,
+  id,
+  JOIN,
+  optional,
+  type Run,
+  type SharedPorts,
+  secretOfParty,
+  sharedCommands,
+  text,
+} from './commands.ts';
 import { type Args, type Authenticated, type CommandRunner, isObject, RpcError } from './link.ts';
 import type { Person } from './person.ts';
 import { shopCommands } from './shop.ts';
@@ -48,7 +58,6 @@ const MESSAGES_SHOWN = 50;
 /** Any of these scopes, or `rpc`, shows a channel of the kind. */
 const OF_GUILD_CHANNELS = ['guilds', 'guilds.channels.read', 'rpc.voice.read'];
 const OF_PRIVATE_CHANNELS = ['dm_channels.read'];
-const JOIN = 1;
 const TEXT_TYPES: ReadonlySet<unknown> = new Set([0, 2, 5, 10, 11, 12, 13]);
 
 /** Answers the commands of one application that is connected to the person's RPC server. */
@@ -218,16 +227,12 @@ function parties(ports: GamePorts): Record<string, Run> {
       const applicationId = optional(args, 'application_id', 20) ?? application.id;
       if (applicationId !== application.id)
         throw new RpcError('INVALID_CLIENTID', 'The invite is to another application.');
-      const session = encodeURIComponent(text(args, 'session_id', 128));
-      const query = new URLSearchParams({
-        channel_id: id(args, 'channel_id'),
-        message_id: id(args, 'message_id'),
+      const secret = await secretOfParty(ports.call, {
+        ...{ applicationId, userId: id(args, 'user_id'), sessionId: text(args, 'session_id', 128) },
+        ...{ channelId: id(args, 'channel_id'), messageId: id(args, 'message_id') },
       });
-      const path = `/users/${id(args, 'user_id')}/sessions/${session}/activities/${applicationId}/${JOIN}?${query}`;
-      const { status, body } = await ports.call('GET', path);
-      if (status !== 200 || !isObject(body) || typeof body.secret !== 'string')
-        throw new RpcError('INVALID_ACTIVITY_JOIN_REQUEST', 'The invite is not valid.');
-      ports.joined(applicationId, body.secret);
+      if (secret === null) throw new RpcError('INVALID_ACTIVITY_JOIN_REQUEST', 'The invite is not valid.');
+      ports.joined(applicationId, secret);
       return null;
     },
     VALIDATE_APPLICATION: () => null,

@@ -86,7 +86,7 @@ const killedWhileParted: Fault = {
   },
 };
 
-/** Its partitions return to it while its peers cannot reach it; then it dies. */
+/** Its partitions return to it while its peers cannot reach it, and then it dies. */
 const killedOnReturn: Fault = {
   name: 'stopped, parted on its return, then killed',
   async run(ground, shard, random) {

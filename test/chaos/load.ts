@@ -158,7 +158,7 @@ export class Listener {
     readonly random: () => number;
   };
   readonly #hearings: { heard: Heard[]; fromStart: boolean }[] = [];
-  /** The messages of the last hearing. */
+  /** Ids of the messages received since the last READY. */
   readonly #heardIds = new Set<string>();
   #socket: WebSocket | null = null;
   #sessionId = '';

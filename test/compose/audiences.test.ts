@@ -9,7 +9,7 @@ import { GatewayClient } from '../support/gateway-client.ts';
 import { type Given, PERMISSION_ROWS } from '../support/permissionrows.ts';
 import { openScene } from '../support/scene.ts';
 
-/** Who hears a dispatch besides sessions without its intent: all in the guild, all who see the channel, or who hold the bit too. */
+/** The recipients of a dispatch among sessions with its intent: all in the guild, those that see the channel, or those with a permission. */
 type Rule = 'guild' | 'channel' | keyof typeof P;
 
 /**

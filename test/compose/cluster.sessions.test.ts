@@ -73,15 +73,15 @@ describe('a session', () => {
     }
   });
 
-  it('hears what follows when the lease of the owner is found unsafe for a moment, whenever that is', async () => {
+  it('receives later dispatches after the lease of the guild owner was unsafe for a moment', async () => {
     await open();
     const owner = cluster.ownerOf(world.guildId);
     const { sink } = await connected(cluster.strangerTo(world.guildId), world.botToken);
+    // At each place of a command that looks at the lease: the refused ones may fail.
     for (let looks = 0; looks < 6; looks += 1) {
       owner.ownership.looksUntilUnsafe = looks;
       await cluster.while(rename(owner, `unsafe ${looks}`)).catch(() => undefined);
       owner.ownership.looksUntilUnsafe = -1;
-      await cluster.until(() => cluster.ownerOf(world.guildId) === owner, 'an owner').catch(() => undefined);
       await cluster.while(rename(owner, `safe ${looks}`));
       await cluster.until(() => renamesOf(sink).includes(`safe ${looks}`), `what follows look ${looks}`);
     }

@@ -101,13 +101,13 @@ export function staleWriters(
   });
 }
 
-/** Most reads of the clock until then; a turn has about as many. */
+/** Upper bound on the reads of the clock before the machine stops: about those of one turn. */
 const READS_MAX = 40;
 
 /**
- * Now and then, until `untilMs`, a process loses its processor between two reads of the clock in one turn, often for about
- * what is left of its lease: what it has found safe is unsafe a moment later. Only runs that ask for it have it, like
- * `staleWriters`: everybody else stands still too, so that clients may be late for more than their part.
+ * Stops the machine now and then, until `untilMs`, between two reads of the clock in one turn of a process, usually for about the rest
+ * of that process's lease: its first read finds the lease safe and the next one does not. Only runs that ask for it have it, like
+ * `staleWriters`.
  */
 export function preemptions(
   { world, cluster }: Pick<FaultPorts, 'world' | 'cluster'>,
@@ -120,9 +120,9 @@ export function preemptions(
       if (world.nowMs >= untilMs) return;
       const { run } = random.pick(cluster.slots);
       const reads = random.below(READS_MAX);
-      const shareOf = random.next();
-      // Time goes on until the clock has been read so often, so that what is left is about the rest of the lease.
-      if (run && run.leaseLeftMs > 0) run.clock.preempt(reads, run.leaseLeftMs * shareOf ** (1 / 8));
+      // Close to 1: the lease has somewhat less left when the machine stops, because time passes until that read.
+      const share = random.next() ** (1 / 8);
+      if (run && run.leaseLeftMs > 0) run.clock.preempt(reads, run.leaseLeftMs * share);
       again();
     });
   };

@@ -1,7 +1,7 @@
 // `npm run sim -- --seed 123` runs one seed and tells what happened; `--seeds 1000` runs as many from there on, on as many
 // threads as `--jobs` says. A failure prints what repeats it. `--planted <name>` runs with that bug in, where the build
-// has it; `--stale-writers` lets processes stand still as they write, and
-// `--preempted` the machine within a turn; `--features direct` has every seed do that beside guilds.
+// has it; `--stale-writers` stops processes as they write, and `--preempted` the machine within turns; `--features direct` has every
+// seed do that beside guilds.
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { COUNTED_SEEDS, HIT_MIN } from './bounds.ts';

@@ -21,7 +21,7 @@ import { World } from './world.ts';
 export interface Variant {
   /** Processes that stand still as they write. */
   readonly staleWriters?: boolean;
-  /** A machine that stands still within a turn. */
+  /** The machine stops within turns of its processes. */
   readonly preempted?: boolean;
   /** In place of those that the seed draws. */
   readonly features?: readonly Feature[];

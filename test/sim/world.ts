@@ -192,8 +192,8 @@ export class HostClock implements Clock {
   }
 
   /**
-   * The machine stands still for `forMs` in the middle of a turn of this process: after it has read the clock `reads` times
-   * more. The rest of that turn has the later time, and whatever should have happened meanwhile happens after it.
+   * Stops the whole machine for `forMs` within a turn of this process, after `reads` more reads of this clock. The rest of the turn
+   * runs at the later time, and every step that was due in between runs after it.
    */
   preempt(reads: number, forMs: number): void {
     this.#preemption = { reads, forMs };
@@ -212,7 +212,7 @@ export class HostClock implements Clock {
     if (preemption && --preemption.reads < 0) {
       this.#preemption = null;
       this.#world.nowMs += preemption.forMs;
-      this.#world.note(`${this.#host.name} is preempted for ${Math.round(preemption.forMs)} ms`);
+      this.#world.note(`${this.#host.name} stops the machine for ${Math.round(preemption.forMs)} ms`);
     }
     return this.#world.nowMs;
   }

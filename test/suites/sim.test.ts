@@ -41,7 +41,7 @@ it(`holds in ${SEEDS} seeds`, { timeout: PATIENCE_MS }, async () => {
   expect(reports).toHaveLength(SEEDS);
 });
 
-it(`holds in ${PREEMPTED} seeds of a machine that stands still within turns`, {
+it(`holds in ${PREEMPTED} seeds of a machine that stops within turns`, {
   timeout: PATIENCE_MS,
 }, async () => {
   const reports = await reportsOf(PREEMPTED, { preempted: true, features: [] });

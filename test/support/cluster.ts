@@ -57,7 +57,7 @@ class ScriptedOwnership implements Ownership {
   readonly standalone = false;
   readonly self: ShardInfo;
   readonly leaving = new Set<number>();
-  /** Looks at the lease until one of them finds it unsafe; negative: none does. */
+  /** How many looks at the lease find it safe before one finds it unsafe; negative: all find it safe. */
   looksUntilUnsafe = -1;
   onStale: (partition: number) => void = () => undefined;
   state: Ownership['state'] = 'serving';

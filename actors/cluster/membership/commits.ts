@@ -36,8 +36,8 @@ export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error
       } catch (error) {
         onBug(error);
       }
-      // The actor has ended. Had the lease only been unsafe for a moment, the next actor would have the same epoch, and
-      // homes would not know that they have to subscribe again: the partition gets a new one.
+      // The commit's actor has ended. Homes subscribe to its successor only when the epoch changes, which it would not
+      // if the lease became safe again.
       if (fence) ownership.stale(fence.partition, fence.epoch);
     });
   }

@@ -122,7 +122,7 @@ test('a session that comes over while a gap is looked up hears what it has misse
   expect(heard.get('first')).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
 });
 
-test('a state that is shown follows what was stored before it, and is dropped once a later dispatch has overtaken it', async () => {
+test('an unnumbered state is delivered after all stored dispatches before it, and not after a later one', async () => {
   const { heard, open, show, tell, answer } = arrange();
   open('first');
   tell(1);

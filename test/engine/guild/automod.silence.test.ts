@@ -58,14 +58,14 @@ test('a rule that is off stops nothing', () => {
 
 const SILENCING: RuleDraft = { actions: [{ type: 3, metadata: { duration_seconds: 60 } }] };
 
-test('a rule that silences is made only by who may silence', () => {
+test('making a rule with the action TIMEOUT needs MODERATE_MEMBERS', () => {
   const guild = arrange();
   const draft = { name: 'words', event_type: 1, trigger_type: 1, ...SILENCING };
   expect(ruled(guild, 'createAutoModerationRule', { draft }, MANAGER).code).toBe(50013);
   expect(ruled(guild, 'createAutoModerationRule', { draft }, MOD).code).toBeUndefined();
 });
 
-test('a rule that silences is changed only by who may silence', () => {
+test('changing a rule that has or gets the action TIMEOUT needs MODERATE_MEMBERS', () => {
   const guild = arrange();
   const draft = { name: 'words', event_type: 1, trigger_type: 1, ...SILENCING };
   const { outcome } = ruled<Rule>(guild, 'createAutoModerationRule', { draft }, MOD);

@@ -102,7 +102,7 @@ describe('the writer of a shard', () => {
     expect(held).toHaveLength(1);
   });
 
-  it('lets go of the partition when the lease was unsafe for a moment, as homes know a new actor by its epoch only', async () => {
+  it('gives the partition back when a commit of an actor met an unsafe lease, and not for commits of services', async () => {
     const { commit, fences, told, stale, ownership } = arrange();
     const order: string[] = [];
     ownership.stale = (partition, epoch) => {
