@@ -12,6 +12,7 @@ import {
 import { isSnowflake } from '../../protocol/ids.ts';
 import { readLink } from '../../protocol/links.ts';
 import { nameProblem } from '../../protocol/names.ts';
+import { isCalendarDay } from '../../protocol/timestamps.ts';
 
 /**
  * The vocabulary of request schemas. They are JSON Schema (typebox); the annotation `form` tells `validate.ts` which other
@@ -109,7 +110,7 @@ export const Any = () => Type.Unknown();
 export const Timestamp = () =>
   Type.Refine(
     Type.String({ form: 'timestamp' satisfies Form }),
-    (text) => TIMESTAMP.test(text) && !Number.isNaN(Date.parse(text)),
+    (text) => TIMESTAMP.test(text) && !Number.isNaN(Date.parse(text)) && isCalendarDay(text),
   );
 
 /** A data URI of a png, jpeg, gif or webp of at most 10 MiB. `image.ts` checks the bytes. */

@@ -58,6 +58,19 @@ function errorsOf(body: object): ErrorTree | undefined {
 const leafOf = (tree: ErrorTree | undefined, ...path: string[]) =>
   path.reduce<ErrorTree | undefined>((at, key) => at?.[key] as ErrorTree | undefined, tree)?._errors?.[0];
 
+test.each([
+  ['2027-02-28T10:00:00Z', true],
+  ['2028-02-29', true],
+  ['2027-02-29T10:00:00Z', false],
+  ['2027-02-30T10:00:00Z', false],
+  ['2027-04-31T10:00:00+02:00', false],
+  ['2027-12-31 23:59', true],
+  ['2027-13-01', false],
+  ['2027-01-00', false],
+])('the day of the timestamp %s is one of the calendar: %s', (when, isOne) => {
+  expect(leafOf(errorsOf({ when }), 'when')?.code).toBe(isOne ? undefined : 'DATE_TIME_TYPE_PARSE');
+});
+
 describe('a map', () => {
   test.each(['\n', 'a\nb', '\u2028', '\r', ''])(
     'checks the value of the key %j as that of any other',
