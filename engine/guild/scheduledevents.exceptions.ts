@@ -148,6 +148,8 @@ function createException(
   if (rule === null || !isOccurrence(rule, originalMs))
     return wrong('The event does not occur at this time.');
   if (originalMs < Date.parse(event.scheduled_start_time)) return wrong('This occurrence is over.');
+  if (originalMs > env.nowMs + LIMITS.scheduled_event_ahead_ms_max)
+    return wrong('This occurrence is too far ahead.');
   const id = exceptionIdAt(originalMs);
   if (all.some(({ event_exception_id: other }) => other === id))
     return wrong('This occurrence has an exception.');

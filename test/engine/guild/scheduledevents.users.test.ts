@@ -109,6 +109,14 @@ describe('a user', () => {
 });
 
 describe('an exception', () => {
+  it.each([6, 57, 7972])('is refused for an occurrence that is %i years away', (years) => {
+    const guild = arrange();
+    const far = new Date(START_MS);
+    far.setUTCFullYear(far.getUTCFullYear() + years);
+    expect(except(guild, far.getTime(), { isCanceled: true }).code).toBe(50_035);
+    expect(exceptions(guild)).toEqual([]);
+  });
+
   it('has the id of its original time, is told and logged', () => {
     const guild = arrange();
     const { outcome, dispatches } = except(guild, DAYS[1], { startTime: iso(DAYS[1] + 60_000) });
