@@ -36,12 +36,14 @@ const SETTINGS = upsert('user_settings', { user_id: 'bigint', data: 'jsonb' }, '
 const WRITTEN = `UPDATE private_channel_members t SET has_written = true
   FROM ${rows({ user_id: 'bigint', peer_id: 'bigint' })} WHERE t.user_id = r.user_id AND t.peer_id = r.peer_id`;
 
-/** What decides whether the user $1 may write to the user $2. */
+/** What decides whether the user $1 may write to the user $2. A guild whose screening $1 has not passed is not shared. */
 const ACQUAINTANCE = `
 SELECT (SELECT data->>'directMessagesFrom' FROM user_settings WHERE user_id = $2) AS policy,
   EXISTS (SELECT 1 FROM user_guilds a JOIN user_guilds b ON b.guild_id = a.guild_id AND b.user_id = $2
     WHERE a.user_id = $1 AND NOT EXISTS (SELECT 1 FROM guild_pages p WHERE p.guild_id = a.guild_id AND p.page = 'incidents'
-      AND (p.data->>'dms_disabled_until')::timestamptz > now())) AS shares_guild,
+      AND (p.data->>'dms_disabled_until')::timestamptz > now())
+      AND NOT EXISTS (SELECT 1 FROM members m
+        WHERE m.guild_id = a.guild_id AND m.user_id = $1 AND m.data->>'pending' = 'true')) AS shares_guild,
   EXISTS (SELECT 1 FROM applications p JOIN oauth_grants g ON g.application_id = p.id
     WHERE (p.bot_id = $1 AND g.user_id = $2 OR p.bot_id = $2 AND g.user_id = $1)
       AND p.bot_id IN ($1, $2) AND (g.data->>'userInstall')::boolean) AS is_installed`;

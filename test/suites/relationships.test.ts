@@ -96,6 +96,13 @@ describe.each(databases())('relationships on $name', (kind) => {
     };
     expect(await closed(Date.now() + 60_000)).toBe(false);
     expect(await closed(Date.now() - 60_000)).toBe(true);
+    // A sender who has not passed the guild's screening shares it with nobody; its member reaches the sender.
+    await fresh.driver.script(
+      `INSERT INTO members (guild_id, user_id, roles, username_search, data)
+       VALUES (2, ${A}, '{}', 'a', '{"pending": true}')`,
+    );
+    expect((await store().acquaintance(A, B)).sharesGuild).toBe(false);
+    expect((await store().acquaintance(B, A)).sharesGuild).toBe(true);
     for (const [from, to] of [
       [C, A],
       [A, C],
