@@ -11,6 +11,7 @@ import {
   channelPermissions,
   guildPermissions,
   holds,
+  mayOnlyRead,
   outranksRole,
 } from '../permissions/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
@@ -25,7 +26,7 @@ export function forbidden(
   guild: Guild,
   authority: Authority,
   { nowMs, rulesMs }: Env,
-  { requiresInThread: inThread, anyFactor }: GuildShape['row'] = {},
+  { requiresInThread: inThread, anyFactor, acts }: GuildShape['row'] = {},
 ): Refusal | null {
   const splits = splitsAt(rulesMs);
   const { by, channelId, requires } = authority;
@@ -34,6 +35,7 @@ export function forbidden(
   if (member && !anyFactor && asksForFactor(guild, by)) return refusal('TWO_FACTOR_REQUIRED');
   if (channelId === undefined) {
     if (!member) return refusal('UNKNOWN_GUILD');
+    if (acts && mayOnlyRead(guild, by.userId, nowMs)) return refusal('MISSING_PERMISSIONS');
     if (requires === 0n) return null;
     const held = guildPermissions(guild, by.userId, nowMs);
     return holds(held, requires, splits)
@@ -45,6 +47,7 @@ export function forbidden(
   if (!member) return refusal('MISSING_ACCESS');
   const permissions = channelPermissions(guild, by.userId, channel, nowMs);
   if ((permissions & P.VIEW_CHANNEL) === 0n) return refusal('MISSING_ACCESS');
+  if (acts && mayOnlyRead(guild, by.userId, nowMs)) return refusal('MISSING_PERMISSIONS');
   const needed = THREADS.has(channel.type) ? (inThread ?? requires) : requires;
   return holds(permissions, needed, splits)
     ? factorMissing(guild, by, needed)
@@ -83,11 +86,11 @@ const MEMBERSHIP_AGE_MS = 10 * 60_000;
  *
  * @source https://docs.discord.com/developers/resources/guild#guild-object-verification-level
  */
-export function verificationRefusal({ info, members }: Guild, by: By, env: Env): Refusal | null {
+export function verificationRefusal(guild: Guild, by: By, env: Env): Refusal | null {
+  const { info, members } = guild;
   const level = info.verification_level ?? 0;
   const member = members.get(by.userId);
-  // What needs no permission, such as a vote, is not for those who have not passed the screening.
-  if (member?.pending && by.userId !== info.owner_id) return refusal('MISSING_PERMISSIONS');
+  if (!by.system && mayOnlyRead(guild, by.userId, env.nowMs)) return refusal('MISSING_PERMISSIONS');
   if (level < LEVEL.MEDIUM || by.bot || by.system || by.userId === info.owner_id) return null;
   if (!member || member.user.bot || member.roles.length > 0) return null;
   if (member.flags & GuildMemberFlags.BypassesVerification) return null;

@@ -39,7 +39,7 @@ import {
   slowmodeSec,
   slowmodeWaitMs,
 } from './messages.scope.ts';
-import { writingRefusal } from './threads.rules.ts';
+import { lockRefusal, writingRefusal } from './threads.rules.ts';
 import { amendThread } from './threads.state.ts';
 import type { GuildTopic } from './topic.ts';
 
@@ -292,13 +292,16 @@ export const messages: GuildTopic<MessageCommands, keyof MessageFacts> = {
     },
     createMessage: { needs: needsToCreate, decide: createMessage },
     updateMessage: {
+      acts: true,
       needs: (input, guild) => ({
         ...needsNamed(input.edit.content, guild),
         ...needsMessage(input, guild),
       }),
       decide(guild, input, by, env) {
         const revise = (scope: GuildScope): Outcome<Written, GuildFact> => {
-          const no = explicitRefusal(guild, by, input);
+          const thread = guild.threads.get(input.channelId);
+          const no =
+            explicitRefusal(guild, by, input) ?? (thread ? lockRefusal(guild, thread, by, env) : null);
           if (no) return refused(no);
           const outcome = reviseMessage(scope, input.messageId, input, by, env);
           return moderated(scope, outcome, { guild, by, env, from: input.from });

@@ -57,6 +57,7 @@ export const polls: GuildTopic<PollCommands, keyof PollFacts> = {
         inChannel(guild, channelId, by, env, (scope) => votersOf(scope, messageId, answerId)),
     },
     votePoll: {
+      acts: true,
       needs: (input, guild, by) => needsVotes(guild, input, by.userId),
       decide: (guild, { channelId, messageId, answerIds }, by, env) =>
         inChannel(guild, channelId, by, env, (scope) => {
@@ -65,6 +66,7 @@ export const polls: GuildTopic<PollCommands, keyof PollFacts> = {
         }),
     },
     endPoll: {
+      acts: true,
       needs: needsPoll,
       decide: (guild, { channelId, messageId }, by, env) =>
         inChannel(guild, channelId, by, env, (scope) => endPoll(scope, messageId, env)),

@@ -57,6 +57,7 @@ export const reactions: GuildTopic<ReactionCommands, keyof ReactionFacts> = {
         }),
     },
     addReaction: {
+      acts: true,
       needs: (input, guild, by) => needsReaction(guild, input, by.userId),
       decide: (guild, input, by, env) =>
         inChannel(guild, input.channelId, by, env, (scope) => {

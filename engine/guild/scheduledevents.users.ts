@@ -81,6 +81,7 @@ function shown(guild: Guild, t: Dispatch['t'], fact: EventUserFacts['eventRsvpSe
 export const eventUsers: GuildTopic<UserCommands, keyof EventUserFacts> = {
   commands: {
     setEventRsvp: {
+      acts: true,
       needs,
       decide: (guild, input, by, env) =>
         withEvent(guild, input.eventId, by, env, (event) =>

@@ -113,6 +113,7 @@ const needsMember = ({ userId }: Named): Needs => ({ members: [userId] });
 export const threadMembers: GuildTopic<ThreadMemberCommands, never> = {
   commands: {
     joinThread: {
+      acts: true,
       decide: (guild, { channelId }, by, env) =>
         inActiveThread(guild, channelId, (record) => entered(record, by.userId, env)),
     },
@@ -126,6 +127,7 @@ export const threadMembers: GuildTopic<ThreadMemberCommands, never> = {
         inActiveThread(guild, channelId, (record) => addMember(guild, record, userId, by, env)),
     },
     removeThreadMember: {
+      acts: true,
       decide: (guild, { channelId, userId }, by, env) =>
         inActiveThread(guild, channelId, (record) => removeMember(guild, record, userId, by, env)),
     },

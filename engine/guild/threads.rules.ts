@@ -114,14 +114,18 @@ export const memberOf = (userId: UserId, env: Env): ThreadMember => ({
 export const managesThreads = (guild: Guild, { channel }: ThreadRecord, by: By, env: Env): boolean =>
   (bitsIn(guild, by, channel, env.nowMs) & P.MANAGE_THREADS) !== 0n;
 
-/**
- * Why nothing may be written in a thread: only moderators write in a locked one. A message unarchives it, so the bound of
- * active threads holds for it too.
- */
+/** Only moderators write and edit in a locked thread. */
+export const lockRefusal = (guild: Guild, record: ThreadRecord, by: By, env: Env): Refusal | null =>
+  record.thread.thread_metadata.locked && !managesThreads(guild, record, by, env)
+    ? refusal('THREAD_LOCKED')
+    : null;
+
+/** Why nothing may be written in a thread. A message unarchives it, so the bound of active threads holds for it too. */
 export function writingRefusal(guild: Guild, record: ThreadRecord, by: By, env: Env): Refusal | null {
-  const { locked, archived } = record.thread.thread_metadata;
-  if (locked && !managesThreads(guild, record, by, env)) return refusal('THREAD_LOCKED');
-  return archived ? activeRefusal(guild, record.thread.type) : null;
+  const { type, thread_metadata } = record.thread;
+  return (
+    lockRefusal(guild, record, by, env) ?? (thread_metadata.archived ? activeRefusal(guild, type) : null)
+  );
 }
 
 /** The thread after it was archived or unarchived. @param atUs when, in Unix microseconds */

@@ -5,7 +5,7 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoMicroseconds } from '../channel/text.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import { channelById } from '../permissions/permissions.ts';
+import { channelById, mayOnlyRead } from '../permissions/permissions.ts';
 import { PINNED, type Thread } from '../thread/thread.ts';
 import { auditEntry } from './auditing.ts';
 import { bitsIn } from './authorize.ts';
@@ -52,6 +52,7 @@ function changeRefusal(
   if (locked && !manages) return refusal('THREAD_LOCKED');
   if (manages) return null;
   if (isGiven(change.locked, change.rate_limit_per_user, change.flags)) return refusal('MISSING_PERMISSIONS');
+  if (mayOnlyRead(guild, by.userId, env.nowMs)) return refusal('MISSING_PERMISSIONS');
   if (record.thread.owner_id === by.userId) return null;
   const { name, auto_archive_duration, invitable, applied_tags } = change;
   if (isGiven(name, auto_archive_duration, invitable, applied_tags) || change.archived === true)

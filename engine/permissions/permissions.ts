@@ -158,6 +158,16 @@ function restraint(member: Member, nowMs: number): bigint {
   return (member.flags & QUARANTINE_FLAGS) !== 0 ? QUARANTINED_PERMISSIONS : ALL_PERMISSIONS;
 }
 
+/** Whether a time-out, screening or quarantine leaves the member only the right to read. */
+export function mayOnlyRead(guild: Guild, userId: UserId, nowMs: number): boolean {
+  const member = guild.members.get(userId);
+  return (
+    member != null &&
+    restraint(member, nowMs) !== ALL_PERMISSIONS &&
+    !isAdministrator(standingPermissions(guild, userId))
+  );
+}
+
 /** Unix milliseconds at which the member's time-out ends or ended; 0 without one. */
 export function timedOutUntilMs(member: Member): number {
   const until = member.communication_disabled_until;
