@@ -15,6 +15,7 @@ import { directoryStore, settingStore } from './directory.ts';
 import { auditLog } from './guild/audit.ts';
 import { bans, bansOf } from './guild/bans.ts';
 import { expressionStore } from './guild/expressions.ts';
+import { formerMembersOf } from './guild/formermembers.ts';
 import { loadGuild } from './guild/guilds.ts';
 import { inactiveMembers } from './guild/inactive.ts';
 import { invites, invitesByCode } from './guild/invites.ts';
@@ -111,6 +112,7 @@ function guildStore(sql: Sql): GuildStore {
     membersByPrefix: read(membersByPrefix),
     inactiveMembers: read(inactiveMembers),
     roleMemberCounts: read(roleMemberCounts),
+    formerMembersOf: read(formerMembersOf),
     bans: read(bans),
     bansOf: read(bansOf),
     joinRequests: read(joinRequests),

@@ -16,7 +16,13 @@ import { keep, Window, type WindowRead } from '../runtime/window.ts';
 export interface GuildReads {
   readonly guilds: Pick<
     GuildStore,
-    'members' | 'membersAfter' | 'bansOf' | 'joinRequestsOf' | 'onboardingAnswersOf' | 'invitesByCode'
+    | 'members'
+    | 'membersAfter'
+    | 'formerMembersOf'
+    | 'bansOf'
+    | 'joinRequestsOf'
+    | 'onboardingAnswersOf'
+    | 'invitesByCode'
   >;
   readonly messages: Pick<MessageStore, 'get' | 'list' | 'pinTimes' | 'reactionsOf' | 'votesOf'>;
   readonly threads: Pick<ThreadStore, 'get'>;
@@ -120,9 +126,14 @@ function* threadReads(guild: Guild, needs: Needs, stores: GuildReads): Iterable<
     });
 }
 
-/** The reads of new members' requests to join and answers to the onboarding. */
+/** The reads of new members' requests to join and answers to the onboarding, and of what was before they left. */
 function* newcomerReads(guild: Guild, needs: Needs, { guilds }: GuildReads): Iterable<WindowRead> {
-  const { id, joinRequests, onboardingAnswers } = guild;
+  const { id, formerMembers, joinRequests, onboardingAnswers } = guild;
+  const former = needs.formerMembers?.filter((key) => !formerMembers.has(key)) ?? [];
+  if (former.length > 0)
+    yield read('former member', former, async (keys) =>
+      keep(formerMembers, keys, await guilds.formerMembersOf(id, keys), ({ userId }) => userId),
+    );
   const requests = needs.joinRequests?.filter((key) => !joinRequests.has(key)) ?? [];
   if (requests.length > 0)
     yield read('join request', requests, async (keys) =>

@@ -317,6 +317,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
       ...[members, messages, bans, joinRequests, invites, copies, users, threads],
       guild.scheduledEvents.rsvps,
       guild.onboardingAnswers,
+      guild.formerMembers,
     ])
       if (window instanceof Window) window.nextCommit = commit;
     numberMessageWindows(guild, commit);
@@ -338,9 +339,9 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch, Guild
     const { threads } = guild;
     if (threads instanceof PinningWindow) threads.trimUnpinned(THREADS_MAX, settled);
     if (messages instanceof Window) messages.trim(messagesMax, settled, 0, () => false);
-    const { joinRequests, onboardingAnswers, scheduledEvents } = guild;
-    const small = [bans, joinRequests, onboardingAnswers, invites, copies, users, scheduledEvents.rsvps];
-    for (const window of small)
+    const { formerMembers, joinRequests, onboardingAnswers, scheduledEvents } = guild;
+    const newcomers = [formerMembers, joinRequests, onboardingAnswers];
+    for (const window of [bans, ...newcomers, invites, copies, users, scheduledEvents.rsvps])
       if (window instanceof Window) window.trim(membersMax, settled, 0, () => false);
     trimMessageWindows(guild, settled);
   }
@@ -436,6 +437,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     bans: new Window(),
     joinRequests: new Window(),
     onboardingAnswers: new Window(),
+    formerMembers: new Window(),
     invites: new Window(),
     webhooks: null,
     copies: new Window(),

@@ -93,6 +93,7 @@ export function buildGuild(): Guild {
     bans: new Map(),
     joinRequests: new Map(),
     onboardingAnswers: new Map(),
+    formerMembers: new Map(),
     invites: new Map(),
     webhooks: null,
     copies: new Map(),

@@ -76,7 +76,8 @@ export type MemberFacts = {
   /** `temporary`: the membership ends with the user's last session, unless the member has a role by then. */
   memberAdded: { readonly member: Member; readonly temporary?: true };
   memberUpdated: { readonly member: Member };
-  memberRemoved: { readonly user: APIUser };
+  /** `timedOutUntil`: the end of the member's latest time-out, which a rejoin does not lift. */
+  memberRemoved: { readonly user: APIUser; readonly timedOutUntil?: string };
 };
 
 export type BanFacts = {

@@ -39,6 +39,8 @@ export interface Guild {
   /** Window on members. `null`: known not to be a member. */
   readonly members: Map<UserId, Member | null>;
   memberCount: number;
+  /** Window on users who were members before. `null`: a member now, or never one. */
+  readonly formerMembers: Map<UserId, FormerMember | null>;
   /** Window on messages, by message id. `null`: known not to exist. */
   readonly messages: Map<MessageId, StoredMessage | null>;
   /** The newest messages of some channels. */
@@ -94,6 +96,13 @@ export interface Guild {
   lastArchiveUs: number;
   /** Last slow-mode message of a user in a channel (`channel:user`), Unix milliseconds; bounded. */
   readonly slowmode: Map<string, number>;
+}
+
+/** What the guild keeps of a member who left. */
+export interface FormerMember {
+  readonly userId: UserId;
+  /** The end of the latest time-out, ISO 8601; null without one. */
+  readonly timedOutUntil: string | null;
 }
 
 /** Ephemeral data of a voice channel. */

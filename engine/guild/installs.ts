@@ -10,7 +10,7 @@ import { auditEntry } from './auditing.ts';
 import { bitsOf } from './authorize.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
-import { admissionRefusal, joinFacts, leaveFacts, newMember } from './members.joining.ts';
+import { admissionRefusal, admitted, joinFacts, joining, leaveFacts } from './members.joining.ts';
 import { blankRole, createRole, ownRole, roleFacts } from './roles.ts';
 import { unscreened } from './screening.ts';
 import type { GuildTopic } from './topic.ts';
@@ -77,7 +77,7 @@ function joinWithRole(
   const roles = [...((already?.roles ?? []) as RoleId[]), role.id];
   const joined: readonly GuildFact[] = already
     ? [{ type: 'memberUpdated', member: unscreened({ ...already, roles }) }]
-    : joinFacts(guild, newMember({ user, roles }, env.nowMs), env);
+    : joinFacts(guild, admitted(guild, { user, roles }, env.nowMs), env);
   const given = auditEntry(env, owner, {
     actionType: AUDIT.MEMBER_ROLE_UPDATE,
     targetId: userId,
@@ -107,7 +107,7 @@ function installBot(
   if (!before && role) facts.push(...roleFacts(guild, role));
   const roles = role ? [role.id] : [];
   if (!already) {
-    facts.push(...joinFacts(guild, newMember({ user, roles }, env.nowMs), env));
+    facts.push(...joinFacts(guild, admitted(guild, { user, roles }, env.nowMs), env));
     facts.push(auditEntry(env, by, { actionType: AUDIT.BOT_ADD, targetId: botId }));
     facts.push(auditEntry(env, by, { actionType: AUDIT.INTEGRATION_CREATE, targetId: applicationId }));
   } else if (role && !already.roles.includes(role.id)) {
@@ -155,11 +155,11 @@ export const installs: GuildTopic<InstallCommands, 'integrationChanged'> = {
         accepted(null, [{ type: 'integrationChanged', change, integration }]),
     },
     installBot: {
-      needs: ({ botId }) => ({ members: [botId], bans: [botId], users: [botId] }),
+      needs: ({ botId }) => joining(botId),
       decide: installBot,
     },
     joinWithRole: {
-      needs: ({ userId }) => ({ members: [userId], bans: [userId], users: [userId] }),
+      needs: ({ userId }) => joining(userId),
       decide: joinWithRole,
     },
   },

@@ -15,9 +15,8 @@ import type { GuildFact, InviteFacts } from './facts.ts';
 import type { Guild, Invite, Member } from './guild.ts';
 import { incidentOf } from './incidents.ts';
 import { type InviteObject, invitedEvent, inviteObject } from './invites.objects.ts';
-import { admissionRefusal, joinFacts, newMember } from './members.joining.ts';
+import { admissionRefusal, admitted, joinFacts, joining } from './members.joining.ts';
 import { roleRefusal } from './members.update.ts';
-import { screened } from './screening.ts';
 import type { GuildTopic } from './topic.ts';
 
 export interface CreateInvite {
@@ -127,12 +126,7 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
       },
     },
     acceptInvite: {
-      needs: ({ code, userId }) => ({
-        invites: [code],
-        members: [userId],
-        bans: [userId],
-        users: [userId],
-      }),
+      needs: ({ code, userId }) => ({ ...joining(userId), invites: [code] }),
       decide: acceptInvite,
     },
   },
@@ -296,7 +290,7 @@ function acceptInvite(
   if (no) return refused(no);
   // A role that was deleted or became managed since is skipped; that is no reason to refuse.
   const roles = (invite.role_ids ?? []).filter((id) => guild.roles.get(id)?.managed === false);
-  const member = screened(guild, newMember({ user, roles }, env.nowMs));
+  const member = admitted(guild, { user, roles }, env.nowMs);
   const uses = invite.uses + 1;
   const used: GuildFact[] = [{ type: 'inviteUsed', invite: { ...invite, uses } }];
   if (invite.max_uses > 0 && uses >= invite.max_uses) {

@@ -1,15 +1,16 @@
-import { type GuildMemberFlags, GuildSystemChannelFlags } from 'discord-api-types/v10';
+import { GuildMemberFlags, GuildSystemChannelFlags } from 'discord-api-types/v10';
 import { MESSAGE } from '../../protocol/channeltypes.ts';
 import type { RoleId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { systemMessage } from '../channel/compose.ts';
 import { isoTimestamp } from '../channel/text.ts';
+import type { Needs } from '../kernel/needs.ts';
 import type { Env } from '../kernel/outcome.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, Member } from './guild.ts';
 import { ownRole, roleEnd } from './roles.ts';
-import { newRequest, withdrawal } from './screening.ts';
+import { newRequest, screened, withdrawal } from './screening.ts';
 import { leftVoice } from './voice.states.ts';
 
 /** Initial values that a join may set; all other fields have fixed ones. */
@@ -39,6 +40,27 @@ export function newMember(from: NewMember, nowMs: number): Member {
   };
 }
 
+/** What the rules of joining need of a user. */
+export const joining = (userId: UserId): Needs => ({
+  ...{ members: [userId], formerMembers: [userId], bans: [userId], users: [userId] },
+});
+
+/**
+ * A user as a member who joins now: a time-out that has not ended goes on after leaving, a member who was here before has the
+ * flag DID_REJOIN, and the guild's screening applies. The command needs `joining`.
+ */
+export function admitted(guild: Guild, from: NewMember, nowMs: number): Member {
+  const member = newMember(from, nowMs);
+  const former = guild.formerMembers.get(from.user.id);
+  if (!former) return screened(guild, member);
+  const { timedOutUntil: until } = former;
+  return screened(guild, {
+    ...member,
+    flags: member.flags | GuildMemberFlags.DidRejoin,
+    communication_disabled_until: until !== null && Date.parse(until) > nowMs ? until : null,
+  });
+}
+
 /** Why a user may not become a member by any means; null when allowed. */
 export function admissionRefusal(guild: Guild, userId: UserId): Refusal | null {
   if (guild.bans.get(userId)) return refusal('USER_BANNED');
@@ -64,7 +86,8 @@ export function leaveFacts(guild: Guild, member: Member): GuildFact[] {
   const voice = guild.voiceStates.get(userId);
   const facts: GuildFact[] = [...withdrawal(guild, member)];
   if (voice) facts.push({ type: 'voiceStateChanged', userId, voiceState: leftVoice(voice, member) });
-  facts.push({ type: 'memberRemoved', user: member.user });
+  const timedOutUntil = member.communication_disabled_until ?? null;
+  facts.push({ type: 'memberRemoved', user: member.user, ...(timedOutUntil && { timedOutUntil }) });
   const own = member.user.bot ? ownRole(guild, userId) : null;
   return own ? [...facts, ...roleEnd(guild, own.id)] : facts;
 }

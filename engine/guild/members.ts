@@ -15,7 +15,7 @@ import { bitsOf } from './authorize.ts';
 import { asJudged } from './automod.profiles.ts';
 import type { GuildFact, MemberFacts } from './facts.ts';
 import type { Guild, Member } from './guild.ts';
-import { admissionRefusal, joinFacts, leaveFacts, newMember } from './members.joining.ts';
+import { admissionRefusal, admitted, joinFacts, joining, leaveFacts } from './members.joining.ts';
 import {
   isAbove,
   keptNick,
@@ -25,7 +25,7 @@ import {
   roleRefusal,
   updateMember,
 } from './members.update.ts';
-import { admissionFacts, screened, unscreened, withRequests } from './screening.ts';
+import { admissionFacts, unscreened, withRequests } from './screening.ts';
 import type { GuildTopic } from './topic.ts';
 import { sightOf, visibilityDiff } from './visibility.ts';
 
@@ -107,7 +107,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
           : accepted(null),
     },
     addMember: {
-      needs: ({ userId }) => ({ members: [userId], bans: [userId], users: [userId] }),
+      needs: ({ userId }) => joining(userId),
       decide: addMember,
     },
     updateMember: { needs: targets, decide: updateMember },
@@ -185,6 +185,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
     memberAdded: {
       apply: (guild, { member }) => {
         guild.members.set(member.user.id, member);
+        guild.formerMembers.set(member.user.id, null);
         guild.memberCount++;
         touchAudiences(guild);
       },
@@ -204,9 +205,10 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
       ],
     }),
     memberRemoved: {
-      apply: (guild, { user }) => {
+      apply: (guild, { user, timedOutUntil = null }) => {
         const userId = user.id;
         guild.members.set(userId, null);
+        guild.formerMembers.set(userId, { userId, timedOutUntil });
         guild.memberCount--;
         guild.onboardingAnswers.set(userId, null);
         guild.presences.delete(userId);
@@ -249,18 +251,14 @@ function addMember(
   if (!user) return refused(refusal('UNKNOWN_USER'));
   const no = admissionRefusal(guild, input.userId) ?? extrasRefusal(guild, input, by, env);
   if (no) return refused(no);
-  const member = screened(
+  const { nick = null, roles, mute, deaf } = input;
+  const member = admitted(
     guild,
-    newMember(
-      {
-        user,
-        nick: keptNick(input.nick ?? null),
-        roles: [...new Set(input.roles ?? [])],
-        mute: input.mute ?? false,
-        deaf: input.deaf ?? false,
-      },
-      env.nowMs,
-    ),
+    {
+      ...{ user, nick: keptNick(nick), roles: [...new Set(roles ?? [])] },
+      ...{ mute: mute ?? false, deaf: deaf ?? false },
+    },
+    env.nowMs,
   );
   const facts = joinFacts(guild, member, env);
   // The operator is no user, so the audit log has no user to name.

@@ -25,6 +25,7 @@ export interface Needs {
   }[];
   /** Threads with their members; channels among them are skipped. */
   readonly threads?: readonly ChannelId[];
+  readonly formerMembers?: readonly UserId[];
   readonly bans?: readonly UserId[];
   readonly joinRequests?: readonly UserId[];
   readonly onboardingAnswers?: readonly UserId[];

@@ -3,6 +3,7 @@ import type { Member } from '../../engine/guild/guild.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { Sql } from '../database/driver.ts';
 import { lastRows, remove, type Statement, type StatementTable, upsert } from '../database/statement.ts';
+import { memberJoined, memberLeft } from './formermembers.ts';
 import { tagLeft } from './tagupdates.ts';
 
 const COLUMNS = {
@@ -48,6 +49,7 @@ export const memberAdded = (
   const row = { user_id: member.user.id, guild_id: guildId };
   return [
     written(guildId, member),
+    memberJoined(guildId, member.user.id),
     temporary
       ? { sql: ENTER_TEMPORARY, row: { ...row, temporary_since: member.joined_at } }
       : { sql: ENTER, row },
@@ -57,10 +59,11 @@ export const memberAdded = (
 export const memberStatements: StatementTable<MemberFacts> = {
   memberAdded,
   memberUpdated: (guildId, { member }) => [written(guildId, member)],
-  memberRemoved: (guildId, { user }) => [
+  memberRemoved: (guildId, { user, timedOutUntil = null }) => [
     ...[REMOVE, LEAVE, LEAVE_THREADS, FORGET_ANSWERS].map((sql) => ({
       ...{ sql, row: { user_id: user.id, guild_id: guildId } },
     })),
+    memberLeft(guildId, user.id, timedOutUntil),
     ...(user.bot ? [] : [tagLeft(guildId, user.id)]),
   ],
 };

@@ -3,6 +3,7 @@ import type { Rule } from '../../engine/automod/rule.ts';
 import type { Emoji, ExpressionLists } from '../../engine/guild/expressions.ts';
 import type {
   Ban,
+  FormerMember,
   GuildChannel,
   GuildInfo,
   Invite,
@@ -84,6 +85,8 @@ export interface GuildStore {
     after: UserId | null,
     limit: number,
   ): Promise<UserId[]>;
+  /** Those among `userIds` who were members before and are not now. */
+  formerMembersOf(guildId: GuildId, userIds: readonly UserId[]): Promise<FormerMember[]>;
   roleMemberCounts(guildId: GuildId): Promise<ReadonlyMap<RoleId, number>>;
   bans(guildId: GuildId, page: { before?: UserId; after?: UserId; limit: number }): Promise<Ban[]>;
   bansOf(guildId: GuildId, userIds: readonly UserId[]): Promise<Ban[]>;

@@ -38,6 +38,7 @@ import { tagUpdates } from './0041_tagupdates.ts';
 import { teamsOfUser } from './0042_teamsofuser.ts';
 import { onboardingAnswers } from './0043_onboardinganswers.ts';
 import { archiveTimes } from './0044_archivetimes.ts';
+import { formerMembers } from './0045_formermembers.ts';
 
 /** One step of the schema. A released step must never be edited: databases store its checksum. */
 export interface Migration {
@@ -89,4 +90,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 42, name: 'teams of a user', sql: teamsOfUser },
   { version: 43, name: 'onboarding answers', sql: onboardingAnswers },
   { version: 44, name: 'archive times', sql: archiveTimes },
+  { version: 45, name: 'former members', sql: formerMembers },
 ];

@@ -313,6 +313,7 @@ function emptyGuild(id: string): Guild {
       bans: new Map(),
       joinRequests: new Map(),
       onboardingAnswers: new Map(),
+      formerMembers: new Map(),
       invites: new Map(),
       webhooks: null,
       copies: new Map(),

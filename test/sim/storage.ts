@@ -277,6 +277,7 @@ function guildStore(line: DatabaseLine): Storage['guilds'] {
         .sort((a, b) => (BigInt(a.user.id) < BigInt(b.user.id) ? -1 : 1))
         .slice(0, limit),
     bansOf: never,
+    formerMembersOf: never,
     invitesByCode: never,
   });
 }

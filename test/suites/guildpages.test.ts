@@ -108,6 +108,23 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     expect(await found()).toEqual([{ userId: '12', answers }]);
   });
 
+  test('a member who left is known, with the end of a time-out, until the user joins again', async () => {
+    const timedOutUntil = '2030-01-01T00:00:00.000Z';
+    const ids = ['11', '12', '13'].map((text) => id<UserId>(text));
+    const found = async () =>
+      (await store().formerMembersOf(guildId, ids)).sort((a, b) => a.userId.localeCompare(b.userId));
+    await write(
+      { type: 'memberRemoved', user: user('11'), timedOutUntil },
+      { type: 'memberRemoved', user: user('12') },
+    );
+    expect(await found()).toEqual([
+      { userId: '11', timedOutUntil },
+      { userId: '12', timedOutUntil: null },
+    ]);
+    await write({ type: 'memberAdded', member: member(user('11')) });
+    expect(await found()).toEqual([{ userId: '12', timedOutUntil: null }]);
+  });
+
   test('go with the guild, and so does the code of its template', async () => {
     const codes = () => fresh.driver.query('SELECT * FROM template_directory');
     await write(
@@ -122,6 +139,7 @@ describe.each(databases())('pages of a guild on $name', (kind) => {
     expect(await fresh.driver.query('SELECT * FROM guild_pages')).toEqual([]);
     expect(await fresh.driver.query('SELECT * FROM join_requests')).toEqual([]);
     expect(await fresh.driver.query('SELECT * FROM onboarding_answers')).toEqual([]);
+    expect(await fresh.driver.query('SELECT * FROM former_members')).toEqual([]);
   });
 
   test('its tag is queued for its users when it changes, for those who leave, and when the guild ends', async () => {

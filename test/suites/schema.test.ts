@@ -20,6 +20,7 @@ const OWNER: Record<string, string> = {
   bans: 'guild_id',
   join_requests: 'guild_id',
   onboarding_answers: 'guild_id',
+  former_members: 'guild_id',
   invites: 'guild_id',
   invite_directory: 'code',
   webhooks: 'guild_id',

@@ -75,6 +75,7 @@ export function buildGuild(parts: {
     bans: new Map(),
     joinRequests: new Map(),
     onboardingAnswers: new Map(),
+    formerMembers: new Map(),
     invites: new Map(),
     webhooks: new Map(),
     copies: new Map(),

@@ -206,6 +206,7 @@ class Owner {
           ids.flatMap((userId) => rows.members.get(userId) ?? []),
         membersAfter: async () => [...rows.members.values()],
         bansOf: async () => [],
+        formerMembersOf: async () => [],
         joinRequestsOf: async () => [],
         onboardingAnswersOf: async () => [],
         invitesByCode: async () => [],

@@ -16,6 +16,7 @@ it('does not bring back a member who was removed and evicted while all members a
     'messages',
     'joinRequests',
     'onboardingAnswers',
+    'formerMembers',
     'threads',
     'copies',
     'presences',

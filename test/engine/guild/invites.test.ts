@@ -256,6 +256,52 @@ describe('revoking an invite', () => {
   });
 });
 
+describe('a member who left and joins again', () => {
+  const UNTIL_MS = NOW_MS + 3_600_000;
+  const until = new Date(UNTIL_MS).toISOString();
+  const leave = (guild: Guild) => run(guild, 'leaveGuild', {}, caller('77'));
+  const timedOut = () => {
+    const guild = arrange();
+    create(guild, { maxAgeSec: 0 });
+    accept(guild, '77');
+    const member = guild.members.get(uid('77'))!;
+    guild.members.set(uid('77'), { ...member, communication_disabled_until: until });
+    leave(guild);
+    return guild;
+  };
+  const now = (guild: Guild) => guild.members.get(uid('77'));
+
+  it('has the time-out as before, as often as that is tried, and the flag DID_REJOIN', () => {
+    const guild = timedOut();
+    for (const ms of [0, 1, UNTIL_MS - NOW_MS - 1]) {
+      accept(guild, '77', later(ms));
+      expect(now(guild)).toMatchObject({ communication_disabled_until: until, flags: 1 });
+      leave(guild);
+    }
+  });
+
+  it('has the time-out also when a bot adds the user', () => {
+    const guild = timedOut();
+    run(guild, 'addMember', { userId: '77' }, server);
+    expect(now(guild)).toMatchObject({ communication_disabled_until: until, flags: 1 });
+  });
+
+  it('has no time-out once that is over, and none that a moderator lifted', () => {
+    const guild = timedOut();
+    accept(guild, '77', later(UNTIL_MS - NOW_MS));
+    expect(now(guild)).toMatchObject({ communication_disabled_until: null, flags: 1 });
+    leave(guild);
+    accept(guild, '77');
+    expect(now(guild)).toMatchObject({ communication_disabled_until: null, flags: 1 });
+  });
+
+  it('is told from a member who joins for the first time', () => {
+    const guild = timedOut();
+    accept(guild, '79');
+    expect(guild.members.get(uid('79'))).toMatchObject({ communication_disabled_until: null, flags: 0 });
+  });
+});
+
 describe('a temporary invite', () => {
   const endOf = (guild: Guild, joinedAt: string) =>
     run<null>(guild, 'endTemporaryMembership', { userId: '77', joinedAt }, server);
