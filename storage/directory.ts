@@ -10,8 +10,10 @@ export const directoryStore = (sql: Sql): DirectoryStore => ({
     return row.guild_id === null ? { private: true } : { guildId: row.guild_id };
   },
   inviteGuild: async (code) => {
-    const text = 'SELECT guild_id FROM invite_directory WHERE code = $1';
-    const [row] = await sql.query<{ guild_id: GuildId }>(text, [code]);
+    // A vanity code is stored in lower case. The guild itself decides whether this code is its own.
+    const text =
+      'SELECT guild_id FROM invite_directory WHERE code IN ($1, $2) ORDER BY code = $1 DESC LIMIT 1';
+    const [row] = await sql.query<{ guild_id: GuildId }>(text, [code, code.toLowerCase()]);
     return row?.guild_id ?? null;
   },
   templateGuild: async (code) => {

@@ -84,6 +84,7 @@ export interface Writer {
 export interface DirectoryStore {
   /** The guild of a guild channel, or `{ private: true }` for a private channel; null when unknown. */
   channelOwner(channelId: ChannelId): Promise<{ guildId: GuildId } | { private: true } | null>;
+  /** The guild that has the code, or may have it as a vanity code, which is case-insensitive. */
   inviteGuild(code: string): Promise<GuildId | null>;
   templateGuild(code: string): Promise<GuildId | null>;
   guilds(after: GuildId | null, limit: number): Promise<{ readonly id: GuildId; readonly name: string }[]>;

@@ -18,6 +18,7 @@ import { type InviteObject, invitedEvent, inviteObject } from './invites.objects
 import { admissionRefusal, admitted, joinFacts, joining } from './members.joining.ts';
 import { roleRefusal } from './members.update.ts';
 import type { GuildTopic } from './topic.ts';
+import { storedCode } from './vanity.ts';
 
 export interface CreateInvite {
   readonly channelId: ChannelId;
@@ -99,9 +100,9 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
         ),
     },
     resolveInvite: {
-      needs: ({ code }) => ({ invites: [code] }),
+      needs: ({ code }, guild) => ({ invites: [storedCode(guild, code)] }),
       decide: (guild, { code, withCounts, eventId = null }, _by, env) => {
-        const invite = liveInvite(guild, code, env);
+        const invite = liveInvite(guild, storedCode(guild, code), env);
         if (!invite) return refused(refusal('UNKNOWN_INVITE'));
         const event = eventId === null ? {} : invitedEvent(guild, invite.channel_id, eventId);
         return accepted({
@@ -111,8 +112,9 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
       },
     },
     revokeInvite: {
-      needs: ({ code }) => ({ invites: [code] }),
-      decide: (guild, { code }, by, env) => {
+      needs: ({ code }, guild) => ({ invites: [storedCode(guild, code)] }),
+      decide: (guild, input, by, env) => {
+        const code = storedCode(guild, input.code);
         const invite = liveInvite(guild, code, env);
         if (!invite) return refused(refusal('UNKNOWN_INVITE'));
         // A guild's own code is given up by its own operation.
@@ -126,7 +128,7 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
       },
     },
     acceptInvite: {
-      needs: ({ code, userId }) => ({ ...joining(userId), invites: [code] }),
+      needs: ({ code, userId }, guild) => ({ ...joining(userId), invites: [storedCode(guild, code)] }),
       decide: acceptInvite,
     },
   },
@@ -272,10 +274,11 @@ const alike = (invite: Invite, input: CreateInvite, by: By): boolean =>
 
 function acceptInvite(
   guild: Guild,
-  { code, userId }: { readonly code: string; readonly userId: UserId },
+  { code: asked, userId }: { readonly code: string; readonly userId: UserId },
   _by: By,
   env: Env,
 ): Outcome<{ invite: InviteObject; member: Member; added: boolean }, GuildFact> {
+  const code = storedCode(guild, asked);
   const invite = liveInvite(guild, code, env);
   if (!invite || guild.info.features.includes('INVITES_DISABLED') || incidentOf(guild, 'invites', env.nowMs))
     return refused(refusal('UNKNOWN_INVITE'));

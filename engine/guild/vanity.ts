@@ -28,6 +28,10 @@ export const needsVanity = (_input: object, { info }: Guild): Needs => ({
   invites: info.vanity_url_code === null ? [] : [info.vanity_url_code],
 });
 
+/** The guild's vanity code in its stored form, which any case matches; every other code as it is. */
+export const storedCode = ({ info }: Pick<Guild, 'info'>, code: string): string =>
+  code.toLowerCase() === info.vanity_url_code ? info.vanity_url_code : code;
+
 /** Whether the vanity code leads to this channel. The code is removed with the channel. */
 export const leadsTo = ({ info, invites }: Guild, channelId: ChannelId): boolean =>
   info.vanity_url_code !== null && invites.get(info.vanity_url_code)?.channel_id === channelId;

@@ -1,8 +1,9 @@
 // Goal: a guild's own code leads to a channel of it, and ends with it.
 import { beforeEach, expect, test } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
+import type { UserId } from '../../../protocol/ids.ts';
 import { vanityCode } from '../../../protocol/vanity.ts';
-import { buildGuild, channel, OWNER_ID } from '../../support/guild.ts';
+import { buildGuild, channel, OWNER_ID, user } from '../../support/guild.ts';
 import { ruled } from '../../support/ruled.ts';
 
 let guild: Guild;
@@ -26,6 +27,25 @@ test('a code is an invite to a text channel, and replaces the one before', () =>
     [],
     null,
   ]);
+});
+
+test('a code is found in any case, and other invites only as they are written', () => {
+  set('hall');
+  const invite = guild.invites.get('hall')!;
+  guild.invites.set('aBcDeFgH', { ...invite, code: 'aBcDeFgH' });
+  guild.invites.set('abcdefgi', { ...invite, code: 'abcdefgi' });
+  guild.users.set('11' as UserId, user('11'));
+  const found = (code: string) =>
+    ruled(guild, 'resolveInvite', { code, withCounts: false }, '0').code ?? 'found';
+  expect(['HALL', 'Hall', 'aBcDeFgH', 'abcdefgh', 'ABCDEFGI'].map(found)).toEqual([
+    ...['found', 'found', 'found'],
+    ...[10_006, 10_006],
+  ]);
+  expect(ruled(guild, 'revokeInvite', { code: 'Hall' }, OWNER_ID).code).toBe(50_013);
+  expect(ruled(guild, 'acceptInvite', { code: 'Hall', userId: '11' }, '0').outcome).toMatchObject({
+    value: { invite: { code: 'hall' }, added: true },
+  });
+  expect(guild.invites.get('hall')?.uses).toBe(1);
 });
 
 test('a code that an invite of the guild has is taken', () => {
