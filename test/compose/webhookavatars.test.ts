@@ -4,6 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEngine } from '../../compose/engine.ts';
+import { pngPixel } from '../support/media.ts';
 import { validateResponse } from '../support/openapi.ts';
 
 let engine: Awaited<ReturnType<typeof createEngine>>;
@@ -44,7 +45,7 @@ beforeAll(async () => {
 afterAll(() => engine.close());
 
 describe('the avatar that a message names by a URL', () => {
-  const PNG = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.from('picture')]);
+  const PNG = pngPixel();
   const answers: Readonly<Record<string, (response: ServerResponse) => unknown>> = {
     '/face.png': (response) => response.end(PNG),
     '/page': (response) => response.end('<html>'),

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OP } from '../../protocol/opcodes.ts';
 import { GatewayClient } from '../support/gateway-client.ts';
+import { dataUri, pngPixel } from '../support/media.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const LAYER = 'sdk.social_layer';
@@ -241,7 +242,7 @@ describe('people', () => {
 });
 
 describe('a group', () => {
-  const PNG = 'data:image/png;base64,iVBORw0KGgo=';
+  const PNG = dataUri(pngPixel());
   interface Group {
     readonly id: string;
     readonly icon: string | null;

@@ -6,6 +6,12 @@ const GIF_PIXEL = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
 /** A gif of one pixel. */
 export const gifPixel = (): Buffer => Buffer.from(GIF_PIXEL, 'base64');
 
+const PNG_PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+/** A png of one pixel. */
+export const pngPixel = (): Buffer => Buffer.from(PNG_PIXEL, 'base64');
+
 function chunk(name: string, data: Buffer): Buffer {
   const body = Buffer.concat([Buffer.from(name, 'latin1'), data]);
   const framed = Buffer.alloc(body.length + 8);

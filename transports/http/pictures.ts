@@ -1,4 +1,4 @@
-import { sniffImage } from '../rest/image.ts';
+import { sniffImage } from '../rest/picture.ts';
 
 const FORMATS = {
   png: 'image/png',

@@ -1,7 +1,8 @@
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { invalidField } from '../../protocol/refusal.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
-import { type ImageKind, imageKey, sniffImage } from './image.ts';
+import { type ImageKind, imageKey } from './image.ts';
+import { readAvif, readImage } from './picture.ts';
 
 type ExpressionKind = Extract<ImageKind, 'emojis' | 'stickers' | 'soundboard-sounds'>;
 
@@ -35,13 +36,7 @@ export function readDataUri(text: string, field: string, bytesMax: number): Repl
   return bytes.length > bytesMax ? largeFile(field, bytesMax) : { ok: true, value: bytes };
 }
 
-/** VP8X of WebP: byte 20 has the animation flag. */
-const isAnimatedWebp = (bytes: Uint8Array): boolean =>
-  Buffer.from(bytes.subarray(12, 16)).toString('latin1') === 'VP8X' && ((bytes[20] ?? 0) & 2) !== 0;
-
-const brandOf = (bytes: Uint8Array): string => Buffer.from(bytes.subarray(4, 12)).toString('latin1');
-
-/** The image of an emoji: png, jpeg, gif, webp or avif, as its first bytes say. */
+/** The image of an emoji: png, jpeg, gif, webp or avif, as its bytes say. */
 export function readEmojiImage(
   dataUri: string,
   field: string,
@@ -50,15 +45,12 @@ export function readEmojiImage(
   const read = readDataUri(dataUri, field, bytesMax);
   if (read && !read.ok) return read;
   const bytes = read?.value ?? new Uint8Array();
-  const brand = brandOf(bytes);
-  const isAvif = brand === 'ftypavif' || brand === 'ftypavis';
-  const contentType = isAvif ? 'image/avif' : sniffImage(bytes);
-  if (contentType === null) return badFile(field, 'IMAGE_INVALID', 'Invalid image data');
-  const animated =
-    contentType === 'image/gif' ||
-    brand === 'ftypavis' ||
-    (contentType === 'image/webp' && isAnimatedWebp(bytes));
-  return { ok: true, value: { bytes, contentType, animated } };
+  const avif = readAvif(bytes);
+  if (avif) return { ok: true, value: { bytes, contentType: 'image/avif', animated: avif.isAnimated } };
+  const image = readImage(bytes);
+  if (!image) return badFile(field, 'IMAGE_INVALID', 'Invalid image data');
+  const animated = image.type === 'image/gif' || (image.type === 'image/webp' && image.frames > 0);
+  return { ok: true, value: { bytes, contentType: image.type, animated } };
 }
 
 /**

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { invalidField } from '../../protocol/refusal.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
+import { readImage } from './picture.ts';
 import { IMAGE_BYTES_MAX } from './schema.ts';
 
 /** Collections of small images; also the first segments of their CDN paths. */
@@ -21,9 +22,6 @@ export type ImageKind =
   | 'soundboard-sounds'
   | `guilds/${string}/users/${string}/${'avatars' | 'banners'}`;
 
-/** The accepted image types and their file extensions. */
-type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
-
 /** Blob key of an image; `ownerId` is empty when `kind` already names the owner. */
 export function imageKey(kind: ImageKind, ownerId: string, hash: string): string {
   return ownerId === '' ? `${kind}/${hash}` : `${kind}/${ownerId}/${hash}`;
@@ -36,18 +34,6 @@ export function imageKey(kind: ImageKind, ownerId: string, hash: string): string
 export function attachmentKey(channelId: string, attachmentId: string, filename: string): string {
   const name = createHash('sha256').update(filename).digest('hex').slice(0, 16);
   return `attachments/${channelId}/${attachmentId}/${name}`;
-}
-
-const startsWith = (bytes: Uint8Array, head: readonly number[], at = 0): boolean =>
-  head.every((byte, index) => bytes[at + index] === byte);
-
-/** Detects an image's type from its first bytes, whatever its sender declares; null for other formats. */
-export function sniffImage(bytes: Uint8Array): ImageType | null {
-  if (startsWith(bytes, [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])) return 'image/png';
-  if (startsWith(bytes, [0xff, 0xd8, 0xff])) return 'image/jpeg';
-  if (startsWith(bytes, [0x47, 0x49, 0x46, 0x38])) return 'image/gif';
-  const riff = startsWith(bytes, [0x52, 0x49, 0x46, 0x46]) && startsWith(bytes, [0x57, 0x45, 0x42, 0x50], 8);
-  return riff ? 'image/webp' : null;
 }
 
 /**
@@ -75,8 +61,8 @@ export async function saveImageBytes(
   bytes: Uint8Array,
   field: string,
 ): Promise<Reply<string>> {
-  const type = sniffImage(bytes);
-  if (type === null)
+  const type = readImage(bytes)?.type;
+  if (type === undefined)
     return { ok: false, refusal: invalidField([field], 'IMAGE_INVALID', 'Invalid image data') };
   if (bytes.length > IMAGE_BYTES_MAX) {
     const message = 'File cannot be larger than 10240.0 kb.';

@@ -10,7 +10,8 @@ import { cdnRoutes } from '../../../transports/http/cdn.ts';
 import { createPictures, readWanted, type Wanted } from '../../../transports/http/pictures.ts';
 import { type HttpServer, startServer } from '../../../transports/http/server.ts';
 import { createUrlSigner } from '../../../transports/http/signature.ts';
-import { imageKey, sniffImage } from '../../../transports/rest/image.ts';
+import { imageKey } from '../../../transports/rest/image.ts';
+import { sniffImage } from '../../../transports/rest/picture.ts';
 import { encodePng } from '../../../transports/rest/png.ts';
 
 const plain = (width: number, height: number) =>

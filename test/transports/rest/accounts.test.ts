@@ -12,10 +12,11 @@ import type { Accounts, Profile } from '../../../services/accounts/ports.ts';
 import { applications } from '../../../transports/rest/resources/applications.ts';
 import { gateway } from '../../../transports/rest/resources/gateway.ts';
 import { users } from '../../../transports/rest/resources/users.ts';
+import { dataUri, pngPixel } from '../../support/media.ts';
 import { validateResponse } from '../../support/openapi.ts';
 import { BOT, HUMAN, pipelineOf } from '../../support/rest.ts';
 
-const PNG = `data:image/png;base64,${Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]).toString('base64')}`;
+const PNG = dataUri(pngPixel());
 const people = [
   newUser({ id: BOT.userId, username: 'robot', globalName: null, bot: true }),
   newUser({ id: HUMAN.userId, username: 'ada', globalName: 'Ada', bot: false }),

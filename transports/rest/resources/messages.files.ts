@@ -7,11 +7,12 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { showsNothing, visibleName, withoutDirectionControls } from '../../../protocol/names.ts';
 import { type Refusal, refusal } from '../../../protocol/refusal.ts';
 import type { Blobs } from '../../../storage/blob/blobs.ts';
-import { attachmentKey, sniffImage } from '../image.ts';
+import { attachmentKey } from '../image.ts';
+import { imageSize } from '../imagesize.ts';
 import type { Upload } from '../operation.ts';
+import { sniffImage } from '../picture.ts';
 import type { Services } from '../services.ts';
 import { plainText } from '../validate.ts';
-import { imageSize } from './messages.imagesize.ts';
 
 /** An element of `attachments` in a request; it describes a new file of the request or one the message already has. */
 export interface AttachmentNote {

@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { guilds } from '../../../../transports/rest/resources/guilds.ts';
 import { backed } from '../../../support/backed.ts';
 import { GUILD_ID } from '../../../support/guild.ts';
+import { dataUri, gifPixel } from '../../../support/media.ts';
 
 const params = { guild_id: GUILD_ID };
-const GIF = `data:image/gif;base64,${Buffer.from('GIF89a…').toString('base64')}`;
+const GIF = dataUri(gifPixel(), 'image/gif');
 
 describe('a guild', () => {
   it('is shown to members, with counts when asked, and to nobody else', async () => {

@@ -5,11 +5,12 @@ import type { UserId } from '../../../../protocol/ids.ts';
 import { P } from '../../../../protocol/permissions.ts';
 import { members } from '../../../../transports/rest/resources/members.ts';
 import { buildGuild, role, user } from '../../../support/guild.ts';
+import { dataUri, pngPixel } from '../../../support/media.ts';
 import { fullMember } from '../../../support/people.ts';
 import { codeOf, type Fakes, restGuild } from '../../../support/restguild.ts';
 
 const uid = (text: string) => text as UserId;
-const PNG = `data:image/png;base64,${Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]).toString('base64')}`;
+const PNG = dataUri(pngPixel());
 
 /** Users: 2 owner, 10 inviter, 12 plain; 77 exists and is no member. */
 function arrange(fakes: Fakes = {}) {

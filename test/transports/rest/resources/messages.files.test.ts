@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ChannelId, FreshId } from '../../../../protocol/ids.ts';
+import { imageSize } from '../../../../transports/rest/imagesize.ts';
 import type { Upload } from '../../../../transports/rest/operation.ts';
 import { pairFiles, safeFilename, storeFiles } from '../../../../transports/rest/resources/messages.files.ts';
-import { imageSize } from '../../../../transports/rest/resources/messages.imagesize.ts';
 
 const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(' ', ''), 'hex'));
 const PNG = hex('89504e470d0a1a0a 0000000d 49484452 00000280 000001e0 0806000000');

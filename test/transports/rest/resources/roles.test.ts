@@ -6,9 +6,10 @@ import { P } from '../../../../protocol/permissions.ts';
 import { roles } from '../../../../transports/rest/resources/roles.ts';
 import { backed, foundedGuild } from '../../../support/backed.ts';
 import { GUILD_ID } from '../../../support/guild.ts';
+import { dataUri, pngPixel } from '../../../support/media.ts';
 
 const params = { guild_id: GUILD_ID };
-const PNG = `data:image/png;base64,${Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1]).toString('base64')}`;
+const PNG = dataUri(pngPixel());
 
 describe('roles', () => {
   it('are made, read, changed, moved and deleted', async () => {

@@ -11,6 +11,7 @@ import {
   scheduledEventUsers,
 } from '../../../../transports/rest/resources/scheduledevents.users.ts';
 import { buildGuild, channel, overwrite, role } from '../../../support/guild.ts';
+import { dataUri, pngPixel } from '../../../support/media.ts';
 import { validateResponse } from '../../../support/openapi.ts';
 import { fullMember, NOW_MS } from '../../../support/people.ts';
 import { codeOf, type Fakes, restGuild } from '../../../support/restguild.ts';
@@ -18,7 +19,7 @@ import { isUnlisted, objectionsToUnlisted } from '../../../support/unlistedschem
 
 const HOUR_MS = 3_600_000;
 const iso = (ms: number) => new Date(NOW_MS + ms).toISOString();
-const PNG = `data:image/png;base64,${Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0]).toString('base64')}`;
+const PNG = dataUri(pngPixel());
 const BODY = {
   name: 'Picnic',
   privacy_level: 2,

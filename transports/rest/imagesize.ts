@@ -1,5 +1,5 @@
 /** Width and height of an image in pixels, from its header. */
-interface ImageSize {
+export interface ImageSize {
   readonly width: number;
   readonly height: number;
 }
@@ -58,26 +58,58 @@ function sizeOfWebp(view: DataView): ImageSize | null {
 const uint24 = (view: DataView, at: number): number =>
   view.getUint8(at) | (view.getUint8(at + 1) << 8) | (view.getUint8(at + 2) << 16);
 
+/** A segment of a JPEG; `at` is the position of its marker. */
+interface Segment {
+  readonly marker: number;
+  readonly at: number;
+  readonly end: number;
+}
+
+const END_OF_IMAGE = 0xd9;
+const START_OF_SCAN = 0xda;
+
 /**
- * Reads the segments up to the frame header (SOF).
+ * The segments of a JPEG up to its first scan, which is the last one given.
  *
  * @source https://www.w3.org/Graphics/JPEG/itu-t81.pdf; ITU-T T.81, B.1 and B.2
  */
-function sizeOfJpeg(view: DataView): ImageSize | null {
-  if (view.byteLength < 4 || view.getUint16(0) !== 0xffd8) return null;
+function* segmentsOf(view: DataView): Iterable<Segment> {
+  if (view.byteLength < 4 || view.getUint16(0) !== 0xffd8) return;
   let at = 2;
-  for (let count = 0; count < SEGMENTS_MAX && at + 9 <= view.byteLength; count += 1) {
-    if (view.getUint8(at) !== 0xff) return null;
+  for (let count = 0; count < SEGMENTS_MAX && at + 4 <= view.byteLength; count += 1) {
+    if (view.getUint8(at) !== 0xff) return;
     const marker = view.getUint8(at + 1);
     if (marker === 0xff) {
       at += 1;
       continue;
     }
-    const frame = marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
-    if (frame) return { width: view.getUint16(at + 7), height: view.getUint16(at + 5) };
-    if (marker === 0xd9 || marker === 0xda) return null;
+    if (marker === END_OF_IMAGE) return;
     const bare = marker === 0x01 || (marker >= 0xd0 && marker <= 0xd7);
-    at += bare ? 2 : 2 + Math.max(view.getUint16(at + 2), 2);
+    const end = at + (bare ? 2 : 2 + Math.max(view.getUint16(at + 2), 2));
+    yield { marker, at, end };
+    if (marker === START_OF_SCAN) return;
+    at = end;
   }
+}
+
+const isFrame = (marker: number): boolean =>
+  marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
+
+/** Reads the segments up to the frame header (SOF). */
+function sizeOfJpeg(view: DataView): ImageSize | null {
+  for (const { marker, at } of segmentsOf(view))
+    if (isFrame(marker) && at + 9 <= view.byteLength)
+      return { width: view.getUint16(at + 7), height: view.getUint16(at + 5) };
   return null;
+}
+
+/** Whether a JPEG has a frame header, and a scan that begins after it. */
+export function hasScan(bytes: Uint8Array): boolean {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let hasFrame = false;
+  for (const { marker, end } of segmentsOf(view)) {
+    if (marker === START_OF_SCAN) return hasFrame && end < view.byteLength;
+    hasFrame ||= isFrame(marker);
+  }
+  return false;
 }
