@@ -19,8 +19,8 @@ const sound = (id: number, name: string, emoji: string): DefaultSound => ({
 });
 
 /**
- * The default sounds of the soundboard, with names and numbers of our own. They contain no audio: clients play their
- * own sound for the number, and the CDN serves no file for them.
+ * The default sounds of the soundboard, with names, numbers and files of our own. The CDN serves the file under the
+ * number.
  */
 export const DEFAULT_SOUNDS: readonly DefaultSound[] = [
   sound(1, 'gate bell', '🔔'),

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { defaultSound } from '../../protocol/sounds.ts';
 import { standardSticker } from '../../protocol/stickers.ts';
 import type { Blobs } from '../../storage/blob/blobs.ts';
 import { attachmentKey, type ImageKind, imageKey } from '../rest/image.ts';
@@ -13,6 +14,7 @@ import { type Pictures, readWanted } from './pictures.ts';
 import { readRange } from './range.ts';
 import type { Installer } from './server.ts';
 import type { UrlSigner } from './signature.ts';
+import { defaultSoundFile } from './sounds.ts';
 import { streamBody } from './stream.ts';
 
 interface CdnDeps {
@@ -67,7 +69,8 @@ const SAFE: Readonly<Record<string, string>> = {
 type Target =
   | { readonly kind: 'image'; readonly key: string }
   | { readonly kind: 'attachment'; readonly key: string; readonly filename: string }
-  | { readonly kind: 'default'; readonly avatar: number };
+  | { readonly kind: 'default'; readonly avatar: number }
+  | { readonly kind: 'sound'; readonly id: string };
 
 /** Serves files at the paths the platform's clients build: attachments, avatars, icons and similar. GET and HEAD only. */
 export function cdnRoutes(deps: CdnDeps): Installer {
@@ -91,7 +94,8 @@ async function serve(exchange: Exchange, deps: CdnDeps): Promise<void> {
   if (method !== 'GET' && method !== 'HEAD') return exchange.answer(resultOf(refusal('METHOD_NOT_ALLOWED')));
   const target = targetOf(exchange.path);
   if (target === null) return exchange.answer(resultOf(refusal('NOT_FOUND')));
-  if (target.kind === 'default') return serveDefault(exchange, target.avatar);
+  if (target.kind === 'default') return serveBuiltIn(exchange, defaultAvatar(target.avatar), 'image/png');
+  if (target.kind === 'sound') return serveBuiltIn(exchange, defaultSoundFile(target.id), 'audio/mpeg');
   if (target.kind === 'attachment' && !isAllowed(exchange, deps)) return gone(exchange);
   const found = await deps.blobs.head(target.key);
   if (found === null) return exchange.answer(resultOf(refusal('NOT_FOUND')));
@@ -145,15 +149,24 @@ function gone(exchange: Exchange): void {
   exchange.send(404, { ...CORS, 'Content-Type': 'text/plain;charset=utf-8' }, body);
 }
 
-function serveDefault(exchange: Exchange, n: number): void {
-  const png = defaultAvatar(n);
-  if (png === null) exchange.answer(resultOf(refusal('NOT_FOUND')));
-  else exchange.send(200, { ...SAFE, 'Content-Type': 'image/png' }, png);
+/** Serves a file that comes with the server, whole or a part of it. */
+async function serveBuiltIn(exchange: Exchange, bytes: Uint8Array | null, type: string): Promise<void> {
+  if (bytes === null) return exchange.answer(resultOf(refusal('NOT_FOUND')));
+  const size = bytes.length;
+  const headers: Record<string, string> = { ...SAFE, 'Content-Type': type };
+  const range = readRange(exchange.headers.get('range'), size);
+  if (range.kind === 'unsatisfiable')
+    return exchange.send(416, { ...CORS, 'Content-Range': `bytes */${size}` }, null);
+  const { start, end } = range.kind === 'part' ? range : { start: 0, end: size };
+  if (range.kind === 'part') headers['Content-Range'] = `bytes ${start}-${end - 1}/${size}`;
+  const status = range.kind === 'part' ? 206 : 200;
+  if (exchange.method === 'HEAD') exchange.sendHead(status, headers, end - start);
+  else exchange.send(status, headers, bytes.subarray(start, end));
 }
 
 async function serveBlob(
   exchange: Exchange,
-  target: Exclude<Target, { kind: 'default' }>,
+  target: Exclude<Target, { kind: 'default' | 'sound' }>,
   { size, contentType }: { readonly size: number; readonly contentType: string },
   blobs: Blobs,
 ): Promise<void> {
@@ -218,6 +231,7 @@ function expressionOf(root: string, file: string): Target | null {
   // A standard sticker shows the default avatar of the number before its own.
   if (root === 'stickers' && id !== undefined && standardSticker(id))
     return { kind: 'default', avatar: Number(id) - 1 };
+  if (root === 'soundboard-sounds' && id !== undefined && defaultSound(id)) return { kind: 'sound', id };
   return id !== undefined && isSnowflake(id) ? { kind: 'image', key: imageKey(root, '', id) } : null;
 }
 

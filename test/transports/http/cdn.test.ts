@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { DEFAULT_SOUNDS } from '../../../protocol/sounds.ts';
 import type { Blobs } from '../../../storage/blob/blobs.ts';
 import { cdnRoutes, targetOf } from '../../../transports/http/cdn.ts';
 import { attachmentDisposition, isShown, servedType } from '../../../transports/http/disposition.ts';
@@ -11,7 +12,10 @@ import { createPictures } from '../../../transports/http/pictures.ts';
 import { readRange } from '../../../transports/http/range.ts';
 import { type HttpServer, startServer } from '../../../transports/http/server.ts';
 import { createUrlSigner } from '../../../transports/http/signature.ts';
-import { attachmentKey, imageKey, saveImage, sniffImage } from '../../../transports/rest/image.ts';
+import { attachmentKey, imageKey, saveImage } from '../../../transports/rest/image.ts';
+import { readImage } from '../../../transports/rest/picture.ts';
+import { readSound } from '../../../transports/rest/soundfile.ts';
+import { pngPixel } from '../../support/media.ts';
 import { request, talk } from '../../support/rest.ts';
 
 /** A store in memory that hands files out in small chunks. */
@@ -149,9 +153,39 @@ test('HEAD tells the length; other methods are not allowed; an empty file is emp
 test('there are six default avatars', async () => {
   for (const n of [0, 1, 2, 3, 4, 5]) {
     const bytes = new Uint8Array(await (await get(`/embed/avatars/${n}.png`)).arrayBuffer());
-    expect(sniffImage(bytes)).toBe('image/png');
+    expect(readImage(bytes)).toMatchObject({ type: 'image/png' });
   }
   expect((await get('/embed/avatars/6.png')).status).toBe(404);
+});
+
+test('each default sound has a file of its own, whatever the ending asks', async () => {
+  const files = new Set<string>();
+  for (const { sound_id: id } of DEFAULT_SOUNDS) {
+    const whole = await get(`/soundboard-sounds/${id}`);
+    const bytes = new Uint8Array(await whole.arrayBuffer());
+    const { headers } = whole;
+    expect([whole.status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
+      ...[200, 'audio/mpeg', 'public, max-age=31536000, immutable'],
+    ]);
+    expect(await readSound(bytes)).toMatchObject({ ok: true, value: { contentType: 'audio/mpeg' } });
+    for (const ending of ['.mp3', '.ogg']) {
+      const again = await get(`/soundboard-sounds/${id}${ending}`);
+      expect(new Uint8Array(await again.arrayBuffer())).toEqual(bytes);
+    }
+    files.add(Buffer.from(bytes).toString('base64'));
+  }
+  expect(files.size).toBe(DEFAULT_SOUNDS.length);
+  expect((await get('/soundboard-sounds/7')).status).toBe(404);
+});
+
+test('a default sound is served in parts, and its length without it', async () => {
+  const head = await get('/soundboard-sounds/1.mp3', {}, 'HEAD');
+  const size = Number(head.headers.get('content-length'));
+  expect([head.status, size > 1_000 && size < 10_000, await head.text()]).toEqual([200, true, '']);
+  const part = await get('/soundboard-sounds/1.mp3', { Range: 'bytes=2-5' });
+  expect([part.status, part.headers.get('content-range')]).toEqual([206, `bytes 2-5/${size}`]);
+  expect((await part.arrayBuffer()).byteLength).toBe(4);
+  expect((await get('/soundboard-sounds/1', { Range: `bytes=${size}-` })).status).toBe(416);
 });
 
 describe('signed URLs', () => {
@@ -196,7 +230,7 @@ test('no path names a key outside of its collection', () => {
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
       const target = targetOf(`/${pieces.join('/')}`);
-      if (target === null || target.kind === 'default') return true;
+      if (target === null || !('key' in target)) return true;
       return /^(?:attachments\/\d+\/\d+\/[0-9a-f]{16}|[a-z-]+(?:\/\d+)?(?:\/users\/\d+\/[a-z]+)?\/(?:a_)?[0-9a-f]{32})$/.test(
         target.key,
       );
@@ -236,9 +270,8 @@ test('a disposition is one line of ASCII, whatever the name, and says the name',
 });
 
 test('images are known by their bytes', async () => {
-  const png = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1]);
   const uri = (bytes: Uint8Array) => `data:image/jpeg;base64,${Buffer.from(bytes).toString('base64')}`;
-  const saved = await saveImage(blobs, 'icons', '9', uri(png), 'icon');
+  const saved = await saveImage(blobs, 'icons', '9', uri(pngPixel()), 'icon');
   expect(saved.ok && blobs.files.get(imageKey('icons', '9', saved.value))?.type).toBe('image/png');
   const refused = await saveImage(blobs, 'icons', '9', uri(Buffer.from('<svg/>')), 'icon');
   expect(refused).toMatchObject({ ok: false, refusal: { code: 50035, errors: { icon: {} } } });
