@@ -3,9 +3,9 @@ import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { GuildId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { idsOf } from '../idlist.ts';
+import { readIds } from '../idlist.ts';
 import { op, resource } from '../operation.ts';
-import { Arr, Bool, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
+import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
 
 const DAY_MS = 86_400_000;
@@ -42,8 +42,9 @@ export const prune = resource({
     status: 200,
     handle: async ({ params, query, authority }, services) => {
       const days = query.days ?? LIMITS.prune_days_default;
-      const roleIds = idsOf(query.include_roles?.join(','));
-      const wanted = { guildId: params.guild_id, days, roleIds, authority };
+      const roleIds = readIds(query.include_roles?.join(','), 'include_roles');
+      if (!roleIds.ok) return roleIds;
+      const wanted = { guildId: params.guild_id, days, roleIds: roleIds.value, authority };
       const reply = await sweep(wanted, services, 'countPrunable');
       return reply.ok ? { ok: true, body: { pruned: reply.value } } : reply;
     },
@@ -57,7 +58,8 @@ export const prune = resource({
     bucket: BUCKET,
     body: Obj({
       days: Optional(Nullable(Days())),
-      compute_prune_count: Optional(Nullable(Bool())),
+      // discord.py sends the words, and the platform reads them.
+      compute_prune_count: Optional(Nullable(OneOf(Bool(), Choice('true', 'false')))),
       include_roles: Optional(
         Nullable(OneOf(Arr(Snowflake(), LIMITS.prune_roles_max), Str(0, ROLE_TEXT_CHARS_MAX))),
       ),
@@ -65,10 +67,13 @@ export const prune = resource({
     status: 200,
     handle: async ({ params, body, authority }, services) => {
       const days = body.days ?? LIMITS.prune_days_default;
-      const wanted = { guildId: params.guild_id, days, roleIds: idsOf(body.include_roles), authority };
+      const roleIds = readIds(body.include_roles, 'include_roles');
+      if (!roleIds.ok) return roleIds;
+      const wanted = { guildId: params.guild_id, days, roleIds: roleIds.value, authority };
       const reply = await sweep(wanted, services, 'pruneMembers');
       if (!reply.ok) return reply;
-      return { ok: true, body: { pruned: (body.compute_prune_count ?? true) ? reply.value : null } };
+      const isCounted = String(body.compute_prune_count ?? true) === 'true';
+      return { ok: true, body: { pruned: isCounted ? reply.value : null } };
     },
   }),
 });

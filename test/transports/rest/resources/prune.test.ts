@@ -53,6 +53,29 @@ describe('a prune', () => {
     expect(guild.memberCount).toBe(4);
   });
 
+  it.each([
+    ['true', 2],
+    ['false', null],
+  ])('reads the word %s for the count, as a library sends it', async (word, pruned) => {
+    const { invoke } = arrange();
+    const body = { compute_prune_count: word };
+    expect(await invoke('prune_guild', { body })).toMatchObject({ status: 200, body: { pruned } });
+  });
+
+  it('refuses roles that are no ids, and takes lists with a last comma', async () => {
+    const { invoke, guild } = arrange();
+    for (const include_roles of ['abc', '100,abc', '100;101', '-1'])
+      for (const asked of [{ query: { include_roles } }, { body: { include_roles } }]) {
+        const reply = await invoke('query' in asked ? 'preview_prune_guild' : 'prune_guild', asked);
+        expect([codeOf(reply), reply.body]).toMatchObject([50_035, { errors: { include_roles: {} } }]);
+      }
+    expect(guild.memberCount).toBe(6);
+    expect(codeOf(await invoke('prune_guild', { body: { compute_prune_count: 'yes' } }))).toBe(50_035);
+    expect(await invoke('preview_prune_guild', { query: { include_roles: '100, 101,' } })).toMatchObject({
+      status: 200,
+    });
+  });
+
   it('is logged once for many pages', async () => {
     const { invoke, facts } = arrange(1_200);
     expect(await invoke('prune_guild', { body: { days: 30 } })).toMatchObject({ body: { pruned: 1_200 } });
@@ -97,7 +120,7 @@ describe('a prune', () => {
   });
 
   it('includes roles given as a list, as text, or one by one in a query', async () => {
-    for (const include_roles of [['5', '6'], '5, 6', '5,6,nonsense,5']) {
+    for (const include_roles of [['5', '6'], '5, 6', '5,6,,5']) {
       const { invoke, inactiveMembers } = arrange();
       await invoke('preview_prune_guild', { query: { include_roles } });
       expect(inactiveMembers.mock.calls[0]?.[1]).toMatchObject({ roleIds: ['5', '6'] });
