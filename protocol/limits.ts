@@ -133,7 +133,7 @@ export const LIMITS = {
   /** Parent changes in one reorder request. */
   parent_changes_per_reorder_max: 1,
   // Invites.
-  invite_age_sec_max: 604_800,
+  invite_age_sec_max: 5_184_000,
   invite_age_sec_default: 86_400,
   invite_uses_max: 100,
   invites_per_guild_max: 1_000,

@@ -23,7 +23,8 @@ const INTEGRATION_TYPE = 'discord';
 const integrationOf = ({ id, name, icon, description }: Application, bot: APIUser | undefined) => ({
   ...{ id, name, type: INTEGRATION_TYPE, enabled: true },
   account: { id, name },
-  application: { id, name, icon, description, type: null, ...(bot && { bot }) },
+  // Libraries still read the summary, which the published file has no more.
+  application: { id, name, icon, description, summary: '', type: null, ...(bot && { bot }) },
   scopes: ['bot', 'applications.commands'],
 });
 

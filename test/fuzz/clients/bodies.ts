@@ -293,7 +293,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
       as: 'bot',
       params: { channel_id: random.pick(['@text@', '@voice@', '@stage@']) },
       body: optional(random, {
-        max_age: () => random.below(604_801),
+        max_age: () => random.below(5_184_001),
         max_uses: () => random.below(101),
         temporary: () => flip(random),
         unique: () => flip(random),

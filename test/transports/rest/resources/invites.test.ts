@@ -74,7 +74,8 @@ describe('creating', () => {
   });
 
   it('refuses bounds, and channels that are not there', async () => {
-    expect(codeOf(await create(arrange(), { max_age: 604_801 }))).toBe(50035);
+    expect(codeOf(await create(arrange(), { max_age: 5_184_001 }))).toBe(50035);
+    expect(await create(arrange(), { max_age: 5_184_000 })).toMatchObject({ status: 200 });
     expect(codeOf(await create(arrange(), { max_uses: 101 }))).toBe(50035);
     expect(codeOf(await create(arrange(), {}, '12', '59'))).toBe(10003);
   });
