@@ -120,8 +120,14 @@ export interface KeptAttachment {
   readonly is_spoiler?: boolean | null;
 }
 
+/** The body of an edit, after schema validation. */
+export interface EditDraft extends ContentDraft {
+  /** An edit may name the stickers that the message has, and no others. */
+  readonly sticker_ids?: readonly string[] | null;
+}
+
 export interface EditInput {
-  readonly edit: ContentDraft;
+  readonly edit: EditDraft;
   /** What the author's application sells, if a premium button asks for it. */
   readonly skuIds?: readonly string[];
   /** The author, when it is not the caller. */

@@ -18,7 +18,7 @@ import {
   mentioned,
   namedIn,
 } from './content.ts';
-import type { ContentDraft, EditInput, KeptAttachment, Written } from './draft.ts';
+import type { ContentDraft, EditDraft, EditInput, KeptAttachment, Written } from './draft.ts';
 import { asEphemeral, attachmentsOf, owningShown, owningUnlisted } from './files.ts';
 import { tooLong } from './form.ts';
 import { buildPoll } from './polls.ts';
@@ -70,17 +70,27 @@ const isEphemeral = ({ flags }: StoredMessage): boolean => ((flags ?? 0) & Messa
 const becomesStandalone = ({ flags: before }: StoredMessage, { flags }: ContentDraft): boolean =>
   ((flags ?? 0) & ~(before ?? 0) & MessageFlags.IsComponentsV2) !== 0;
 
+/** A list of the stickers that the message has changes nothing. */
+function changesStickers({ sticker_items: items = [] }: StoredMessage, { sticker_ids }: EditDraft): boolean {
+  if (!sticker_ids) return false;
+  const had = new Set<string>(items.map(({ id }) => id));
+  const asked = new Set(sticker_ids);
+  return asked.size !== had.size || sticker_ids.some((id) => !had.has(id));
+}
+
 /** An application changes what a webhook of its own has sent, when it answers a component of it. */
 const isByWebhookOf = ({ webhook_id, application_id }: StoredMessage, { from }: EditInput): boolean =>
   webhook_id !== undefined && application_id !== undefined && application_id === from?.fields.application_id;
 
 function notPermitted(scope: Scope, message: StoredMessage, input: EditInput): Refusal | null {
+  const stickers = changesStickers(message, input.edit);
   if (message.author.id !== scope.user.id && !isByWebhookOf(message, input)) {
-    const onlyFlags = !touchesContent(message, input) && input.edit.flags !== undefined;
+    const onlyFlags = !touchesContent(message, input) && !stickers && input.edit.flags !== undefined;
     const mayHide = onlyFlags && can(scope, P.MANAGE_MESSAGES);
     return mayHide ? null : refusal('CANNOT_EDIT_OTHERS_MESSAGE');
   }
   if (!FORWARDABLE.has(message.type)) return refusal('CANNOT_EXECUTE_ON_SYSTEM_MESSAGE');
+  if (stickers) return refusal('CANNOT_EDIT_STICKERS');
   if (!touchesContent(message, input)) return null;
   if (((message.flags ?? 0) & MessageFlags.IsVoiceMessage) !== 0) {
     return refusal('VOICE_MESSAGES_CANNOT_BE_EDITED');

@@ -90,6 +90,17 @@ describe('updateMessage', () => {
     expect(edit(place(before), change)).toMatchObject({ code, facts: [] });
   });
 
+  it('keeps the stickers of a message, which no edit changes', () => {
+    const id = place({ sticker_items: [{ id: '7', name: 'wave', format_type: 1 }] });
+    const codeFor = (change: EditInput['edit'], by = author) => edit(id, change, by).code;
+    expect(codeFor({ content: 'a', sticker_ids: ['7'] })).toBeUndefined();
+    expect(codeFor({ content: 'a', sticker_ids: null })).toBeUndefined();
+    for (const sticker_ids of [[], ['8'], ['7', '8']])
+      expect([sticker_ids, codeFor({ content: 'b', sticker_ids })]).toEqual([sticker_ids, 50_080]);
+    expect(codeFor({ flags: 4, sticker_ids: [] }, moderator)).toBe(50_005);
+    expect(now(id)).toMatchObject({ content: 'a', sticker_items: [{ id: '7' }] });
+  });
+
   it('refuses what is not there', () => {
     expect(edit('404' as MessageId, { content: 'a' }).code).toBe(10008);
   });

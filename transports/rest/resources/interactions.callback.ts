@@ -8,7 +8,7 @@ import type { Upload } from '../operation.ts';
 import { Any, Choice, Nullable, Obj, Optional, type Static } from '../schema.ts';
 import { compileValidator } from '../validate.ts';
 import { type Paired, pairFiles, type Shelf } from './messages.files.ts';
-import { EditMessage, WrittenMessage } from './messages.schema.ts';
+import { EditContent, WrittenMessage } from './messages.schema.ts';
 import { keptBy, usingFiles } from './messages.storing.ts';
 
 /** @source https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object */
@@ -18,7 +18,7 @@ export const InteractionCallback = Obj({
 });
 
 const NewMessage = Obj({ data: Optional(Nullable(Obj(WrittenMessage))) });
-const ChangedMessage = Obj({ data: Optional(Nullable(EditMessage)) });
+const ChangedMessage = Obj({ data: Optional(Nullable(EditContent)) });
 
 const readNew = compileValidator(NewMessage);
 const readChanged = compileValidator(ChangedMessage);

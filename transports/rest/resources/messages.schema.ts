@@ -88,18 +88,22 @@ const content = {
   attachments: Maybe(Arr(Attachment, LIMITS.attachments_per_message_max)),
 };
 
+const StickerIds = Maybe(Arr(Snowflake(), LIMITS.stickers_per_message_max));
+
 /** Fields of a new message, for all authors. */
 export const WrittenMessage = { ...content, poll: Maybe(Poll), tts: Maybe(Bool()) };
 
 export const CreateMessage = Obj({
   ...WrittenMessage,
-  sticker_ids: Maybe(Arr(Snowflake(), LIMITS.stickers_per_message_max)),
+  sticker_ids: StickerIds,
   message_reference: Maybe(Reference),
   nonce: Maybe(OneOf(Int(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER), Str(0, LIMITS.nonce_chars_max))),
   enforce_nonce: Maybe(Bool()),
 });
 
-export const EditMessage = Obj(content);
+export const EditContent = Obj(content);
+
+export const EditMessage = Obj({ ...content, sticker_ids: StickerIds });
 
 /** An edit of a webhook's message, or of an answer to an interaction, which may still have to get its poll. */
 export const EditWritten = Obj({ ...content, poll: Maybe(Poll) });
