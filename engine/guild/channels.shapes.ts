@@ -46,17 +46,20 @@ type Field = Exclude<
 
 /** Fields that a channel always shows, with their defaults, and fields that it shows only when set. */
 interface Shape {
-  readonly always: Readonly<Partial<Record<Field | 'last_message_id', unknown>>>;
+  readonly always: Readonly<Partial<Record<Field | 'last_message_id' | 'last_pin_timestamp', unknown>>>;
   readonly maybe: readonly Field[];
 }
 
+/** Fields of all channels with a topic. */
+const TOPIC = { last_message_id: null, topic: null, nsfw: false, rate_limit_per_user: 0 } as const;
 const TEXT: Shape = {
-  always: { last_message_id: null, topic: null, nsfw: false, rate_limit_per_user: 0 },
+  always: { ...TOPIC, last_pin_timestamp: null },
   maybe: ['default_auto_archive_duration', 'default_thread_rate_limit_per_user'],
 };
 const VOICE: Shape = {
   always: {
     last_message_id: null,
+    last_pin_timestamp: null,
     nsfw: false,
     rate_limit_per_user: 0,
     bitrate: LIMITS.bitrate_bps_default,
@@ -67,7 +70,7 @@ const VOICE: Shape = {
 };
 const FORUM: Shape = {
   always: {
-    ...TEXT.always,
+    ...TOPIC,
     available_tags: [],
     default_reaction_emoji: null,
     default_sort_order: null,
@@ -77,7 +80,7 @@ const FORUM: Shape = {
 };
 const MEDIA: Shape = {
   always: {
-    ...TEXT.always,
+    ...TOPIC,
     available_tags: [],
     default_reaction_emoji: null,
     default_sort_order: null,

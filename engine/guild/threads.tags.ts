@@ -23,7 +23,7 @@ function tagsOf(forum: GuildChannel): readonly ForumTag[] {
  * Why these tags cannot be applied to a post of the forum.
  *
  * @param before Tags that it has now, which may stay.
- * @returns 40067 where one is required, 50035 for an unknown one, 50013 for one that only moderators apply.
+ * @returns 40067 where one is required, 40066 where the caller may apply none of them, 50035 for an unknown one, 50013 for one that only moderators apply.
  */
 export function tagRefusal(
   guild: Guild,
@@ -34,12 +34,15 @@ export function tagRefusal(
   env: Env,
 ): Refusal | null {
   const isRequired = ((forum.flags ?? 0) & ChannelFlags.RequireTag) !== 0;
-  if (isRequired && tags.length === 0) return refusal('TAG_REQUIRED');
+  const moderates = (bitsIn(guild, by, forum, env.nowMs) & P.MANAGE_THREADS) !== 0n;
+  if (isRequired && tags.length === 0) {
+    const mayMeet = moderates || tagsOf(forum).some(({ moderated }) => !moderated);
+    return refusal(mayMeet ? 'TAG_REQUIRED' : 'NO_TAGS_FOR_NON_MODERATORS');
+  }
   const known = new Map(tagsOf(forum).map((tag) => [tag.id, tag]));
   const unknown = tags.findIndex((id) => !known.has(id));
   if (unknown >= 0)
     return invalidField(['applied_tags', unknown], 'INVALID_TAG', 'The forum has no such tag.');
-  const moderates = (bitsIn(guild, by, forum, env.nowMs) & P.MANAGE_THREADS) !== 0n;
   const changed = [...tags, ...before].filter((id) => tags.includes(id) !== before.includes(id));
   const isReserved = changed.some((id) => known.get(id)?.moderated === true);
   return isReserved && !moderates ? refusal('MISSING_PERMISSIONS') : null;

@@ -58,7 +58,7 @@ describe('creating a channel', () => {
     [
       'text',
       { name: ' Big  News ' },
-      { type: 0, name: 'big-news', topic: null, nsfw: false, rate_limit_per_user: 0 },
+      { type: 0, name: 'big-news', topic: null, nsfw: false, last_pin_timestamp: null },
     ],
     [
       'voice',
@@ -71,7 +71,7 @@ describe('creating a channel', () => {
       { type: 5, name: 'n', default_auto_archive_duration: 60 },
       { default_auto_archive_duration: 60 },
     ],
-    ['stage', { type: 13, name: 's', user_limit: 10_000 }, { user_limit: 10_000, last_message_id: null }],
+    ['stage', { type: 13, name: 's', user_limit: 10_000 }, { user_limit: 10_000, last_pin_timestamp: null }],
     [
       'forum',
       { type: 15, name: 'f' },

@@ -13,6 +13,8 @@ const [TEXT, FORUM] = ['50', '51'];
 const [PUBLIC, PRIVATE] = [11, 12];
 const [PLAIN, RESERVED] = ['901', '902'];
 const [MISSING_PERMISSIONS, THREAD_LOCKED] = [50_013, 160_005];
+const [NO_TAGS, TAG_REQUIRED] = [40_066, 40_067];
+const REQUIRE_TAG = 16;
 let guild: Guild;
 let ids = 700_000;
 beforeEach(() => {
@@ -111,6 +113,19 @@ test('an author keeps the reserved tag of a post, and neither adds nor removes o
   expect(tagged([PLAIN, RESERVED], AUTHOR)).toBeUndefined();
   expect(tagged([PLAIN], AUTHOR)).toBe(MISSING_PERMISSIONS);
   expect(guild.threads.get(id)?.thread.applied_tags).toEqual([PLAIN, RESERVED]);
+});
+
+test('a post without the tag it needs says whether its author may apply any', () => {
+  const codeOf = (by: string, moderated: readonly boolean[]) => {
+    const tags = moderated.map((each, at) => ({ id: `90${at}`, name: `tag ${at}`, moderated: each }));
+    const forum = channel(FORUM, [], { ...{ type: 15, flags: REQUIRE_TAG }, available_tags: tags });
+    guild.channels.set(forum.id, forum);
+    const first = creation({ content: 'hi' });
+    const input = { channelId: FORUM, id: '800001', draft: { name: 'Why?' }, first };
+    return ruled(guild, 'createPost', input, by).code;
+  };
+  expect([codeOf(AUTHOR, [true, true]), codeOf(AUTHOR, [])]).toEqual([NO_TAGS, NO_TAGS]);
+  expect([codeOf(AUTHOR, [true, false]), codeOf(MODERATOR, [true])]).toEqual([TAG_REQUIRED, TAG_REQUIRED]);
 });
 
 test('the author of a private thread removes its members, and that of a public one does not', () => {
