@@ -1,4 +1,5 @@
 import type { ChannelId, GuildId } from '../../protocol/ids.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import type { DirectoryStore } from '../../storage/ports.ts';
 
 type ChannelOwner = { readonly guildId: GuildId } | { readonly private: true };
@@ -30,10 +31,7 @@ export class ChannelDirectory {
     const owner = await this.#store.channelOwner(channelId);
     if (!owner) return null;
     this.#known.set(channelId, owner);
-    if (this.#known.size > REMEMBERED_MAX) {
-      const [oldest] = this.#known.keys();
-      this.#known.delete(oldest as ChannelId);
-    }
+    dropOldest(this.#known, REMEMBERED_MAX);
     return owner;
   }
 }

@@ -1,5 +1,5 @@
 import type { Lobby } from '../../engine/lobby/lobby.ts';
-import { present } from '../../protocol/present.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 
 const KEPT_MAX = 10_000;
 
@@ -9,7 +9,7 @@ export class FreshLobbies {
 
   keep(lobby: Lobby): void {
     this.#kept.set(lobby.id, lobby);
-    if (this.#kept.size > KEPT_MAX) this.#kept.delete(present(this.#kept.keys().next().value));
+    dropOldest(this.#kept, KEPT_MAX);
   }
 
   /** They are another shard's to load. */

@@ -1,3 +1,4 @@
+import { dropOldest } from '../../protocol/oldest.ts';
 export interface CacheBounds {
   /** Most keys in the cache. */
   readonly kept_max: number;
@@ -69,7 +70,7 @@ export function createCache<Key, Value>(
   function keep(key: Key, value: Value, readMs: number): Value {
     atHand.delete(key);
     atHand.set(key, { value, readMs });
-    if (atHand.size > bounds.kept_max) atHand.delete(atHand.keys().next().value!);
+    dropOldest(atHand, bounds.kept_max);
     return value;
   }
 

@@ -1,3 +1,5 @@
+import { dropOldest } from '../../protocol/oldest.ts';
+
 /** How long a value may be used after it was read, and how many are kept. */
 const FRESH_MS = 1_000;
 const KEPT_MAX = 1_000;
@@ -14,8 +16,7 @@ export function recently<Key extends string, Value>(
     const value = read(key);
     kept.delete(key);
     kept.set(key, { value, atMs: nowMs() });
-    const [oldest] = kept.keys();
-    if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
+    dropOldest(kept, KEPT_MAX);
     value.catch(() => kept.delete(key));
     return value;
   };

@@ -1,6 +1,7 @@
 import type { SessionClaim } from '../../engine/session/record.ts';
 import { workerOf } from '../../engine/session/sessionid.ts';
 import { NotServed } from '../../protocol/faults.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import type { Ownership, Router, ShardInfo } from '../placement/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
@@ -123,8 +124,7 @@ export class ClusterArchive implements SessionArchive {
   #handed(sessionId: string, key: string): void {
     this.#handedTo.delete(sessionId);
     this.#handedTo.set(sessionId, key.slice(0, key.lastIndexOf(':')));
-    const [oldest] = this.#handedTo.keys();
-    if (this.#handedTo.size > HANDED_MAX && oldest !== undefined) this.#handedTo.delete(oldest);
+    dropOldest(this.#handedTo, HANDED_MAX);
   }
 
   #askAll(

@@ -2,6 +2,7 @@ import type { FoundSession, IndexedSession } from '../../engine/session/journal.
 import { JournalIndex } from '../../engine/session/journal.index.ts';
 import { readDispatch, wordsOf } from '../../engine/session/journal.ts';
 import { isSamePrincipal, type MissedFrame, type SessionClaim } from '../../engine/session/record.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import type { JournalFolder, JournalStore, TakenSession } from '../../storage/journal/port.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { TakeResult } from './journal.ports.ts';
@@ -187,8 +188,7 @@ export class CrashedJournals {
       bytes = this.#ports.store.read(folder, segment);
       this.#segments.set(name, bytes);
       bytes.catch(() => this.#segments.delete(name));
-      const [oldest] = this.#segments.keys();
-      if (this.#segments.size > SEGMENTS_MAX && oldest !== undefined) this.#segments.delete(oldest);
+      dropOldest(this.#segments, SEGMENTS_MAX);
     }
     return bytes;
   }

@@ -3,6 +3,7 @@ import { directStream, isDirect, type SessionFilter, SINCE } from '../../engine/
 import type { Cursor } from '../../engine/session/cursors.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import { present } from '../../protocol/present.ts';
 import type { ClusterStore, DeliveryPosition, RecordedDispatch } from '../../storage/cluster/port.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -369,9 +370,7 @@ function advance({ lastDelivered }: UserQueue, streamId: string, n: number): voi
   // Most recently used last; eviction takes the front.
   lastDelivered.delete(streamId);
   lastDelivered.set(streamId, Math.max(last, n));
-  if (lastDelivered.size <= STREAMS_MAX) return;
-  const [oldest] = lastDelivered.keys();
-  if (oldest !== undefined) lastDelivered.delete(oldest);
+  dropOldest(lastDelivered, STREAMS_MAX);
 }
 
 const isMissed = (

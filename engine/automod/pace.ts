@@ -1,5 +1,6 @@
 import type { UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import { fold } from './fold.ts';
 
 /** One member's latest message. */
@@ -40,8 +41,7 @@ export class Pace {
     this.#sent.delete(userId);
     const kept = before.filter((sent) => atMs - sent.atMs < KEPT_MS).slice(1 - KEPT_MAX);
     this.#sent.set(userId, [...kept, { atMs, text: compared(text) }]);
-    const [oldest] = this.#sent.keys();
-    if (this.#sent.size > LIMITS.automod_paces_max && oldest !== undefined) this.#sent.delete(oldest);
+    dropOldest(this.#sent, LIMITS.automod_paces_max);
     if (mentions > 0) this.#noteMentions(mentions, atMs);
   }
 

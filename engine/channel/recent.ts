@@ -1,5 +1,6 @@
 import { type ChannelId, compareIds, type MessageId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 
 /** A page of a channel's messages. `around` takes precedence over `before`, and `before` over `after`. */
 export interface MessagePage {
@@ -86,8 +87,7 @@ export class RecentMessages<Message extends Placed> {
     for (const message of changes.values()) if (message) put(tail, message);
     this.#tails.delete(channelId);
     this.#tails.set(channelId, tail);
-    const [oldest] = this.#tails.keys();
-    if (this.#tails.size > CHANNELS_MAX && oldest !== undefined) this.#tails.delete(oldest);
+    dropOldest(this.#tails, CHANNELS_MAX);
   }
 
   #remove(channelId: ChannelId, { messages, isWhole }: Tail<Message>, id: MessageId): void {

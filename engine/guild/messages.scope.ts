@@ -7,6 +7,7 @@ import {
   type UserId,
 } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import { P, splitsAt } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Sender } from '../channel/draft.ts';
@@ -153,8 +154,7 @@ export function threadWaitRefusal(guild: Guild, channel: GuildChannel, by: By, e
 export function noteSlowmode(guild: Guild, key: string, atMs: number): void {
   guild.slowmode.delete(key);
   guild.slowmode.set(key, atMs);
-  if (guild.slowmode.size > LIMITS.slowmode_entries_max)
-    guild.slowmode.delete(guild.slowmode.keys().next().value!);
+  dropOldest(guild.slowmode, LIMITS.slowmode_entries_max);
 }
 
 /** Remembers when a user made a thread last. */

@@ -1,3 +1,4 @@
+import { dropOldest } from '../../protocol/oldest.ts';
 import { type Cursor, StreamCursors } from './cursors.ts';
 import { ENTRY, type JournalEntry, readBatch, readHead, readStream } from './journal.ts';
 import type { PlainIdentity, SessionManner } from './record.ts';
@@ -189,8 +190,7 @@ export class JournalIndex {
     const session = this.#byHandle.get(handle);
     if (session && session.seq !== UNKNOWN && claimKey !== '') {
       this.#claimed.set(claimKey, { session, cursors: this.#cursors.of(handle) });
-      const [oldest] = this.#claimed.keys();
-      if (this.#claimed.size > CLAIMED_MAX && oldest !== undefined) this.#claimed.delete(oldest);
+      dropOldest(this.#claimed, CLAIMED_MAX);
     }
     this.#forget(handle);
   }

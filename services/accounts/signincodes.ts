@@ -1,4 +1,5 @@
 import type { PlaygroundEntry } from '../../embedding.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import { hashOf } from '../identity/tokens.ts';
 
 interface CodePorts {
@@ -27,8 +28,7 @@ export function createSignInCodes({ randomBytes, monotonic }: CodePorts): SignIn
     offer(entry) {
       const code = Buffer.from(randomBytes(CODE_BYTES)).toString('base64url');
       open.set(hashOf(code), { entry, untilMs: monotonic() + CODE_MS });
-      const [oldest] = open.keys();
-      if (open.size > CODES_MAX && oldest !== undefined) open.delete(oldest);
+      dropOldest(open, CODES_MAX);
       return code;
     },
     redeem(code) {

@@ -4,6 +4,7 @@ import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { WebhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import { type ApplicationId, snowflakeAt } from '../../protocol/ids.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import { EVENTS_STATUS } from '../../protocol/webhookevents.ts';
 import type { ApplicationStore, WebhookEventStore } from '../../storage/application/port.ts';
 import { type DeliveryAttempt, DeliveryLog } from './deliverylog.ts';
@@ -235,9 +236,8 @@ export class EventDelivery {
 
   /** A lobby's URL that fails must not turn off the events of the whole application. */
   #giveUp(url: string): void {
-    const [oldest] = this.#givenUp;
-    if (this.#givenUp.size >= GIVEN_UP_MAX && oldest !== undefined) this.#givenUp.delete(oldest);
     this.#givenUp.add(url);
+    dropOldest(this.#givenUp, GIVEN_UP_MAX);
   }
 
   #repeat(id: ApplicationId, line: Line): void {

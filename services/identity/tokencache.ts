@@ -3,6 +3,7 @@ import { type Cache, createCache } from '../../actors/runtime/cache.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import { claimedUser, hashOf } from './tokens.ts';
@@ -84,7 +85,7 @@ export function createCallerCache(ports: TokenCachePorts, bounds: TokenCacheBoun
     const principal = tokens.principals[tokens.hashes.findIndex((one) => timingSafeEqual(one, bytes))];
     if (!principal) return null;
     verified.set(hash, { tokens, principal });
-    if (verified.size > bounds.users_max) verified.delete(verified.keys().next().value!);
+    dropOldest(verified, bounds.users_max);
     return principal;
   }
 

@@ -5,6 +5,7 @@ import { authorOf } from '../../engine/webhook/webhook.ts';
 import { INSTALLATION, type Installation } from '../../protocol/appcommands.ts';
 import { type ApplicationId, type FreshId, type GuildId, isAnyId, type UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import type { Entitlement } from '../../protocol/premium.ts';
 import type { Storage } from '../../storage/ports.ts';
 
@@ -52,8 +53,7 @@ function recently<Key extends readonly string[], Value>(
     const value = read(...key);
     kept.delete(name);
     kept.set(name, { value, atMs: nowMs() });
-    const [oldest] = kept.keys();
-    if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
+    dropOldest(kept, KEPT_MAX);
     value.catch(() => kept.delete(name));
     return value;
   }

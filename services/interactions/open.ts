@@ -1,5 +1,6 @@
 import { type Interaction, isExpired } from '../../engine/interaction/interaction.ts';
 import { NONCE_MS } from '../../protocol/interactions.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import type { InteractionStore } from '../../storage/interaction/port.ts';
 
 /** Interactions in memory; others are read from the database. */
@@ -78,12 +79,5 @@ export class OpenInteractions {
       if (nowMs - usedMs < NONCE_MS) break;
       this.#nonces.delete(key);
     }
-  }
-}
-
-function dropOldest<Key>(map: Map<Key, unknown>, max: number): void {
-  for (const key of map.keys()) {
-    if (map.size <= max) return;
-    map.delete(key);
   }
 }

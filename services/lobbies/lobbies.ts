@@ -16,7 +16,7 @@ import { type LobbyMemberObject, type LobbyObject, messageObject } from '../../e
 import type { Application } from '../../engine/user/facts.ts';
 import { type ApplicationId, type ChannelId, snowflakeAt, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { present } from '../../protocol/present.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { Mergeable } from '../players/ports.ts';
@@ -339,7 +339,7 @@ function applicationCache(applications: Pick<Storage['applications'], 'get'>, cl
       value.catch(() => known.delete(id));
       known.delete(id);
       known.set(id, { value, untilMs: nowMs + APPLICATION_MS });
-      if (known.size > APPLICATIONS_MAX) known.delete(present(known.keys().next().value));
+      dropOldest(known, APPLICATIONS_MAX);
       return value;
     },
     forget(id: string): void {

@@ -7,6 +7,7 @@ import { readScopes } from '../../engine/oauth/scopes.ts';
 import type { ExternalProof } from '../../engine/provisional/identity.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { oauthRefusal } from '../../protocol/oauth.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
 import type { OAuthStore } from '../../storage/oauth/port.ts';
@@ -104,7 +105,7 @@ function createPollLimiter() {
     const intervalSec = (before?.intervalSec ?? POLL_INTERVAL_SEC) + (tooSoon ? SLOWER_SEC : 0);
     polls.delete(id);
     polls.set(id, { nextMs: nowMs + intervalSec * 1000, intervalSec });
-    if (polls.size > POLLS_MAX) polls.delete(polls.keys().next().value!);
+    dropOldest(polls, POLLS_MAX);
     return tooSoon;
   }
   return { hurried: polledTooSoon };

@@ -3,6 +3,7 @@ import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { SigningAlgorithm, TokenHeader } from '../../engine/provisional/idtoken.ts';
 import { type Discovery, discoveryUrl, readDiscovery } from '../../engine/provisional/issuer.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Outgoing } from './ports.ts';
 
@@ -108,7 +109,7 @@ export class KeySets {
     const set = this.#sets.get(name) ?? emptySet();
     this.#sets.delete(name);
     this.#sets.set(name, set);
-    if (this.#sets.size > this.#bounds.issuers_max) this.#sets.delete(this.#sets.keys().next().value!);
+    dropOldest(this.#sets, this.#bounds.issuers_max);
     return set;
   }
 

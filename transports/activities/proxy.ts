@@ -2,6 +2,7 @@ import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets
 import { isIP } from 'node:net';
 import { networkOf } from '../../protocol/addresses.ts';
 import type { ApplicationId } from '../../protocol/ids.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import { listenOn } from '../http/server.ts';
 import { uWS } from '../http/uws.ts';
 import { forward, jsonHeaders, refusalBody, TARGET_REASON } from './forward.ts';
@@ -246,9 +247,8 @@ class Requests {
       embedders: [server, ...this.#options.embedders],
     };
     const page = { id, policy, headers: linesOf(securityHeaders(policy)) };
-    const [oldest] = this.#pages.keys();
-    if (this.#pages.size >= PAGES_MAX && oldest !== undefined) this.#pages.delete(oldest);
     this.#pages.set(host, page);
+    dropOldest(this.#pages, PAGES_MAX);
     return page;
   }
 

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { dropOldest } from '../../protocol/oldest.ts';
 import { builtWebFolder, readWebFiles, safeHeaders, type WebFile } from '../http/webfiles.ts';
 import type { AdminRequest, AdminToken } from './port.ts';
 import type { AdminAnswer } from './route.ts';
@@ -58,8 +59,7 @@ export function createConsole(nowMs: () => number): Console {
     signInLink(url) {
       const code = randomBytes(24).toString('base64url');
       codes.set(hashOf(code), nowMs() + CODE_MS);
-      const [oldest] = codes.keys();
-      if (codes.size > CODES_MAX && oldest !== undefined) codes.delete(oldest);
+      dropOldest(codes, CODES_MAX);
       return `${url}/#code=${code}`;
     },
     sessions: () => current().map(({ token }) => token),

@@ -1,4 +1,5 @@
 import type { SecondFactor } from '../../engine/kernel/authority.ts';
+import { dropOldest } from '../../protocol/oldest.ts';
 import type { Caller } from './operation.ts';
 import type { Services } from './services.ts';
 
@@ -32,8 +33,7 @@ export function createSecondFactors(services: Pick<Services, 'accounts' | 'read'
     ask(caller) {
       asked.delete(caller.userId);
       asked.add(caller.userId);
-      const [oldest] = asked;
-      if (asked.size > ASKED_MAX && oldest !== undefined) asked.delete(oldest);
+      dropOldest(asked, ASKED_MAX);
       return lookUp(caller);
     },
   };

@@ -1,6 +1,7 @@
 import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { directStream } from '../../../engine/fanout/direct.ts';
 import { NotServed } from '../../../protocol/faults.ts';
+import { dropOldest } from '../../../protocol/oldest.ts';
 import type { ClusterStore, CommandRecord } from '../../../storage/cluster/port.ts';
 import type { Fence } from '../../../storage/database/driver.ts';
 import type { Commit, Writer } from '../../../storage/ports.ts';
@@ -105,8 +106,7 @@ function lastNotifiedOf({ store, clock, recordAgeMs }: CommitAndNotifyPorts) {
     const last = { epoch, byUser };
     known.delete(ownerId);
     known.set(ownerId, last);
-    const [oldest] = known.keys();
-    if (known.size > OWNERS_MAX && oldest !== undefined) known.delete(oldest);
+    dropOldest(known, OWNERS_MAX);
     return last;
   };
 }

@@ -1,6 +1,7 @@
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import { mergePresences, type Presence } from '../../../engine/presence/merge.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
+import { dropOldest } from '../../../protocol/oldest.ts';
 import type { Guilds } from '../../guild/guilds.ts';
 import type { Placement } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -109,8 +110,7 @@ function clusterPresences(ports: PresencePorts): Presences {
       offline.delete(userId);
     } else if (online.delete(userId)) {
       offline.set(userId, { guildIds, n, atMs: clock.monotonic() });
-      const [oldest] = offline.keys();
-      if (offline.size > OFFLINE_MAX && oldest !== undefined) offline.delete(oldest);
+      dropOldest(offline, OFFLINE_MAX);
     }
   };
 
