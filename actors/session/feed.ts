@@ -112,6 +112,11 @@ export class SessionFeed implements SessionFeedEffects {
     return this.#kept.since(seq, this.#owner.nowMs());
   }
 
+  /** The newest dispatches that are kept, at most `max`. */
+  latest(max: number): ReturnType<ReplayBuffer['latest']> {
+    return this.#kept.latest(max, this.#owner.nowMs());
+  }
+
   /** Drops dispatches that are too old to be replayed. */
   trim(nowMs: number): void {
     this.#kept.trim(nowMs);

@@ -1,4 +1,4 @@
-import type { Missed } from '../../engine/session/replay.ts';
+import type { ReplayBuffer } from '../../engine/session/replay.ts';
 import type { UserId } from '../../protocol/ids.ts';
 
 /** A session as the operator sees it. The session id is left out: with it a client could resume the session. */
@@ -19,11 +19,10 @@ export interface SessionView {
 /** The fields of a session that a view reads. */
 export interface ViewedSession extends Pick<SessionView, 'handle' | 'userId' | 'bot' | 'intents' | 'seq'> {
   readonly authorization: object | null;
-  readonly feed: { missedSince(seq: number): Missed };
+  readonly feed: { latest(max: number): ReturnType<ReplayBuffer['latest']> };
 }
 
-/** Numbers of latest dispatches, tried in this order: the buffer may have evicted all but a few. */
-const LATEST_COUNTS = [20, 10, 5, 2, 1];
+const LATEST_MAX = 20;
 
 /** Sessions with handles above `after`, ascending: a map keeps the order of insertion. O(n) in all sessions. */
 export function sessionViews(
@@ -36,16 +35,12 @@ export function sessionViews(
     if (handle <= after) continue;
     if (views.length === limit) break;
     const viewed = { handle, userId, bot, intents, seq };
-    views.push({ ...viewed, authorized: authorization !== null, latest: latestOf(seq, feed) });
+    views.push({ ...viewed, authorized: authorization !== null, latest: latestOf(feed) });
   }
   return views;
 }
 
-function latestOf(seq: number, feed: ViewedSession['feed']): SessionView['latest'] {
-  for (const count of LATEST_COUNTS) {
-    const missed = feed.missedSince(Math.max(0, seq - count));
-    if (missed.kind !== 'missed') continue;
-    return missed.bodies.map(({ t }, at) => ({ seq: missed.firstSeq + at, t })).reverse();
-  }
-  return [];
+function latestOf(feed: ViewedSession['feed']): SessionView['latest'] {
+  const { firstSeq, bodies } = feed.latest(LATEST_MAX);
+  return bodies.map(({ t }, at) => ({ seq: firstSeq + at, t })).reverse();
 }

@@ -10,9 +10,14 @@ export interface ReplayLimits {
   readonly weightBytesMax: number;
 }
 
+/** `bodies[i]` has the number `firstSeq + i`. */
+interface Numbered {
+  readonly firstSeq: number;
+  readonly bodies: readonly DispatchBody[];
+}
+
 export type Missed =
-  /** `bodies[i]` has the number `firstSeq + i`. */
-  | { readonly kind: 'missed'; readonly firstSeq: number; readonly bodies: readonly DispatchBody[] }
+  | ({ readonly kind: 'missed' } & Numbered)
   /** The client claims a number that was never sent. */
   | { readonly kind: 'seqUnknown' }
   /** The dispatches after it were evicted. */
@@ -84,9 +89,13 @@ export class ReplayBuffer {
     this.#dropAged(nowMs, this.#count);
     const missed = this.#lastSeq - seq;
     if (missed > this.#count) return { kind: 'seqTooOld' };
-    const bodies: DispatchBody[] = [];
-    for (let back = missed; back > 0; back -= 1) bodies.push(this.#at(this.#count - back));
-    return { kind: 'missed', firstSeq: seq + 1, bodies };
+    return { kind: 'missed', ...this.#newest(missed) };
+  }
+
+  /** Lists the newest dispatches that are kept, at most `max`. */
+  latest(max: number, nowMs: number): Numbered {
+    this.#dropAged(nowMs, this.#count);
+    return this.#newest(Math.min(max, this.#count));
   }
 
   /** The dispatch with this number, or null when it is not kept. */
@@ -101,6 +110,13 @@ export class ReplayBuffer {
     if (this.#count > 0) return;
     this.#slots = NONE;
     this.#start = 0;
+  }
+
+  /** The newest `count` dispatches, of which all are kept. */
+  #newest(count: number): Numbered {
+    const bodies: DispatchBody[] = [];
+    for (let back = count; back > 0; back -= 1) bodies.push(this.#at(this.#count - back));
+    return { firstSeq: this.#lastSeq - count + 1, bodies };
   }
 
   #at(index: number): DispatchBody {

@@ -8,7 +8,7 @@ import { snowflakeOf } from '../../../protocol/ids.ts';
 function session(handle: number, sent: number, framesMax = 250): ViewedSession {
   const buffer = new ReplayBuffer({ framesMax, ageMs: 60_000, weightBytesMax: 1_000_000 });
   for (let n = 1; n <= sent; n += 1) buffer.push(new DispatchBody('MESSAGE_CREATE', { n }, 0));
-  const feed = { missedSince: (seq: number) => buffer.since(seq, 0) };
+  const feed = { latest: (max: number) => buffer.latest(max, 0) };
   return { handle, userId: snowflakeOf(7n), bot: false, intents: 1, seq: sent, authorization: null, feed };
 }
 const mapOf = (sessions: readonly ViewedSession[]) => new Map(sessions.map((one) => [`s${one.handle}`, one]));
@@ -25,7 +25,9 @@ test('shows the twenty newest dispatches, or the fewer that are kept', () => {
   const [many] = sessionViews(mapOf([session(1, 30)]), 0, 1);
   expect(many?.latest).toHaveLength(20);
   expect(many?.latest[0]).toEqual({ seq: 30, t: 'MESSAGE_CREATE' });
-  expect(sessionViews(mapOf([session(1, 30, 3)]), 0, 1)[0]?.latest.map(({ seq }) => seq)).toEqual([30, 29]);
+  expect(sessionViews(mapOf([session(1, 30, 3)]), 0, 1)[0]?.latest.map(({ seq }) => seq)).toEqual([
+    30, 29, 28,
+  ]);
   expect(sessionViews(mapOf([session(1, 30, 0)]), 0, 1)[0]?.latest).toEqual([]);
   expect(sessionViews(mapOf([session(1, 0)]), 0, 1)[0]?.latest).toEqual([]);
 });
@@ -33,12 +35,12 @@ test('shows the twenty newest dispatches, or the fewer that are kept', () => {
 test('reads the buffers of one page only among 100,000 sessions', () => {
   let reads = 0;
   const idle = session(1, 1);
-  const missedSince = (seq: number) => {
+  const latest = (max: number) => {
     reads += 1;
-    return idle.feed.missedSince(seq);
+    return idle.feed.latest(max);
   };
   const live = mapOf(
-    Array.from({ length: 100_000 }, (_, at) => ({ ...idle, handle: at + 1, feed: { missedSince } })),
+    Array.from({ length: 100_000 }, (_, at) => ({ ...idle, handle: at + 1, feed: { latest } })),
   );
   expect(handles(sessionViews(live, 99_000, 50)).at(-1)).toBe(99_050);
   expect(reads).toBe(50);

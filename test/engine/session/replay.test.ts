@@ -46,6 +46,13 @@ describe('the replay buffer', () => {
     expect(buffer.since(3, 1001)).toEqual({ kind: 'missed', firstSeq: 4, bodies: [] });
   });
 
+  it('lists the newest dispatches that are kept, at most as many as asked for', () => {
+    const { buffer, bodies } = filled(10, { framesMax: 3, ageMs: 1000 });
+    expect(buffer.latest(2, 0)).toEqual({ firstSeq: 9, bodies: bodies.slice(8) });
+    expect(buffer.latest(20, 0)).toEqual({ firstSeq: 8, bodies: bodies.slice(7) });
+    expect(buffer.latest(20, 5000)).toEqual({ firstSeq: 11, bodies: [] });
+  });
+
   it('keeps nothing when it may keep nothing', () => {
     const { buffer } = filled(2, { framesMax: 0, ageMs: 1000 });
     expect(buffer.lastSeq).toBe(2);
