@@ -14,7 +14,7 @@ import { CommandKeys } from './commandkeys.ts';
 import type { Load } from './loadqueue.ts';
 import { OrderedCommits } from './ordered.ts';
 import type { RegisteredShell, Send } from './registry.ts';
-import type { End, Work } from './resident.machine.ts';
+import type { End, Work, WorkRefusal } from './resident.machine.ts';
 import { DispatchStream, merged, type StreamDispatch } from './stream.ts';
 import { answeringBugs, asError, OpenWork, rethrow } from './work.ts';
 
@@ -54,7 +54,7 @@ export abstract class AggregateShell<
   Id extends AnyId = AnyId,
 > implements RegisteredShell<State>
 {
-  readonly refusals: { readonly missing: Refusal; readonly full: Refusal };
+  readonly refusals: Readonly<Record<WorkRefusal, Refusal>>;
   readonly #rules: Rules<State, Fact, Dispatch>;
   /** Null before the state is read, and after the actor has ended. */
   protected state: State | null = null;

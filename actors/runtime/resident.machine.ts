@@ -3,14 +3,16 @@ import type { Needs } from '../../engine/kernel/needs.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 
+/** Why work is refused: the aggregate does not exist, or its backlog is full. */
+export type WorkRefusal = 'missing' | 'full';
+
 /** A piece of work on an aggregate's state. Exactly one of `run`, `refuse` and `fault` is called. */
 export interface Work<State> {
   /** Rows that must be in the state's windows before `run`; none when absent. */
   needs?(state: State): Needs;
   /** Called with the state, on the actor's turn. */
   run(state: State): void;
-  /** The aggregate does not exist or its backlog is full. */
-  refuse(refusal: Refusal): void;
+  refuse(refusal: Refusal, why: WorkRefusal): void;
   /** The environment failed, or a bug ended the actor. */
   fault(error: Error): void;
 }
@@ -32,8 +34,7 @@ export interface ResidentShell<State> {
   settle(): void;
   /** Writes down for the next owner what no table holds; answers with `written`. */
   handOver(): void;
-  /** The refusals for a missing aggregate and for a full backlog. */
-  readonly refusals: { readonly missing: Refusal; readonly full: Refusal };
+  readonly refusals: Readonly<Record<WorkRefusal, Refusal>>;
   /** The actor ended: releases all resources. */
   release(end: End): void;
 }
@@ -114,7 +115,7 @@ export function residentMachine<State>(id: string) {
       load: ({ context }) => context.shell.load(),
       hold: ({ context, event }) => void (event.type === 'work' && context.backlog.push(event.work)),
       refuse: ({ context, event }) =>
-        void (event.type === 'work' && event.work.refuse(context.shell.refusals.full)),
+        void (event.type === 'work' && event.work.refuse(context.shell.refusals.full, 'full')),
       adopt: ({ context, event }) => {
         if (event.type !== 'loaded') return;
         context.state = event.state;
@@ -131,7 +132,7 @@ export function residentMachine<State>(id: string) {
       settle: ({ context }) => context.shell.settle(),
       handOver: ({ context }) => context.shell.handOver(),
       refuseHeld: ({ context }) => {
-        for (const work of context.backlog.splice(0)) work.refuse(context.shell.refusals.missing);
+        for (const work of context.backlog.splice(0)) work.refuse(context.shell.refusals.missing, 'missing');
       },
       faultHeld: ({ context, event }) => {
         const end = endOf(event);

@@ -1,7 +1,6 @@
-import { ERRORS } from '../../protocol/errors.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
-import type { Work } from './resident.machine.ts';
+import type { Work, WorkRefusal } from './resident.machine.ts';
 
 /** Runs work. A bug in it faults the caller before it ends the actor. */
 export function answeringBugs<State>(work: Work<State>, run: () => void): void {
@@ -59,7 +58,7 @@ export class OpenWork<State> {
  */
 export const missingOr =
   (missing: () => void, fault: (error: Error) => void) =>
-  (refusal: Refusal): void => {
-    if (refusal.code === ERRORS.API_OVERLOADED.code) fault(new NotServed(refusal.message));
+  (refusal: Refusal, why: WorkRefusal): void => {
+    if (why === 'full') fault(new NotServed(refusal.message));
     else missing();
   };
