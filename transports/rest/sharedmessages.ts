@@ -5,8 +5,8 @@ const shared = new WeakMap<StoredMessage, object>();
 /** The JSON of shared objects; null until it is needed. It lives as long as the message is in memory. */
 const texts = new WeakMap<object, string | null>();
 
-/** The shared object of a message, made by `make` at first. */
-export function sharedMessage(message: StoredMessage, make: (message: StoredMessage) => object): object {
+/** The shared object of a message; `make` is called once for each message. */
+export function memoizedMessage(message: StoredMessage, make: (message: StoredMessage) => object): object {
   const known = shared.get(message);
   if (known) return known;
   // Frozen, because an embedding program may get it inside an answer.

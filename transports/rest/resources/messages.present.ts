@@ -8,7 +8,7 @@ import type { MessageStore } from '../../../storage/message/port.ts';
 import type { ThreadStore } from '../../../storage/thread/port.ts';
 import type { Caller } from '../operation.ts';
 import type { Services } from '../services.ts';
-import { sharedMessage } from '../sharedmessages.ts';
+import { memoizedMessage } from '../sharedmessages.ts';
 
 const SUPPRESS_EMBEDS = 1 << 2;
 const HAS_THREAD = 1 << 5;
@@ -69,7 +69,7 @@ export async function presentMessages(
   known: readonly StoredMessage[] = [],
 ): Promise<object[]> {
   if (messages.every((message) => isAlike(viewing, message)))
-    return messages.map((message) => sharedMessage(message, bareMessage));
+    return messages.map((message) => memoizedMessage(message, bareMessage));
   const { caller, ownerId, channelId } = viewing;
   const store = read.messages;
   const byId = new Map([...messages, ...known].map((message) => [message.id, message]));
@@ -145,7 +145,7 @@ function presentMessage(
   votes: ReadonlySet<number> = NONE,
 ): object {
   return isAlike(viewing, message)
-    ? sharedMessage(message, bareMessage)
+    ? memoizedMessage(message, bareMessage)
     : ownMessage(viewing, message, mine, votes);
 }
 
