@@ -242,7 +242,6 @@ export function createProvisional(context: ServiceContext): Provisional {
   return routed(provisional, PROVISIONAL_ROUTES, context.cluster);
 }
 
-/** Origins in a comma-separated list. */
 /** Relationships and the features that depend on them. */
 export function createSocial(context: ServiceContext): Social {
   const { storage, users, clock, commit, wheel, randomBytes, routing, notifier } = context;

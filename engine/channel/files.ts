@@ -41,10 +41,10 @@ export function owningUnlisted(attachments: readonly APIAttachment[]): {
   };
 }
 
-/** The attachments of a message: the listed ones, and the ones that only components show. */
 /** A file of a message that only one person sees. */
 export const asEphemeral = (file: APIAttachment): APIAttachment => ({ ...file, ephemeral: true });
 
+/** The attachments of a message: the listed ones, and the ones that only components show. */
 export const attachmentsOf = ({ attachments, files = [] }: StoredMessage): readonly APIAttachment[] => [
   ...attachments,
   ...files.flatMap(({ attachment }) => attachment ?? []),

@@ -31,11 +31,6 @@ type InstallCommands = {
     };
     value: { readonly added: boolean };
   };
-  /**
-   * Adds a user with a new role of exactly these permissions (decimal), or gives a member the role. Role and membership
-   * are one decision: a refusal of either creates neither. For the operator; the audit log names the owner of the
-   * guild.
-   */
   /** Accepted when the caller may see the integrations. */
   checkIntegrations: { input: object; value: null };
   /** Removes an application's bot and its webhooks, whatever their rank. */
@@ -51,6 +46,11 @@ type InstallCommands = {
     };
     value: null;
   };
+  /**
+   * Adds a user with a new role of exactly these permissions (decimal), or gives a member the role. Role and membership
+   * are one decision: a refusal of either creates neither. For the operator; the audit log names the owner of the
+   * guild.
+   */
   joinWithRole: {
     input: { readonly userId: UserId; readonly name: string; readonly permissions: string };
     value: { readonly added: boolean };

@@ -113,9 +113,9 @@ export class FakeBackend implements SessionBackend {
   readonly calls: unknown[][] = [];
   readonly live = new Set<LiveSession>();
   fault: string | null = null;
-  /** Calls wait for it. */
   /** The members that GUILD_CREATE shows. */
   guildMembers: readonly object[] = [];
+  /** Calls wait for it. */
   gate: Promise<void> = Promise.resolve();
 
   #note(...call: unknown[]): void {
