@@ -7,8 +7,8 @@ import {
 import { COMPONENT } from '../../protocol/components.ts';
 import type { FreshId } from '../../protocol/ids.ts';
 import { wrongScheme } from '../../protocol/links.ts';
-import { ATTACHMENT_SCHEME, type FoundComponent, type Json } from './components.read.ts';
-import { isNamed } from './files.ts';
+import type { FoundComponent, Json } from './components.read.ts';
+import { ATTACHMENT_SCHEME, isNamed } from './files.ts';
 import type { FieldPath, Form } from './form.ts';
 
 /** Uploads that the components of one message may refer to. */

@@ -12,6 +12,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { readLink } from '../../protocol/links.ts';
 import { withoutDirectionControls } from '../../protocol/names.ts';
 import { emojiKey } from './emoji.ts';
+import { ATTACHMENT_SCHEME } from './files.ts';
 import type { FieldPath, Form } from './form.ts';
 import { cleanText, textLength } from './text.ts';
 
@@ -34,7 +35,6 @@ export interface Reading {
   tooMany: boolean;
 }
 
-export const ATTACHMENT_SCHEME = 'attachment://';
 const MEDIA_SCHEMES = ['http', 'https', 'attachment'];
 const INTEGER_TEXT = /^-?\d{1,16}$/;
 

@@ -2,7 +2,7 @@ import { type APIAttachment, type APIEmbed, type APIEmbedImage, EmbedType } from
 import { LIMITS } from '../../protocol/limits.ts';
 import { readLink } from '../../protocol/links.ts';
 import type { Reply } from '../kernel/outcome.ts';
-import { isNamed } from './files.ts';
+import { ATTACHMENT_SCHEME, isNamed } from './files.ts';
 import { type FieldPath, Form } from './form.ts';
 import { cleanText, isoTimestamp, textLength } from './text.ts';
 
@@ -168,8 +168,6 @@ interface Media {
   readonly url: string;
   readonly attachment?: APIAttachment;
 }
-
-const ATTACHMENT_SCHEME = 'attachment://';
 
 /** A web address or one of the message's own attachments. An unknown attachment is left out. */
 function media(build: Build, path: FieldPath, raw: string | null | undefined): Media | undefined {

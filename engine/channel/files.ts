@@ -3,6 +3,9 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { visibleName } from '../../protocol/names.ts';
 import type { StoredFile, StoredMessage } from '../guild/guild.ts';
 
+/** Begins a link to an attachment of the same message; its name follows. */
+export const ATTACHMENT_SCHEME = 'attachment://';
+
 /** By a guild's premium tier. @source https://docs.discord.com/developers/reference#uploading-files and its help pages */
 const TIER_BYTES = [
   LIMITS.attachment_bytes_max,
