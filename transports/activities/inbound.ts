@@ -1,6 +1,7 @@
 import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
+import { addressOf } from '../http/exchange.ts';
 import type { HeaderLines, RequestHeaders } from './headers.ts';
 
 /** The start of an answer. */
@@ -59,9 +60,10 @@ export class Inbound {
     return this.#hasStarted;
   }
 
-  /** The address of the other end of the connection. */
-  get address(): string {
-    return this.#isOver ? '' : Buffer.from(this.#res.getRemoteAddressAsText()).toString('latin1');
+  /** The client's address. */
+  address(trustProxy: boolean): string {
+    if (this.#isOver) return '';
+    return addressOf(this.#res, trustProxy ? this.headers.get('x-forwarded-for') : undefined);
   }
 
   /** Calls the listener once, when the answer is complete or the browser has gone. */

@@ -1,5 +1,4 @@
 import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js';
-import { isIP } from 'node:net';
 import { networkOf } from '../../protocol/addresses.ts';
 import type { ApplicationId } from '../../protocol/ids.ts';
 import { dropOldest } from '../../protocol/oldest.ts';
@@ -222,9 +221,7 @@ class Requests {
 
   /** Bounds what each network has under way; behind a trusted proxy, each network that it names. */
   #admit(inbound: Inbound): boolean {
-    const { trustProxy } = this.#options;
-    const given = trustProxy ? inbound.headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() : undefined;
-    const address = given !== undefined && isIP(given) !== 0 ? given : inbound.address;
+    const address = inbound.address(this.#options.trustProxy);
     return this.#take(inbound, this.#networks, networkOf(address));
   }
 
