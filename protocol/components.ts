@@ -1,4 +1,5 @@
 import { LIMITS } from './limits.ts';
+import { isRecord } from './present.ts';
 
 /**
  * Every kind of component: its keys, their bounds, and the kinds that it may contain. Messages and modals are validated
@@ -281,9 +282,6 @@ export const COMPONENT_SCHEMAS: Readonly<Record<ComponentKind, ComponentSchema>>
   [C.CHECKBOX]: { fields: { custom_id: customId, default: boolean } },
 };
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /**
  * Whether client libraries can read these components: at every level, all required keys are present and have their
  * type. Earlier versions of this server stored components as they were sent.
@@ -296,17 +294,17 @@ const NO_KINDS = { message: [], modal: [] } as const;
 function fits(value: unknown, field: ComponentField): boolean {
   switch (field.is) {
     case 'component': {
-      if (!isObject(value) || !Object.hasOwn(COMPONENT_SCHEMAS, String(value.type))) return false;
+      if (!isRecord(value) || !Object.hasOwn(COMPONENT_SCHEMAS, String(value.type))) return false;
       return fitAll(value, COMPONENT_SCHEMAS[value.type as ComponentKind].fields);
     }
     case 'list':
       return Array.isArray(value) && value.every((one) => fits(one, field.of));
     case 'object':
-      return isObject(value) && fitAll(value, field.fields);
+      return isRecord(value) && fitAll(value, field.fields);
     case 'media':
-      return isObject(value) && typeof value.url === 'string';
+      return isRecord(value) && typeof value.url === 'string';
     case 'emoji':
-      return isObject(value);
+      return isRecord(value);
     case 'integer':
       return typeof value === 'number';
     case 'boolean':

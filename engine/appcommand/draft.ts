@@ -8,13 +8,13 @@ import {
   type InteractionContext,
 } from '../../protocol/appcommands.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { isRecord } from '../../protocol/present.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { type FieldPath, Form } from '../channel/form.ts';
 import { textLength } from '../channel/text.ts';
 import { type Reply, refused } from '../kernel/outcome.ts';
 import type { CommandDraft, CommandOption, Localizations } from './appcommand.ts';
 import {
-  isObject,
   type Json,
   notObject,
   readBoolean,
@@ -68,7 +68,7 @@ export function readDraftAt(
   raw: unknown,
   { isGuild, installations }: DraftScope,
 ): CommandDraft | undefined {
-  if (!isObject(raw)) return notObject(form, path);
+  if (!isRecord(raw)) return notObject(form, path);
   const types = isGuild ? GUILD_TYPES : ALL_TYPES;
   const type = readChoice(form, [...path, 'type'], raw.type ?? CHAT_INPUT, types);
   if (type === undefined) return undefined;

@@ -1,6 +1,7 @@
 import { LOCALES, type Locale } from '../../protocol/appcommands.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { nameProblem } from '../../protocol/names.ts';
+import { isRecord } from '../../protocol/present.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
 import { cleanText, textLength } from '../channel/text.ts';
 import type { Localizations } from './appcommand.ts';
@@ -16,9 +17,6 @@ const NUMBER_TEXT = /^-?\d{1,16}(?:\.\d{1,16})?$/;
  * @source https://docs.discord.com/developers/interactions/application-commands#application-command-object-application-command-naming
  */
 const NAME = /^[-_'\p{L}\p{N}\p{sc=Deva}\p{sc=Thai}]+$/u;
-
-export const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isAbsent = (value: unknown): value is null | undefined => value === undefined || value === null;
 
@@ -77,7 +75,7 @@ export function readLocalizations(
   read: (form: Form, path: FieldPath, raw: unknown) => string | undefined,
 ): Localizations | null {
   if (isAbsent(raw)) return null;
-  if (!isObject(raw)) return notObject(form, path) ?? null;
+  if (!isRecord(raw)) return notObject(form, path) ?? null;
   const entries = Object.entries(raw);
   const max = LIMITS.app_command_locales_max;
   if (entries.length > max) {

@@ -2,10 +2,10 @@ import { OPTION, type OptionType } from '../../protocol/appcommands.ts';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import { FILE_TYPE_INVALID, fileTypeOf } from '../../protocol/filetypes.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { isRecord } from '../../protocol/present.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
 import type { CommandOption, OptionChoice } from './appcommand.ts';
 import {
-  isObject,
   type Json,
   notObject,
   readBoolean,
@@ -66,7 +66,7 @@ function checkTogether(form: Form, path: FieldPath, options: readonly CommandOpt
 }
 
 function readOption(form: Form, path: FieldPath, raw: unknown, place: Place): CommandOption | undefined {
-  if (!isObject(raw)) return notObject(form, path);
+  if (!isRecord(raw)) return notObject(form, path);
   if (raw.type === undefined || raw.type === null) form.required([...path, 'type']);
   const type = typeOf(raw.type, ALLOWED[place]);
   if (type === undefined) {
@@ -187,7 +187,7 @@ function checkChoiceNames(form: Form, path: FieldPath, choices: readonly OptionC
 }
 
 function readOptionChoice(form: Form, path: FieldPath, raw: unknown, type: Valued): OptionChoice | undefined {
-  if (!isObject(raw)) return notObject(form, path);
+  if (!isRecord(raw)) return notObject(form, path);
   const max = LIMITS.app_command_choice_name_chars_max;
   const readName = (_: Form, at: FieldPath, text: unknown) => readText(form, at, text, 1, max);
   const name = readName(form, [...path, 'name'], raw.name) ?? '';

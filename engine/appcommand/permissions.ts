@@ -2,10 +2,11 @@ import { COMMAND_OVERWRITE } from '../../protocol/appcommands.ts';
 import { type ApplicationId, type GuildId, isSnowflake } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
+import { isRecord } from '../../protocol/present.ts';
 import { Form } from '../channel/form.ts';
 import { accepted, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
 import type { AppCommandFact, CommandOverwrite, CommandPermissions } from './appcommand.ts';
-import { isObject, notObject, readChoice, readList } from './fields.ts';
+import { notObject, readChoice, readList } from './fields.ts';
 
 const TYPES = Object.values(COMMAND_OVERWRITE);
 
@@ -88,7 +89,7 @@ function readOverwrites(raw: unknown): Reply<CommandOverwrite[]> {
 }
 
 function readOverwrite(form: Form, path: readonly (string | number)[], raw: unknown) {
-  if (!isObject(raw)) return notObject(form, path);
+  if (!isRecord(raw)) return notObject(form, path);
   const { id, type, permission } = raw;
   for (const [key, value] of Object.entries({ id, type, permission }))
     if (value === undefined || value === null) form.required([...path, key]);

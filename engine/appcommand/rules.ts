@@ -1,12 +1,13 @@
 import { APP_COMMAND, type AppCommandType } from '../../protocol/appcommands.ts';
 import type { ApplicationId, GuildId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { isRecord } from '../../protocol/present.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { Form } from '../channel/form.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import type { AppCommand, AppCommandFact, CommandDraft, Creates } from './appcommand.ts';
 import { type DraftScope, readDraft, readDraftAt } from './draft.ts';
-import { isObject, type Json } from './fields.ts';
+import type { Json } from './fields.ts';
 
 /** The commands of one application, globally or in one guild, as far as a change needs them. */
 export interface CommandScope extends Pick<DraftScope, 'installations'> {
@@ -57,7 +58,7 @@ export function writeCommand(
 export function editCommand(scope: CommandScope, id: string, raw: unknown, env: Env): Changed<AppCommand> {
   const before = scope.commands.find((command) => command.id === id);
   if (!before) return refused(refusal('UNKNOWN_APPLICATION_COMMAND'));
-  const merged = isObject(raw) ? { ...bodyOf(before, raw), ...raw, type: before.type } : raw;
+  const merged = isRecord(raw) ? { ...bodyOf(before, raw), ...raw, type: before.type } : raw;
   const read = readDraft(merged, draftScope(scope));
   if (!read.ok) return read;
   if (scope.commands.some((command) => command.id !== id && isNamed(command, read.value)))
@@ -123,7 +124,7 @@ function readAll(raw: unknown, scope: CommandScope): Changed<ListedDraft[]> {
     if (!draft) continue;
     if (drafts.some((other) => isNamed(other.draft, draft)))
       form.add([index], 'APPLICATION_COMMANDS_DUPLICATE_NAME', 'Application command names must be unique');
-    const id = isObject(each) && each.id !== undefined && each.id !== null ? String(each.id) : null;
+    const id = isRecord(each) && each.id !== undefined && each.id !== null ? String(each.id) : null;
     drafts.push({ id, draft });
   }
   const no = form.refusal();
@@ -169,7 +170,7 @@ function isSame(one: unknown, other: unknown): boolean {
     return (
       Array.isArray(other) && one.length === other.length && one.every((each, at) => isSame(each, other[at]))
     );
-  if (!isObject(one) || !isObject(other)) return Object.is(one, other);
+  if (!isRecord(one) || !isRecord(other)) return Object.is(one, other);
   const keys = Object.keys(one);
   return (
     keys.length === Object.keys(other).length &&

@@ -11,6 +11,7 @@ import { keepsDigits } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { readLink } from '../../protocol/links.ts';
 import { withoutDirectionControls } from '../../protocol/names.ts';
+import { isRecord } from '../../protocol/present.ts';
 import { emojiKey } from './emoji.ts';
 import { ATTACHMENT_SCHEME } from './files.ts';
 import type { FieldPath, Form } from './form.ts';
@@ -38,9 +39,6 @@ export interface Reading {
 const MEDIA_SCHEMES = ['http', 'https', 'attachment'];
 const INTEGER_TEXT = /^-?\d{1,16}$/;
 
-export const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /**
  * Reads a list of components against their schemas. Unknown keys and nulls are dropped; ids sent as numbers and numbers
  * sent as text are accepted. Reading stops at the number of components a message may have, which bounds the cost.
@@ -65,7 +63,7 @@ function readComponent(
   kinds: readonly ComponentKind[],
 ): Json | undefined {
   const { form, found, place } = reading;
-  if (!isObject(raw)) return notObject(form, path);
+  if (!isRecord(raw)) return notObject(form, path);
   const type = readType(form, path, raw.type, kinds);
   if (type === undefined) return undefined;
   if (found.length >= LIMITS.components_per_message_max) {
@@ -144,7 +142,7 @@ function readField(reading: Reading, path: FieldPath, raw: unknown, field: Compo
     case 'media':
       return readMedia(form, path, raw);
     case 'object':
-      return isObject(raw) ? readFields(reading, path, raw, field.fields) : notObject(form, path);
+      return isRecord(raw) ? readFields(reading, path, raw, field.fields) : notObject(form, path);
     case 'list':
       return readList(reading, path, raw, field);
     case 'component':
@@ -240,7 +238,7 @@ function readUrl(
 
 /** Reads the URL only: the server fills in everything else of a media item. */
 function readMedia(form: Form, path: FieldPath, raw: unknown): { readonly url: string } | undefined {
-  if (!isObject(raw)) return notObject(form, path);
+  if (!isRecord(raw)) return notObject(form, path);
   const at = [...path, 'url'];
   if (raw.url === undefined || raw.url === null) {
     form.required(at);
@@ -259,7 +257,7 @@ function readMedia(form: Form, path: FieldPath, raw: unknown): { readonly url: s
 
 /** A custom emoji by id and name, or a Unicode emoji by name alone. */
 function readEmoji(form: Form, path: FieldPath, raw: unknown): Json | undefined {
-  if (!isObject(raw)) return notObject(form, path);
+  if (!isRecord(raw)) return notObject(form, path);
   const at = [...path, 'name'];
   if (raw.name === undefined || raw.name === null) {
     form.required(at);
@@ -306,8 +304,8 @@ function readList(
 function reportRepeated(form: Form, path: FieldPath, values: readonly unknown[]): void {
   const seen = new Set<unknown>();
   for (const [index, value] of values.entries()) {
-    const key = isObject(value) ? value.id : value;
-    const at = isObject(value) ? [...path, index, 'id'] : [...path, index];
+    const key = isRecord(value) ? value.id : value;
+    const at = isRecord(value) ? [...path, index, 'id'] : [...path, index];
     if (key !== undefined && seen.has(key))
       form.add(at, 'SET_TYPE_ALREADY_CONTAINS_VALUE', 'The set already contains this value');
     seen.add(key);

@@ -1,5 +1,5 @@
 import { BUTTON_STYLE } from '../../protocol/components.ts';
-import { isObject } from './components.read.ts';
+import { isRecord } from '../../protocol/present.ts';
 
 /** A container holds rows and sections, and these hold buttons. */
 const DEPTH_MAX = 3;
@@ -9,7 +9,7 @@ export const hasPremiumButton = (raw: unknown): boolean => Array.isArray(raw) &&
 
 const isAnyPremium = (raw: readonly unknown[], depth: number): boolean =>
   raw.some((one) => {
-    if (!isObject(one)) return false;
+    if (!isRecord(one)) return false;
     const { style, components, accessory } = one;
     if (Number(style) === BUTTON_STYLE.PREMIUM) return true;
     const inside = [...(Array.isArray(components) ? components : []), accessory];

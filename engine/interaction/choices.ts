@@ -1,14 +1,8 @@
 import { type Locale, OPTION } from '../../protocol/appcommands.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { isRecord } from '../../protocol/present.ts';
 import type { CommandOption, OptionChoice } from '../appcommand/appcommand.ts';
-import {
-  isObject,
-  notObject,
-  readList,
-  readLocalizations,
-  readNumber,
-  readText,
-} from '../appcommand/fields.ts';
+import { notObject, readList, readLocalizations, readNumber, readText } from '../appcommand/fields.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
 
 /**
@@ -29,7 +23,7 @@ function readChoice(
   raw: unknown,
   option: CommandOption,
 ): OptionChoice | undefined {
-  if (!isObject(raw)) return notObject(form, path);
+  if (!isRecord(raw)) return notObject(form, path);
   const max = LIMITS.app_command_choice_name_chars_max;
   const readName = (_: Form, at: FieldPath, text: unknown) => readText(form, at, text, 1, max);
   const name = readName(form, [...path, 'name'], raw.name);

@@ -1,5 +1,5 @@
 import { BUTTON_STYLE, COMPONENT, SELECTS } from '../../protocol/components.ts';
-import { isObject } from '../appcommand/fields.ts';
+import { isRecord } from '../../protocol/present.ts';
 import type { Form } from '../channel/form.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { ResolvedCheck } from './resolved.ts';
@@ -27,7 +27,7 @@ interface Stored extends Choosing {
   readonly component?: Stored;
 }
 
-const isStored = (component: unknown): component is Stored => isObject(component);
+const isStored = (component: unknown): component is Stored => isRecord(component);
 
 /** All components at all levels, parents first. Their number is bounded by what a message or form may have. */
 export function* componentsIn(components: readonly Stored[]): Generator<Stored> {

@@ -1,6 +1,7 @@
 import { COMPONENT, COMPONENT_ROOTS } from '../../protocol/components.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { isObject, type Json, notObject, readText } from '../appcommand/fields.ts';
+import { isRecord } from '../../protocol/present.ts';
+import { type Json, notObject, readText } from '../appcommand/fields.ts';
 import { type Reading, readComponents } from '../channel/components.read.ts';
 import { assignIds, repeatedIds, ruleBroken } from '../channel/components.rules.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
@@ -25,7 +26,7 @@ const COMPONENTS: FieldPath = ['data', 'components'];
  * @source https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object-modal
  */
 export function readModal(raw: unknown, form: Form): Modal | null {
-  if (!isObject(raw)) return notObject(form, ['data']) ?? null;
+  if (!isRecord(raw)) return notObject(form, ['data']) ?? null;
   const { component_custom_id_chars_max: idMax, modal_title_chars_max: titleMax } = LIMITS;
   const customId = readText(form, ['data', 'custom_id'], raw.custom_id, 1, idMax);
   const title = readText(form, ['data', 'title'], raw.title, 1, titleMax);
@@ -107,7 +108,7 @@ export function readSubmission(modal: Modal, raw: Json, form: Form): Submission 
 /** The answer with other ids of the files that it names. */
 export function withFileIds(data: Submission['data'], idOf: (id: string) => string): Submission['data'] {
   const replaced = (component: object): object => {
-    if ('component' in component && isObject(component.component))
+    if ('component' in component && isRecord(component.component))
       return { ...component, component: replaced(component.component) };
     if ('components' in component && Array.isArray(component.components))
       return { ...component, components: component.components.map(replaced) };
@@ -125,7 +126,7 @@ const FIELDS_MAX = 40;
 function givenFields(raw: unknown, form: Form): ReadonlyMap<string, Given> {
   const given = new Map<string, Given>();
   const collect = (one: unknown, path: FieldPath, depth: number): void => {
-    if (!isObject(one) || depth > DEPTH_MAX || given.size >= FIELDS_MAX) return;
+    if (!isRecord(one) || depth > DEPTH_MAX || given.size >= FIELDS_MAX) return;
     if (typeof one.custom_id === 'string') {
       if (given.has(one.custom_id))
         form.add([...path, 'custom_id'], 'COMPONENT_CUSTOM_ID_DUPLICATED', 'This field was given before.');

@@ -1,7 +1,8 @@
 import { APP_COMMAND, OPTION } from '../../protocol/appcommands.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { isRecord } from '../../protocol/present.ts';
 import type { AppCommand, CommandOption } from '../appcommand/appcommand.ts';
-import { isObject, type Json, notObject, readNumber } from '../appcommand/fields.ts';
+import { type Json, notObject, readNumber } from '../appcommand/fields.ts';
 import type { FieldPath, Form } from '../channel/form.ts';
 import { textLength } from '../channel/text.ts';
 import { idIn, type NamedKind, type ResolvedCheck } from './resolved.ts';
@@ -93,7 +94,7 @@ function readOption(
   known: readonly CommandOption[],
 ): WireOption | undefined {
   const { form } = reading;
-  if (!isObject(raw)) return notObject(form, path);
+  if (!isRecord(raw)) return notObject(form, path);
   const option = known.find(({ name }) => name === raw.name);
   if (!option) {
     form.add([...path, 'name'], 'OPTION_UNKNOWN', 'The command has no such option.');

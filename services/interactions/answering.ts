@@ -1,5 +1,4 @@
 import { MessageFlags, MessageType } from 'discord-api-types/v10';
-import { isObject } from '../../engine/appcommand/fields.ts';
 import type { CreateInput, EditInput, MessageDraft, Sender, Written } from '../../engine/channel/draft.ts';
 import { Form } from '../../engine/channel/form.ts';
 import { hasPremiumButton } from '../../engine/channel/premiumbuttons.ts';
@@ -18,6 +17,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import { BUTTON_STYLE, COMPONENT } from '../../protocol/components.ts';
 import type { ApplicationId, MessageId } from '../../protocol/ids.ts';
 import { CALLBACK } from '../../protocol/interactions.ts';
+import { isRecord } from '../../protocol/present.ts';
 import { invalidField, type Refusal, refusal, refusedIn } from '../../protocol/refusal.ts';
 import type { TokenMessage, TokenMessageId } from '../webhooks/ports.ts';
 import type { EphemeralMessages } from './ephemeral.ts';
@@ -193,7 +193,7 @@ export class Answering {
     const { focused } = interaction;
     if (!focused) return no(refusal('UNKNOWN_INTERACTION'));
     const form = new Form();
-    const choices = readChoices(isObject(data) ? data.choices : undefined, focused, form);
+    const choices = readChoices(isRecord(data) ? data.choices : undefined, focused, form);
     const wrong = form.refusal();
     if (wrong) return no(wrong);
     const answered: Interaction = { ...interaction, state: NO_MESSAGE };

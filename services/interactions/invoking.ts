@@ -1,5 +1,4 @@
 import type { AppCommand } from '../../engine/appcommand/appcommand.ts';
-import { isObject } from '../../engine/appcommand/fields.ts';
 import { type CommandRules, type CommandUse, mayUseCommand } from '../../engine/appcommand/permissions.ts';
 import { Form } from '../../engine/channel/form.ts';
 import { sharedMessage } from '../../engine/channel/wire.ts';
@@ -20,6 +19,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import { APP_COMMAND, ENTRY_POINT_HANDLER, INSTALLATION } from '../../protocol/appcommands.ts';
 import type { ApplicationId, FreshId, GuildId, MessageId } from '../../protocol/ids.ts';
 import { INTERACTION } from '../../protocol/interactions.ts';
+import { isRecord } from '../../protocol/present.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { EphemeralMessages } from './ephemeral.ts';
 import { type Installed, installations, mayInvokeHere } from './installed.ts';
@@ -266,7 +266,7 @@ async function installedStill(
   const installed = await installations(invocation, application, described, hasInstalled);
   if (installed.isHere || installed.isByUser) return installed;
   const owners: unknown = metadata?.authorizing_integration_owners;
-  const ownerId = isObject(owners) ? idIn(owners[INSTALLATION.USER]) : null;
+  const ownerId = isRecord(owners) ? idIn(owners[INSTALLATION.USER]) : null;
   if (ownerId !== null && (await hasInstalled({ ...invocation, userId: ownerId })))
     return { ...installed, owners: { [INSTALLATION.USER]: ownerId } };
   const { guildId } = invocation;

@@ -1,11 +1,11 @@
 import type { ApiOptions, ApiParams } from '../../embedding.ts';
 import { ApiError } from '../../protocol/apierror.ts';
 import { isUserId, type UserId } from '../../protocol/ids.ts';
+import { isRecord } from '../../protocol/present.ts';
 import type { Storage } from '../../storage/ports.ts';
 import { known, type Nearest } from './hooks.ts';
 import type { Caller } from './operation.ts';
 import type { Pipeline } from './pipeline.ts';
-import { isDictionary } from './schemanode.ts';
 import type { Api } from './typed.ts';
 
 interface EmbeddedPorts {
@@ -66,7 +66,7 @@ export function embeddedCalls(ports: EmbeddedPorts) {
       address: null,
     });
     if (status >= 400)
-      throw new ApiError({ status, code: 0, message: '', ...(isDictionary(answer) ? answer : {}) });
+      throw new ApiError({ status, code: 0, message: '', ...(isRecord(answer) ? answer : {}) });
     return answer;
   }
 

@@ -1,7 +1,8 @@
 import { readLink } from '../../protocol/links.ts';
+import { isRecord } from '../../protocol/present.ts';
 import { type ErrorTree, type FieldError, treeKey } from '../../protocol/refusal.ts';
 import { wrongName } from './schema.ts';
-import { type Dictionary, isDictionary, type SchemaNode, valuesOf } from './schemanode.ts';
+import { type Dictionary, type SchemaNode, valuesOf } from './schemanode.ts';
 
 const leaf = (code: string, message: string): ErrorTree => ({ _errors: [{ code, message }] });
 /** The 50035 leaf for a missing required field. */
@@ -125,7 +126,7 @@ function explainNumber(node: SchemaNode, value: unknown): ErrorTree | undefined 
 }
 
 function explainObject(node: SchemaNode, value: unknown): ErrorTree | undefined {
-  if (!isDictionary(value)) return leaf('MODEL_TYPE_CONVERT', 'Only dictionaries may be used in a ModelType');
+  if (!isRecord(value)) return leaf('MODEL_TYPE_CONVERT', 'Only dictionaries may be used in a ModelType');
   const values = valuesOf(node);
   if (values) return explainMap(node, values, value);
   const tree: ErrorTree = {};
@@ -209,7 +210,7 @@ function countLeaves(tree: ErrorTree | FieldError[] | undefined): number {
 
 /** Counts wrong values of constants (`type: 2`), which show that another branch was meant. */
 function mismatch(branch: SchemaNode, value: unknown): number {
-  if (!isDictionary(value)) return 0;
+  if (!isRecord(value)) return 0;
   const wrong = Object.entries(branch.properties ?? {}).filter(
     ([key, child]) =>
       ('const' in child || child.enum?.length === 1) && explain(child, value[key]) !== undefined,

@@ -28,10 +28,6 @@ export const asSchemaNode = (schema: TSchema): SchemaNode => schema;
 
 export type Dictionary = Readonly<Record<string, unknown>>;
 
-/** Whether the value is a JSON object: not null, not an array. */
-export const isDictionary = (value: unknown): value is Dictionary =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** The schema of a map's values; undefined when the node is not a map. */
 export const valuesOf = (node: SchemaNode): SchemaNode | undefined =>
   node.patternProperties ? Object.values(node.patternProperties)[0] : undefined;

@@ -1,4 +1,5 @@
-import { type Dictionary, isDictionary } from './schemanode.ts';
+import { isRecord } from '../../protocol/present.ts';
+import type { Dictionary } from './schemanode.ts';
 import { isShared } from './sharedmessages.ts';
 
 /** Nesting bound. The deepest answer is a gallery in a container of a forwarded message in a page of pins. */
@@ -13,7 +14,7 @@ export function signAttachments(body: unknown, sign: (url: string) => string, de
   if (depth > DEPTH_MAX) return body;
   if (Array.isArray(body)) return sameOr(body, (item) => signAttachments(item, sign, depth + 1));
   // A shared message has no attachments.
-  if (!isDictionary(body) || isShared(body)) return body;
+  if (!isRecord(body) || isShared(body)) return body;
   let copy: Record<string, unknown> | null = null;
   for (const [key, value] of Object.entries(body)) {
     if (typeof value !== 'object' || value === null) continue;
@@ -54,7 +55,7 @@ const MEDIA_KEYS: ReadonlySet<string> = new Set(['media', 'file']);
 const HOLDER_KEYS: ReadonlySet<string> = new Set(['components', 'items', 'accessory']);
 
 function signedComponent(component: unknown, sign: (url: string) => string): unknown {
-  if (!isDictionary(component)) return component;
+  if (!isRecord(component)) return component;
   let copy: Record<string, unknown> | null = null;
   for (const [key, value] of Object.entries(component)) {
     const next = signedPart(key, value, sign);
@@ -68,7 +69,7 @@ function signedComponent(component: unknown, sign: (url: string) => string): unk
 function signedPart(key: string, value: unknown, sign: (url: string) => string): unknown {
   // Only uploads are signed: a URL sent by a client may point to a file that the client may not read.
   if (MEDIA_KEYS.has(key))
-    return isDictionary(value) && typeof value.attachment_id === 'string' ? signed(value, sign) : value;
+    return isRecord(value) && typeof value.attachment_id === 'string' ? signed(value, sign) : value;
   if (!HOLDER_KEYS.has(key)) return value;
   return Array.isArray(value)
     ? sameOr(value, (one) => signedComponent(one, sign))
@@ -89,7 +90,7 @@ function signedFiles(value: object, sign: (url: string) => string): unknown {
 }
 
 function signed(attachment: unknown, sign: (url: string) => string): unknown {
-  if (!isDictionary(attachment)) return attachment;
+  if (!isRecord(attachment)) return attachment;
   const { url, proxy_url } = attachment;
   const fresh: Record<string, string> = {};
   if (typeof url === 'string') fresh.url = sign(url);

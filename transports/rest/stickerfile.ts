@@ -1,6 +1,7 @@
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { STICKER_FORMAT, type StickerFormat } from '../../protocol/expressions.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { isRecord } from '../../protocol/present.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { badFile, type ExpressionFile, largeFile } from './expressionfile.ts';
 import { type Picture, readPicture, sniffImage } from './picture.ts';
@@ -34,8 +35,6 @@ function tooMuch({ width, height, frames, durationMs }: Picture): Refusal | null
   return durationMs > DURATION_MS_MAX ? refusal('STICKER_TOO_LONG') : null;
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
@@ -49,12 +48,12 @@ function readLottie(bytes: Uint8Array): Reply<StickerFile> {
   } catch {
     return no('INVALID_LOTTIE_JSON');
   }
-  if (!isObject(value) || !Array.isArray(value.layers)) return no('INVALID_LOTTIE_JSON');
+  if (!isRecord(value) || !Array.isArray(value.layers)) return no('INVALID_LOTTIE_JSON');
   const { fr, ip, op, w, h, assets } = value;
   if (!isNumber(fr) || !isNumber(ip) || !isNumber(op) || !isNumber(w) || !isNumber(h))
     return no('INVALID_LOTTIE_JSON');
   // A picture names its file or holds it; compositions have layers.
-  if (Array.isArray(assets) && assets.some((asset) => isObject(asset) && typeof asset.p === 'string'))
+  if (Array.isArray(assets) && assets.some((asset) => isRecord(asset) && typeof asset.p === 'string'))
     return no('LOTTIE_WITH_RASTERIZED_IMAGES');
   if (w > SIDE_MAX || h > SIDE_MAX || w <= 0 || h <= 0) return no('LOTTIE_TOO_LARGE');
   if (fr > FRAMES_PER_SECOND_MAX) return no('STICKER_FRAMERATE_TOO_HIGH');

@@ -2,9 +2,10 @@ import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { keepsDigits, withoutBigints } from '../../protocol/json.ts';
 import { readLink } from '../../protocol/links.ts';
+import { isRecord } from '../../protocol/present.ts';
 import { type ErrorTree, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { closest, explain } from './explain.ts';
-import { asSchemaNode, type Dictionary, isDictionary, type SchemaNode, valuesOf } from './schemanode.ts';
+import { asSchemaNode, type Dictionary, type SchemaNode, valuesOf } from './schemanode.ts';
 
 /** A validated part of a request, with only the known keys, or the platform's error 50035. */
 export type Validate<Value = unknown> =
@@ -96,7 +97,7 @@ function coerce(node: SchemaNode, value: unknown, text: boolean): unknown {
   if (text && Array.isArray(value) && node.type !== 'array') return coerce(node, value.at(-1), text);
   switch (node.type) {
     case 'object':
-      return isDictionary(value) ? coerceObject(node, value, text) : value;
+      return isRecord(value) ? coerceObject(node, value, text) : value;
     case 'array':
       return coerceList(node, text && typeof value === 'string' ? [value] : value, text);
     case 'string':
