@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { Move } from '../../engine/provisional/facts.ts';
 import type {
   ExternalIdentity,
@@ -65,7 +65,7 @@ export class Linking {
     const scopeId = await publishers.scopeOf(order.applicationId);
     const player = await playerSignIn.verify(scopeId, order);
     if (!player.ok)
-      return SETUP_CODES.has(player.refusal.code) ? player : failure('INVALID_OAUTH2_ACCESS_TOKEN');
+      return SETUP_CODES.has(player.refusal.code) ? player : refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
     return owners.join(scopeId, order.userId, externalIdentityOf(player.value));
   }
 
@@ -157,20 +157,20 @@ export class Linking {
   ): Promise<Reply<APIUser | null | 'same'>> {
     const { playerSignIn, identities, nowMs } = this.#ports;
     const target = await playerSignIn.userOf(userId);
-    if (!target) return failure('UNKNOWN_USER');
+    if (!target) return refused(refusal('UNKNOWN_USER'));
     // Banned since the access was granted. The ban unlinks what was linked before it.
     if ((await identities.bannedUntil(userId, nowMs())) !== undefined)
-      return failure('INVALID_OAUTH2_ACCESS_TOKEN');
-    if (isProvisionalUser(target)) return failure('MERGE_DESTINATION_PROVISIONAL');
+      return refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
+    if (isProvisionalUser(target)) return refused(refusal('MERGE_DESTINATION_PROVISIONAL'));
     const known = (await identities.get(scopeId, external))?.identity;
     if (known?.userId === userId) return { ok: true, value: 'same' };
     const own = await identities.ofUsers(scopeId, [userId]);
-    if (own.length > 0) return failure('IDENTITY_ALREADY_LINKED');
+    if (own.length > 0) return refused(refusal('IDENTITY_ALREADY_LINKED'));
     const source = known ? await playerSignIn.userOf(known.userId) : null;
-    if (source && !isProvisionalUser(source)) return failure('MERGE_SOURCE_NOT_PROVISIONAL');
+    if (source && !isProvisionalUser(source)) return refused(refusal('MERGE_SOURCE_NOT_PROVISIONAL'));
     for (const one of [known?.formerUserId, known?.userId])
       if (one != null && (await identities.bannedUntil(one, nowMs())) !== undefined)
-        return failure('MERGE_SOURCE_BANNED');
+        return refused(refusal('MERGE_SOURCE_BANNED'));
     return { ok: true, value: source };
   }
 
@@ -179,8 +179,8 @@ export class Linking {
     return mutex(playerKeyOf(scopeId, external), async () => {
       const known = (await identities.get(scopeId, external))?.identity;
       const user = known ? await playerSignIn.userOf(known.userId) : null;
-      if (!known || !user) return failure('UNKNOWN_USER');
-      if (isProvisionalUser(user)) return failure('CANNOT_UNMERGE_PROVISIONAL');
+      if (!known || !user) return refused(refusal('UNKNOWN_USER'));
+      if (isProvisionalUser(user)) return refused(refusal('CANNOT_UNMERGE_PROVISIONAL'));
       return this.#withAccountHeld(known.userId, () => this.#part(known, user, null));
     });
   }
@@ -205,7 +205,7 @@ export class Linking {
   async #part(identity: Identity, user: APIUser, formerUserId: UserId | null): Promise<Reply<null>> {
     const { playerSignIn, commit, identityMoved, accountMerges, nextId } = this.#ports;
     const account = await playerSignIn.newAccount(user.global_name);
-    if (!account) return failure('NO_UNIQUE_USERNAME');
+    if (!account) return refused(refusal('NO_UNIQUE_USERNAME'));
     const { applicationId, userId: fromId } = identity;
     const toId = account.id;
     const parted = { ...identity, userId: toId, formerUserId };
@@ -233,4 +233,3 @@ export class Linking {
 }
 
 const DONE = { ok: true, value: null } as const;
-const failure = (name: Parameters<typeof refusal>[0]) => ({ ok: false, refusal: refusal(name) }) as const;

@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { Move } from '../../engine/provisional/facts.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import { PROVISIONAL_ACCOUNT_FLAG } from '../../protocol/identities.ts';
@@ -68,10 +68,10 @@ export class Publishers {
     const oauth = this.#ports.oauth();
     const principal = await oauth.authenticate(parentAccessToken);
     const authorization = principal?.authorization;
-    if (!principal || !authorization) return failure('INVALID_OAUTH2_ACCESS_TOKEN');
+    if (!principal || !authorization) return refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
     const { applicationId: parentId, expiresMs } = authorization;
-    if (!(await oauth.client(parentId, parentSecret))) return failure('INVALID_CLIENT_SECRET');
-    if ((await this.parentOf(childId)) !== parentId) return failure('UNKNOWN_APPLICATION');
+    if (!(await oauth.client(parentId, parentSecret))) return refused(refusal('INVALID_CLIENT_SECRET'));
+    if ((await this.parentOf(childId)) !== parentId) return refused(refusal('UNKNOWN_APPLICATION'));
     const scopes = SDK_SCOPES.filter((scope) => authorization.scopes.has(scope));
     if (scopes.length === 0) {
       const missing = refusal('MISSING_OAUTH2_SCOPE');
@@ -93,7 +93,7 @@ export class Publishers {
   async linkChild(childId: ApplicationId, parentId: ApplicationId): Promise<Reply<null>> {
     const { applications, commit } = this.#ports;
     const [child, parent] = await Promise.all([applications.get(childId), applications.get(parentId)]);
-    if (!child || !parent) return failure('UNKNOWN_APPLICATION');
+    if (!child || !parent) return refused(refusal('UNKNOWN_APPLICATION'));
     const former = await this.parentOf(childId);
     if (former === parentId) return { ok: true, value: null };
     const wrong =
@@ -120,5 +120,3 @@ export class Publishers {
 }
 
 const isPublic = (application: Application): boolean => application.oauth2?.publicClient ?? false;
-
-const failure = (name: Parameters<typeof refusal>[0]) => ({ ok: false, refusal: refusal(name) }) as const;

@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/kernel/outcome.ts';
+import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { ExternalIdentity, ExternalProof, Identity } from '../../engine/provisional/identity.ts';
 import { isExternalId } from '../../engine/provisional/idtoken.ts';
 import { displayName, provisionalUsername } from '../../engine/provisional/names.ts';
@@ -84,7 +84,7 @@ export class PlayerSignIn {
   async verify(scopeId: ApplicationId, proof: ExternalProof): Promise<Reply<VerifiedPlayer>> {
     const { externalAuthType, externalAuthToken: token } = proof;
     if (token === '' || token.length > IDENTITY_LIMITS.external_auth_token_characters_max)
-      return failure('INVALID_OAUTH2_ACCESS_TOKEN');
+      return refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
     return externalAuthType === 'DISCORD_BOT_ISSUED_ACCESS_TOKEN'
       ? this.#verifyOwn(scopeId, token)
       : this.#ports.verifiers[externalAuthType].verify(scopeId, token);
@@ -96,10 +96,10 @@ export class PlayerSignIn {
     const principal = await oauth().authenticate(token);
     const applicationId = principal?.authorization?.applicationId;
     if (!principal || applicationId === undefined || !(await publishers.related(applicationId, scopeId)))
-      return failure('INVALID_OAUTH2_ACCESS_TOKEN');
+      return refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
     const found = await identities.ofUsers(scopeId, [principal.userId]);
     const issued = found.find(({ identity }) => identity.providerType === 'BOT');
-    if (!issued) return failure('INVALID_OAUTH2_ACCESS_TOKEN');
+    if (!issued) return refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
     return { ok: true, value: { ...issued.identity, name: null } };
   }
 
@@ -120,7 +120,7 @@ export class PlayerSignIn {
         return until === undefined ? this.#tokens(applicationId, known.userId, []) : banned();
       }
       const made = await this.newAccount(player.name);
-      if (!made) return failure('NO_UNIQUE_USERNAME');
+      if (!made) return refused(refusal('NO_UNIQUE_USERNAME'));
       const userId = made.id;
       const identity: Identity = { ...external, applicationId: scopeId, userId, formerUserId: null };
       return this.#tokens(applicationId, userId, [
@@ -160,8 +160,6 @@ export function botIdentity(externalUserId: string): Reply<ExternalIdentity> {
   const message = 'Must be 1 to 1024 characters.';
   return { ok: false, refusal: invalidField(['external_user_id'], 'BASE_TYPE_BAD_LENGTH', message) };
 }
-
-const failure = (name: Parameters<typeof refusal>[0]) => ({ ok: false, refusal: refusal(name) }) as const;
 
 /** Refusal for a provisional account that is banned from the server. */
 const banned = (): { readonly ok: false; readonly refusal: Refusal } => ({

@@ -47,7 +47,7 @@ function readingOperations(ports: DirectMessagePorts): Pick<DirectMessages, 'lis
       if (!met.ok) return met;
       const applicationId = met.value.application?.id;
       if (applicationId && !(await ports.hasAuthorized(otherId, applicationId)))
-        return failure('UNKNOWN_USER');
+        return refused(refusal('UNKNOWN_USER'));
       const channel = await channelOf(by, otherId, ports);
       if (!channel) return { ok: true, value: [] };
       const found = await storage.messages.list(channel.id, channel.id, { limit });
@@ -61,7 +61,7 @@ function readingOperations(ports: DirectMessagePorts): Pick<DirectMessages, 'lis
         channelOf(by, otherId, ports),
         storage.users.get([by.userId, otherId]),
       ]);
-      if (!channel) return failure('UNKNOWN_CHANNEL');
+      if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
       const recipients = new Map(users.map((user) => [user.id, user]));
       return { ok: true, value: privateChannelObject({ channel, recipients }, by.userId) };
     },
@@ -75,7 +75,7 @@ function changingOperations(ports: DirectMessagePorts): Pick<DirectMessages, 'ed
       const met = await openConversation(by, otherId, ports);
       if (!met.ok) return met;
       const channel = await channelOf(by, otherId, ports);
-      if (!channel) return failure('UNKNOWN_MESSAGE');
+      if (!channel) return refused(refusal('UNKNOWN_MESSAGE'));
       const together = await bothOnline(met.value, ports);
       const edit = { messageId, edit: { content }, keep: null, attachments: [], together };
       const carrier = await carrierApplication(channel.id, messageId, storage);
@@ -88,7 +88,7 @@ function changingOperations(ports: DirectMessagePorts): Pick<DirectMessages, 'ed
       const met = await openConversation(by, otherId, ports);
       if (!met.ok) return met;
       const channel = await channelOf(by, otherId, ports);
-      if (!channel) return failure('UNKNOWN_MESSAGE');
+      if (!channel) return refused(refusal('UNKNOWN_MESSAGE'));
       const input = {
         channelId: channel.id,
         messageId,
@@ -99,7 +99,7 @@ function changingOperations(ports: DirectMessagePorts): Pick<DirectMessages, 'ed
 
     async moderate(applicationId, [a, b], messageId, metadata) {
       const channel = await storage.privateChannels.between(a, b);
-      if (!channel) return failure('UNKNOWN_MESSAGE');
+      if (!channel) return refused(refusal('UNKNOWN_MESSAGE'));
       const input = { channelId: channel.id, messageId, applicationId, metadata };
       return inPrivate(channel.id, 'moderateMessage', input, SYSTEM);
     },
@@ -139,20 +139,18 @@ async function send({ by, otherId, draft }: SendOrder, ports: DirectMessagePorts
   return { ok: true, value: { ...messageView(message, channel.value, met.value), ...nonce } };
 }
 
-const failure = (name: Parameters<typeof refusal>[0]): Reply<never> => refused(refusal(name));
-
 async function openConversation(
   by: Person,
   otherId: UserId,
   { storage }: DirectMessagePorts,
 ): Promise<Reply<Conversation>> {
-  if (by.userId === otherId) return failure('INVALID_RECIPIENTS');
+  if (by.userId === otherId) return refused(refusal('INVALID_RECIPIENTS'));
   const applicationId = by.authorization?.applicationId ?? null;
   const [[other], application] = await Promise.all([
     storage.users.get([otherId]),
     applicationId && storage.applications.get(applicationId),
   ]);
-  if (!other || other.bot) return failure('UNKNOWN_USER');
+  if (!other || other.bot) return refused(refusal('UNKNOWN_USER'));
   return { ok: true, value: { by, other, application } };
 }
 
