@@ -1,3 +1,4 @@
+import { isRtcp, RTP_HEADER_BYTES } from '../rtp/packet.ts';
 import type { PeerStream } from './ports.ts';
 import type { PeerOffer, PeerPayload } from './sdp.ts';
 
@@ -18,14 +19,10 @@ interface Slot {
   browserSsrc: number | null;
 }
 
-const RTP_HEADER_BYTES = 12;
 const RTCP = { SR: 200, RR: 201, BYE: 203, RTPFB: 205, PSFB: 206 } as const;
 /** Formats of payload-specific feedback that list SSRCs: full intra request (RFC 5104) and REMB. */
 const PSFB_FIR = 4;
 const PSFB_REMB = 15;
-
-/** RFC 5761, 4: the second octet tells RTCP from RTP. */
-const isRtcp = (packet: Buffer): boolean => packet[1]! >= 192 && packet[1]! <= 223;
 
 export function createTranslation(
   ssrc: number,
