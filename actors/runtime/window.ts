@@ -67,7 +67,7 @@ export class Window<K, V> extends Map<K, V> {
         continue;
       }
       patience -= 1;
-      // To the young end, with its stamp.
+      // Moves the row to the end of the map; its stamp stays.
       super.delete(key);
       super.set(key, value);
     }

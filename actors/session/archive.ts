@@ -40,7 +40,7 @@ const BUSY: Answer = { kind: 'busy' };
 /** Upper bounds on the number and age of cached replies, for callers that lost theirs. */
 const ANSWERS_MAX = 256;
 const ANSWER_AGE_MS = 15_000;
-/** Upper bound on the handed over sessions of which this shard knows who has them. */
+/** Handed over sessions whose next shard is remembered. */
 const HANDED_MAX = 10_000;
 const RETRY_MS = 500;
 const ASK_DEADLINE_MS = 5000;
@@ -53,7 +53,7 @@ const ASK_DEADLINE_MS = 5000;
 export class ClusterArchive implements SessionArchive {
   readonly #ports: ArchivePorts;
   readonly #answers = new Map<string, { readonly answer: Promise<Answer>; readonly atMs: number }>();
-  /** Instances that this shard has handed sessions to, by session id; the oldest first. */
+  /** The instance that each handed over session went to, by session id; the oldest first. */
   readonly #handedTo = new Map<string, string>();
   #claims = 0;
   #closed = false;

@@ -85,7 +85,7 @@ export function touchAudiences(guild: Guild): void {
   guild.audiences.clear();
 }
 
-/** Invalidates the cached lists of one channel or thread: those who see it have changed, and nobody sees another differently. */
+/** Invalidates the cached lists of one channel or thread, after a change that affects no other channel. */
 export function touchAudiencesOf({ audiences }: Pick<Guild, 'audiences'>, channelId: ChannelId): void {
   for (const key of audiences.keys()) if (key.startsWith(`${channelId}:`)) audiences.delete(key);
 }

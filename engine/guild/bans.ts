@@ -77,7 +77,7 @@ export const bans: GuildTopic<BanCommands, keyof BanFacts> = {
       },
     },
     purgeBanned: {
-      // Threads of the archive are told and count too.
+      // Messages are deleted from archived threads too: the dispatches and the message counts need the threads.
       needs: ({ userId, messages }) => ({
         bans: [userId],
         threads: [...new Set(messages.map(({ channelId }) => channelId))],

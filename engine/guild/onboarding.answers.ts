@@ -53,7 +53,7 @@ export const onboardingAnswers: GuildTopic<AnswerCommands, keyof OnboardingAnswe
   },
 };
 
-/** The member's answers as far as the onboarding still has their prompts and options. */
+/** The member's answers, without prompts and options that were deleted since. */
 export function answersOf(guild: Guild, page: Onboarding, userId: UserId): OnboardingAnswers {
   const { chosen, promptsSeen, optionsSeen } = guild.onboardingAnswers.get(userId)?.answers ?? NONE;
   const optionIds = idsOf(page.prompts.flatMap(({ options }) => options));
@@ -106,7 +106,10 @@ const answersObject = (guildId: GuildId, userId: UserId, answers: OnboardingAnsw
   ...{ onboarding_prompts_seen: answers.promptsSeen, onboarding_responses_seen: answers.optionsSeen },
 });
 
-/** Every choice is an option of a prompt, at most one of a prompt with one choice; a new member answers what is required. */
+/**
+ * Each chosen id must be an option of the onboarding; a prompt with one choice takes at most one. The last answer of a new member
+ * must cover all required prompts.
+ */
 function choiceRefusal(
   prompts: readonly OnboardingPrompt[],
   chosen: readonly string[],

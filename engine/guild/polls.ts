@@ -42,7 +42,7 @@ const shown = (
   { t, d: votePayload(fact, guild.id), to: { kind: 'channel', channelId: fact.channelId } },
 ];
 
-/** The end of a poll without the message of its results where that would bring a thread back from the archive. */
+/** Leaves out the message with the poll's results in an archived thread: a message would make the thread active again. */
 function quietIn(guild: Guild, channelId: ChannelId, facts: readonly GuildFact[]): readonly GuildFact[] {
   const isArchived = guild.threads.get(channelId)?.thread.thread_metadata.archived === true;
   return isArchived ? facts.filter(({ type }) => type !== 'messageCreated') : facts;

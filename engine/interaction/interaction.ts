@@ -31,9 +31,9 @@ interface SourceMessage {
 }
 
 /**
- * How far the application has answered. `answering`: its message is being written, or since `changedMs` (Unix milliseconds) the message of its
- * component is being changed; whether it was, the stored message tells. `isLoading`: the message is shown as being prepared, and the first
- * edit or follow-up completes it.
+ * How far the application has answered. `answering`: its message is being written, or, with `changedMs` (Unix milliseconds, the
+ * beginning), the message of its component is being edited; after a crash the stored message shows whether that was done.
+ * `isLoading`: the message is shown as being prepared, and the first edit or follow-up completes it.
  */
 type InteractionState =
   | { readonly kind: 'waiting' }

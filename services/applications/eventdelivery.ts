@@ -202,7 +202,7 @@ export class EventDelivery {
     }
     this.#failed += 1;
     if (this.#givenUp.has(url)) return 'done';
-    // A fault of the database counts for the next attempt's time, and not against the application; neither does an earlier URL.
+    // Faults of the database delay the next attempt, but do not count against the application; nor do failures of an earlier URL.
     if (line.failingUrl !== url) line.failingSinceMs = null;
     line.failingUrl = url;
     line.failingSinceMs ??= nowMs();

@@ -155,11 +155,11 @@ export class Answering {
     return this.#message(interaction, { draft, attachments: [] }, false, type);
   }
 
-  /** Two aggregates commit, in one order: never the message without the interaction that names it. */
+  /** Commits the interaction and then the message: no message may be stored without the interaction that names it. */
   async #together(answering: Interaction, change: () => Promise<Reply<Written>>): Promise<Reply<Written>> {
     const named = this.#ports.write(answering);
     const [message, name] = await Promise.allSettled([change(), named]);
-    // Both are over before anything else is decided about the interaction.
+    // Waits for both, so that nothing else is decided about the interaction meanwhile.
     if (name.status === 'rejected') throw name.reason;
     if (message.status === 'rejected') throw message.reason;
     return message.value;
@@ -183,7 +183,7 @@ export class Answering {
       if (!isHidden) await write(interaction);
       return no(refusedIn('data', written.refusal));
     }
-    // Stored as being answered; a message that stayed as it was does not tell that it was.
+    // `answering` is stored. An edit that changed nothing leaves no trace in the message, so `answered` is stored too.
     if (!isHidden && !wasChanged(written.value.message, state.changedMs)) await write(answered);
     else remember(answered);
     return this.#answered(answered, written.value);
@@ -281,7 +281,7 @@ export class Answering {
     return written;
   }
 
-  /** Whether the answer is still being prepared. The message tells: a moderator may have deleted it, or a crash came after its edit. */
+  /** Whether the answer is still being prepared, read from its message: it may be deleted, or edited before a crash. */
   async #isPreparing(interaction: Interaction): Promise<boolean> {
     const { state } = interaction;
     if (state.kind === 'waiting' || state.kind === 'failed' || !state.isLoading) return false;

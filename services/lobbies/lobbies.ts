@@ -39,7 +39,7 @@ import { Sweep } from './sweep.ts';
 
 /** Attempts of a join whose lobby ends while it joins. */
 const TRIES = 4;
-/** How long the webhook settings of an application are cached at most, if a shard does not hear of a change. */
+/** How long the webhook settings of an application are cached when the notice of a change is lost. */
 const APPLICATION_MS = 5_000;
 const APPLICATIONS_MAX = 10_000;
 

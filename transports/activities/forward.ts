@@ -21,7 +21,7 @@ interface Forwarded {
   readonly path: string;
   /** The origin of the activity. */
   readonly self: URL;
-  /** Ours, which replace those of the target. */
+  /** Headers of this server, which replace those of the target. */
   readonly headers: HeaderLines;
 }
 

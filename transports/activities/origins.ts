@@ -27,7 +27,7 @@ export class Origins {
     return `${protocol}//*${host.slice(1)}`;
   }
 
-  /** Whose origin has this Host header; null for none. */
+  /** The application whose origin has this Host header; null for no application. */
   idOf(host: string): ApplicationId | null {
     const name = host.replace(/:\d+$/, '').toLowerCase();
     const id = name.endsWith(this.#suffix) ? name.slice(0, -this.#suffix.length) : '';

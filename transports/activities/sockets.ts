@@ -32,12 +32,12 @@ interface Attached {
 }
 type PageSocket = WebSocket<Attached>;
 
-/** Of a message of a page; messages of a target may have four times as many. */
+/** Largest message from a page; messages from a target may be four times as large. */
 const MESSAGE_BYTES_MAX = 1 << 20;
 const TARGET_MESSAGE_BYTES_MAX = 4 * MESSAGE_BYTES_MAX;
-/** Bytes that a page may be behind its target before the target is read no further, and the other way round before the end. */
+/** Unsent bytes above which the target is no longer read (towards a page), or the WebSocket is closed (towards a target). */
 const BEHIND_BYTES_MAX = 1 << 20;
-/** Bytes that the targets of all WebSockets may be behind. */
+/** Unsent bytes towards the targets of all WebSockets above which one that sends more is closed. */
 const ALL_BEHIND_BYTES_MAX = 256 << 20;
 
 const TRY_AGAIN_LATER = 1013;
