@@ -59,15 +59,15 @@ export function answersOf(guild: Guild, page: Onboarding, userId: UserId): Onboa
   const optionIds = idsOf(page.prompts.flatMap(({ options }) => options));
   return {
     chosen: chosen.filter((id) => optionIds.has(id)),
-    promptsSeen: only(promptsSeen, idsOf(page.prompts)),
-    optionsSeen: only(optionsSeen, optionIds),
+    promptsSeen: picked(promptsSeen, idsOf(page.prompts)),
+    optionsSeen: picked(optionsSeen, optionIds),
   };
 }
 
 const idsOf = (all: readonly { readonly id: string }[]): ReadonlySet<string> =>
   new Set(all.map(({ id }) => id));
 
-const only = (seen: OnboardingAnswers['promptsSeen'], ids: ReadonlySet<string>) =>
+const picked = (seen: OnboardingAnswers['promptsSeen'], ids: ReadonlySet<string>) =>
   Object.fromEntries(Object.entries(seen).filter(([id]) => ids.has(id)));
 
 function answer(
@@ -90,13 +90,13 @@ function answer(
     chosen,
     promptsSeen: {
       ...before.promptsSeen,
-      ...only(draft.onboarding_prompts_seen ?? {}, idsOf(page.prompts)),
+      ...picked(draft.onboarding_prompts_seen ?? {}, idsOf(page.prompts)),
     },
-    optionsSeen: { ...before.optionsSeen, ...only(draft.onboarding_responses_seen ?? {}, optionIds) },
+    optionsSeen: { ...before.optionsSeen, ...picked(draft.onboarding_responses_seen ?? {}, optionIds) },
   };
   const facts: GuildFact[] = [];
   if (!sameValue(answers, before)) facts.push({ type: 'onboardingAnswered', userId, answers });
-  const after = chose(guild, member, before.chosen, chosen, isLast);
+  const after = withRolesOf(guild, member, before.chosen, chosen, isLast);
   if (!sameValue(after, member)) facts.push({ type: 'memberUpdated', member: after });
   return accepted(answersObject(guild.id, userId, answers), facts);
 }
@@ -135,7 +135,7 @@ function choiceRefusal(
  * The member with the roles of the chosen options, and without those of options that were chosen before. Roles that an
  * application manages are left as they are: the author of a prompt could not have given them.
  */
-function chose(
+function withRolesOf(
   guild: Guild,
   member: Member,
   before: readonly string[],

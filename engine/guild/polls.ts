@@ -43,7 +43,11 @@ const shown = (
 ];
 
 /** Leaves out the message with the poll's results in an archived thread: a message would make the thread active again. */
-function quietIn(guild: Guild, channelId: ChannelId, facts: readonly GuildFact[]): readonly GuildFact[] {
+function withoutArchivedResults(
+  guild: Guild,
+  channelId: ChannelId,
+  facts: readonly GuildFact[],
+): readonly GuildFact[] {
   const isArchived = guild.threads.get(channelId)?.thread.thread_metadata.archived === true;
   return isArchived ? facts.filter(({ type }) => type !== 'messageCreated') : facts;
 }
@@ -81,7 +85,9 @@ export const polls: GuildTopic<PollCommands, keyof PollFacts> = {
         const rule = (scope: GuildScope) => expirePoll(scope.messageOf(messageId), guild.id, env);
         const from = { fields: { author }, components: 'any' } as const;
         const outcome = inAnyChannel(guild, channelId, by, env, rule, from);
-        return outcome.ok ? { ...outcome, facts: quietIn(guild, channelId, outcome.facts) } : outcome;
+        return outcome.ok
+          ? { ...outcome, facts: withoutArchivedResults(guild, channelId, outcome.facts) }
+          : outcome;
       },
     },
   },
