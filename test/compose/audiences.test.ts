@@ -271,7 +271,7 @@ describe.each(RULES)('%s', (name, intent, rule) => {
   });
 });
 
-test('nothing of an event in a channel reaches who does not see the channel', () => {
+test('dispatches of an event in a channel reach no member who cannot see the channel', () => {
   for (const change of ['CREATE', 'UPDATE', 'DELETE']) {
     const inChannel = (session: string) =>
       heard(session, `GUILD_SCHEDULED_EVENT_${change}`).filter((d) => d.channel_id === stage.scene.voice);
@@ -279,7 +279,7 @@ test('nothing of an event in a channel reaches who does not see the channel', ()
   }
 });
 
-test('nothing of a private thread reaches who is not in it', () => {
+test('dispatches of a private thread reach no member who is not in it', () => {
   const ofThread = (session: string) =>
     sessions[session]!.received.filter(
       ({ d }) => d !== null && typeof d === 'object' && about(d).includes(privateThread),

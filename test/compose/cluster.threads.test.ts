@@ -32,7 +32,7 @@ const ALL = [
   ...['THREAD_MEMBER_UPDATE', 'MESSAGE_CREATE'],
 ];
 
-it('an archived thread that a message brings back after a crash is dispatched in order, and replayed on RESUME', async () => {
+it('a message in an archived thread after a crash dispatches THREAD_UPDATE in order, and RESUME replays both', async () => {
   cluster = await openCluster(2);
   const { guildId, ownerId, ownerToken } = await cluster.found();
   const [victim, heir] = [cluster.ownerOf(guildId), cluster.strangerTo(guildId)];

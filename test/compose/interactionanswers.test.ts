@@ -226,7 +226,7 @@ describe('the press of a button', () => {
     expect(written?.message.interaction_metadata).toMatchObject({ type: INTERACTION.COMMAND });
   });
 
-  test('answered with nothing to change is answered all the same', async () => {
+  test('counts as answered when the answer changes nothing', async () => {
     const { id } = await shown(BUTTON);
     const pressed = await at.send(at.click(id, 'go'));
     wellDone(await at.answer(pressed, CALLBACK.UPDATE_MESSAGE));

@@ -284,7 +284,7 @@ describe('a session that is resumed at another shard', () => {
     expect((await outcome).kind).toBe('invalid');
   });
 
-  it('is waited for, at its first shard and at a third, while the shard that took it is out of the cluster', async () => {
+  it('is resumed by its first shard or a third only once the shard that took it is back in the cluster', async () => {
     for (const back of [0, 2]) {
       const { net, a, b } = three();
       const { session } = await a.open();
@@ -302,7 +302,7 @@ describe('a session that is resumed at another shard', () => {
     }
   });
 
-  it('is given up when the shard that took it stays out of the cluster', async () => {
+  it('cannot be resumed when the shard that took it stays out of the cluster', async () => {
     const { net, a, b } = three();
     const { session } = await a.open();
     const first = b.resume(session.id, 4);

@@ -76,7 +76,7 @@ describe('a member in the onboarding', () => {
     expect(me(guild).roles).toEqual(['104']);
   });
 
-  it('is not through the onboarding by changing answers', () => {
+  it('does not complete the onboarding by changing answers', () => {
     const { guild, option } = arrange();
     choose(guild, [option('A')]);
     expect(me(guild).flags).toBe(STARTED);

@@ -83,7 +83,7 @@ const syncs = (dispatches: readonly Dispatch[]) =>
 const grant = (userId: string, roleId: string) =>
   ruled(guild, 'addMemberRole', { userId, roleId }, OWNER_ID).dispatches;
 
-describe('who comes to see a channel', () => {
+describe('a member who gains sight of a channel', () => {
   it('by a role is sent its active threads, after the channel, and no threads of other channels', () => {
     const seen = [thread(HIDDEN), thread(HIDDEN)].sort();
     thread(OTHER);
@@ -163,7 +163,7 @@ it('a mention takes nobody into a thread of a channel that the mentioned member 
   expect([...guild.threads.get(id)!.members.keys()]).toEqual([ANN, BOB]);
 });
 
-describe('the numbers of a thread', () => {
+describe('the counts of a thread', () => {
   const countsOf = (id: ChannelId) => {
     const { thread: it, members } = guild.threads.get(id)!;
     return { shown: it.member_count, members: members.size, messages: it.message_count };
@@ -175,7 +175,7 @@ describe('the numbers of a thread', () => {
       return id;
     });
 
-  it('stop at 50 members, whoever comes and goes beyond, and count down again below', () => {
+  it('stop at 50 members whatever happens above, and count down again below', () => {
     const id = thread(OTHER, PRIVATE);
     const people = crowd(60);
     for (const one of people) expect(member('addThreadMember', id, one)).toBeUndefined();
@@ -198,7 +198,7 @@ describe('the numbers of a thread', () => {
     expect([countsOf(id).members, guild.threads.get(id)?.members.has(BOB as UserId)]).toEqual([1_000, false]);
   });
 
-  it('count threads of every kind, and say of which kind one is too many', () => {
+  it('reach the bound with threads of all kinds together, and the refusal names the kind', () => {
     guild.channels.set('52' as ChannelId, channel('52', [], { type: 5 }));
     for (let made = 0; made < 1_000; made += 1) thread(OTHER, made % 2 ? PUBLIC : PRIVATE);
     const more = (channelId: string, type: number) =>

@@ -68,7 +68,7 @@ function holding() {
   };
 }
 
-test('has at most so many connections, and another one once one has ended', async () => {
+test('the proxy has at most as many connections as its bound, and takes another one when one has ended', async () => {
   const few = await openProxy(false, { connections: 3 });
   const open: Socket[] = [];
   for (let at = 0; at < 3; at += 1) {
