@@ -49,7 +49,7 @@ export function granted<Value>(reply: Reply<Value>): Value {
 }
 
 /** @throws ApiError for a name with invisible characters. */
-function seen(name: string | null | undefined, field: string): void {
+function checkVisible(name: string | null | undefined, field: string): void {
   const objection = nameObjection(name, field);
   if (objection) throw new ApiError(objection);
 }
@@ -116,7 +116,7 @@ export function createOperator(ports: OperatorPorts): Admin {
     }),
 
     async createGuild({ name, ownerId }) {
-      seen(name, 'name');
+      checkVisible(name, 'name');
       const ownerUser = await account(ownerId);
       return granted(await ports.founding.create(nextId(), name, ownerUser));
     },
@@ -300,7 +300,7 @@ function accounts(
     },
 
     async createApplication({ name, ownerId, flags, guildId, permissions }) {
-      seen(name, 'name');
+      checkVisible(name, 'name');
       if (ownerId !== undefined) await accountOf(ownerId, ports);
       const join = await joining.prepare(guildId, name, permissions);
       const id = nextId();
@@ -330,8 +330,8 @@ function accounts(
     },
 
     async createUser({ guildId, ...form }) {
-      seen(form.username, 'username');
-      seen(form.globalName, 'global_name');
+      checkVisible(form.username, 'username');
+      checkVisible(form.globalName, 'global_name');
       const join = await joining.prepare(guildId, form.username);
       const { password = null, email = null, globalName = null } = form;
       const made =
