@@ -69,3 +69,27 @@ export function deniedIntents(intents: number, applicationFlags: number): number
     if ((applicationFlags & flags) === 0) denied |= intents & intent;
   return denied;
 }
+
+interface ContentReader {
+  readonly bot: boolean;
+  readonly applicationFlags: number;
+}
+
+/** Whether the caller may read and search the content of all messages of a guild that it sees: a bot needs the intent. */
+export const readsAllContent = ({ bot, applicationFlags }: ContentReader): boolean =>
+  !bot || (grantedIntents(applicationFlags) & INTENTS.MESSAGE_CONTENT) !== 0;
+
+/**
+ * Whether the caller may read the content of a guild's message, over HTTP too: a bot without the intent reads only its own
+ * messages and messages that mention it.
+ *
+ * @source https://docs.discord.com/developers/events/gateway#message-content-intent
+ */
+export const readsContent = (
+  reader: ContentReader & { readonly userId: string },
+  {
+    author,
+    mentions,
+  }: { readonly author: { readonly id: string }; readonly mentions: readonly { readonly id: string }[] },
+): boolean =>
+  readsAllContent(reader) || author.id === reader.userId || mentions.some(({ id }) => id === reader.userId);

@@ -1,7 +1,7 @@
 import { type APIMessageSnapshot, MessageFlags } from 'discord-api-types/v10';
 import { FORWARDABLE } from '../../protocol/channeltypes.ts';
 import { isInForce } from '../../protocol/dates.ts';
-import { grantedIntents, INTENTS } from '../../protocol/intents.ts';
+import { readsContent } from '../../protocol/intents.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { By } from '../kernel/authority.ts';
@@ -9,17 +9,6 @@ import type { Env } from '../kernel/outcome.ts';
 import type { ForwardSource } from './draft.ts';
 
 const NO_FLAGS = 0 as MessageFlags;
-
-/**
- * Whether the caller may read the content of a guild's message: everyone but a bot without the message content intent,
- * which still reads its own messages and messages that mention it.
- *
- * @source https://docs.discord.com/developers/events/gateway#message-content-intent
- */
-function readsContent(by: By, message: StoredMessage): boolean {
-  if (!by.bot || (grantedIntents(by.applicationFlags) & INTENTS.MESSAGE_CONTENT) !== 0) return true;
-  return message.author.id === by.userId || message.mentions.some(({ id }) => id === by.userId);
-}
 
 /** Why a message cannot be forwarded; null when it can. */
 export function forwardRefusal(

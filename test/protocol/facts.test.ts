@@ -22,6 +22,7 @@ import {
   deniedIntents,
   grantedIntents,
   INTENTS,
+  readsContent,
 } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { OP } from '../../protocol/opcodes.ts';
@@ -148,6 +149,14 @@ describe('intents', () => {
     expect(deniedIntents(asked, ALL_PRIVILEGED_FLAGS)).toBe(0);
     expect(deniedIntents(GUILDS, 0)).toBe(0);
     expect(grantedIntents(1 << 19)).toBe(MESSAGE_CONTENT);
+  });
+
+  it('let a bot without MESSAGE_CONTENT read only its own messages and messages that mention it', () => {
+    const message = { author: { id: '1' }, mentions: [{ id: '2' }] };
+    const reads = (userId: string, bot: boolean, applicationFlags = 0) =>
+      readsContent({ userId, bot, applicationFlags }, message);
+    expect(['1', '2', '3'].map((userId) => reads(userId, true))).toEqual([true, true, false]);
+    expect([reads('3', false), reads('3', true, 1 << 19)]).toEqual([true, true]);
   });
 });
 

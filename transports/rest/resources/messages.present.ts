@@ -3,7 +3,7 @@ import type { StoredMessage } from '../../../engine/guild/guild.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import { type ChannelId, type GuildId, type MessageId, threadIdOf } from '../../../protocol/ids.ts';
-import { grantedIntents, INTENTS } from '../../../protocol/intents.ts';
+import { readsContent } from '../../../protocol/intents.ts';
 import type { MessageStore } from '../../../storage/message/port.ts';
 import type { ThreadStore } from '../../../storage/thread/port.ts';
 import type { Caller } from '../operation.ts';
@@ -202,9 +202,6 @@ function withoutContent<M extends Pick<StoredMessage, 'poll' | 'message_snapshot
   return { ...rest, content: '', embeds: [], attachments: [], components: [] };
 }
 
-/** @source https://docs.discord.com/developers/events/gateway#message-content-intent; it holds for HTTP too */
-function mayRead({ caller, guildId }: Viewing, message: StoredMessage): boolean {
-  if (caller.kind !== 'bot' || guildId === null) return true;
-  if ((grantedIntents(caller.applicationFlags) & INTENTS.MESSAGE_CONTENT) !== 0) return true;
-  return message.author.id === caller.userId || message.mentions.some(({ id }) => id === caller.userId);
+function mayRead({ caller: { kind, userId, applicationFlags }, guildId }: Viewing, message: StoredMessage) {
+  return guildId === null || kind !== 'bot' || readsContent({ bot: true, userId, applicationFlags }, message);
 }

@@ -1,6 +1,6 @@
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
 import type { GuildId, MessageId } from '../../../protocol/ids.ts';
-import { grantedIntents, INTENTS } from '../../../protocol/intents.ts';
+import { readsAllContent } from '../../../protocol/intents.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import type { MessageSearch } from '../../../storage/message/port.ts';
@@ -88,10 +88,6 @@ function wantedBy(
   };
 }
 
-/** Whether the caller may search by words: a bot needs MESSAGE_CONTENT. */
-const readsContent = (caller: Caller): boolean =>
-  caller.kind !== 'bot' || (grantedIntents(caller.applicationFlags) & INTENTS.MESSAGE_CONTENT) !== 0;
-
 /** Each message as the caller reads it, as a hit of its own. */
 async function shown(
   found: readonly StoredMessage[],
@@ -122,7 +118,7 @@ export const search = resource({
       const input = { includesNsfw: query.include_nsfw ?? false };
       const may = await guilds.call(guildId, 'authorizeSearch', input, authority);
       if (!may.ok) return may;
-      if (!readsContent(caller)) return { ok: false, refusal: refusal('MISSING_ACCESS') };
+      if (!readsAllContent(authority.by)) return { ok: false, refusal: refusal('MISSING_ACCESS') };
       if (!(await read.search.isIndexed(guildId))) {
         const { code, message } = refusal('INDEX_NOT_READY');
         return {
