@@ -19,7 +19,7 @@ import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts'
 import { countingRefusals } from '../services/accounts/refusedsignins.ts';
 import { type ServedActivities, startRunningActivities } from '../services/activities/running.ts';
 import { type Endpoints, startEndpoints } from '../services/applications/endpoints.ts';
-import { GuildClock } from '../services/guilds/guildclock.ts';
+import { createGuildClock } from '../services/guilds/guildclock.ts';
 import { SearchIndex } from '../services/guilds/searchindex.ts';
 import { type ServedInteractions, startInteractions } from '../services/interactions/interactions.ts';
 import { createPlaces } from '../services/interactions/places.ts';
@@ -343,8 +343,8 @@ export function createGuildClocks({ storage, guilds, routing, wheel, clock, onFa
     where: string,
     store: Pick<Storage['threads'], 'due' | 'nextDueMs'>,
     command: 'settleScheduledEvents' | 'archiveThreads',
-  ): GuildClock => {
-    const guildClock = new GuildClock({
+  ) => {
+    const guildClock = createGuildClock({
       ...{ store, routing, wheel, nowMs: () => clock.now() },
       settle: (guildId) => guilds.call(guildId, command, {}, SYSTEM),
       onFault: (error) => onFault(error, where),

@@ -2,7 +2,7 @@ import type { Clock } from '../../actors/runtime/clock.ts';
 import { isMovable } from '../../actors/runtime/movableclock.ts';
 import { ApiError } from '../../protocol/apierror.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { GuildClock } from '../guilds/guildclock.ts';
+import type { DueClock } from '../dueclock.ts';
 import type { ServedPremium } from '../premium/start.ts';
 
 export interface ClockPorts {
@@ -10,8 +10,8 @@ export interface ClockPorts {
   readonly clock: Clock | null;
   readonly features: {
     readonly premium: Pick<ServedPremium, 'look'>;
-    readonly eventClock: Pick<GuildClock, 'look'>;
-    readonly threadClock: Pick<GuildClock, 'look'>;
+    readonly eventClock: Pick<DueClock, 'look'>;
+    readonly threadClock: Pick<DueClock, 'look'>;
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
-import { SubscriptionClock } from './clock.ts';
+import { createSubscriptionClock } from './clock.ts';
 import { byHand, byProvider, type PaymentProvider, type Payments } from './payments.ts';
 import { createPerks } from './perks.ts';
 import { createPremium, type Premium, type PremiumPorts } from './premium.ts';
@@ -28,7 +28,7 @@ export function startPremium(ports: StartPorts): ServedPremium {
   const perks = createPerks({ store: storage.premium, guilds, nowMs });
   const premium = createPremium({ ...ports, nowMs, perks });
   const payments = provider === null ? byHand(premium) : byProvider({ ...ports, premium, provider, nowMs });
-  const clock = new SubscriptionClock({
+  const clock = createSubscriptionClock({
     ...{ store: storage.premium, settle: payments.settle, routing, wheel, nowMs },
     applyPerks: perks.applyAll,
     onFault: (error) => ports.onFault(error, 'subscriptions'),

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { GuildId } from '../../../protocol/ids.ts';
-import { GuildClock } from '../../../services/guilds/guildclock.ts';
+import { createGuildClock } from '../../../services/guilds/guildclock.ts';
 
 const START_MS = 1_750_000_000_000;
 let clock: VirtualClock;
@@ -26,7 +26,7 @@ beforeEach(() => {
 afterEach(() => wheel.stop());
 
 const make = () =>
-  new GuildClock({
+  createGuildClock({
     store: {
       due: async (nowMs, after, limit) => {
         looks += 1;

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { type ApplicationId, snowflakeOf } from '../../../protocol/ids.ts';
-import { SubscriptionClock } from '../../../services/premium/clock.ts';
+import type { DueClock } from '../../../services/dueclock.ts';
+import { createSubscriptionClock } from '../../../services/premium/clock.ts';
 
 const START_MS = 1_750_000_000_000;
 const DAY_MS = 86_400_000;
@@ -25,7 +26,7 @@ let perks: number;
 let faults: unknown[];
 let failing: string | null;
 let moved: () => void;
-let running: SubscriptionClock;
+let running: DueClock;
 
 async function pass(ms: number): Promise<void> {
   for (let done = 0; done < ms; done += 500) {
@@ -38,7 +39,7 @@ beforeEach(() => {
   clock = new VirtualClock(START_MS);
   wheel = new TimerWheel(clock, 10);
   [subscriptions, settled, forgotten, perks, faults, failing] = [[], [], [], 0, [], null];
-  running = new SubscriptionClock({
+  running = createSubscriptionClock({
     store: {
       due: async (nowMs) => subscriptions.filter(({ dueMs }) => dueMs <= nowMs),
       nextDueMs: async () =>

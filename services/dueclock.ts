@@ -1,0 +1,90 @@
+import type { Routing } from '../actors/placement/routing.ts';
+import type { Timer } from '../actors/runtime/clock.ts';
+import type { Wheel } from '../actors/runtime/wheel.ts';
+
+export interface DueClockPorts {
+  readonly routing: Pick<Routing, 'onMoved'>;
+  readonly wheel: Wheel;
+  /** Unix milliseconds. */
+  readonly nowMs: () => number;
+  readonly onFault: (error: unknown) => void;
+}
+
+interface DueWork {
+  /** Does what is due. Asks `isOver` between steps, and ends early when it is. */
+  work(isOver: () => boolean): Promise<void>;
+  /** When something is due next, Unix milliseconds; null for never. */
+  nextDueMs(): Promise<number | null>;
+}
+
+/** Looks at least this often, because another shard may have left work. */
+const INTERVAL_MS = 60_000;
+/** The shortest time between two looks, also after a fault. */
+const REST_MS = 1_000;
+
+/**
+ * Does work at times that are stored in the database, so that they survive a crash and a change of owner; only the next time
+ * is awaited here. One run at a time.
+ */
+export class DueClock {
+  readonly #ports: DueClockPorts & DueWork;
+  /** Time of the next look, Unix milliseconds, and its timer. */
+  #nextMs = Number.POSITIVE_INFINITY;
+  #timer: Timer | null = null;
+  #looking = false;
+  #over = false;
+
+  constructor(ports: DueClockPorts & DueWork) {
+    this.#ports = ports;
+  }
+
+  /** Looks for what became due while no process ran, and after each change of ownership. */
+  start(): void {
+    const { routing, nowMs } = this.#ports;
+    routing.onMoved(() => this.schedule(nowMs()));
+    this.schedule(nowMs());
+  }
+
+  /** Something is due at this time, Unix milliseconds. */
+  schedule(atMs: number): void {
+    if (this.#over || atMs >= this.#nextMs) return;
+    this.#nextMs = atMs;
+    this.#timer?.cancel();
+    const { wheel, nowMs } = this.#ports;
+    this.#timer = wheel.add(() => void this.#look(), atMs - nowMs());
+  }
+
+  /** Looks at once: the time was moved. */
+  look(): void {
+    this.#nextMs = Number.POSITIVE_INFINITY;
+    this.schedule(this.#ports.nowMs());
+  }
+
+  /** Reports a fault of one piece of work, unless the clock was stopped. */
+  report(error: unknown): void {
+    if (!this.#over) this.#ports.onFault(error);
+  }
+
+  stop(): void {
+    this.#over = true;
+    this.#timer?.cancel();
+  }
+
+  async #look(): Promise<void> {
+    const { nowMs } = this.#ports;
+    this.#nextMs = Number.POSITIVE_INFINITY;
+    this.#timer = null;
+    if (this.#looking) return this.schedule(nowMs() + REST_MS);
+    this.#looking = true;
+    try {
+      await this.#ports.work(() => this.#over);
+      const nextMs = this.#over ? null : await this.#ports.nextDueMs();
+      this.schedule(Math.max(nowMs() + REST_MS, Math.min(nextMs ?? Infinity, nowMs() + INTERVAL_MS)));
+    } catch (error) {
+      this.report(error);
+      this.schedule(nowMs() + REST_MS);
+    } finally {
+      this.#looking = false;
+    }
+  }
+}
