@@ -158,7 +158,7 @@ export function createOperator(ports: OperatorPorts): Admin {
     copyDatabase: () => storage.copyDatabase(),
     listApplications: (after, limit) => storage.applications.page(after, limit),
     listUsers: (after, limit) => storage.users.list(after, limit),
-    usersNamed: (username) => storage.relationships.peopleNamed(username.trim()),
+    usersNamed: (username) => storage.users.peopleNamed(username.trim()),
     listGuilds: (after, limit) => storage.directory.guilds(after, limit),
   };
 }

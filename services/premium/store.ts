@@ -67,7 +67,7 @@ export interface Store {
 }
 
 interface StorePorts {
-  readonly storage: Pick<Storage, 'applications' | 'premium' | 'relationships'>;
+  readonly storage: Pick<Storage, 'applications' | 'premium' | 'users'>;
   readonly payments: Payments;
   guildsOf(userId: UserId): Promise<readonly { readonly id: GuildId; readonly name: string }[]>;
   nowMs(): number;
@@ -129,7 +129,7 @@ async function isPayer(
 }
 
 async function userNamed({ storage }: Pick<StorePorts, 'storage'>, name: string): Promise<UserId | null> {
-  const [person, another] = await storage.relationships.peopleNamed(name.trim().toLowerCase());
+  const [person, another] = await storage.users.peopleNamed(name.trim().toLowerCase());
   return person && !another ? person.id : null;
 }
 

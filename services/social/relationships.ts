@@ -32,7 +32,7 @@ type Merging = Pick<Mergeable, 'merge' | 'unmerge'>;
 
 interface RelationshipPorts {
   readonly relationships: RelationshipStore;
-  readonly users: Pick<UserStore, 'get'>;
+  readonly users: Pick<UserStore, 'get' | 'peopleNamed'>;
   readonly friendCache: FriendCache;
   readonly tap: Tap;
   readonly commitAndNotify: CommitAndNotify;
@@ -181,7 +181,7 @@ type Change = (
 ) => Promise<Reply<null>>;
 
 function requestOperations(
-  { users, relationships, hasAuthorized }: RelationshipPorts,
+  { users, hasAuthorized }: RelationshipPorts,
   change: Change,
 ): Pick<Relationships, 'request' | 'requestNamed'> {
   const request: Relationships['request'] = async ({ userId }, peerId, applicationId) => {
@@ -194,7 +194,7 @@ function requestOperations(
   return {
     request,
     async requestNamed(by, username, applicationId) {
-      const [peer, another] = await relationships.peopleNamed(username);
+      const [peer, another] = await users.peopleNamed(username);
       const nobody = failure(refusal('NO_USERS_WITH_TAG'));
       if (!peer || another) return nobody;
       const reply = await request(by, peer.id, applicationId);

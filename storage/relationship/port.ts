@@ -7,7 +7,6 @@ import type {
 import type { Acquaintance } from '../../engine/social/reach.ts';
 import type { RelationCounts } from '../../engine/social/relationships.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
-import type { APIUser } from '../../protocol/objects.ts';
 
 export interface RelationshipStore {
   /** The user's side of all relationships, in every application; ascending by peer. Bounded by `RELATIONS_MAX`. */
@@ -24,8 +23,6 @@ export interface RelationshipStore {
   settings(userId: UserId): Promise<UserSettings>;
   /** Number of relationships of each kind, of the platform (null) or of one application. */
   counts(userId: UserId, applicationId: ApplicationId | null): Promise<RelationCounts>;
-  /** Users with that name, case-insensitively; at most two, which is enough to see that a name is ambiguous. */
-  peopleNamed(username: string): Promise<APIUser[]>;
   roleConnection(userId: UserId, applicationId: ApplicationId): Promise<RoleConnection | null>;
   roleConnectionMetadata(applicationId: ApplicationId): Promise<readonly RoleConnectionMetadata[]>;
 }

@@ -6,10 +6,8 @@ import type {
   UserSettings,
 } from '../../engine/social/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
-import type { APIUser } from '../../protocol/objects.ts';
 import type { Sql } from '../database/driver.ts';
 import { remove, rows, type StatementTable, upsert } from '../database/statement.ts';
-import { folded } from '../guild/members.ts';
 import type { RelationshipStore } from './port.ts';
 
 const KEY = { user_id: 'bigint', peer_id: 'bigint', application_id: 'bigint' };
@@ -151,10 +149,6 @@ export const socialStore = (sql: Sql): RelationshipStore => ({
       applicationId ?? PLATFORM,
     ]);
     return Object.fromEntries(counted.map(({ type, count }) => [type, count]));
-  },
-  peopleNamed: async (username) => {
-    const text = `SELECT data FROM users WHERE username_search = $1 AND data->>'bot' IS NULL ORDER BY id LIMIT 2`;
-    return (await sql.query<{ data: APIUser }>(text, [folded(username)])).map(({ data }) => data);
   },
   roleConnection: async (userId, applicationId) => {
     const text = 'SELECT data FROM role_connections WHERE user_id = $1 AND application_id = $2';

@@ -11,6 +11,8 @@ export interface UserStore {
   /** Whether a user other than `userId` has this username or a look-alike. Always false for a bot. */
   usernameTaken(username: string, userId: UserId | null): Promise<boolean>;
   get(userIds: readonly UserId[]): Promise<APIUser[]>;
+  /** People with that name, case-insensitively; at most two, which is enough to see that a name is ambiguous. */
+  peopleNamed(username: string): Promise<APIUser[]>;
   /** Guilds of which the user is a member, ascending. */
   guildIds(userId: UserId): Promise<GuildId[]>;
   /** Memberships that end with the user's last session, with the `joined_at` of each. */

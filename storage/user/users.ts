@@ -89,6 +89,10 @@ export const userStore = (sql: Sql): UserStore => ({
     const text = 'SELECT data FROM users WHERE id = ANY ($1::bigint[])';
     return (await sql.query<Row>(text, [userIds])).map(({ data }) => data);
   },
+  peopleNamed: async (username) => {
+    const text = `SELECT data FROM users WHERE username_search = $1 AND data->>'bot' IS NULL ORDER BY id LIMIT 2`;
+    return (await sql.query<Row>(text, [folded(username)])).map(({ data }) => data);
+  },
   guildIds: async (userId) => {
     const text = 'SELECT guild_id AS id FROM user_guilds WHERE user_id = $1 ORDER BY guild_id';
     return (await sql.query<{ id: GuildId }>(text, [userId])).map(({ id }) => id);

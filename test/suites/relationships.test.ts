@@ -155,9 +155,9 @@ describe.each(databases())('relationships on $name', (kind) => {
       });
     await named('20', 'Robin');
     await named('21', 'helper', { bot: true });
-    expect((await store().peopleNamed('rObIn')).map((one) => one.id)).toEqual(['20']);
-    expect(await store().peopleNamed('helper')).toEqual([]);
-    expect(await store().peopleNamed('robin%')).toEqual([]);
+    expect((await fresh.storage.users.peopleNamed('rObIn')).map((one) => one.id)).toEqual(['20']);
+    expect(await fresh.storage.users.peopleNamed('helper')).toEqual([]);
+    expect(await fresh.storage.users.peopleNamed('robin%')).toEqual([]);
   });
 
   test("a private channel is the other account's, with its messages", async () => {
