@@ -73,3 +73,6 @@ export function everyoneRoleOf(guildId: GuildId): RoleId {
 
 /** A thread has the id of the message that it was made from. */
 export const threadIdOf = (messageId: MessageId): ChannelId => snowflakeOf(BigInt(messageId));
+
+/** The first message of a post has the id of the post. */
+export const firstMessageIdOf = (postId: ChannelId): MessageId => snowflakeOf(BigInt(postId));

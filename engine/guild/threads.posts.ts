@@ -1,6 +1,6 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL, FORUMS } from '../../protocol/channeltypes.ts';
-import { type ChannelId, type MessageId, snowflakeOf } from '../../protocol/ids.ts';
+import { type ChannelId, firstMessageIdOf } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { composeMessage } from '../channel/compose.ts';
@@ -94,10 +94,9 @@ const postingRefusal = (guild: Guild, forum: GuildChannel, first: CreateInput, b
   (first.from ? null : (verificationRefusal(guild, by, env) ?? threadWaitRefusal(guild, forum, by, env))) ??
   activeRefusal(guild, CHANNEL.PUBLIC_THREAD);
 
-/** The first message of a post has the post's id. */
 function withId(outcome: Outcome<Written, GuildFact>, threadId: ChannelId): Outcome<Written, GuildFact> {
   if (!outcome.ok) return outcome;
-  const id: MessageId = snowflakeOf(BigInt(threadId));
+  const id = firstMessageIdOf(threadId);
   const { value, facts } = outcome;
   return accepted(
     { ...value, message: { ...value.message, id } },

@@ -1,7 +1,7 @@
 import type { Written } from '../../../engine/channel/draft.ts';
 import type { PostDraft } from '../../../engine/guild/threads.posts.ts';
 import { CHANNEL } from '../../../protocol/channeltypes.ts';
-import { type ChannelId, type MessageId, snowflakeOf, type UserId } from '../../../protocol/ids.ts';
+import { type ChannelId, firstMessageIdOf, type UserId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
@@ -160,9 +160,6 @@ function searchOf(query: Static<typeof Search>, parentId: ChannelId, readerId: U
     offset: query.offset ?? 0,
   };
 }
-
-/** The first message of a post has the id of the post. */
-const firstOf = (threadId: ChannelId): MessageId => snowflakeOf(BigInt(threadId));
 
 const timeOf = (before: string | undefined) =>
   before === undefined ? {} : { beforeUs: microsecondsOf(before) };
@@ -326,7 +323,7 @@ export const threads = resource({
       const { guildId } = may.value;
       const search = searchOf(query, parentId, caller.userId);
       const { found, total } = await read.threads.search(guildId, search);
-      const firstIds = found.map(({ thread }) => ({ channelId: thread.id, id: firstOf(thread.id) }));
+      const firstIds = found.map(({ thread }) => ({ channelId: thread.id, id: firstMessageIdOf(thread.id) }));
       const firsts = firstIds.length === 0 ? [] : await read.messages.get(guildId, firstIds);
       const shown = await Promise.all(
         firsts.map(async (message) => {
