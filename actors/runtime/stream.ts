@@ -25,6 +25,8 @@ interface Kept extends StreamDispatch {
 
 /** Numbers per epoch; the numbers of the next epoch are all higher. */
 const PER_EPOCH = 2 ** 32;
+/** The base of an epoch's numbers, which are all higher. */
+export const baseOf = (epoch: number): number => epoch * PER_EPOCH;
 /** The epoch in which a number was issued. */
 export const epochOf = (n: number): number => Math.floor(n / PER_EPOCH);
 /** Depth to which a payload is measured. */
@@ -53,7 +55,7 @@ export class DispatchStream {
   constructor(ownerId: string, epoch: number, bounds: StreamBounds) {
     this.ownerId = ownerId;
     this.#bounds = bounds;
-    this.#base = epoch * PER_EPOCH;
+    this.#base = baseOf(epoch);
     this.#last = this.#base + bounds.numbers.high;
     // A session with this number has received dispatches of this actor, not of an earlier one.
     this.#began = bounds.numbers.high > 0 ? this.next() : this.#base;

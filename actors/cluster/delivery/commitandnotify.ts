@@ -7,6 +7,7 @@ import type { Fence } from '../../../storage/database/driver.ts';
 import type { Commit, Writer } from '../../../storage/ports.ts';
 import type { Ownership } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { baseOf } from '../../runtime/stream.ts';
 import type { CommitAndNotify, DirectDispatch, Notifier } from '../../user/notifier.ts';
 
 interface CommitAndNotifyPorts {
@@ -19,8 +20,7 @@ interface CommitAndNotifyPorts {
   readonly recordAgeMs: number;
 }
 
-/** Numbers of one epoch; the upper half is for notifications by services that keep no actor. */
-const PER_EPOCH = 2 ** 32;
+/** The upper half of an epoch's numbers is for notifications by services that keep no actor. */
 const FIRST_NUMBER = 2 ** 31;
 /** Upper bounds on the owners whose last notifications are cached, and on the records read to rebuild one of them. */
 const OWNERS_MAX = 1_024;
@@ -65,7 +65,7 @@ export function createCommitAndNotify(ports: CommitAndNotifyPorts): CommitAndNot
     const last = await lastNotified(ownerId, fence);
     const numbered = notifications.map((each) => {
       lastNumber += 1;
-      return { ...each, n: fence.epoch * PER_EPOCH + FIRST_NUMBER + lastNumber };
+      return { ...each, n: baseOf(fence.epoch) + FIRST_NUMBER + lastNumber };
     });
     const record = recordOf(numbered, clock.now());
     await written({ ownerId, facts, fence, ...(record && { record }) });

@@ -5,6 +5,7 @@ import { dropOldest } from '../../../protocol/oldest.ts';
 import type { Guilds } from '../../guild/guilds.ts';
 import type { Placement } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { baseOf } from '../../runtime/stream.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { UserState } from '../../user/user.shell.ts';
 import type { Users } from '../../user/users.ts';
@@ -42,8 +43,6 @@ const SLICE = 500;
 const OFFLINE_MAX = 50_000;
 /** How long sessions of live shards may take to reopen with the next owner of their user. */
 const SESSION_WAIT_MS = 5_000;
-/** Presence numbers are built like stream numbers: the epoch of the user's owner, then a count. */
-const PER_EPOCH = 2 ** 32;
 
 /** A user's presence as published to one guild. */
 type PresenceUpdate = readonly [presence: Presence | null, n: number, again: boolean];
@@ -95,9 +94,10 @@ function clusterPresences(ports: PresencePorts): Presences {
     return owner !== null && owner.instance === ownership.self?.instance;
   };
   let count = 0;
+  /** Built like the numbers of streams, from the epoch of the user's owner. */
   const next = (userId: string): number => {
     count += 1;
-    return (ownership.ownerOf(userId)?.epoch ?? 0) * PER_EPOCH + count;
+    return baseOf(ownership.ownerOf(userId)?.epoch ?? 0) + count;
   };
   const online = new Set<UserId>();
   const offline = new Map<UserId, WentOffline>();
