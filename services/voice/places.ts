@@ -156,7 +156,9 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
   };
 }
 
-const authorityOf = ({ principal }: LiveSession): Authority => ({
-  by: { ...principal, reason: null },
+const authorityOf = ({
+  principal: { userId, bot, applicationId, applicationFlags },
+}: LiveSession): Authority => ({
+  by: { userId, bot, applicationId, applicationFlags, reason: null },
   requires: 0n,
 });
