@@ -1,3 +1,12 @@
+/** The platform's timestamps: six digits of fraction and a numeric offset. `ms` is Unix milliseconds. */
+export const isoTimestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, -1)}000+00:00`;
+
+/** The platform's timestamp of Unix microseconds. */
+export function isoMicroseconds(us: number): string {
+  const ms = Math.floor(us / 1_000);
+  return `${new Date(ms).toISOString().slice(0, -1)}${String(us - ms * 1_000).padStart(3, '0')}+00:00`;
+}
+
 const FRACTION = /\.\d{3}(\d{1,3})/;
 
 /** Unix microseconds of a timestamp in ISO 8601; NaN for any other text. */

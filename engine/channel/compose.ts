@@ -12,6 +12,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
@@ -28,7 +29,7 @@ import { asEphemeral, owning, owningUnlisted } from './files.ts';
 import { forwardRefusal, snapshotOf } from './forward.ts';
 import { buildPoll } from './polls.ts';
 import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
-import { cleanText, isoTimestamp, textLength } from './text.ts';
+import { cleanText, textLength } from './text.ts';
 
 /** Flags a client may set on a new message; other flags are set by the server only and ignored here. */
 const SETTABLE =

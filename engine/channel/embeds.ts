@@ -1,10 +1,11 @@
 import { type APIAttachment, type APIEmbed, type APIEmbedImage, EmbedType } from 'discord-api-types/v10';
 import { LIMITS } from '../../protocol/limits.ts';
 import { readLink } from '../../protocol/links.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { Reply } from '../kernel/outcome.ts';
 import { ATTACHMENT_SCHEME, isNamed } from './files.ts';
 import { type FieldPath, Form } from './form.ts';
-import { cleanText, isoTimestamp, textLength } from './text.ts';
+import { cleanText, textLength } from './text.ts';
 
 /** A rich embed as a client sends it. Keys that only unfurled links use (provider, video) are ignored. */
 export interface EmbedDraft {

@@ -1,10 +1,11 @@
 import { type APIPoll, type APIPollMedia, PollLayoutType } from 'discord-api-types/v10';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import { type Reply, refused } from '../kernel/outcome.ts';
 import { type CustomEmoji, emojiKey } from './emoji.ts';
 import { Form } from './form.ts';
-import { cleanText, isoTimestamp, textLength } from './text.ts';
+import { cleanText, textLength } from './text.ts';
 
 export interface PollDraft {
   readonly question: { readonly text?: string | null };

@@ -5,6 +5,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { withoutDirectionControls } from '../../protocol/names.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
@@ -23,7 +24,7 @@ import { asEphemeral, attachmentsOf, owningShown, owningUnlisted } from './files
 import { tooLong } from './form.ts';
 import { buildPoll } from './polls.ts';
 import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
-import { cleanText, isoTimestamp, textLength } from './text.ts';
+import { cleanText, textLength } from './text.ts';
 
 /**
  * Edits a message. The author may change everything shown; a caller with MANAGE_MESSAGES may only hide and show embeds.

@@ -31,13 +31,3 @@ const INVISIBLE = /^[\s\p{Default_Ignorable_Code_Point}]*$/u;
 
 /** True for text without visible characters: whitespace, zero-width characters, fillers. */
 export const isBlank = (text: string): boolean => INVISIBLE.test(text);
-
-/** The platform's timestamps: six digits of fraction and a numeric offset. `ms` is Unix milliseconds. */
-export const isoTimestamp = (ms: number): string => isoMicroseconds(ms * 1_000);
-
-/** As `isoTimestamp`, from Unix microseconds. */
-export function isoMicroseconds(us: number): string {
-  const ms = Math.floor(us / 1_000);
-  const rest = Math.floor(us - ms * 1_000);
-  return `${new Date(ms).toISOString().slice(0, -1)}${String(rest).padStart(3, '0')}+00:00`;
-}

@@ -1,6 +1,7 @@
 import { type APIEmbed, EmbedType, MessageReferenceType, MessageType } from 'discord-api-types/v10';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { MessageFacts, PollFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { Needs } from '../kernel/needs.ts';
@@ -9,7 +10,6 @@ import type { FactOf } from '../kernel/topic.ts';
 import { newMessage } from './compose.ts';
 import type { Written } from './draft.ts';
 import type { Scope } from './scope.ts';
-import { isoTimestamp } from './text.ts';
 
 type PollFact = FactOf<PollFacts>;
 /** Facts of a poll's end. */

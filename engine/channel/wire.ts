@@ -1,10 +1,10 @@
 import { MessageFlags, MessageType } from 'discord-api-types/v10';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { MessageFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { ReactionFact } from './scope.ts';
-import { isoTimestamp } from './text.ts';
 import type { Messages } from './window.ts';
 
 /** A message of the wire without fields that depend on the reader: the whole audience gets the same. */

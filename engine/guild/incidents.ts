@@ -1,7 +1,7 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal } from '../../protocol/refusal.ts';
-import { isoTimestamp } from '../channel/text.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, changesOf } from './auditing.ts';

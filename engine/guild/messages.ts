@@ -3,6 +3,7 @@ import { FORWARDABLE } from '../../protocol/channeltypes.ts';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import { composeMessage, repeated } from '../channel/compose.ts';
 import { namedIn } from '../channel/content.ts';
 import type { CreateInput, EditInput, Sender, Written } from '../channel/draft.ts';
@@ -16,7 +17,6 @@ import {
 import type { MessagePage } from '../channel/recent.ts';
 import { reviseMessage } from '../channel/revise.ts';
 import type { MessageFact } from '../channel/scope.ts';
-import { isoTimestamp } from '../channel/text.ts';
 import { applyMessage, needsToPin } from '../channel/window.ts';
 import { deletedPayload, pinsPayload, referencedOf, sharedMessage, withReferenced } from '../channel/wire.ts';
 import type { By } from '../kernel/authority.ts';

@@ -7,10 +7,11 @@ import {
   type EventEntity,
   type EventStatus,
 } from '../../protocol/scheduledevents.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import { accepted, type Outcome, refused } from '../kernel/outcome.ts';
 import type { ScheduledEvent } from '../scheduledevent/event.ts';
 import { type RuleDraft, readRule } from '../scheduledevent/rule.ts';
-import { timeOf, wireTime } from '../scheduledevent/times.ts';
+import { timeOf } from '../scheduledevent/times.ts';
 
 /** Fields as a client sends them; absent ones stay as they are. Times are ISO 8601. */
 export interface EventDraft {
@@ -37,8 +38,8 @@ export function drafted(
   const rule = draft.rule == null ? accepted(draft.rule) : readRule(draft.rule);
   if (!rule.ok) return rule;
   const { startTime, endTime, entityType = event.entity_type } = draft;
-  const start = startTime === undefined ? event.scheduled_start_time : wireTime(timeOf(startTime));
-  const end = endTime === undefined ? event.scheduled_end_time : endTime && wireTime(timeOf(endTime));
+  const start = startTime === undefined ? event.scheduled_start_time : isoTimestamp(timeOf(startTime));
+  const end = endTime === undefined ? event.scheduled_end_time : endTime && isoTimestamp(timeOf(endTime));
   const late = timesRefusal(event, start, end || null, startTime !== undefined, nowMs);
   if (late) return refused(late);
   const isExternal = entityType === EVENT_ENTITY.EXTERNAL;

@@ -3,13 +3,14 @@ import { compareIds, snowflakeMs } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { EVENT_STATUS } from '../../protocol/scheduledevents.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import type { EventException, ScheduledEvent } from '../scheduledevent/event.ts';
 import { isOccurrence } from '../scheduledevent/recurrence.ts';
 import { exceptionIdAt, timed } from '../scheduledevent/schedule.ts';
-import { timeOf, wireTime } from '../scheduledevent/times.ts';
+import { timeOf } from '../scheduledevent/times.ts';
 import { auditEntry, changesOf } from './auditing.ts';
 import type { EventExceptionFacts, GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
@@ -106,7 +107,7 @@ function drafted(
   { startTime, endTime, isCanceled }: ExceptionDraft,
   nowMs: number,
 ): Outcome<EventException, never> {
-  const read = (text: string | null) => (text === null ? null : wireTime(timeOf(text)));
+  const read = (text: string | null) => (text === null ? null : isoTimestamp(timeOf(text)));
   const next: EventException = {
     ...exception,
     ...(startTime === undefined ? {} : { scheduled_start_time: read(startTime) }),
@@ -132,7 +133,7 @@ function timesRefusal(
     event.scheduled_end_time === null
       ? null
       : Date.parse(event.scheduled_end_time) - Date.parse(event.scheduled_start_time);
-  return endRefusal(startMs, end ?? (lastsMs === null ? null : wireTime(originalMs + lastsMs)));
+  return endRefusal(startMs, end ?? (lastsMs === null ? null : isoTimestamp(originalMs + lastsMs)));
 }
 
 function createException(

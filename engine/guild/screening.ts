@@ -1,6 +1,6 @@
 import { GuildMemberFlags } from 'discord-api-types/v10';
 import type { UserId } from '../../protocol/ids.ts';
-import { isoTimestamp } from '../channel/text.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
 import type { Env } from '../kernel/outcome.ts';

@@ -3,7 +3,7 @@ import { type ChannelId, snowflakeMs, type UserId } from '../../protocol/ids.ts'
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { isoMicroseconds, isoTimestamp } from '../channel/text.ts';
+import { isoMicroseconds, isoTimestamp } from '../../protocol/timestamps.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Env } from '../kernel/outcome.ts';
 import { archivesAtMs, type Thread, type ThreadMember } from '../thread/thread.ts';

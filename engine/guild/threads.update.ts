@@ -2,7 +2,7 @@ import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { isoMicroseconds } from '../channel/text.ts';
+import { isoMicroseconds } from '../../protocol/timestamps.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { channelById, mayOnlyRead } from '../permissions/permissions.ts';

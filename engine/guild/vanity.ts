@@ -2,7 +2,7 @@ import { AUDIT } from '../../protocol/audit.ts';
 import { TEXT_LIKE } from '../../protocol/channeltypes.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { isoTimestamp } from '../channel/text.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';

@@ -3,7 +3,7 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { GatewayVoiceState } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { isoTimestamp } from '../channel/text.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { channelById } from '../permissions/permissions.ts';

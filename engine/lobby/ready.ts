@@ -1,4 +1,4 @@
-import { isoTimestamp } from '../channel/text.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { LobbyState, ReadyCheck } from './lobby.ts';
 import type { LobbyOutcomeFact } from './topic.ts';
 

@@ -1,6 +1,6 @@
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
-import { isoTimestamp } from '../channel/text.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { GroupSettings, PrivateChannel } from '../user/facts.ts';
 

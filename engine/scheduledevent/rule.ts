@@ -1,7 +1,8 @@
 import { invalidField, type Refusal } from '../../protocol/refusal.ts';
 import { FREQUENCY, type Frequency } from '../../protocol/scheduledevents.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import { nextOccurrence, type RecurrenceRule } from './recurrence.ts';
-import { timeOf, wireTime } from './times.ts';
+import { timeOf } from './times.ts';
 
 /** A rule as clients send it; its schema has the bounds of each number. */
 export interface RuleDraft {
@@ -48,7 +49,7 @@ export function readRule(draft: RuleDraft): Read {
   const { frequency, by_weekday, by_n_weekday, by_month, by_month_day } = draft;
   const startMs = timeOf(draft.start);
   const rule: RecurrenceRule = {
-    start: wireTime(startMs),
+    start: isoTimestamp(startMs),
     end: null,
     frequency,
     interval: draft.interval ?? 1,

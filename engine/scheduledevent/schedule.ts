@@ -1,8 +1,8 @@
 import { snowflakeAt, snowflakeMs } from '../../protocol/ids.ts';
 import { EVENT_ENTITY, EVENT_STATUS } from '../../protocol/scheduledevents.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { EventException, ScheduledEvent } from './event.ts';
 import { nextOccurrence } from './recurrence.ts';
-import { wireTime } from './times.ts';
 
 /**
  * How long an active event lasts after the last user has left its channel, and how long after its time an event that
@@ -86,8 +86,8 @@ function following(event: ScheduledEvent, nowMs: number): ScheduledEvent | null 
   if (nextMs === null) return null;
   const next: ScheduledEvent = {
     ...event,
-    scheduled_start_time: wireTime(nextMs),
-    scheduled_end_time: end === null ? null : wireTime(nextMs + Date.parse(end) - startMs),
+    scheduled_start_time: isoTimestamp(nextMs),
+    scheduled_end_time: end === null ? null : isoTimestamp(nextMs + Date.parse(end) - startMs),
     status: EVENT_STATUS.SCHEDULED,
     entity_id: null,
     guild_scheduled_event_exceptions: event.guild_scheduled_event_exceptions.filter(

@@ -4,6 +4,3 @@ const HAS_TIME = /\d[Tt ]\d/;
 /** Unix milliseconds of a valid ISO 8601 text. Without an offset it is UTC, wherever the server stands. */
 export const timeOf = (text: string): number =>
   Date.parse(HAS_TIME.test(text) && !HAS_OFFSET.test(text) ? `${text}Z` : text);
-
-/** The platform's timestamps: six digits of fraction and a numeric offset. `ms` is Unix milliseconds. */
-export const wireTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, -1)}000+00:00`;

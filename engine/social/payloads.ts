@@ -1,7 +1,7 @@
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
-import { isoTimestamp } from '../channel/text.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { Presence } from '../presence/merge.ts';
 import { RELATION, type Relation, type RelationChanged, type StoredRelation } from './facts.ts';
 

@@ -3,7 +3,6 @@ import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
-import { isoTimestamp } from '../../engine/channel/text.ts';
 import type { GuildChannel } from '../../engine/guild/guild.ts';
 import { type LinkedLobby, type LinkUpdate, linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
@@ -15,6 +14,7 @@ import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/i
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { LobbyOperations } from './ports.ts';

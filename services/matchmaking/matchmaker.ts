@@ -2,7 +2,6 @@ import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
-import { isoTimestamp } from '../../engine/channel/text.ts';
 import { applicationSessions } from '../../engine/fanout/direct.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
@@ -11,6 +10,7 @@ import { byAge, type Ticket, ticketRefusal } from '../../engine/matchmaking/tick
 import type { ApplicationId, ChannelId, FreshId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import type { Lobbies } from '../lobbies/ports.ts';
 import type {
   Matchmaking,

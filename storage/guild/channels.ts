@@ -1,6 +1,7 @@
 import { ChannelType } from 'discord-api-types/v10';
 import type { ChannelFacts } from '../../engine/guild/facts.ts';
 import type { GuildChannel } from '../../engine/guild/guild.ts';
+import { isoTimestamp } from '../../protocol/timestamps.ts';
 import { rows, type Statement, type StatementTable, upsert } from '../database/statement.ts';
 
 const WRITE = upsert('channels', { guild_id: 'bigint', id: 'bigint', data: 'jsonb' }, 'guild_id, id');
@@ -40,9 +41,6 @@ const TEXT_LIKE: ReadonlySet<number> = new Set([
   ChannelType.GuildStageVoice,
 ]);
 
-/** A time in the wire format: microseconds and an offset. */
-const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, -1)}000+00:00`;
-
 export interface Activity {
   readonly last_message_id: string | null;
   readonly last_pin_ms: string | null;
@@ -52,7 +50,7 @@ export interface Activity {
 export function withActivity(channel: GuildChannel, activity: Activity): GuildChannel {
   if (!TEXT_LIKE.has(channel.type)) return channel;
   const { last_message_id, last_pin_ms } = activity;
-  const last_pin_timestamp = last_pin_ms === null ? null : timestamp(Number(last_pin_ms));
+  const last_pin_timestamp = last_pin_ms === null ? null : isoTimestamp(Number(last_pin_ms));
   // TypeScript does not distribute the union of channel types over a spread.
   return { ...channel, last_message_id, last_pin_timestamp } as GuildChannel;
 }

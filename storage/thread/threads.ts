@@ -4,7 +4,7 @@ import type { Thread, ThreadMember } from '../../engine/thread/thread.ts';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, GuildId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { microsecondsOf } from '../../protocol/timestamps.ts';
+import { isoTimestamp, microsecondsOf } from '../../protocol/timestamps.ts';
 import type { Sql } from '../database/driver.ts';
 import {
   lastRows,
@@ -117,12 +117,9 @@ export interface ThreadRow {
   readonly members: readonly ThreadMember[];
 }
 
-/** A time in the wire format: microseconds and an offset. */
-const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, -1)}000+00:00`;
-
 const threadOf = ({ last_pin_ms: pinMs, ...thread }: ThreadRow['thread']): Thread => ({
   ...thread,
-  last_pin_timestamp: pinMs === null ? null : timestamp(pinMs),
+  last_pin_timestamp: pinMs === null ? null : isoTimestamp(pinMs),
 });
 
 export const storedThread = ({ thread, members }: ThreadRow): StoredThread => ({

@@ -1,8 +1,7 @@
 // Goal: a timestamp of the wire is read to the microsecond, and written as it was read.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isoMicroseconds } from '../../engine/channel/text.ts';
-import { microsecondsOf } from '../../protocol/timestamps.ts';
+import { isoMicroseconds, microsecondsOf } from '../../protocol/timestamps.ts';
 
 test('microseconds are read from what they are written as', () => {
   fc.assert(

@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { emojiKey } from '../../../engine/channel/emoji.ts';
-import { cleanJson, cleanText, isBlank, isoTimestamp, textLength } from '../../../engine/channel/text.ts';
+import { cleanJson, cleanText, isBlank, textLength } from '../../../engine/channel/text.ts';
+import { isoTimestamp } from '../../../protocol/timestamps.ts';
 
 describe('text', () => {
   it('mends lone surrogates, drops NUL, and leaves pairs alone', () => {

@@ -2,6 +2,7 @@ import type { StoredMessage } from '../../../engine/guild/guild.ts';
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { isoTimestamp } from '../../../protocol/timestamps.ts';
 import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
 import { presentMessages, type Viewing, viewing } from './messages.present.ts';
@@ -38,7 +39,7 @@ const createPin = ({ params, authority }: PinCall, { channels }: Services) =>
 const deletePin = ({ params, authority }: PinCall, { channels }: Services) =>
   channels.call(params.channel_id, 'unpinMessage', { messageId: params.message_id }, authority);
 
-const pinnedAt = (ms: number | null): string => `${new Date(ms ?? 0).toISOString().slice(0, -1)}000+00:00`;
+const pinnedAt = (ms: number | null): string => isoTimestamp(ms ?? 0);
 
 const permission = P.VIEW_CHANNEL | P.PIN_MESSAGES;
 
