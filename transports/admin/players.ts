@@ -1,10 +1,9 @@
 import { Type } from 'typebox';
 import type { ProviderSettings } from '../../engine/provisional/providers.ts';
 import type { ApplicationId } from '../../protocol/ids.ts';
-import { type AdminRoute, post, Snowflake } from './route.ts';
+import { type AdminRoute, closed, post, Snowflake } from './route.ts';
 
 const Text = Type.String({ minLength: 1, maxLength: 2048 });
-const closed = { additionalProperties: false } as const;
 
 /** Identity providers as in `ProviderSettings`, in the spelling of the wire. */
 const Provider = Type.Union([

@@ -3,9 +3,8 @@ import type { Admin } from '../../embedding.ts';
 import type { PremiumCommand } from '../../engine/premium/rules.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import { entitlementObject, skuObject, subscriptionObject } from '../../protocol/premium.ts';
-import { type AdminAnswer, type AdminRoute, post, Snowflake } from './route.ts';
+import { type AdminAnswer, type AdminRoute, closed, post, Snowflake } from './route.ts';
 
-const closed = { additionalProperties: false } as const;
 const DAYS_DEFAULT = 30;
 const DAYS_MAX = 366;
 

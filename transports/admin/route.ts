@@ -67,6 +67,9 @@ type PathId<Path extends string> = Path extends `/users/${string}`
 /** The id in a path, of the kind that the path names. */
 const idOf = <Path extends string>(id: string): PathId<Path> => id as PathId<Path>;
 
+/** Options of an object schema without further keys. */
+export const closed = { additionalProperties: false } as const;
+
 /** An id in a body, of the kind `Id` says. */
 export const Snowflake = <Id extends string>() =>
   Type.String({ pattern: '^[0-9]{1,20}$' }) as TSchema as TUnsafe<Id>;

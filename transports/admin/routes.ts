@@ -7,13 +7,12 @@ import { interactionRoute } from './interactions.ts';
 import { pageOf } from './page.ts';
 import { playerRoutes } from './players.ts';
 import { premiumRoutes } from './premium.ts';
-import { AdminError, type AdminRoute, get, post, record, Snowflake } from './route.ts';
+import { AdminError, type AdminRoute, closed, get, post, record, Snowflake } from './route.ts';
 import { teamRoutes } from './teams.ts';
 
 const Name = Type.String({ minLength: 1, maxLength: 100 });
 const Permissions = Type.String({ pattern: '^[0-9]{1,20}$' });
 const PremiumTier = Type.Union([Type.Literal(0), Type.Literal(1), Type.Literal(2), Type.Literal(3)]);
-const closed = { additionalProperties: false } as const;
 
 /** Ten years. */
 const FORWARD_MS_MAX = 3_660 * 86_400_000;

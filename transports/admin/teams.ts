@@ -2,9 +2,8 @@ import { Type } from 'typebox';
 import type { Team } from '../../engine/application/teams.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { TEAM_ROLES } from '../../protocol/teams.ts';
-import { type AdminRoute, get, post, record, Snowflake } from './route.ts';
+import { type AdminRoute, closed, get, post, record, Snowflake } from './route.ts';
 
-const closed = { additionalProperties: false } as const;
 const Name = Type.String({ minLength: 1, maxLength: 100 });
 
 const ROLE_OF_OWNER = 'owner';
