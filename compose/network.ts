@@ -1,6 +1,5 @@
 import type { TemplatedApp } from 'uWebSockets.js';
 import { systemClock } from '../actors/runtime/clock.ts';
-import { recently } from '../actors/runtime/recently.ts';
 import { VERSION } from '../actors/runtime/version.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
@@ -11,6 +10,7 @@ import { Allowance } from '../engine/session/allowance.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
 import { formLimits } from '../services/accounts/formlimits.ts';
 import type { SignInCodes } from '../services/accounts/signincodes.ts';
+import { recently } from '../services/recently.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
 import { type ActivityProxy, openActivityProxy } from '../transports/activities/proxy.ts';
@@ -141,7 +141,7 @@ function openActivities(
   );
   return openActivityProxy({
     ...{ host, baseUrl, server },
-    targetOf: async (id, path) => mappedTarget(await mappings(id), path),
+    targetOf: async (id, path) => mappedTarget(await mappings.read([id]), path),
     port: port === 0 ? Number(new URL(baseUrl).port || 0) : port,
     embedders: [...originsOf(config.activities_embedders), ...(isDevelopment ? LOCAL_PAGES : [])],
     privateOrigins: originsOf(config.endpoints_private),

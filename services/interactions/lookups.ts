@@ -5,9 +5,9 @@ import { authorOf } from '../../engine/webhook/webhook.ts';
 import { INSTALLATION, type Installation } from '../../protocol/appcommands.ts';
 import { type ApplicationId, type FreshId, type GuildId, isAnyId, type UserId } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
-import { dropOldest } from '../../protocol/oldest.ts';
 import type { Entitlement } from '../../protocol/premium.ts';
 import type { Storage } from '../../storage/ports.ts';
+import { recently } from '../recently.ts';
 
 /** An application as interactions need it. */
 export interface InvokableApplication {
@@ -26,44 +26,6 @@ type Stores = Pick<Storage, 'applications' | 'appCommands' | 'users' | 'premium'
 
 /** Most entitlements in an interaction object. */
 const ENTITLEMENTS_MAX = 100;
-
-/** How long a row may be used after it was read, and how many rows are kept. */
-const FRESH_MS = 1_000;
-const KEPT_MAX = 1_000;
-
-interface Recent<Key, Value> {
-  read(key: Key, isGood?: (value: Value) => boolean): Promise<Value>;
-  /** Forgets the values whose keys begin with this. */
-  forget(first: string): void;
-}
-
-/** Reads through a short memory: under load a row is read once a second, and a change counts within a second. */
-function recently<Key extends readonly string[], Value>(
-  read: (...key: Key) => Promise<Value>,
-  nowMs: () => number,
-): Recent<Key, Value> {
-  const kept = new Map<string, { readonly value: Promise<Value>; readonly atMs: number }>();
-  async function recent(key: Key, isGood?: (value: Value) => boolean): Promise<Value> {
-    const name = key.join(' ');
-    const known = kept.get(name);
-    if (known && nowMs() - known.atMs < FRESH_MS) {
-      const value = await known.value;
-      if (!isGood || isGood(value)) return value;
-    }
-    const value = read(...key);
-    kept.delete(name);
-    kept.set(name, { value, atMs: nowMs() });
-    dropOldest(kept, KEPT_MAX);
-    value.catch(() => kept.delete(name));
-    return value;
-  }
-  return {
-    read: recent,
-    forget(first) {
-      for (const name of kept.keys()) if (`${name} `.startsWith(`${first} `)) kept.delete(name);
-    },
-  };
-}
 
 /** Reads of applications and their commands. */
 export interface Lookups {

@@ -1,5 +1,4 @@
 import type { LobbyListener } from '../../actors/lobby/lobby.shell.ts';
-import type { Clock } from '../../actors/runtime/clock.ts';
 import { keyedMutex } from '../../actors/runtime/keyedmutex.ts';
 import type { SessionRef } from '../../engine/fanout/direct.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
@@ -13,13 +12,11 @@ import {
 } from '../../engine/lobby/members.ts';
 import { METADATA, metadataRefusal } from '../../engine/lobby/metadata.ts';
 import { type LobbyMemberObject, type LobbyObject, messageObject } from '../../engine/lobby/objects.ts';
-import type { Application } from '../../engine/user/facts.ts';
 import { type ApplicationId, type ChannelId, snowflakeAt, type UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { dropOldest } from '../../protocol/oldest.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { Storage } from '../../storage/ports.ts';
 import type { Mergeable } from '../players/ports.ts';
+import { recently } from '../recently.ts';
 import { Attachments, type DetachSession } from './attachments.ts';
 import {
   applicationOf,
@@ -39,9 +36,8 @@ import { Sweep } from './sweep.ts';
 
 /** Attempts of a join whose lobby ends while it joins. */
 const TRIES = 4;
-/** How long the webhook settings of an application are cached when the notice of a change is lost. */
-const APPLICATION_MS = 5_000;
-const APPLICATIONS_MAX = 10_000;
+/** How long the webhook settings of an application are used when the notice of a change is lost, and of how many. */
+const APPLICATIONS = { freshMs: 5_000, keptMax: 10_000 };
 
 /** Lobbies of an adopted application that are deleted at a time. */
 const FORGOTTEN_AT_ONCE = 64;
@@ -66,8 +62,12 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     if (registry.peek(id)) call(id, 'detachSession', { userId, sessionId }, SYSTEM).catch(fault);
   };
   const attachments = new Attachments({ ...common, writer: storage.writer, detach });
-  const applications = applicationCache(storage.applications, clock);
-  const application = applications.get;
+  const applications = recently(
+    (id: ApplicationId) => storage.applications.get(id),
+    () => clock.monotonic(),
+    APPLICATIONS,
+  );
+  const application = (id: ApplicationId) => applications.read([id]);
   const links = new Links({ ...ports, ...common, invites: storage.guilds, application });
   const secrets = new LobbySecrets(storage.lobbies, () => clock.now());
   const sweep = new Sweep({ ...common, onFault: fault });
@@ -325,25 +325,4 @@ function draftsRefusal(entries: readonly MemberEntry[], path: readonly string[] 
     if (no) return no;
   }
   return null;
-}
-
-/** Caches applications for a few seconds. */
-function applicationCache(applications: Pick<Storage['applications'], 'get'>, clock: Clock) {
-  const known = new Map<string, { readonly value: Promise<Application | null>; readonly untilMs: number }>();
-  return {
-    get(id: ApplicationId): Promise<Application | null> {
-      const nowMs = clock.monotonic();
-      const before = known.get(id);
-      if (before && before.untilMs > nowMs) return before.value;
-      const value = applications.get(id);
-      value.catch(() => known.delete(id));
-      known.delete(id);
-      known.set(id, { value, untilMs: nowMs + APPLICATION_MS });
-      dropOldest(known, APPLICATIONS_MAX);
-      return value;
-    },
-    forget(id: string): void {
-      known.delete(id);
-    },
-  };
 }

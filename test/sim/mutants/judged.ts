@@ -59,7 +59,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'storage/writer.ts':
     'The simulation has a model of the writer; test/suites runs the real one on both databases.',
   'storage/tables.ts': 'The simulation has a model of the database; test/suites runs the statements.',
-  'actors/runtime/recently.ts': 'A cache of reads that the workload does not make: test/actors/runtime.',
   'actors/runtime/clock.ts': 'The clock of a real process: test/e2e.',
   'actors/runtime/lifetime.ts': 'The end of a real process: test/actors/runtime/lifetime.test.ts.',
 };

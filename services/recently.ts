@@ -1,0 +1,45 @@
+import { dropOldest } from '../protocol/oldest.ts';
+
+interface Recent<Key, Value> {
+  /** @param isGood A remembered value for which this is false is read again. */
+  read(key: Key, isGood?: (value: Value) => boolean): Promise<Value>;
+  /** Forgets the values whose keys begin with this. */
+  forget(first: string): void;
+}
+
+interface RecentBounds {
+  /** How long a value may be used after it was read. */
+  readonly freshMs: number;
+  readonly keptMax: number;
+}
+
+const BOUNDS: RecentBounds = { freshMs: 1_000, keptMax: 1_000 };
+
+/** Reads through a short memory: under load a value is read once in `freshMs`, and a change counts within that time. */
+export function recently<Key extends readonly string[], Value>(
+  read: (...key: Key) => Promise<Value>,
+  nowMs: () => number,
+  { freshMs, keptMax } = BOUNDS,
+): Recent<Key, Value> {
+  const kept = new Map<string, { readonly value: Promise<Value>; readonly atMs: number }>();
+  async function recent(key: Key, isGood?: (value: Value) => boolean): Promise<Value> {
+    const name = key.join(' ');
+    const known = kept.get(name);
+    if (known && nowMs() - known.atMs < freshMs) {
+      const value = await known.value;
+      if (!isGood || isGood(value)) return value;
+    }
+    const value = read(...key);
+    kept.delete(name);
+    kept.set(name, { value, atMs: nowMs() });
+    dropOldest(kept, keptMax);
+    value.catch(() => kept.delete(name));
+    return value;
+  }
+  return {
+    read: recent,
+    forget(first) {
+      for (const name of kept.keys()) if (`${name} `.startsWith(`${first} `)) kept.delete(name);
+    },
+  };
+}
