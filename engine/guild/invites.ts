@@ -1,6 +1,7 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import { INVITABLE } from '../../protocol/channeltypes.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import { isExpired } from '../../protocol/invites.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
@@ -172,7 +173,7 @@ export function liveInvite(guild: Guild, code: string, env: Env): Invite | null 
   const invite = guild.invites.get(code);
   // An invite is deleted with its channel, but one may just have been loaded from the store.
   if (!invite || !guild.channels.has(invite.channel_id)) return null;
-  return invite.expires_at !== null && Date.parse(invite.expires_at) <= env.nowMs ? null : invite;
+  return isExpired(invite, env.nowMs) ? null : invite;
 }
 
 /** Excludes the vanity code, which has an operation of its own. */

@@ -11,6 +11,7 @@ import { LOBBY_FLAGS, type LobbyLink, type LobbyMessage } from '../../engine/lob
 import type { LobbyObject } from '../../engine/lobby/objects.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { splitInvites } from '../../protocol/invites.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
@@ -34,8 +35,6 @@ interface LinkPorts {
 
 /** Permissions in the channel that linking requires. */
 const LINK_PERMISSIONS = P.MANAGE_CHANNELS | P.VIEW_CHANNEL | P.SEND_MESSAGES;
-/** Expired invites removed when a new one is created. */
-const EXPIRED_CLEARED_MAX = 25;
 
 const UNKNOWN_CHANNEL_CODES: ReadonlySet<number> = new Set([
   refusal('UNKNOWN_CHANNEL').code,
@@ -193,16 +192,14 @@ export class Links {
     const may = await call(lobbyId, 'authorizeInvite', { userId }, authority);
     if (!may.ok) return may;
     const { guildId, channelId } = may.value;
-    const nowMs = clock.now();
-    const known = await invites.invites(guildId, null, 0);
-    const over = known.filter(({ expires_at }) => expires_at !== null && Date.parse(expires_at) <= nowMs);
+    const { live, expired } = splitInvites(await invites.invites(guildId, null, 0), clock.now());
     const code = inviteCode();
     const input = {
       ...{ channelId, code, temporary: false, roleIds: [], reuse: null, maxUses: 1 },
       maxAgeSec: LIMITS.lobby_invite_age_sec,
       targetUserIds: [userId],
-      inviteCount: known.length - over.length,
-      expired: over.slice(0, EXPIRED_CLEARED_MAX).map((invite) => invite.code),
+      inviteCount: live.length,
+      expired,
     };
     const made = await guilds.call(guildId, 'createInvite', input, SYSTEM);
     return made.ok ? { ok: true, value: { code } } : made;

@@ -1,7 +1,7 @@
-import type { Invite } from '../../../engine/guild/guild.ts';
 import type { CreateInvite as NewInvite } from '../../../engine/guild/invites.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ApplicationId, RoleId, UserId } from '../../../protocol/ids.ts';
+import { splitInvites } from '../../../protocol/invites.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
@@ -18,8 +18,6 @@ const CODE_CHARS = 8;
 /** Longer than any code, short enough for a database look-up. */
 export const CODE_CHARS_MAX = 100;
 const ROLE_LIST_CHARS_MAX = 5_500;
-/** Expired invites deleted when a new one is created: more than one, so that they do not accumulate. */
-const EXPIRED_CLEARED_MAX = 25;
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: null, limit: 20, windowMs: 10_000 } as const;
@@ -63,7 +61,8 @@ export const invites = resource({
       if (!targets.ok) return targets;
       const leadsTo = await leadsToOf(body, read);
       if (!leadsTo.ok) return leadsTo;
-      const { live: known, expired } = parted(await read.guilds.invites(may.value.guildId, null, 0), nowMs());
+      const stored = await read.guilds.invites(may.value.guildId, null, 0);
+      const { live: known, expired } = splitInvites(stored, nowMs());
       const wanted = {
         maxAgeSec: body.max_age ?? LIMITS.invite_age_sec_default,
         maxUses: body.max_uses ?? 0,
@@ -85,7 +84,7 @@ export const invites = resource({
         reuse: body.unique ? null : (same?.code ?? null),
         inviteCount: known.length,
         ...(targets.value && { targetUserIds: targets.value, targetsUploaded: true as const }),
-        expired: expired.slice(0, EXPIRED_CLEARED_MAX).map(({ code }) => code),
+        expired,
       };
       const reply = await channels.call(channelId, 'createInvite', input, authority);
       return reply.ok ? { ok: true, body: reply.value } : reply;
@@ -187,12 +186,6 @@ export const invitesUnlisted = resource({
     },
   }),
 });
-
-/** Splits invites into valid and expired ones. */
-function parted(invites: readonly Invite[], nowMs: number) {
-  const over = ({ expires_at }: Invite) => expires_at !== null && Date.parse(expires_at) <= nowMs;
-  return { live: invites.filter((invite) => !over(invite)), expired: invites.filter(over) };
-}
 
 /** A random code of eight letters and digits. Bytes above the largest multiple of the alphabet are dropped, for uniformity. */
 export function inviteCode(random: (size: number) => Uint8Array): string {
