@@ -4,7 +4,7 @@ export const isoTimestamp = (ms: number): string => `${new Date(ms).toISOString(
 /** The platform's timestamp of Unix microseconds. */
 export function isoMicroseconds(us: number): string {
   const ms = Math.floor(us / 1_000);
-  return `${new Date(ms).toISOString().slice(0, -1)}${String(us - ms * 1_000).padStart(3, '0')}+00:00`;
+  return `${new Date(ms).toISOString().slice(0, -1)}${String(Math.floor(us - ms * 1_000)).padStart(3, '0')}+00:00`;
 }
 
 const FRACTION = /\.\d{3}(\d{1,3})/;

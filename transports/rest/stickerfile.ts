@@ -35,7 +35,6 @@ function tooMuch({ width, height, frames, durationMs }: Picture): Refusal | null
   return durationMs > DURATION_MS_MAX ? refusal('STICKER_TOO_LONG') : null;
 }
 
-
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
 /** @source https://lottie.github.io/lottie-spec/latest/ */
