@@ -1,5 +1,5 @@
 import { SILENCE_FRAME, VOICE_OP } from '../../protocol/voice.ts';
-import type { Json } from './wire.ts';
+import { type Json, numberOf } from './wire.ts';
 
 /**
  * One member's view of an MLS group: what this flow needs of a DAVE library. Every method except the getters may
@@ -96,13 +96,14 @@ export class DaveFlow {
   }
 
   json(op: number, d: Json): void {
-    if (op === VOICE_OP.DAVE_PREPARE_TRANSITION)
-      this.#prepare(Number(d.transition_id), Number(d.protocol_version));
-    else if (op === VOICE_OP.DAVE_EXECUTE_TRANSITION) this.#execute(Number(d.transition_id));
-    else if (op === VOICE_OP.DAVE_PREPARE_EPOCH && Number(d.epoch) === 1) {
-      this.#version = Number(d.protocol_version);
+    const [transitionId, version] = [numberOf(d.transition_id), numberOf(d.protocol_version)];
+    if (op === VOICE_OP.DAVE_PREPARE_EPOCH) {
+      if (numberOf(d.epoch) !== 1) return;
+      this.#version = version;
       this.#restart();
-    }
+    } else if (Number.isNaN(transitionId)) return;
+    else if (op === VOICE_OP.DAVE_PREPARE_TRANSITION) this.#prepare(transitionId, version);
+    else if (op === VOICE_OP.DAVE_EXECUTE_TRANSITION) this.#execute(transitionId);
     this.#reportStatus();
   }
 

@@ -153,3 +153,6 @@ export function readFrame(
 
 export const isJson = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** A number of a frame; NaN for anything else. `Number` throws for objects that JSON may give a `valueOf`. */
+export const numberOf = (value: unknown): number => (typeof value === 'number' ? value : Number.NaN);

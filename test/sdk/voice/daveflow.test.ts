@@ -166,6 +166,20 @@ describe('a member', () => {
     expect(sent).toEqual(['31 {"transition_id":5}', '26 [7,7]']);
   });
 
+  test('takes an object that JavaScript cannot convert as no number', () => {
+    const { flow, sent } = settled();
+    const d = JSON.parse(
+      '{"transition_id":{"valueOf":1,"toString":1},"protocol_version":1,"epoch":{"valueOf":1,"toString":1}}',
+    );
+    for (const op of [
+      VOICE_OP.DAVE_PREPARE_TRANSITION,
+      VOICE_OP.DAVE_EXECUTE_TRANSITION,
+      VOICE_OP.DAVE_PREPARE_EPOCH,
+    ])
+      flow.json(op, d);
+    expect(sent).toEqual([]);
+  });
+
   test('is thrown off by no message, with the real library beneath', () => {
     const op = fc.constantFrom(21, 22, 23, 24, 25, 27, 29, 30, 31);
     const d = fc.record({
