@@ -44,8 +44,8 @@ it(`holds in ${SEEDS} seeds`, { timeout: PATIENCE_MS }, async () => {
 it(`holds in ${PREEMPTED} seeds of a machine that stops within turns`, {
   timeout: PATIENCE_MS,
 }, async () => {
-  const reports = await reportsOf(PREEMPTED, { preempted: true, features: [] });
-  expect(failures(reports, ' --preempted --features none')).toEqual([]);
+  const reports = await reportsOf(PREEMPTED, { preempted: true });
+  expect(failures(reports, ' --preempted')).toEqual([]);
   expect(reports).toHaveLength(PREEMPTED);
 });
 

@@ -149,9 +149,10 @@ export class LocalSessions implements SessionFrames {
     peer: Peer,
     { t, json, ownerId, n, handles }: SessionFrame & { readonly kind: 'dispatch' },
   ): void {
-    const stream = ownerId === '' ? undefined : this.#subscriptions.stream(ownerId);
-    // A late dispatch from a previous owner; the current owner delivers it again.
-    if (stream && peerOf(stream) !== peer) return;
+    const isOfGuild = ownerId !== '' && !isDirect(ownerId);
+    const stream = isOfGuild ? this.#subscriptions.stream(ownerId) : undefined;
+    // A late dispatch from a previous owner; the current owner delivers it again to sessions that still subscribe.
+    if (isOfGuild && (!stream || peerOf(stream) !== peer)) return;
     const origin = n > 0 ? { ownerId, n } : null;
     const body = DispatchBody.ofJson(t, utf8.decode(json), this.#ports.nowMs(), origin);
     if (isDirect(ownerId)) {

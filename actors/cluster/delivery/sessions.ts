@@ -231,13 +231,23 @@ function servePeers(context: Context): void {
     for (const { session } of sessions) session.guildIds.add(guildId);
     return guilds.enter(guildId, sessions.map(enteringOf));
   });
+  // What was read while the user got another owner may be incomplete: the caller asks the next owner.
+  const owning = async <T>(
+    { session: { principal } }: SessionReference,
+    open: () => Promise<T>,
+  ): Promise<T> => {
+    const epoch = ownership.ownerOf(principal.userId)?.epoch;
+    const opened = await open();
+    checkOwned(principal.userId, epoch);
+    return opened;
+  };
   router.serve('remoteSessions.open', ([session]: [SessionReference], { from }: From) =>
-    userBackend.open(opening(from, session)),
+    owning(session, () => userBackend.open(opening(from, session))),
   );
   router.serve(
     'remoteSessions.reopen',
     ([session, presence, cursors]: [SessionReference, Presence, Cursor[]], { from }: From) =>
-      userBackend.reopenAtOwner(opening(from, session), presence, cursors),
+      owning(session, () => userBackend.reopenAtOwner(opening(from, session), presence, cursors)),
   );
   router.serve('remoteSessions.ask', ([reference, name, [input]]: RequestArgs, { from }: From) => {
     const session = named(from, reference, reference.session.principal.userId);

@@ -147,11 +147,13 @@ describe('a followed guild', () => {
     expect((await house.asked()).wanted[0]?.after).toBeNull();
   });
 
-  it('is told to be gone to who was put out of it unheard', async () => {
+  it('sends only GUILD_DELETE to a session whose removal its next owner reports', async () => {
     const house = followedGuild();
-    const { entered } = await live(house);
+    const { entered, handle } = await live(house);
     await house.own('b', 2);
     await (await house.asked()).answer('gone');
+    // Sent by the old owner while the user was still a member.
+    house.home.frames('a', [house.frame(numberOf(1, 11), handle)]);
     expect(house.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}"}`]);
     expect(house.followed.stream(GUILD)).toBeUndefined();
     expect(entered.guildIds.size).toBe(0);
