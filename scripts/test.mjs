@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, setPriority, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { binOf, checkNode, ensureInstalled, ROOT } from './prepare.mjs';
 import { checkReplies, FOLDER_VARIABLE } from './replies.mjs';
@@ -17,7 +17,10 @@ const LONGEST = 20;
 /** Folders of test/ that are a step of their own, or hold no tests. */
 const NOT_UNIT = ['test/e2e/', 'test/suites/', CONFORMANCE, TIDY];
 
-/** Steps that keep one processor busy: so many of them run at a time, before the others. */
+/**
+ * Steps that keep one processor busy: so many of them run at a time, before the others. A step with `beside` runs while
+ * that one does.
+ */
 const SINGLE_AT_ONCE = 2;
 
 /** A step is a command that passes or fails as one, or a run of vitest that counts its tests. */
@@ -38,11 +41,12 @@ const STEPS = [
   { name: 'conformance', isSingle: true, project: 'unit', files: () => [CONFORMANCE] },
   { name: 'unit', project: ['unit', 'apart'], files: unitFiles },
   { name: 'suites', project: 'suites', files: () => [] },
-  { name: 'sim', project: 'sim', files: () => ['test/suites/sim.test.ts'] },
   // For who changes what shards do, or the simulation.
   { name: 'planted', project: 'sim', files: () => ['test/suites/planted.test.ts'], onlyByName: true },
   { name: 'e2e', project: 'e2e', files: () => [] },
   { name: 'realtime', project: 'realtime', files: () => [] },
+  // On seeded time, so it may wait for the tests in real time, which keep less than one processor busy.
+  { name: 'sim', project: 'sim', files: () => ['test/suites/sim.test.ts'], beside: 'realtime' },
   // Reads what the end-to-end tests compared.
   { name: 'replies', onlyAfterWholeRun: true },
 ];
@@ -61,7 +65,9 @@ const results = [];
 const wanted = STEPS.filter(isChosen);
 const single = wanted.filter(({ isSingle }) => isSingle);
 await Promise.all(Array.from({ length: SINGLE_AT_ONCE }, () => runAll(single)));
-await runAll(wanted.filter(({ isSingle }) => !isSingle));
+const isAside = ({ beside }) => wanted.some(({ name }) => name === beside);
+for (const step of wanted.filter((each) => !each.isSingle && !isAside(each)))
+  await Promise.all([step, ...wanted.filter(({ beside }) => beside === step.name)].map(runAndKeep));
 results.sort(
   (a, b) => wanted.findIndex(({ name }) => name === a.name) - wanted.findIndex(({ name }) => name === b.name),
 );
@@ -94,14 +100,16 @@ function isChosen({ name, onlyByName, onlyAfterWholeRun }) {
 
 /** Takes steps from a list until it is empty. */
 async function runAll(steps) {
-  for (let step = steps.shift(); step !== undefined; step = steps.shift()) {
-    const { name, isSingle } = step;
-    if (!isSingle) process.stdout.write(`\n── ${name} ──\n`);
-    const startedMs = performance.now();
-    const { said = '', ...result } = await run(step);
-    if (isSingle) process.stdout.write(`\n── ${name} ──\n${said}`);
-    results.push({ name, ...result, tookMs: performance.now() - startedMs });
-  }
+  for (let step = steps.shift(); step !== undefined; step = steps.shift()) await runAndKeep(step);
+}
+
+async function runAndKeep(step) {
+  const { name } = step;
+  if (!isQuiet(step)) process.stdout.write(`\n── ${name} ──\n`);
+  const startedMs = performance.now();
+  const { said = '', ...result } = await run(step);
+  if (isQuiet(step)) process.stdout.write(`\n── ${name} ──\n${said}`);
+  results.push({ name, ...result, tookMs: performance.now() - startedMs });
 }
 
 function run(step) {
@@ -129,14 +137,21 @@ function unitFiles() {
     .filter((path) => /\/$|\.test\.ts$/.test(path) && !NOT_UNIT.includes(path));
 }
 
-/** Runs Node. What a step says while others run is kept until it has ended. */
-async function spawnNode({ isSingle }, args, more = {}) {
+/** What such a step says while others run is kept until it has ended. */
+function isQuiet({ isSingle, beside }) {
+  return isSingle || beside !== undefined;
+}
+
+/** Runs Node; a step beside another one with the lowest priority. */
+async function spawnNode(step, args, more = {}) {
   const env = { ...process.env, ...more, ...(!process.stdout.isTTY && { NO_COLOR: '1' }) };
-  const output = isSingle ? 'pipe' : 'inherit';
+  const output = isQuiet(step) ? 'pipe' : 'inherit';
   const child = spawn(process.execPath, args, {
     ...{ cwd: ROOT, timeout: STEP_TIMEOUT_MS, env },
     stdio: ['ignore', output, output],
   });
+  if (step.beside !== undefined && child.pid !== undefined)
+    setPriority(child.pid, constants.priority.PRIORITY_LOW);
   let said = '';
   for (const stream of [child.stdout, child.stderr])
     stream?.setEncoding('utf8').on('data', (text) => {
