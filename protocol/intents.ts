@@ -70,13 +70,17 @@ export function deniedIntents(intents: number, applicationFlags: number): number
   return denied;
 }
 
-interface ContentReader {
+interface PrivilegedReader {
   readonly bot: boolean;
   readonly applicationFlags: number;
 }
 
+/** Whether the caller may list the members of a guild or of a thread: a bot needs the intent. */
+export const listsMembers = ({ bot, applicationFlags }: PrivilegedReader): boolean =>
+  !bot || (grantedIntents(applicationFlags) & INTENTS.GUILD_MEMBERS) !== 0;
+
 /** Whether the caller may read and search the content of all messages of a guild that it sees: a bot needs the intent. */
-export const readsAllContent = ({ bot, applicationFlags }: ContentReader): boolean =>
+export const readsAllContent = ({ bot, applicationFlags }: PrivilegedReader): boolean =>
   !bot || (grantedIntents(applicationFlags) & INTENTS.MESSAGE_CONTENT) !== 0;
 
 /**
@@ -86,7 +90,7 @@ export const readsAllContent = ({ bot, applicationFlags }: ContentReader): boole
  * @source https://docs.discord.com/developers/events/gateway#message-content-intent
  */
 export const readsContent = (
-  reader: ContentReader & { readonly userId: string },
+  reader: PrivilegedReader & { readonly userId: string },
   {
     author,
     mentions,

@@ -1,6 +1,6 @@
 import { AUDIT } from '../../protocol/audit.ts';
 import type { RoleId, UserId } from '../../protocol/ids.ts';
-import { grantedIntents, INTENTS } from '../../protocol/intents.ts';
+import { listsMembers } from '../../protocol/intents.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -102,9 +102,7 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
     },
     authorizeMemberRead: {
       decide: (_guild, { wholeList }, by) =>
-        wholeList && by.bot && !(grantedIntents(by.applicationFlags) & INTENTS.GUILD_MEMBERS)
-          ? refused(refusal('MISSING_ACCESS'))
-          : accepted(null),
+        wholeList && !listsMembers(by) ? refused(refusal('MISSING_ACCESS')) : accepted(null),
     },
     addMember: {
       needs: ({ userId }) => joining(userId),

@@ -146,9 +146,11 @@ function createException(
   const { recurrence_rule: rule, guild_scheduled_event_exceptions: all } = event;
   const wrong = (text: string) =>
     refused(invalidField(['original_scheduled_start_time'], 'BASE_TYPE_INVALID', text));
-  if (rule === null || !isOccurrence(rule, originalMs))
+  const currentMs = Date.parse(event.scheduled_start_time);
+  // The first occurrence is at the event's start, also where that is not a time of the rule.
+  if (rule === null || (originalMs !== currentMs && !isOccurrence(rule, originalMs)))
     return wrong('The event does not occur at this time.');
-  if (originalMs < Date.parse(event.scheduled_start_time)) return wrong('This occurrence is over.');
+  if (originalMs < currentMs) return wrong('This occurrence is over.');
   if (originalMs > env.nowMs + LIMITS.scheduled_event_ahead_ms_max)
     return wrong('This occurrence is too far ahead.');
   const id = exceptionIdAt(originalMs);

@@ -1,5 +1,6 @@
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';
+import { listsMembers } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
@@ -33,7 +34,7 @@ type ThreadMemberCommands = {
   addThreadMember: { input: Named; value: null };
   removeThreadMember: { input: Named; value: null };
   getThreadMember: { input: Named & { readonly withMember: boolean }; value: object };
-  /** Ascending by user id. */
+  /** Ascending by user id. @returns 50001 for a bot without the intent of members. */
   listThreadMembers: { input: Page; value: object[] };
 };
 
@@ -145,9 +146,10 @@ export const threadMembers: GuildTopic<ThreadMemberCommands, never> = {
         const record = withMember ? threadIn(guild, channelId) : null;
         return { threads: [channelId], ...(record && { members: pageOf(record, page) }) };
       },
-      decide: (guild, { channelId, withMember, ...page }) => {
+      decide: (guild, { channelId, withMember, ...page }, by) => {
         const record = threadIn(guild, channelId);
         if (!record) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
+        if (!listsMembers(by)) return refused(refusal('MISSING_ACCESS'));
         return accepted(pageOf(record, page).flatMap((id) => shown(guild, record, id, withMember) ?? []));
       },
     },

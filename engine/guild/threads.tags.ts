@@ -19,6 +19,16 @@ function tagsOf(forum: GuildChannel): readonly ForumTag[] {
   return Array.isArray(tags) ? tags.filter(isTag) : [];
 }
 
+/** The tags without those that the post has had and the forum has deleted since. */
+export function livingTags(
+  forum: GuildChannel,
+  tags: readonly string[],
+  before: readonly string[],
+): readonly string[] {
+  const known = new Set(tagsOf(forum).map(({ id }) => id));
+  return [...new Set(tags)].filter((id) => known.has(id) || !before.includes(id));
+}
+
 /**
  * Why these tags cannot be applied to a post of the forum.
  *

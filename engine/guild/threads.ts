@@ -1,8 +1,8 @@
 import { MessageFlags } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
-import { CHANNEL, MESSAGE, UNDELETABLE } from '../../protocol/channeltypes.ts';
+import { CHANNEL, FORUMS, MESSAGE, UNDELETABLE } from '../../protocol/channeltypes.ts';
 import { type ChannelId, compareIds, type MessageId, threadIdOf, type UserId } from '../../protocol/ids.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { microsecondsOf } from '../../protocol/timestamps.ts';
 import { systemMessage } from '../channel/compose.ts';
 import type { By } from '../kernel/authority.ts';
@@ -83,6 +83,10 @@ function titled(
   return moderatedTitle(parent, title, outcome, { guild, by, env, from: undefined });
 }
 
+/** Why there is no thread in a channel that is none of the guild's: a thread has no threads. */
+const noParent = (guild: Guild, id: ChannelId): Refusal =>
+  refusal(guild.threads.get(id) ? 'CANNOT_EXECUTE_ON_CHANNEL_TYPE' : 'UNKNOWN_CHANNEL');
+
 function createThread(
   guild: Guild,
   { channelId, draft }: ThreadCommands['createThread']['input'],
@@ -90,7 +94,9 @@ function createThread(
   env: Env,
 ): Outcome<ThreadView, GuildFact> {
   const parent = guild.channels.get(channelId);
-  if (!parent) return refused(refusal('UNKNOWN_CHANNEL'));
+  if (!parent) return refused(noParent(guild, channelId));
+  if (FORUMS.has(parent.type))
+    return refused(invalidField(['message'], 'BASE_TYPE_REQUIRED', 'This field is required'));
   const type = kindOf(parent, draft.type, false);
   if (type === null) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
   const no = creationRefusal(guild, parent, type, by, env);
@@ -113,7 +119,7 @@ function createThreadFromMessage(
   env: Env,
 ): Outcome<ThreadView, GuildFact> {
   const parent = guild.channels.get(channelId);
-  if (!parent) return refused(refusal('UNKNOWN_CHANNEL'));
+  if (!parent) return refused(noParent(guild, channelId));
   const type = kindOf(parent, null, true);
   if (type === null) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
   const message = guild.messages.get(messageId);

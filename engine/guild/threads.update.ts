@@ -15,7 +15,7 @@ import { channelFrom } from './founding.parts.ts';
 import type { Guild, GuildChannel, ThreadRecord } from './guild.ts';
 import { activeRefusal, archiveUs, managesThreads, threadChanges, threadUpdate } from './threads.rules.ts';
 import { activeThreads } from './threads.state.ts';
-import { tagRefusal } from './threads.tags.ts';
+import { livingTags, tagRefusal } from './threads.tags.ts';
 
 /** Changes of a thread in a request; absent and null fields stay. */
 export interface ThreadChange {
@@ -59,6 +59,15 @@ function changeRefusal(
     return refusal('MISSING_PERMISSIONS');
   const writes = (bitsIn(guild, by, record.channel, env.nowMs) & P.SEND_MESSAGES) !== 0n;
   return isBroughtBack && !writes ? refusal('MISSING_PERMISSIONS') : null;
+}
+
+/** The change without tags of the post that the forum has deleted since: clients send them back with the others. */
+function withLivingTags(guild: Guild, thread: Thread, change: ThreadChange): ThreadChange {
+  const forum = channelById(guild, thread.parent_id);
+  const { applied_tags: tags } = change;
+  return forum && tags
+    ? { ...change, applied_tags: livingTags(forum, tags, thread.applied_tags ?? []) }
+    : change;
 }
 
 /** Why a post cannot have these tags, or cannot be the one that is pinned. */
@@ -111,13 +120,14 @@ function changed(guild: Guild, thread: Thread, change: ThreadChange, env: Env): 
 export function updateThread(
   guild: Guild,
   record: ThreadRecord,
-  change: ThreadChange,
+  asked: ThreadChange,
   by: By,
   env: Env,
 ): Outcome<GuildChannel, GuildFact> {
-  const no = changeRefusal(guild, record, change, by, env);
+  const no = changeRefusal(guild, record, asked, by, env);
   if (no) return refused(no);
   const { thread } = record;
+  const change = withLivingTags(guild, thread, asked);
   const isBack = thread.thread_metadata.archived && change.archived === false;
   const unfit =
     (isBack ? activeRefusal(guild, thread.type) : null) ?? forumRefusal(guild, thread, change, by, env);

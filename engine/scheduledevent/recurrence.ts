@@ -9,7 +9,7 @@ export interface RecurrenceRule {
   /** In units of the frequency. */
   readonly interval: number;
   readonly by_weekday: readonly number[] | null;
-  /** `n` is the week of the month; 5 is its last one. */
+  /** `n`: the first to the fifth such weekday of a month. A month without a fifth one is left out. */
   readonly by_n_weekday: readonly { readonly n: number; readonly day: number }[] | null;
   /** 1 is January. */
   readonly by_month: readonly number[] | null;
@@ -20,7 +20,8 @@ export interface RecurrenceRule {
 
 const DAY_MS = 86_400_000;
 const WEEK_DAYS = 7;
-const LAST_WEEK = 5;
+/** Of twelve months one has five of any weekday. */
+const MONTHS_MAX = 12;
 /** 29 February can be eight years away, because 1900 and 2100 are not leap years. */
 const YEARS_MAX = 9;
 
@@ -82,18 +83,14 @@ function monthly({ by_n_weekday: nth }: RecurrenceRule, from: number): number | 
   const [one] = nth ?? [];
   if (!one) return null;
   const date = new Date(from * DAY_MS);
-  for (let month = date.getUTCMonth(); month <= date.getUTCMonth() + 1; month += 1) {
+  for (let month = date.getUTCMonth(); month <= date.getUTCMonth() + MONTHS_MAX; month += 1) {
     const day = nthWeekday(date.getUTCFullYear(), month, one.n, one.day);
-    if (day >= from) return day;
+    if (day >= from && day < dayOf(date.getUTCFullYear(), month + 1, 1)) return day;
   }
   return null;
 }
 
 function nthWeekday(year: number, month: number, n: number, of: number): number {
-  if (n === LAST_WEEK) {
-    const last = dayOf(year, month + 1, 1) - 1;
-    return last - ((weekday(last) - of + WEEK_DAYS) % WEEK_DAYS);
-  }
   const first = dayOf(year, month, 1);
   return first + ((of - weekday(first) + WEEK_DAYS) % WEEK_DAYS) + (n - 1) * WEEK_DAYS;
 }

@@ -189,6 +189,19 @@ describe('an exception', () => {
     expect(event(guild)).toMatchObject({ due_ms: dayTwo, guild_scheduled_event_exceptions: [] });
   });
 
+  it('moves or cancels the first occurrence, also where the rule leaves out the day of the start', () => {
+    const guild = arrange();
+    const startDay = (new Date(START_MS).getUTCDay() + 6) % 7;
+    const rule = { start: iso(START_MS), frequency: 2 as const, by_weekday: [(startDay + 2) % 7] };
+    create(guild, { ...OUTSIDE, rule });
+    expect(event(guild)).toMatchObject({ scheduled_start_time: wire(START_MS), due_ms: START_MS });
+    expect(except(guild, START_MS, { isCanceled: true }).code).toBeUndefined();
+    expect(except(guild, dayTwo, { isCanceled: true }).code).toBe(50_035);
+    const passed = settle(guild, START_MS);
+    const next = { status: 1, scheduled_start_time: wire(START_MS + 2 * DAY_MS) };
+    expect(passed.dispatches).toMatchObject([{ d: next }]);
+  });
+
   it('lets its occurrence pass when it cancels it', () => {
     const guild = arrange();
     create(guild, { ...OUTSIDE, rule: DAILY });

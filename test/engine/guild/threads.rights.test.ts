@@ -1,11 +1,12 @@
 // Goal: people change their own threads and posts within what is theirs, and what moderators decided stays.
 import { beforeEach, expect, test } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
+import { type GuildCommands, guildRules } from '../../../engine/guild/rules.ts';
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, role } from '../../support/guild.ts';
 import { creation } from '../../support/messages.ts';
-import { fullMember } from '../../support/people.ts';
+import { caller, envAt, fullMember, NOW_MS } from '../../support/people.ts';
 import { ruled } from '../../support/ruled.ts';
 
 const [AUTHOR, OTHER, MODERATOR] = ['11', '12', '13'] as const;
@@ -14,6 +15,7 @@ const [PUBLIC, PRIVATE] = [11, 12];
 const [PLAIN, RESERVED] = ['901', '902'];
 const [MISSING_PERMISSIONS, THREAD_LOCKED] = [50_013, 160_005];
 const [NO_TAGS, TAG_REQUIRED] = [40_066, 40_067];
+const [WRONG_TYPE, MISSING_ACCESS, INVALID_FORM] = [50_024, 50_001, 50_035];
 const REQUIRE_TAG = 16;
 let guild: Guild;
 let ids = 700_000;
@@ -115,6 +117,17 @@ test('an author keeps the reserved tag of a post, and neither adds nor removes o
   expect(guild.threads.get(id)?.thread.applied_tags).toEqual([PLAIN, RESERVED]);
 });
 
+test('a post may be sent its tags back after the forum has deleted one of them', () => {
+  const id = post();
+  expect(change(id, { applied_tags: [PLAIN] }, AUTHOR)).toBeUndefined();
+  const forum = guild.channels.get(FORUM as ChannelId)!;
+  const left = { id: '903', name: 'idea', moderated: false, emoji_id: null, emoji_name: null };
+  guild.channels.set(forum.id, { ...forum, available_tags: [left] } as typeof forum);
+  expect(change(id, { applied_tags: [PLAIN, left.id] }, AUTHOR)).toBeUndefined();
+  expect(guild.threads.get(id)?.thread.applied_tags).toEqual([left.id]);
+  expect(change(id, { applied_tags: [PLAIN] }, AUTHOR)).toBe(INVALID_FORM);
+});
+
 test('a post without the tag it needs says whether its author may apply any', () => {
   const codeOf = (by: string, moderated: readonly boolean[]) => {
     const tags = moderated.map((each, at) => ({ id: `90${at}`, name: `tag ${at}`, moderated: each }));
@@ -149,4 +162,33 @@ test('the first message of a post is not counted, so its deletion takes nothing 
   expect([said.code, count()]).toEqual([undefined, 1]);
   const gone = ruled(guild, 'deleteMessage', { channelId: id, messageId: id }, MODERATOR);
   expect([gone.code, count()]).toEqual([undefined, 1]);
+});
+
+test('a thread has no threads of its own, and a post needs a message', () => {
+  const threadId = threadOf(PUBLIC);
+  const draft = { name: 'Inner', type: PUBLIC };
+  const made = (channelId: string) => ruled(guild, 'createThread', { channelId, draft }, AUTHOR);
+  expect(made(threadId).code).toBe(WRONG_TYPE);
+  const ofMessage = { channelId: threadId, messageId: '4', draft };
+  expect(ruled(guild, 'createThreadFromMessage', ofMessage, AUTHOR).code).toBe(WRONG_TYPE);
+  expect(made(FORUM).outcome).toMatchObject({
+    refusal: { code: INVALID_FORM, errors: { message: { _errors: [{ code: 'BASE_TYPE_REQUIRED' }] } } },
+  });
+});
+
+test('a bot lists the members of a thread with the intent of members alone, and may ask for one of them', () => {
+  const channelId = threadOf(PUBLIC);
+  const asked = (command: string, applicationFlags: number) => {
+    const by = caller(OTHER, { bot: true, applicationFlags });
+    const input = { channelId, userId: AUTHOR, withMember: false, after: null, limit: 100 };
+    const type = command as keyof GuildCommands;
+    const outcome = guildRules.decide(guild, type, input as never, { by, requires: 0n }, envAt(NOW_MS));
+    return outcome.ok ? undefined : outcome.refusal.code;
+  };
+  const MEMBERS_LIMITED = 1 << 15;
+  expect([asked('listThreadMembers', 0), asked('listThreadMembers', MEMBERS_LIMITED)]).toEqual([
+    MISSING_ACCESS,
+    undefined,
+  ]);
+  expect(asked('getThreadMember', 0)).toBeUndefined();
 });

@@ -67,7 +67,7 @@ function read(of: RuleDraft): RecurrenceRule {
 /** The rule as the package knows it. */
 function modelOf(rule: RecurrenceRule) {
   const days = [RRule.MO, RRule.TU, RRule.WE, RRule.TH, RRule.FR, RRule.SA, RRule.SU];
-  const nth = rule.by_n_weekday?.map(({ n, day }) => days[day]!.nth(n === 5 ? -1 : n));
+  const nth = rule.by_n_weekday?.map(({ n, day }) => days[day]!.nth(n));
   return new RRule({
     freq: [RRule.YEARLY, RRule.MONTHLY, RRule.WEEKLY, RRule.DAILY][rule.frequency]!,
     interval: rule.interval,
@@ -107,6 +107,16 @@ describe('the occurrences of a rule', () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  it('are in months with a fifth such weekday alone where the rule asks for the fifth', () => {
+    const rule = read({
+      start: '2026-01-30T10:00:00Z',
+      frequency: FREQUENCY.MONTHLY,
+      by_n_weekday: [{ n: 5, day: 4 }],
+    });
+    const at = nextOccurrence(rule, Date.parse('2026-01-30T10:00:00Z'));
+    expect(new Date(at ?? 0).toISOString()).toBe('2026-05-29T10:00:00.000Z');
   });
 
   it('are on leap days only in leap years, also over 2100', () => {
