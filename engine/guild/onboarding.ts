@@ -1,3 +1,4 @@
+import { RoleFlags } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
 import type { ChannelId, RoleId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
@@ -125,8 +126,19 @@ function putOnboarding(
   if (stored && sameValue(before, after)) return accepted(shown(guild, after));
   return accepted(shown(guild, after), [
     { type: 'pageWritten', page: 'onboarding', data: after },
+    ...markedRoles(guild, after),
     ...entriesOf(guild, stored && before, after, by, env),
   ]);
+}
+
+/** Roles that a question gives have the flag IN_PROMPT. @source https://docs.discord.com/developers/topics/permissions#role-object-role-flags */
+function markedRoles({ roles }: Guild, { prompts }: Onboarding): GuildFact[] {
+  const given = new Set(prompts.flatMap(({ options }) => options.flatMap(({ role_ids }) => role_ids)));
+  return [...roles.values()].flatMap((role) => {
+    const { flags = 0 } = role;
+    const marked = given.has(role.id) ? flags | RoleFlags.InPrompt : flags & ~RoleFlags.InPrompt;
+    return marked === flags ? [] : [{ type: 'roleUpdated' as const, role: { ...role, flags: marked } }];
+  });
 }
 
 /**

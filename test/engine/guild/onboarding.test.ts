@@ -3,11 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { onboarding } from '../../../engine/guild/onboarding.ts';
 import { pages } from '../../../engine/guild/pages.ts';
+import { roles } from '../../../engine/guild/roles.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, overwrite, role } from '../../support/guild.ts';
 import { caller, fullMember, runner } from '../../support/people.ts';
 
-const run = runner(onboarding, pages);
+const run = runner(onboarding, pages, roles);
 
 /** 30 to 37 are open to all; 38 is readable and 39 hidden. Role 100 is the author's, 101 above and 102 below it. */
 function arrange(): Guild {
@@ -39,6 +40,18 @@ describe('an onboarding', () => {
     expect(run(arrange(), 'getOnboarding', {}, caller('10')).outcome).toMatchObject({
       value: { guild_id: '1', prompts: [], default_channel_ids: [], enabled: false, mode: 0 },
     });
+  });
+
+  it('marks the roles that a question gives with IN_PROMPT, as long as one does', () => {
+    const guild = arrange();
+    const flagged = () => [...guild.roles.values()].flatMap(({ id, flags }) => (flags === 1 ? [id] : []));
+    const made = put(guild, { prompts: [prompt('5', [option('A', { role_ids: ['102'] })])] });
+    expect(flagged()).toEqual(['102']);
+    expect(made.dispatches).toMatchObject([{ t: 'GUILD_ROLE_UPDATE', d: { role: { id: '102', flags: 1 } } }]);
+    put(guild, { mode: 1 });
+    expect(flagged()).toEqual(['102']);
+    put(guild, { prompts: [prompt('6', [option('B')])] });
+    expect(flagged()).toEqual([]);
   });
 
   it('gives new ids to new prompts and options, keeps those that exist, and logs each change', () => {

@@ -117,6 +117,13 @@ describe('an exception', () => {
     expect(exceptions(guild)).toEqual([]);
   });
 
+  it('is refused beyond a hundred others of its event', () => {
+    const guild = arrange();
+    const made = Array.from({ length: 101 }, (_, day) => except(guild, START_MS + day * DAY_MS).code);
+    expect(made.flatMap((code, day) => (code === undefined ? [] : [[day, code]]))).toEqual([[100, 50_035]]);
+    expect(exceptions(guild)).toHaveLength(100);
+  });
+
   it('has the id of its original time, is told and logged', () => {
     const guild = arrange();
     const { outcome, dispatches } = except(guild, DAYS[1], { startTime: iso(DAYS[1] + 60_000) });

@@ -175,6 +175,15 @@ describe('a group', () => {
     ]);
   });
 
+  it('passes to a person when its owner leaves, and to a bot only when nobody else is left', () => {
+    open([BOT, ANN, BEN], APP);
+    run('updateChannel', { draft: { owner: ANN } }, BOT);
+    run('deleteChannel', { channelId: ID }, ANN);
+    expect(state.channel).toMatchObject({ recipientIds: [BOT, BEN], group: { ownerId: BEN } });
+    run('deleteChannel', { channelId: ID }, BEN);
+    expect(state.channel).toMatchObject({ recipientIds: [BOT], group: { ownerId: BOT } });
+  });
+
   it('outlives a block between two of its people, call and all', () => {
     join(ANN);
     state.relations = null;
