@@ -34,7 +34,12 @@ test('each guild is told which membership ends, so that a newer one stays', asyn
   await until(() => asked.length === 2, 'both guilds');
   expect(asked).toEqual([
     [FIRST, 'endTemporaryMembership', { userId: USER, joinedAt: '2026-01-01T00:00:00.000000+00:00' }, SYSTEM],
-    [SECOND, 'endTemporaryMembership', { userId: USER, joinedAt: '2026-02-02T00:00:00.000000+00:00' }, SYSTEM],
+    [
+      SECOND,
+      'endTemporaryMembership',
+      { userId: USER, joinedAt: '2026-02-02T00:00:00.000000+00:00' },
+      SYSTEM,
+    ],
   ]);
   expect(faults).toEqual([]);
 });
