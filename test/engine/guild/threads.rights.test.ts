@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../../engine/guild/rules.ts';
-import type { ChannelId } from '../../../protocol/ids.ts';
+import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, role } from '../../support/guild.ts';
 import { creation } from '../../support/messages.ts';
@@ -16,6 +16,7 @@ const [PLAIN, RESERVED] = ['901', '902'];
 const [MISSING_PERMISSIONS, THREAD_LOCKED] = [50_013, 160_005];
 const [NO_TAGS, TAG_REQUIRED] = [40_066, 40_067];
 const [WRONG_TYPE, MISSING_ACCESS, INVALID_FORM] = [50_024, 50_001, 50_035];
+const PINNED_ALREADY = 30_047;
 const REQUIRE_TAG = 16;
 let guild: Guild;
 let ids = 700_000;
@@ -191,4 +192,31 @@ test('a bot lists the members of a thread with the intent of members alone, and 
     undefined,
   ]);
   expect(asked('getThreadMember', 0)).toBeUndefined();
+});
+
+test('members of a private thread add others, unless it is not invitable', () => {
+  const [THIRD, FOURTH] = ['14', '15'] as const;
+  for (const id of [THIRD, FOURTH]) guild.members.set(id as UserId, fullMember(id));
+  const added = (invitable: boolean) => {
+    const draft = { name: 'Inner circle', type: PRIVATE, invitable };
+    expect(ruled(guild, 'createThread', { channelId: TEXT, draft }, AUTHOR).code).toBeUndefined();
+    const channelId = [...guild.threads.keys()].at(-1)!;
+    const add = (userId: string, by: string) =>
+      ruled(guild, 'addThreadMember', { channelId, userId }, by).code;
+    return [add(OTHER, AUTHOR), add(THIRD, OTHER), add(FOURTH, MODERATOR)];
+  };
+  expect(added(true)).toEqual([undefined, undefined, undefined]);
+  expect(added(false)).toEqual([undefined, MISSING_PERMISSIONS, undefined]);
+});
+
+test('an archived post is not pinned, also when it comes back, and makes room for another', () => {
+  const [first, second] = [post(), post()];
+  const flagsOf = (id: ChannelId) => guild.threads.get(id)?.thread.flags;
+  expect(change(first, { flags: 2 }, MODERATOR)).toBeUndefined();
+  expect(change(second, { flags: 2 }, MODERATOR)).toBe(PINNED_ALREADY);
+  expect(change(first, { archived: true }, MODERATOR)).toBeUndefined();
+  expect(flagsOf(first)).toBe(0);
+  expect(change(second, { flags: 2 }, MODERATOR)).toBeUndefined();
+  expect(change(first, { archived: false }, MODERATOR)).toBeUndefined();
+  expect([flagsOf(first), flagsOf(second)]).toEqual([0, 2]);
 });
