@@ -14,6 +14,7 @@ import { caller, envAt, fullMember, NOW_MS, runner } from '../../support/people.
 const run = runner(members, invites, audit);
 const server = caller('0', { system: true });
 const uid = (text: string) => text as UserId;
+const UNKNOWN_INVITE = 10_006;
 
 /** Users: 2 owner, 10 role giver (role 100 at 5), 11 manager of channel 50, 12 plain; 77 and 79 may join, 78 is a bot. */
 function arrange(features: string[] = []): Guild {
@@ -53,6 +54,19 @@ const create = (guild: Guild, fields: object = {}, by = caller('12')) =>
 const accept = (guild: Guild, userId: string, env = envAt(), code = 'abcdefgh') =>
   run<{ added: boolean }>(guild, 'acceptInvite', { code, userId }, server, env);
 const later = (ms: number) => envAt(NOW_MS + ms);
+
+describe('an invite for a list of users', () => {
+  it('lets in those on the list alone, one or several, and is unknown to the others', () => {
+    const guild = arrange();
+    create(guild, { code: 'one', targetUserIds: ['77'] });
+    create(guild, { code: 'two', targetUserIds: ['77', '79'] });
+    create(guild, { code: 'none', targetUserIds: [] });
+    const codes = (userId: string) =>
+      ['one', 'two', 'none'].map((code) => accept(guild, userId, envAt(), code).code);
+    expect(codes('79')).toEqual([UNKNOWN_INVITE, undefined, UNKNOWN_INVITE]);
+    expect(codes('77')).toEqual([undefined, undefined, UNKNOWN_INVITE]);
+  });
+});
 
 describe('making an invite', () => {
   it('clears away those whose time is over, and none that still serves', () => {

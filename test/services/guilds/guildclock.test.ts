@@ -16,12 +16,13 @@ let owns: (id: string) => boolean;
 let fails: (id: string) => boolean;
 let moved: () => void;
 let looks: number;
+let isStoreGone: boolean;
 
 beforeEach(() => {
   clock = new VirtualClock(START_MS);
   wheel = new TimerWheel(clock, 10);
   [dueMs, asked, faults, looks] = [new Map(), [], 0, 0];
-  [owns, fails, moved] = [() => true, () => false, () => undefined];
+  [owns, fails, moved, isStoreGone] = [() => true, () => false, () => undefined, false];
 });
 afterEach(() => wheel.stop());
 
@@ -30,6 +31,7 @@ const make = () =>
     store: {
       due: async (nowMs, after, limit) => {
         looks += 1;
+        if (isStoreGone) throw new Error('The database is gone.');
         const ids = [...dueMs].filter(([, at]) => at <= nowMs).map(([id]) => id as GuildId);
         return ids
           .sort()
@@ -107,6 +109,18 @@ test('a guild that fails is asked again, and holds up no other', async () => {
   fails = () => false;
   await pass(1_500);
   expect(asked).toEqual(['2', '1']);
+});
+
+test('a store that fails is asked again, with a pause', async () => {
+  isStoreGone = true;
+  dueMs.set('1', START_MS - 5);
+  make().start();
+  await pass(3_000);
+  expect(asked).toEqual([]);
+  expect([3, 4]).toContain(faults);
+  isStoreGone = false;
+  await pass(1_500);
+  expect(asked).toEqual(['1']);
 });
 
 test('all guilds are asked, page by page, and nobody looks more than once a second or less than once a minute', async () => {
