@@ -97,7 +97,7 @@ describe('a post', () => {
     expect((await post({ name: 'none', message: { content: 'x' } })).body.code).toBe(40_067);
     await forum.edit({ flags: 0 });
     expect((await post({ name: 'none', message: {} })).body.code).toBe(50_006);
-    expect((await post({ name: 'none' })).body.code).toBe(50_024);
+    expect((await post({ name: 'none' })).body.code).toBe(50_035);
     const said = await server.user().ask('create_message', {
       ...{ params: { channel_id: forum.id }, body: { content: 'x' } },
     });
