@@ -258,6 +258,7 @@ export const LIMITS = {
   sticker_name_chars_min: 2,
   sticker_name_chars_max: 30,
   sticker_tags_chars_max: 200,
+  sticker_description_chars_min: 2,
   sticker_description_chars_max: 100,
   sticker_bytes_max: 524_288,
   sound_name_chars_min: 2,

@@ -61,11 +61,11 @@ export const emojis = resource({
     handle: async ({ params, body, authority }, { guilds, blobs, nextId }) => {
       const wrong = wrongEmojiName(body.name);
       if (wrong) return wrong;
-      const image = readEmojiImage(body.image, 'image', LIMITS.emoji_bytes_max);
-      if (!image.ok) return image;
-      // Listing with this authority requires the permission of the command, before anything is stored.
+      // Listing with this authority requires the permission of the command, before anything is parsed or stored.
       const allowed = await guilds.call(params.guild_id, 'listEmojis', {}, authority);
       if (!allowed.ok) return allowed;
+      const image = readEmojiImage(body.image, 'image', LIMITS.emoji_bytes_max);
+      if (!image.ok) return image;
       const emojiId = nextId();
       const { animated } = image.value;
       const input = { emojiId, name: body.name, roles: rolesOf(body.roles), animated };

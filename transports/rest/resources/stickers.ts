@@ -1,6 +1,6 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { refusal } from '../../../protocol/refusal.ts';
+import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { STICKER_PACKS, standardSticker } from '../../../protocol/stickers.ts';
 import { answer } from '../answer.ts';
 import { dropFile, withFile } from '../expressionfile.ts';
@@ -19,6 +19,14 @@ const Description = () => Optional(Nullable(Str(0, LIMITS.sticker_description_ch
 
 /** An empty description counts as absent. */
 const described = (text: string | null | undefined): string | null => text || null;
+
+/** @source https://docs.discord.com/developers/resources/sticker#create-guild-sticker; empty or 2 to 100 characters */
+function descriptionRefusal(text: string | null | undefined): { ok: false; refusal: Refusal } | null {
+  const [least, most] = [LIMITS.sticker_description_chars_min, LIMITS.sticker_description_chars_max];
+  if (!text || [...text].length >= least) return null;
+  const message = `Must be between ${least} and ${most} in length.`;
+  return { ok: false, refusal: invalidField(['description'], 'BASE_TYPE_BAD_LENGTH', message) };
+}
 
 /** Operations on stickers: those of a guild, and the packs that everyone has. */
 export const stickers = resource({
@@ -50,13 +58,15 @@ export const stickers = resource({
     body: Obj({ name: Name(), tags: Tags(), description: Description() }),
     status: 201,
     handle: async ({ params, body, files, authority }, { guilds, blobs, nextId }) => {
+      // Listing with this authority requires the permission of the command, before anything is parsed or stored.
+      const allowed = await guilds.call(params.guild_id, 'listStickers', {}, authority);
+      if (!allowed.ok) return allowed;
+      const wrong = descriptionRefusal(body.description);
+      if (wrong) return wrong;
       const upload = files.find(({ field }) => field === 'file') ?? files[0];
       if (!upload) return { ok: false, refusal: refusal('INVALID_FILE') };
       const file = readSticker(upload.bytes);
       if (!file.ok) return file;
-      // Listing with this authority requires the permission of the command, before anything is stored.
-      const allowed = await guilds.call(params.guild_id, 'listStickers', {}, authority);
-      if (!allowed.ok) return allowed;
       const stickerId = nextId();
       const { name, tags } = body;
       const { format } = file.value;
@@ -77,6 +87,8 @@ export const stickers = resource({
     status: 200,
     handle: async ({ params, body, authority }, { guilds }) => {
       const { description, ...rest } = body;
+      const wrong = descriptionRefusal(description);
+      if (wrong) return wrong;
       const input = {
         stickerId: params.sticker_id,
         ...rest,
