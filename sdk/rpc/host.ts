@@ -64,7 +64,7 @@ interface Connected {
 
 const CONNECTIONS_MAX = 64;
 const WINDOW_MS = 60_000;
-const CLIENTS_KEPT_MAX = 1_000;
+const [CLIENTS_KEPT_MAX, ORIGIN_CHARS_MAX] = [1_000, 256];
 const CALL_MS = 15_000;
 const ID = /^\d{1,20}$/;
 
@@ -77,7 +77,7 @@ export class RpcHost {
   /** The voice-room page that has the person's call, when one is linked. */
   readonly room: Room;
   readonly #connections = new Set<Connected>();
-  /** When each client id has connected within the last minute. */
+  /** When each client id has connected within the last minute, by id and origin. */
   readonly #admitted = new Map<string, number[]>();
   readonly #cdn: string;
   readonly #page: Prompts;
@@ -227,7 +227,7 @@ export class RpcHost {
     if (typeof clientId !== 'string' || !ID.test(clientId))
       throw new RpcClosed('INVALID_CLIENTID', 'client_id must be the id of an application.');
     // A request over HTTP is no connection that lasts.
-    if (kind !== 'http') this.#admit(clientId);
+    if (kind !== 'http') this.#admit(clientId, origin);
     const [application, user] = await Promise.all([this.#application(clientId), this.#person.started()]);
     if (kind !== 'ipc' && (origin === null || !application.origins.includes(origin)))
       throw new RpcClosed('INVALID_ORIGIN', 'The origin is not among the rpc_origins of the application.');
@@ -257,14 +257,19 @@ export class RpcHost {
     };
   }
 
-  /** @throws RpcClosed RATELIMITED when this client id connects too often. */
-  #admit(clientId: string): void {
+  /**
+   * Counts pages of each origin apart, so that a page that may not connect takes no connection away from a game.
+   *
+   * @throws RpcClosed RATELIMITED when this client id connects too often.
+   */
+  #admit(clientId: string, origin: string | null): void {
     const nowMs = this.#options.nowMs();
-    const recent = (this.#admitted.get(clientId) ?? []).filter((ms) => nowMs - ms < WINDOW_MS);
+    const key = `${clientId} ${origin?.slice(0, ORIGIN_CHARS_MAX) ?? ''}`;
+    const recent = (this.#admitted.get(key) ?? []).filter((ms) => nowMs - ms < WINDOW_MS);
     if (recent.length >= RPC_LIMITS.connections_per_minute)
       throw new RpcClosed('RATELIMITED', 'An application may connect twice a minute.');
-    this.#admitted.delete(clientId);
-    this.#admitted.set(clientId, [...recent, nowMs]);
+    this.#admitted.delete(key);
+    this.#admitted.set(key, [...recent, nowMs]);
     const [oldest] = this.#admitted.keys();
     if (this.#admitted.size > CLIENTS_KEPT_MAX && oldest !== undefined) this.#admitted.delete(oldest);
   }

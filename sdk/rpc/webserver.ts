@@ -31,7 +31,11 @@ const PROOF_MS = 10_000;
 /** A name of this machine, so that pages of other names that resolve to it are refused. */
 const OWN_HOST = /^(?:127\.0\.0\.1|localhost)(?::\d+)?$/;
 
-const queryOf = (request: IncomingMessage): URL => new URL(request.url ?? '/', `http://${HOST}`);
+/** Null for what is no path, or cannot be read: browsers send `//[` as it is. */
+function urlOf({ url = '' }: IncomingMessage): URL | null {
+  const whole = `http://${HOST}${url}`;
+  return url.startsWith('/') && URL.canParse(whole) ? new URL(whole) : null;
+}
 const handshakeOf = ({ searchParams }: URL): object => ({
   v: searchParams.get('v') ?? '',
   client_id: searchParams.get('client_id') ?? '',
@@ -52,11 +56,15 @@ export async function serveWeb(
   });
   server.maxConnections = 64;
   server.on('upgrade', (request, socket, head) => {
-    const isRoom = queryOf(request).pathname === ROOM_LINK.path;
-    if (!isOwnHost(request) || sockets.clients.size >= SOCKETS_MAX) socket.destroy();
+    const url = urlOf(request);
+    const isRoom = url?.pathname === ROOM_LINK.path;
+    if (url === null || !isOwnHost(request) || sockets.clients.size >= SOCKETS_MAX) socket.destroy();
     else if (isRoom && originOf(request) !== place.origin) socket.destroy();
     else if (isRoom) sockets.handleUpgrade(request, socket, head, (opened) => serveRoom(opened, place.room));
-    else sockets.handleUpgrade(request, socket, head, (opened) => serveSocket(opened, request, connect, etf));
+    else
+      sockets.handleUpgrade(request, socket, head, (opened) =>
+        serveSocket(opened, { url, origin: originOf(request), connect, etf }),
+      );
   });
   for (let port: number = RPC_PORTS.first; port <= RPC_PORTS.last; port += 1) {
     if (!(await listenAt(server, port))) continue;
@@ -83,6 +91,13 @@ const listenAt = (server: Server, port: number): Promise<boolean> =>
     });
   });
 
+/** Who connects, and as what. */
+interface Asked {
+  readonly url: URL;
+  readonly origin: string | null;
+  readonly connect: Connect;
+}
+
 /** Messages of a WebSocket as values, whatever their encoding. */
 interface Encoding {
   encode(data: object): string | Uint8Array;
@@ -106,14 +121,13 @@ const messagesIn = (etf: Etf): Encoding => ({
   },
 });
 
-function serveSocket(socket: WebSocket, request: IncomingMessage, connect: Connect, etf: Etf): void {
-  const url = queryOf(request);
+function serveSocket(socket: WebSocket, { url, origin, connect, etf }: Asked & { readonly etf: Etf }): void {
   const isEtf = url.searchParams.get('encoding') === 'etf';
   const messages = isEtf ? messagesIn(etf) : JSON_MESSAGES;
   // 1006 stands for a connection that broke; it is not sent.
   const closeCode = (code: number): number => (code === RPC_CLOSE.ABNORMAL ? 1011 : code);
   const connection = connect({
-    ...{ kind: 'websocket', origin: originOf(request) },
+    ...{ kind: 'websocket', origin },
     send(op, data) {
       if (socket.readyState !== socket.OPEN) return;
       if (op === RPC_OP.CLOSE) {
@@ -177,7 +191,7 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
 
 /** One command: connects, sends it when READY arrives, and answers with its reply. */
 async function answer(request: IncomingMessage, response: ServerResponse, connect: Connect): Promise<void> {
-  const url = queryOf(request);
+  const url = urlOf(request);
   const origin = originOf(request);
   const cors = origin === null ? {} : { 'access-control-allow-origin': origin, vary: 'origin' };
   const reply = (status: number, body: object): void => {
@@ -185,7 +199,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, connec
     response.end(JSON.stringify(body));
   };
   // Stock clients look for the port by this answer.
-  if (url.pathname !== '/rpc' || !isOwnHost(request)) reply(404, { code: 0, message: 'Not Found' });
+  if (url?.pathname !== '/rpc' || !isOwnHost(request)) reply(404, { code: 0, message: 'Not Found' });
   else if (request.method === 'OPTIONS') {
     const allowed = {
       'access-control-allow-methods': 'POST',
@@ -200,13 +214,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, connec
   }
 }
 
-interface Once {
-  readonly url: URL;
-  readonly origin: string | null;
-  readonly connect: Connect;
-}
-
-function once(command: unknown, { url, origin, connect }: Once): Promise<{ status: number; body: object }> {
+function once(command: unknown, { url, origin, connect }: Asked): Promise<{ status: number; body: object }> {
   return new Promise((resolve) => {
     const finish = (status: number, body: object): void => {
       clearTimeout(timer);

@@ -137,6 +137,16 @@ describe('a handshake', () => {
     expect(await connect().shake()).toMatchObject({ evt: 'READY' });
   });
 
+  test('of a page that may not connect takes no connection away from the application', async () => {
+    for (let n = 0; n < 5; n += 1)
+      expect((await connect('websocket', 'https://evil.example').shake()).evt).toBeUndefined();
+    expect(await connect().shake()).toMatchObject({ evt: 'READY' });
+    expect(await connect('websocket', ORIGIN).shake()).toMatchObject({ evt: 'READY' });
+    expect(await connect('websocket', 'https://evil.example').shake()).toMatchObject({
+      code: RPC_CLOSE.RATELIMITED,
+    });
+  });
+
   test('comes once on a connection', async () => {
     const game = connect();
     await game.shake();

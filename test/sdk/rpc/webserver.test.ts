@@ -1,5 +1,6 @@
 // Goal: pages reach the RPC of this machine over WebSocket in JSON and in ETF, and what is in neither ends the connection.
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
@@ -35,6 +36,31 @@ const open = async (encoding: string) => {
   const [first] = await once(socket, 'message');
   return { socket, first: first as Buffer };
 };
+
+describe('an address that cannot be read', () => {
+  /** What comes until the connection ends; browsers send such paths as they are. */
+  async function asked(lines: string): Promise<string> {
+    if (web === null) expect.unreachable('All ports from 6463 to 6472 are in use.');
+    const socket = connect(web.port, '127.0.0.1');
+    let text = '';
+    socket.on('data', (bytes) => (text += String(bytes)));
+    socket.end(`${lines}\r\nHost: 127.0.0.1:${web.port}\r\nOrigin: https://evil.example\r\n\r\n`);
+    await once(socket, 'close');
+    return text;
+  }
+  const UPGRADE =
+    'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==';
+
+  test.each(['//[', '//%', 'http://[', '//a:b', '*'])(
+    'such as %s ends its connection, and the server goes on',
+    async (path) => {
+      expect(await asked(`GET ${path} HTTP/1.1\r\n${UPGRADE}`)).toMatch(/^(HTTP\/1\.1 101 .*)?$/s);
+      expect(await asked(`POST ${path} HTTP/1.1\r\nContent-Length: 0`)).toMatch(/^(HTTP\/1\.1 40[04] .*)?$/s);
+      const { socket } = await open('json');
+      socket.close();
+    },
+  );
+});
 
 describe('a WebSocket in ETF', () => {
   test('begins with the same handshake as one in JSON', async () => {
