@@ -9,10 +9,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { INTENTS } from '../../protocol/intents.ts';
 import { freePort } from '../support/freeport.ts';
+import { GatewayClient } from '../support/gateway-client.ts';
+import { ask } from '../support/players.ts';
 import { openDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { botOf, history, statusOf } from '../support/shards.ts';
+import { botOf, channelAt, history, settled, statusOf } from '../support/shards.ts';
 import { ROOT } from '../support/source.ts';
 
 const MESSAGES = 1000;
@@ -73,6 +76,23 @@ async function write(count: number, name: string): Promise<string[]> {
   };
   await Promise.all(Array.from({ length: WRITERS }, writer));
   return [...ids];
+}
+
+/** A session that hears of activities, and the shard that holds it. */
+async function listenerOf(token: string): Promise<{ session: GatewayClient; shardId: string }> {
+  const sessions = async () => {
+    const { shards } = await statusOf(server);
+    return new Map(shards.map(({ id, sessions: count }) => [id, count ?? 0]));
+  };
+  const before = await sessions();
+  const intents = INTENTS.GUILDS | INTENTS.GUILD_EMBEDDED_ACTIVITIES;
+  const session = await GatewayClient.ready(server.info.gateway, { token, intents });
+  const grown = async () => {
+    for (const [id, count] of await sessions()) if (count > (before.get(id) ?? 0)) return id;
+    return null;
+  };
+  await expect.poll(grown, soon).not.toBeNull();
+  return { session, shardId: (await grown()) ?? '' };
 }
 
 afterAll(() => database?.stop());
@@ -184,6 +204,61 @@ describe.runIf(database !== null)('three shards', () => {
     expect(counts.resumed).toBeGreaterThanOrEqual(1);
     for (const outcome of Object.keys(await probed())) expect(outcome).toMatch(/connected|ECONNRESET|closed/);
     await client.destroy();
+  });
+
+  test('keep an activity running when the owner of its guild is killed: participants and watchers go on', async () => {
+    const { application, users, bot } = server.info;
+    const participant = await listenerOf(users[0]!.token);
+    let watcher = await listenerOf(bot.token);
+    // The kernel chooses the shard of a connection.
+    while (watcher.shardId === participant.shardId) {
+      await watcher.session.close();
+      watcher = await listenerOf(bot.token);
+    }
+    const status = await settled(server);
+    const owner = status.shards.find(({ id }) => id !== participant.shardId && id !== watcher.shardId)!;
+    const channel = await channelAt(server, owner, status);
+    const path = `/channels/${channel}/activities/${application.id}`;
+    type Activity = { composite_instance_id: string; participants: readonly { user_id: string }[] };
+    /** A request that the killed shard may have taken is sent again. */
+    const asked = async (user: number, method: string, query = ''): Promise<Activity | undefined> => {
+      const body = method === 'PUT' ? { connection_id: 'one' } : undefined;
+      for (;;) {
+        const token = `Bearer ${users[user]!.token}`;
+        const answer = await ask(server, token, [method, `${path}${query}`, body]).catch(() => null);
+        if (answer && answer.status < 300)
+          return (answer.body as unknown as { activity?: Activity })?.activity;
+        if (answer && answer.status < 500) expect.fail(`${method} was answered ${answer.status}`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    };
+    const told = (session: GatewayClient, count: number) =>
+      session.dispatch<Activity>('EMBEDDED_ACTIVITY_UPDATE_V2', ({ participants }) => {
+        return Array.isArray(participants) && participants.length === count;
+      });
+    const both = (count: number) =>
+      Promise.all([participant, watcher].map(({ session }) => told(session, count)));
+    const begun = await asked(0, 'PUT');
+    expect(await both(1)).toMatchObject([begun, begun]);
+    const [{ guild_id: guildId }] = participant.session.received
+      .filter(({ t }) => t === 'EMBEDDED_ACTIVITY_UPDATE_V2')
+      .map(({ d }) => d) as [{ guild_id: string }];
+    await server.admin(`/guilds/${guildId}/members`, { user_id: users[1]!.id, permissions: '0' });
+    process.kill(owner.pid as number, 'SIGKILL');
+    expect(await asked(0, 'PUT')).toEqual(begun);
+    const joined = await asked(1, 'PUT');
+    expect(joined).toMatchObject({
+      composite_instance_id: begun!.composite_instance_id,
+      participants: users.slice(0, 2).map(({ id }) => ({ user_id: id })),
+    });
+    expect(await both(2)).toMatchObject([joined, joined]);
+    await asked(1, 'DELETE');
+    await asked(0, 'DELETE', '?connection_id=one');
+    expect((await both(0)).map((update) => update.composite_instance_id)).toEqual(
+      Array(2).fill(begun!.composite_instance_id),
+    );
+    expect([participant.session.isOpen, watcher.session.isOpen]).toEqual([true, true]);
+    await Promise.all([participant.session.close(), watcher.session.close()]);
   });
 });
 
