@@ -93,6 +93,7 @@ export function change(subscription: Subscription, sku: Sku): Decision {
     return refused(refusal('INVALID_SKU'));
   if (subscription.status !== STATUS.ACTIVE) return refused(refusal('UNKNOWN_ENTITLEMENT'));
   const renewalSkuId = sku.id === subscription.skuId ? null : sku.id;
+  if (renewalSkuId !== null && (sku.flags & SKU_FLAG.AVAILABLE) === 0) return refused(refusal('INVALID_SKU'));
   if (renewalSkuId === subscription.renewalSkuId) return accepted(null);
   return accepted(null, [told({ ...subscription, renewalSkuId })]);
 }

@@ -260,13 +260,14 @@ async function change(
   skuId: string,
 ): Promise<Refusal | null> {
   if (!subscription) return refusal('UNKNOWN_ENTITLEMENT');
-  const { periodMs, guildId } = subscription;
+  const { periodMs, guildId, skuId: ownSkuId } = subscription;
   const offer = await offerOf({ storage }, applicationId, skuId, null);
   if (!offer) return refusal('UNKNOWN_SKU');
   const sku = (await storage.premium.skus(applicationId)).find(({ id }) => id === skuId);
   const isFor = ((sku?.flags ?? 0) & (guildId === null ? SKU_FLAG.USER : SKU_FLAG.GUILD)) !== 0;
   const isSameLength = offer.price.days * DAY_MS === periodMs;
-  if (!offer.isSubscription || !isFor || !isSameLength) return refusal('INVALID_SKU');
+  const isForSale = skuId === ownSkuId || ((sku?.flags ?? 0) & SKU_FLAG.AVAILABLE) !== 0;
+  if (!offer.isSubscription || !isFor || !isSameLength || !isForSale) return refusal('INVALID_SKU');
   await provider.change(billingId, offer);
   return null;
 }

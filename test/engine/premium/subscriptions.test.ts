@@ -35,6 +35,7 @@ const SKUS = [
 /** Everything that commands have written, as a database keeps it. */
 class Kept {
   readonly entitlements = new Map<string, Entitlement>();
+  skus: readonly Sku[] = SKUS;
   subscription: Subscription | null = null;
   readonly news: string[] = [];
   rulesMs = START_MS;
@@ -44,7 +45,7 @@ class Kept {
     const lastId = this.subscription?.entitlementIds.at(-1) ?? '';
     const named = 'entitlementId' in command ? command.entitlementId : lastId;
     const shelf: Shelf = {
-      ...{ applicationId, skus: SKUS, entitlement: this.entitlements.get(named) ?? null },
+      ...{ applicationId, skus: this.skus, entitlement: this.entitlements.get(named) ?? null },
       ...{ subscription: this.subscription, order: null },
       held:
         'to' in command ? [...this.entitlements.values()].filter(({ skuId }) => skuId === command.skuId) : [],
@@ -265,6 +266,18 @@ describe('what is refused', () => {
       expect(kept.run({ kind: 'change', subscriptionId: '', skuId }, START_MS)).toBe(50057);
     },
   );
+
+  test('a change to a withdrawn SKU is refused, except back to the one that the subscription has', () => {
+    const kept = new Kept();
+    kept.run(grant('1'), START_MS);
+    kept.skus = SKUS.map((sku) => ({ ...sku, flags: sku.flags & ~SKU_FLAG.AVAILABLE }));
+    expect(kept.run(toGold, START_MS)).toBe(50057);
+    kept.skus = SKUS;
+    kept.run(toGold, START_MS);
+    kept.skus = SKUS.map((sku) => ({ ...sku, flags: sku.flags & ~SKU_FLAG.AVAILABLE }));
+    expect(kept.run({ kind: 'change', subscriptionId: '', skuId: '1' }, START_MS)).toBeNull();
+    expect(kept.subscription?.renewalSkuId).toBeNull();
+  });
 
   test('consumables are bounded by those that are unused', () => {
     const kept = new Kept();
