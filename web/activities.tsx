@@ -39,10 +39,12 @@ interface ActivitiesProps {
   readonly session: Session;
   readonly guild: Guild;
   readonly asked: AskedActivity | null;
+  /** Shown while nothing runs; absent: nothing is shown. */
+  readonly empty?: string;
 }
 
 /** The running activities of a guild, and the one that this user has opened. */
-export function Activities({ session, guild, asked }: ActivitiesProps) {
+export function Activities({ session, guild, asked, empty }: ActivitiesProps) {
   const [running, setRunning] = useState<ReadonlyMap<string, Running>>(new Map());
   const [openId, setOpenId] = useState<string | null>(null);
   const [complaint, setComplaint] = useState<string | null>(null);
@@ -81,7 +83,8 @@ export function Activities({ session, guild, asked }: ActivitiesProps) {
     setAskedChannelId(null);
     setComplaint(reason);
   };
-  if (running.size === 0 && complaint === null && asked === null) return null;
+  if (running.size === 0 && complaint === null && asked === null)
+    return empty === undefined ? null : <p class="dim">{empty}</p>;
   return (
     <section class="card" aria-label="Activities">
       <h2>Activities</h2>

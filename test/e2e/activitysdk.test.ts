@@ -16,6 +16,9 @@ import { ROOT } from '../support/source.ts';
 const A4_HZ = 440;
 const soon = { timeout: 15_000, interval: 100 };
 const SCOPES = ['identify', 'guilds', 'guilds.members.read', 'rpc.voice.read', 'rpc.activities.write'];
+const CAN_LINK_LOBBY = 1;
+/** VIEW_CHANNEL, SEND_MESSAGES, MANAGE_CHANNELS, USE_EMBEDDED_ACTIVITIES. */
+const LINKING = String((1n << 10n) | (1n << 11n) | (1n << 4n) | (1n << 39n));
 const [INVALID_PERMISSIONS, PURCHASE_ERROR] = [4006, 5009];
 
 type Answer = { readonly ok?: unknown; readonly error?: unknown };
@@ -179,6 +182,27 @@ const sampleIn = (frame: Frame) => ({
       Sample['heard']
     >,
 });
+
+/** Signs a new person up in the window that the players page opens, and lets the game act for them. */
+async function signUp(page: Page, name: string): Promise<void> {
+  const [popup] = await Promise.all([
+    page.waitForEvent('popup'),
+    page.getByRole('button', { name: 'Sign in with an account' }).click(),
+  ]);
+  await popup.getByRole('link', { name: 'Make one' }).click();
+  await popup.getByLabel('Username').fill(name);
+  await popup.getByLabel('Password').fill('correct horse battery');
+  await popup.getByRole('button', { name: 'Make an account' }).click();
+  await popup.getByRole('button', { name: 'Authorize' }).click();
+  await page.locator('.who').getByText(name).waitFor();
+}
+
+async function idOf(username: string): Promise<string> {
+  const { url, token } = server.info.admin;
+  const headers = { authorization: `Bearer ${token}` };
+  const found = await fetch(`${url}/users?username=${username}`, { headers });
+  return ((await found.json()) as { users: { id: string }[] }).users[0]!.id;
+}
 
 describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
   let ada: Page;
@@ -354,6 +378,38 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
         event === 'ACTIVITY_LAYOUT_MODE_UPDATE' ? [data.layout_mode] : [],
       );
     await expect.poll(sizes, soon).toEqual([1, 0]);
+    await page.context().close();
+  });
+
+  test('runs in the players page, in the channel of the lobby, for the account of the browser', async () => {
+    const { guild } = server.info;
+    const page = await (await browser.browser.newContext()).newPage();
+    await page.goto(`${server.info.cdn}/voice-room/players/?application=${applicationId}`);
+    await signUp(page, 'carol');
+    const carolId = await idOf('carol');
+    await server.admin(`/guilds/${guild.id}/members`, { user_id: carolId, permissions: LINKING });
+    const members = [{ id: carolId, flags: CAN_LINK_LOBBY }];
+    await server.bot().call('create_lobby', { body: { members, metadata: { name: 'Clan' } } });
+    await page.getByRole('button', { name: 'Clan' }).click();
+    await page.getByRole('button', { name: 'Link the channel' }).click();
+    await page.getByText('linked to #general').waitFor();
+    await page.getByRole('button', { name: 'Show activities' }).click();
+    const choice = page.getByLabel('Open the activity in');
+    expect(await choice.getByRole('option').allTextContents()).toEqual(['general']);
+    await page.getByRole('button', { name: 'Open the activity' }).click();
+    const own = sampleIn(await frameOf(page));
+    // It is the instance that runs in the channel, whatever page shows it.
+    expect(await own.call('begin', applicationId)).toMatchObject({
+      ...{ instanceId, channelId: guild.text_channel_id, guildId: guild.id },
+    });
+    const signedIn = own.call('askConsent', applicationId, SCOPES);
+    await page.getByRole('dialog').getByRole('button', { name: 'Authorize' }).click();
+    expect(await signedIn).toMatchObject({ user: { id: carolId, username: 'carol' } });
+    expect((await own.call('run', 'getInstanceConnectedParticipants')).ok).toMatchObject({
+      participants: [{ id: server.info.users[0]!.id }, { id: carolId }],
+    });
+    const lobbyId = await page.locator('[data-lobby]').getAttribute('data-lobby');
+    await server.bot().call('delete_lobby', { params: { lobby_id: String(lobbyId) } });
     await page.context().close();
   });
 

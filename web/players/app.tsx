@@ -1,4 +1,5 @@
 import { useStore } from '../store.ts';
+import { forgetAccount, GameActivities } from './activities.tsx';
 import type { Game } from './game.ts';
 import { Lobby } from './lobby.tsx';
 import { JoinForm, SignIn } from './signin.tsx';
@@ -10,12 +11,16 @@ export function App({ game }: { game: Game }) {
   if (phase === 'out' || phase === 'asking' || phase === 'connecting')
     return <SignIn game={game} state={state} />;
   const lobby = lobbyId === null ? null : game.client.getLobbyHandle(lobbyId);
+  const signOut = (): void => {
+    forgetAccount();
+    game.signOut();
+  };
   return (
     <>
       <header class="bar">
         <h1>Players</h1>
         <span class="who">{game.client.getCurrentUserV2()?.displayName}</span>
-        <button type="button" class="quiet" onClick={() => game.signOut()}>
+        <button type="button" class="quiet" onClick={signOut}>
           Sign out
         </button>
       </header>
@@ -33,6 +38,7 @@ export function App({ game }: { game: Game }) {
         <Lobbies game={game} shown={lobbyId} />
         {lobby !== null && <Lobby game={game} state={state} lobby={lobby} key={lobby.id} />}
         <JoinForm game={game} />
+        <GameActivities game={game} lobby={lobby} />
       </main>
     </>
   );

@@ -60,6 +60,9 @@ export class Game {
   /** Created in advance, because browsers open a window only while a click is being handled. */
   #verifying = this.client.createAuthorizationCodeVerifier();
 
+  /** The application of the game, where the page knows it: from its address, or from signing in. */
+  applicationId = new URLSearchParams(location.search).get('application');
+
   readonly #keeps: boolean;
 
   /** @param options.keeps Whether the tab keeps the player's token over a reload. */
@@ -73,6 +76,7 @@ export class Game {
   /** Signs in on the server's own pages. Call it from a click handler. */
   async signIn(applicationId: string): Promise<void> {
     this.store.set({ phase: 'asking', complaint: null });
+    this.applicationId = applicationId;
     try {
       const { verifier, challenge } = await this.#verifying;
       this.#verifying = this.client.createAuthorizationCodeVerifier();

@@ -1,10 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { Game, GameState } from './game.ts';
 
-const asked = (): string => new URLSearchParams(location.search).get('application') ?? '';
-
 export function SignIn({ game, state }: { game: Game; state: GameState }) {
-  const [applicationId, setApplicationId] = useState(asked);
+  const [applicationId, setApplicationId] = useState(game.applicationId ?? '');
   const [token, setToken] = useState('');
   const { phase, complaint } = state;
   const submit = (act: () => Promise<void>) => (event: Event) => {
