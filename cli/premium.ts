@@ -23,6 +23,7 @@ export function addPremiumCommands(program: Command, world: World): void {
     'let nobody get it any more; who has it keeps it',
     (ask, names) => setAvailable(ask, names, false),
   );
+  remote(sku, 'rename <application> <sku> <name>', world, 'give it another name', rename);
   remote(
     sku,
     'price <application> <sku> <amount> <currency>',
@@ -81,6 +82,11 @@ async function setAvailable(
       `Next: guildhall sku ${available ? 'withdraw' : 'offer'} ${id} ${skuId} turns that round.`,
     ],
   };
+}
+
+async function rename(ask: Remote, [id, skuId, name]: readonly string[]): Promise<CommandOutput> {
+  const value = await ask('POST', `/applications/${id}/skus/name`, { sku_id: skuId, name });
+  return { value, lines: [`SKU ${skuId} is called ${name}.`, `Next: open /store/${id} on the server.`] };
 }
 
 /** @param amount Such as 4.99. It is sent in the smallest unit of the currency. */

@@ -12,6 +12,7 @@ import { startTags } from '../services/guilds/tags.ts';
 import { createIdentity, type Identity } from '../services/identity/identity.ts';
 import { oauthGuilds } from '../services/oauth/guilds.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
+import { createCatalog } from '../services/premium/catalog.ts';
 import { startPremium } from '../services/premium/start.ts';
 import { createStore } from '../services/premium/store.ts';
 import { openMemoryBlobs } from '../storage/blob/blobs.memory.ts';
@@ -162,6 +163,7 @@ function closeFeatures(features: Features): void {
 
 function createFeatures(context: ServiceContext): Features {
   const endpoints = createEndpoints(context);
+  const teams = createTeams({ ...context, updateApplication: endpoints.update });
   return {
     oauth: createOAuth(context),
     accounts: createAccounts(context),
@@ -176,8 +178,8 @@ function createFeatures(context: ServiceContext): Features {
     runningActivities: createRunningActivities(context),
     interactions: createInteractions(context, endpoints),
     integrations: createIntegrations(context),
-    teams: createTeams({ ...context, updateApplication: endpoints.update }),
-    ...createPremium(context),
+    teams,
+    ...createPremium(context, teams),
   };
 }
 
@@ -192,8 +194,11 @@ const tokenMetrics = (...[identity, oauth]: readonly [Identity, OAuth]): Metric[
   }));
 
 /** What applications sell, with the payment provider where one is configured, and their stores. */
-function createPremium(context: ServiceContext): Pick<Features, 'premium' | 'store'> {
-  const { config, storage, guilds, clock, publicUrl } = context;
+function createPremium(
+  context: ServiceContext,
+  teams: Features['teams'],
+): Pick<Features, 'premium' | 'store' | 'catalog'> {
+  const { config, storage, guilds, clock, publicUrl, security } = context;
   const { stripe_key: key, stripe_webhook_secret: secret, stripe_url: url } = config;
   const isConfigured = key !== null && secret !== null;
   const provider = isConfigured ? createStripe({ call: stripeCalls({ url, key }), publicUrl }) : null;
@@ -204,5 +209,6 @@ function createPremium(context: ServiceContext): Pick<Features, 'premium' | 'sto
     guildsOf: oauthGuilds(guilds, storage.users).guildsOf,
     nowMs: () => clock.now(),
   });
-  return { premium, store };
+  const isOpen = config.owners_manage_skus;
+  return { premium, store, catalog: createCatalog({ storage, teams, premium, security, isOpen }) };
 }

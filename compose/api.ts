@@ -144,7 +144,7 @@ export function createServices(ports: ServicePorts): Services {
     ...{ teams: ports.teams, uploads: createUploads(ports) },
     commandIndexes: createCommandIndexes({ storage, guilds, installedBy: installedBy(ports.oauth) }),
     applicationEmojis: createApplicationEmojis(ports),
-    premium: ports.premium,
+    ...{ premium: ports.premium, catalog: ports.catalog },
     appCommands: createAppCommands({
       ...ports,
       notices: createCommandNotices({ ...ports, onFault: (error) => ports.onFault(error, 'commands') }),

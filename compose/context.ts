@@ -19,6 +19,7 @@ import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
 import type { Provisional } from '../services/players/ports.ts';
 import type { PollDeadlines } from '../services/polls/deadlines.ts';
+import type { Catalog } from '../services/premium/catalog.ts';
 import type { ServedPremium } from '../services/premium/start.ts';
 import type { Store } from '../services/premium/store.ts';
 import type { Social } from '../services/social/ports.ts';
@@ -51,6 +52,7 @@ export interface Features {
   readonly teams: Teams;
   readonly premium: ServedPremium;
   readonly store: Store;
+  readonly catalog: Catalog;
 }
 
 /**

@@ -43,7 +43,7 @@ import type { Voice } from './voice.ts';
 interface NetworkPorts extends Foundation {
   readonly api: ReturnType<typeof createApi>;
   readonly sessions: GatewaySessions;
-  readonly features: Pick<Features, 'accounts' | 'oauth' | 'premium' | 'store'>;
+  readonly features: Pick<Features, 'accounts' | 'oauth' | 'premium' | 'store' | 'catalog'>;
   readonly storage: Pick<Storage, 'applications'>;
   readonly blobs: Blobs;
   readonly signer: UrlSigner;
@@ -268,7 +268,7 @@ function pagesOver(ports: NetworkPorts, publicUrl: () => string): PagesDeps {
     accounts: features.accounts,
     oauth: features.oauth,
     applications: storage.applications,
-    store: features.store,
+    ...{ store: features.store, catalog: features.catalog },
     publicUrl,
     fixedUrl: config.public_url,
     requestTimeoutMs: config.request_timeout_ms,

@@ -33,6 +33,11 @@ export const SECURITY_EVENTS = {
     fields: ['user_id', 'application_id'],
     about: 'An authorization code was used twice: the tokens of the first exchange were revoked.',
   },
+  sku_changed: {
+    fields: ['user_id', 'application_id', 'sku_id', 'what'],
+    about:
+      'The owner of an application, or a member of its team, added a SKU, renamed it, or changed whether it is for sale.',
+  },
   admin_change: {
     fields: ['token_name', 'what', 'id', 'status'],
     about:

@@ -54,6 +54,8 @@ const LEAST_ROLE = {
   attach: 'developer',
   /** Makes, consumes and deletes entitlements. */
   changeEntitlements: 'developer',
+  /** Adds, renames, publishes and withdraws what it sells. */
+  changeSkus: 'developer',
 } as const satisfies Record<string, TeamRole>;
 export type ApplicationAction = keyof typeof LEAST_ROLE;
 

@@ -28,8 +28,16 @@ export type PremiumCommand =
       readonly type: 'durable' | 'consumable' | 'subscription';
       /** Receiver of a subscription. */
       readonly owner: 'user' | 'guild';
+      /** Whether people can get it at once; absent: yes. */
+      readonly available?: boolean;
     }
-  | { readonly kind: 'setAvailable'; readonly skuId: string; readonly available: boolean }
+  /** Changes what is given of a SKU. */
+  | {
+      readonly kind: 'editSku';
+      readonly skuId: string;
+      readonly name?: string;
+      readonly available?: boolean;
+    }
   | { readonly kind: 'setPrice'; readonly skuId: string; readonly price: Price | null }
   /** What the SKU gives on this server; decided by the operator. */
   | { readonly kind: 'setPerks'; readonly skuId: string; readonly perks: Perks }
@@ -68,8 +76,8 @@ export function decidePremium(shelf: Shelf, command: PremiumCommand, env: Env): 
   switch (command.kind) {
     case 'createSku':
       return createSku(shelf, command, env);
-    case 'setAvailable':
-      return setAvailable(shelf, command);
+    case 'editSku':
+      return editSku(shelf, command);
     case 'setPrice':
       return setPrice(shelf, command);
     case 'setPerks':
@@ -118,33 +126,34 @@ const slugOf = (name: string): string =>
 /** A subscription comes with a group, which nobody can buy. */
 function createSku(
   { applicationId, skus }: Shelf,
-  { name, type, owner }: Of<'createSku'>,
+  { name, type, owner, available = true }: Of<'createSku'>,
   env: Env,
 ): Decision {
   if (skus.length + 2 > SKUS_MAX) return refused(refusal('INVALID_SKU'));
   const base = { application_id: applicationId, name, slug: slugOf(name) };
   const { DURABLE, CONSUMABLE, SUBSCRIPTION, GROUP } = SKU_TYPE;
-  const { AVAILABLE, GUILD, USER } = SKU_FLAG;
+  const { GUILD, USER } = SKU_FLAG;
+  const shown = available ? SKU_FLAG.AVAILABLE : 0;
   const made = (given: Pick<Sku, 'type' | 'flags'>): PremiumFact => ({
     type: 'skuWritten',
     sku: { id: env.nextId(), ...base, ...given },
   });
   if (type !== 'subscription')
-    return accepted(null, [made({ type: type === 'durable' ? DURABLE : CONSUMABLE, flags: AVAILABLE })]);
+    return accepted(null, [made({ type: type === 'durable' ? DURABLE : CONSUMABLE, flags: shown })]);
   const flags = owner === 'guild' ? GUILD : USER;
-  return accepted(null, [
-    made({ type: SUBSCRIPTION, flags: flags | AVAILABLE }),
-    made({ type: GROUP, flags }),
-  ]);
+  return accepted(null, [made({ type: SUBSCRIPTION, flags: flags | shown }), made({ type: GROUP, flags })]);
 }
 
-function setAvailable({ skus }: Shelf, { skuId, available }: Of<'setAvailable'>): Decision {
+function editSku({ skus }: Shelf, { skuId, name, available }: Of<'editSku'>): Decision {
   const before = skus.find(({ id }) => id === skuId);
   if (!before || before.type === SKU_TYPE.GROUP) return refused(refusal('UNKNOWN_SKU'));
   const { AVAILABLE } = SKU_FLAG;
-  const flags = available ? before.flags | AVAILABLE : before.flags & ~AVAILABLE;
-  if (flags === before.flags) return accepted(null);
-  return accepted(null, [{ type: 'skuWritten', sku: { ...before, flags } }]);
+  const flags =
+    available === undefined ? before.flags : available ? before.flags | AVAILABLE : before.flags & ~AVAILABLE;
+  const isRenamed = name !== undefined && name !== before.name;
+  if (flags === before.flags && !isRenamed) return accepted(null);
+  const named = isRenamed ? { name, slug: slugOf(name) } : {};
+  return accepted(null, [{ type: 'skuWritten', sku: { ...before, ...named, flags } }]);
 }
 
 function setPrice({ skus }: Shelf, { skuId, price }: Of<'setPrice'>): Decision {

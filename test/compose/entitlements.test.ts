@@ -77,7 +77,7 @@ beforeAll(async () => {
   [sold, withdrawn, subscription] = [await sku('durable'), await sku('durable'), await sku('subscription')];
   for (const { id } of [ada, grace]) await grant(sold, id);
   await grant(subscription, grace.id);
-  await run({ kind: 'setAvailable', skuId: withdrawn, available: false });
+  await run({ kind: 'editSku', skuId: withdrawn, available: false });
   hook = createServer(async (asked, answer) => {
     const [bytes, header] = [await buffer(asked), (name: string) => String(asked.headers[name] ?? '')];
     const key = shop.application.verify_key;

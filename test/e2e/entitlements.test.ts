@@ -169,6 +169,21 @@ const shop = (skuId: string) => [
   ),
 ];
 
+test('the owner of the application adds a SKU without the operator, and its bot offers it once it is published', async () => {
+  const owner = callerOf(server, `Bearer ${server.info.users[0]!.token}`);
+  type Sku = { id: string; name: string; flags: number };
+  const made = await owner<Sku>(`POST ${application}/skus`, { name: 'Sextant', type: 'durable' });
+  const channel = (await client.channels.fetch(server.info.guild.text_channel_id)) as TextChannel;
+  await expect(channel.send({ components: shop(made.id) })).rejects.toMatchObject({ code: 50035 });
+  const edited = await owner<Sku>(`PATCH ${application}/skus/${made.id}`, {
+    name: 'Octant',
+    available: true,
+  });
+  expect(edited).toMatchObject({ id: made.id, name: 'Octant', flags: 4 });
+  expect((await channel.send({ components: shop(made.id) })).components).toHaveLength(1);
+  expect((await client.application!.fetchSKUs()).get(made.id)?.name).toBe('Octant');
+});
+
 test('premium buttons name what the application sells', async () => {
   const [sold, withdrawn] = [await sku('Anchor', 'durable'), await sku('Old anchor', 'durable')];
   await server.admin(`${application}/skus/available`, { sku_id: withdrawn, available: false });

@@ -177,6 +177,8 @@ const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null
   leave_activity: done,
   create_interaction: done,
   list_skus: { 200: list(sku) },
+  create_sku: { 201: sku },
+  edit_sku: { 200: sku },
   get_guild_application_command_index: commandIndex,
   get_channel_application_command_index: commandIndex,
   get_my_application_command_index: commandIndex,

@@ -40,7 +40,12 @@ export const premiumRoutes: readonly AdminRoute[] = [
   post(
     '/applications/:id/skus/available',
     Type.Object({ sku_id: Snowflake(), available: Type.Boolean() }, closed),
-    (admin, { sku_id: skuId, available }, id) => run(admin, id, { kind: 'setAvailable', skuId, available }),
+    (admin, { sku_id: skuId, available }, id) => run(admin, id, { kind: 'editSku', skuId, available }),
+  ),
+  post(
+    '/applications/:id/skus/name',
+    Type.Object({ sku_id: Snowflake(), name: Type.String({ minLength: 1, maxLength: 80 }) }, closed),
+    (admin, { sku_id: skuId, name }, id) => run(admin, id, { kind: 'editSku', skuId, name }),
   ),
   post(
     '/applications/:id/skus/price',

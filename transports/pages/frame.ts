@@ -106,6 +106,8 @@ export function errorSummary(messages: Messages): Part {
 
 export interface Field {
   readonly name: string;
+  /** Unique in the page; the name, unless several forms have a field of that name. Messages are looked up by it. */
+  readonly id?: string;
   readonly label: string;
   readonly type?: 'text' | 'password' | 'email';
   readonly value?: string;
@@ -118,16 +120,16 @@ export interface Field {
 
 /** A field with label, hint and error, associated for screen readers. */
 export function field(
-  { name, label, type = 'text', value = '', hint, autocomplete, optional, numeric }: Field,
+  { name, id = name, label, type = 'text', value = '', hint, autocomplete, optional, numeric }: Field,
   messages: Messages,
 ): Html {
-  const wrong = messages.get(name);
-  const described = [hint && `${name}-hint`, wrong && `${name}-error`].filter(Boolean).join(' ');
+  const wrong = messages.get(id);
+  const described = [hint && `${id}-hint`, wrong && `${id}-error`].filter(Boolean).join(' ');
   return html`<div class="field">
-<label for="${name}">${label}${optional && ' (optional)'}</label>
-${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
-${wrong && html`<p class="error" id="${name}-error">${wrong}</p>`}
-<input id="${name}" name="${name}" type="${type}" value="${type === 'password' ? '' : value}" autocomplete="${autocomplete}"${
+<label for="${id}">${label}${optional && ' (optional)'}</label>
+${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
+${wrong && html`<p class="error" id="${id}-error">${wrong}</p>`}
+<input id="${id}" name="${name}" type="${type}" value="${type === 'password' ? '' : value}" autocomplete="${autocomplete}"${
     type === 'text' && html` autocapitalize="none" spellcheck="false"`
   }${numeric && html` inputmode="numeric"`}${!optional && html` required`}${wrong && html` aria-invalid="true"`}${
     described !== '' && html` aria-describedby="${described}"`

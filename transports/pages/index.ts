@@ -1,3 +1,4 @@
+import { catalogPages } from './catalog.page.ts';
 import { consentPages } from './consent.page.ts';
 import { mailPages } from './mail.page.ts';
 import type { PageRoutes } from './routes.ts';
@@ -12,4 +13,5 @@ export const PAGES: PageRoutes = {
   ...settingsPages,
   ...consentPages,
   ...storePages,
+  ...catalogPages,
 };

@@ -4,6 +4,7 @@ import { networkOf } from '../../protocol/addresses.ts';
 import { deviceNames } from '../../protocol/devices.ts';
 import type { Accounts, BrowserSession, ClientInfo } from '../../services/accounts/ports.ts';
 import type { OAuth } from '../../services/oauth/ports.ts';
+import type { Catalog } from '../../services/premium/catalog.ts';
 import type { Store } from '../../services/premium/store.ts';
 import type { ApplicationStore } from '../../storage/application/port.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
@@ -22,6 +23,7 @@ export interface PagesDeps {
   readonly oauth: Pick<OAuth, 'consents' | 'devices' | 'grants' | 'deauthorize'>;
   readonly applications: Pick<ApplicationStore, 'get'>;
   readonly store: Store;
+  readonly catalog: Catalog;
   /** Base URL of this server for clients, without a trailing slash. */
   publicUrl(): string;
   /** The configured base URL; null when it is derived from the listening address. */

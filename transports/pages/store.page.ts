@@ -1,6 +1,8 @@
 import { type ApplicationId, isAnyId, isSnowflake } from '../../protocol/ids.ts';
-import { type Price, SUBSCRIPTION_STATUS } from '../../protocol/premium.ts';
+import { SUBSCRIPTION_STATUS } from '../../protocol/premium.ts';
+import type { Refusal } from '../../protocol/refusal.ts';
 import type { Good, Possession, Shop } from '../../services/premium/store.ts';
+import { manageStorePath } from './catalog.page.ts';
 import {
   errorSummary,
   field,
@@ -17,6 +19,7 @@ import {
   time,
 } from './frame.ts';
 import { type Html, html, type Part } from './html.ts';
+import { priceWords } from './pricewords.ts';
 import type { PageRoutes, SignedInCall } from './routes.ts';
 import { statusOf } from './signing.page.ts';
 
@@ -28,16 +31,6 @@ const DONE: Readonly<Record<string, string>> = {
 };
 
 const storePath = (applicationId: string): string => `/store/${applicationId}`;
-
-/** Currencies without a smaller unit have no digits after the point; the runtime's own table says which. */
-function priceWords({ amount, currency, days }: Price, isSubscription: boolean): string {
-  const code = currency.toUpperCase();
-  const format = new Intl.NumberFormat('en', { style: 'currency', currency: code, currencyDisplay: 'code' });
-  const digits = format.resolvedOptions().maximumFractionDigits ?? 2;
-  const words = format.format(amount / 10 ** digits).replaceAll('\u00a0', ' ');
-  if (!isSubscription) return words;
-  return days === 1 ? `${words} every day` : `${words} every ${days} days`;
-}
 
 function buyForm(call: SignedInCall, shop: Shop, good: Good, messages: Messages): Part {
   if (good.price === null || !shop.takesMoney)
@@ -54,6 +47,7 @@ function buyForm(call: SignedInCall, shop: Shop, good: Good, messages: Messages)
       : field(
           {
             ...{
+              id: `friend-${good.id}`,
               name: 'friend',
               label: 'For somebody else',
               hint: 'Their username. Leave it empty to buy it for yourself.',
@@ -103,16 +97,16 @@ const possessionPart = (call: SignedInCall, shop: Shop, possession: Possession):
   }${possession.sinceMs !== null && html`, since ${time(possession.sinceMs)}`}
 ${subscriptionPart(call, shop, possession)}</li>`;
 
-function storePage(call: SignedInCall, shop: Shop, messages: Messages = NO_MESSAGES, status = 200): Page {
+function storeBody(call: SignedInCall, shop: Shop, messages: Messages, mayManage: boolean): Html {
   const { application, goods, yours } = shop;
   const done = Object.keys(DONE).find((keyword) => call.query.has(keyword));
-  const body = html`${errorSummary(messages)}
+  return html`${errorSummary(messages)}
 ${done !== undefined && html`<p class="done" role="status">${DONE[done]}</p>`}
 ${application.description !== '' && html`<p>${application.description}</p>`}
 ${yours.length > 0 && html`<h2>Yours</h2><ul class="list">${yours.map((each) => possessionPart(call, shop, each))}</ul>`}
 <h2>For sale</h2>
-${goods.length === 0 ? html`<p>Nothing is for sale.</p>` : goods.map((good) => goodPart(call, shop, good, messages))}`;
-  return page(`Store of ${application.name}`, body, status);
+${goods.length === 0 ? html`<p>Nothing is for sale.</p>` : goods.map((good) => goodPart(call, shop, good, messages))}
+${mayManage && html`<p><a href="${manageStorePath(application.id)}">Manage what it sells</a></p>`}`;
 }
 
 const UNKNOWN = notice('No such store', 'There is no application with this address.', null, 404);
@@ -122,10 +116,14 @@ const applicationOf = ({ path }: SignedInCall): ApplicationId | null => {
   return isAnyId(id) ? id : null;
 };
 
-async function shown(call: SignedInCall, messages?: Messages, status?: number): Promise<PageAnswer> {
+async function shown(call: SignedInCall, messages = NO_MESSAGES, status = 200): Promise<PageAnswer> {
   const id = applicationOf(call);
-  const shop = id && (await call.deps.store.shop(id, call.browserSession.userId));
-  return shop ? storePage(call, shop, messages, status) : UNKNOWN;
+  const { store, catalog } = call.deps;
+  const { userId } = call.browserSession;
+  const shop = id && (await store.shop(id, userId));
+  if (!shop) return UNKNOWN;
+  const { ok: mayManage } = await catalog.list(shop.application.id, userId);
+  return page(`Store of ${shop.application.name}`, storeBody(call, shop, messages, mayManage), status);
 }
 
 /** The page of the provider is on another host, so the person goes there by a link that names it. */
@@ -142,8 +140,12 @@ async function acted(call: SignedInCall, id: ApplicationId): Promise<PageAnswer>
   const { store } = call.deps;
   const { userId: viewerId } = call.browserSession;
   const given = (name: string) => (call.fields.get(name) ?? '').slice(0, 64);
-  const refused = async (reply: { readonly ok: false; readonly refusal: Parameters<typeof messagesOf>[0] }) =>
-    shown(call, messagesOf(reply.refusal), statusOf(reply.refusal));
+  const refused = async ({ refusal }: { readonly refusal: Refusal }) => {
+    const messages = [...messagesOf(refusal)].map(
+      ([key, text]) => [key === 'friend' ? `friend-${given('sku')}` : key, text] as const,
+    );
+    return shown(call, new Map(messages), statusOf(refusal));
+  };
   const subscriptionId = given('subscription');
   switch (given('do')) {
     case 'buy': {

@@ -22,6 +22,7 @@ import type { Lobbies } from '../../services/lobbies/ports.ts';
 import type { Matchmaking } from '../../services/matchmaking/ports.ts';
 import type { OAuth } from '../../services/oauth/ports.ts';
 import type { Provisional } from '../../services/players/ports.ts';
+import type { Catalog } from '../../services/premium/catalog.ts';
 import type { Premium } from '../../services/premium/premium.ts';
 import type { Groups } from '../../services/privatechannels/groups.ts';
 import type { Social } from '../../services/social/ports.ts';
@@ -111,6 +112,7 @@ export interface Services {
   readonly applicationEmojis: ApplicationEmojis;
   readonly appCommands: AppCommands;
   readonly premium: Premium;
+  readonly catalog: Catalog;
   readonly integrations: Integrations;
   readonly commandIndexes: CommandIndexes;
   readonly authorizeRequests: AuthorizeRequests;

@@ -36,6 +36,9 @@ interface ThreadList {
   readonly has_more: boolean;
 }
 type Entitlement = WithIds<wire.APIEntitlement>;
+type PricedSku = WithIds<wire.APISKU> & {
+  readonly price: { readonly amount: number; readonly currency: string } | null;
+};
 export type Message = WithOwnId<wire.APIMessage, MessageId> & { readonly author: User };
 export type Webhook = WithOwnId<wire.APIWebhook, WebhookId>;
 export type Invite = wire.APIExtendedInvite;
@@ -199,6 +202,8 @@ export interface Replies {
   readonly create_interaction_response: wire.RESTPostAPIInteractionCallbackWithResponseResult | undefined;
   readonly applications_get_activity_instance: Json;
   readonly list_skus: wire.RESTGetAPISKUsResult;
+  readonly create_sku: PricedSku;
+  readonly edit_sku: PricedSku;
   readonly get_entitlements: Entitlement[];
   readonly get_entitlement: Entitlement;
   readonly create_entitlement: Entitlement;

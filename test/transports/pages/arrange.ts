@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { refusal } from '../../../protocol/refusal.ts';
 import type { OAuth } from '../../../services/oauth/ports.ts';
+import type { Catalog } from '../../../services/premium/catalog.ts';
 import type { Store } from '../../../services/premium/store.ts';
 import { type HttpServer, startServer } from '../../../transports/http/server.ts';
 import { PAGES } from '../../../transports/pages/index.ts';
@@ -78,6 +79,11 @@ const NO_STORE: Store = {
   cancel: async () => ({ ok: false, refusal: refusal('UNKNOWN_ENTITLEMENT') }),
   change: async () => ({ ok: false, refusal: refusal('UNKNOWN_ENTITLEMENT') }),
 };
+const NO_CATALOG: Catalog = {
+  list: async () => ({ ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') }),
+  create: async () => ({ ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') }),
+  edit: async () => ({ ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') }),
+};
 const NO_OAUTH = { grants: async () => [] } as unknown as OAuth;
 
 /** The pages on a real port, over accounts in memory. */
@@ -98,7 +104,7 @@ export async function startPages(
           accounts: arranged.accounts,
           oauth: NO_OAUTH,
           applications: { get: async () => null },
-          store: NO_STORE,
+          ...{ store: NO_STORE, catalog: NO_CATALOG },
           publicUrl: () => (secure ? 'https://play.example' : 'http://play.example'),
           fixedUrl: null,
           requestTimeoutMs: 30_000,

@@ -1,17 +1,12 @@
 import type { ApplicationAction } from '../../../engine/application/teams.ts';
 import { type ApplicationId, isAnyId, type UserId } from '../../../protocol/ids.ts';
-import {
-  entitlementObject,
-  SKU_FLAG,
-  type Sku,
-  skuObject,
-  subscriptionObject,
-} from '../../../protocol/premium.ts';
+import { entitlementObject, SKU_FLAG, skuObject, subscriptionObject } from '../../../protocol/premium.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { idsOf } from '../idlist.ts';
 import { type Caller, op, resource } from '../operation.ts';
 import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
+import { pricedSku } from './skus.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READ = { per: null, limit: 30, windowMs: 10_000 } as const;
@@ -230,9 +225,14 @@ export const entitlementsUnlisted = resource({
     auth: 'any',
     scope: 'any',
     bucket: READ,
+    query: Obj({ withdrawn: Optional(Bool()) }),
     status: 200,
-    handle: async ({ params, caller }, services) => {
+    handle: async ({ params, query, caller }, services) => {
       const { application_id: id } = params;
+      if (query.withdrawn === true && caller.kind === 'user' && !caller.authorization) {
+        const all = await services.catalog.list(id, caller.userId);
+        return all.ok ? { ok: true, body: all.value.map(pricedSku) } : all;
+      }
       // People see what is for sale, as in the store; an application that acts for one sees what it sells itself.
       const isPerson = caller.kind === 'user' && (!caller.authorization || caller.applicationId === id);
       const seen = isPerson ? null : await seenBy(caller, id, services);
@@ -242,12 +242,6 @@ export const entitlementsUnlisted = resource({
       return { ok: true, body: shown.map((sku) => (isPerson ? pricedSku(sku) : skuObject(sku))) };
     },
   }),
-});
-
-/** @source https://github.com/discord/embedded-app-sdk, `src/schema/responses.ts` */
-const pricedSku = (sku: Sku) => ({
-  ...skuObject(sku),
-  price: sku.price ? { amount: sku.price.amount, currency: sku.price.currency } : null,
 });
 
 const idOf = (text: string | undefined) => (isAnyId(text) ? text : null);

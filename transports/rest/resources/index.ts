@@ -39,6 +39,7 @@ import { roles } from './roles.ts';
 import { scheduledEvents } from './scheduledevents.ts';
 import { scheduledEventsUnlisted, scheduledEventUsers } from './scheduledevents.users.ts';
 import { search } from './search.ts';
+import { skus } from './skus.ts';
 import { soundboard } from './soundboard.ts';
 import { stageInstances } from './stageinstances.ts';
 import { stickers } from './stickers.ts';
@@ -109,6 +110,7 @@ export const operations = {
 export const unlisted = {
   ...applicationsUnlisted,
   ...entitlementsUnlisted,
+  ...skus,
   ...guildsUnlisted,
   ...templatesUnlisted,
   ...invitesUnlisted,

@@ -1,0 +1,52 @@
+import type { Reply } from '../../../engine/kernel/outcome.ts';
+import { type Sku, skuObject } from '../../../protocol/premium.ts';
+import { answer } from '../answer.ts';
+import { op, resource } from '../operation.ts';
+import { Bool, Choice, Obj, Optional, Str } from '../schema.ts';
+
+const WRITE = { per: null, limit: 30, windowMs: 10_000, group: 'skus' } as const;
+const NAME_CHARS_MAX = 80;
+
+/**
+ * What the owner of an application, or a developer of its team, does with its SKUs, with the person's own token. The
+ * platform has no public operations for it; these are this server's own.
+ */
+export const skus = resource({
+  create_sku: op({
+    method: 'POST',
+    path: '/applications/:application_id/skus',
+    auth: 'user',
+    bucket: WRITE,
+    body: Obj({
+      name: Str(1, NAME_CHARS_MAX),
+      type: Choice('durable', 'consumable', 'subscription'),
+      owner: Optional(Choice('user', 'guild')),
+    }),
+    status: 201,
+    async handle({ params, body, caller }, { catalog }) {
+      const wanted = { name: body.name, type: body.type, owner: body.owner ?? 'user' };
+      return priced(await catalog.create(params.application_id, caller.userId, wanted));
+    },
+  }),
+
+  edit_sku: op({
+    method: 'PATCH',
+    path: '/applications/:application_id/skus/:sku_id',
+    auth: 'user',
+    bucket: WRITE,
+    body: Obj({ name: Optional(Str(1, NAME_CHARS_MAX)), available: Optional(Bool()) }),
+    status: 200,
+    async handle({ params, body, caller }, { catalog }) {
+      const { application_id: applicationId, sku_id: skuId } = params;
+      return priced(await catalog.edit(applicationId, caller.userId, skuId, body));
+    },
+  }),
+});
+
+const priced = (reply: Reply<Sku>) => answer(reply.ok ? { ok: true, value: pricedSku(reply.value) } : reply);
+
+/** @source https://github.com/discord/embedded-app-sdk, `src/schema/responses.ts` */
+export const pricedSku = (sku: Sku) => ({
+  ...skuObject(sku),
+  price: sku.price ? { amount: sku.price.amount, currency: sku.price.currency } : null,
+});
