@@ -159,10 +159,6 @@ const ACCOUNTS = {
     'Default of who may send a first direct message to a user: everyone, members of a common guild and friends, friends only, or only users whom the user has written to.',
   ),
   mail_from: string('Guildhall <guildhall@localhost>', 'Sender of e-mails.'),
-  owners_manage_skus: boolean(
-    true,
-    'Whether the owners of applications, and the developers of their teams, add, rename, publish and withdraw what their applications sell. Prices and perks are set by the operator alone.',
-  ),
 };
 
 const GATEWAY = {

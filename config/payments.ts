@@ -1,7 +1,11 @@
-import { optional } from './kinds.ts';
+import { boolean, optional } from './kinds.ts';
 
-/** Settings of the payment provider. */
+/** Settings of what applications sell, and of the payment provider. */
 export const PAYMENTS = {
+  owners_manage_skus: boolean(
+    true,
+    'Whether the owners of applications, and the developers of their teams, add, rename, publish and withdraw what their applications sell. Prices and perks are set by the operator alone.',
+  ),
   stripe_key: optional(
     'a secret key such as sk_live_…',
     '^[\\x21-\\x7e]{8,}$',

@@ -59,7 +59,8 @@ export function createCatalog({ storage, teams, premium, security, isOpen }: Cat
       if (denied) return refused(denied);
       const made = await premium.run(applicationId, { kind: 'createSku', ...wanted, available: false });
       if (!made.ok) return made;
-      const sku = made.value.skus.find(({ type }) => type !== SKU_TYPE.GROUP) as Sku;
+      const sku = made.value.skus.find(({ type }) => type !== SKU_TYPE.GROUP);
+      if (!sku) return refused(refusal('UNKNOWN_SKU'));
       const what = { application_id: applicationId, sku_id: sku.id, what: 'created' };
       security('sku_changed', { user_id: userId, ...what });
       return { ok: true, value: sku };

@@ -110,7 +110,7 @@ describe('SKUs', () => {
     expect(all).toEqual(expect.arrayContaining(['Beacon', 'Of owner']));
   });
 
-  test('of another application, unknown ones and groups of subscriptions are not edited', async () => {
+  test('are not edited when they are of another application, unknown, or the group of a subscription', async () => {
     const other = await engine.admin.createApplication({ name: 'Other', ownerId: people.stranger!.id });
     const command = { kind: 'createSku', name: 'Foreign', type: 'subscription', owner: 'user' } as const;
     const { skus } = await engine.admin.premium(other.application.id, command);

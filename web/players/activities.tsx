@@ -3,9 +3,9 @@ import type { LobbyHandle } from '../../sdk/index.ts';
 import { Activities } from '../activities.tsx';
 import { callApi } from '../api.ts';
 import type { Guild } from '../directory.ts';
-import { keep, keptSignIn, signInWithAccount } from '../playground/signin.ts';
 import { Session } from '../session.ts';
 import { useStore } from '../store.ts';
+import { keep, keptSignIn, signInWithAccount } from '../tabaccount.ts';
 import type { Game } from './game.ts';
 
 interface GameActivitiesProps {

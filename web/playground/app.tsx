@@ -4,9 +4,16 @@ import { messageOf } from '../../protocol/thrown.ts';
 import { callApi } from '../api.ts';
 import { Session } from '../session.ts';
 import { openSocket } from '../socket.ts';
+import {
+  keep,
+  keptSignIn,
+  type SignedIn,
+  signInWithAccount,
+  signInWithCode,
+  takeCode,
+} from '../tabaccount.ts';
 import { FrameLog } from './frames.ts';
 import { Playground } from './playground.tsx';
-import { keep, keptSignIn, type SignedIn, signInWithAccount, signInWithCode, takeCode } from './signin.ts';
 import { SignInForm } from './signinform.tsx';
 import { createWorld, type WorldStore } from './worldstore.ts';
 

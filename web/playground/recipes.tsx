@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Recipe } from './signin.ts';
+import type { Recipe } from '../tabaccount.ts';
 
 /** Programs of the demo's bot, to paste into a file. */
 export function RecipeCard({ recipes }: { readonly recipes: readonly Recipe[] }) {

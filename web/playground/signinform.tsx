@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { SignedIn } from './signin.ts';
+import type { SignedIn } from '../tabaccount.ts';
 
 interface SignInProps {
   readonly complaint: string | null;

@@ -9,6 +9,7 @@ import {
   lapseActivity,
   leaveActivity,
   nextLapseMs,
+  withFreshLeases,
 } from '../../../engine/activity/instance.ts';
 import {
   ACTIVITIES_PER_LOCATION_MAX,
@@ -83,6 +84,31 @@ describe('a running activity', () => {
     expect(nextLapseMs([one])).toBe(ACTIVITY_LEASE_MS);
     expect(lapseActivity(one, ACTIVITY_LEASE_MS - 1)).toMatchObject({ value: null });
     expect(lapseActivity(one, ACTIVITY_LEASE_MS)).toMatchObject({ value: { instance: { connections: [] } } });
+  });
+
+  test('ends when nobody has opened it by the end of the lease of its launch', () => {
+    const launched = joined([], 2, null);
+    expect(lapseActivity(launched, ACTIVITY_LEASE_MS - 1)).toMatchObject({ value: null });
+    expect(lapseActivity(launched, ACTIVITY_LEASE_MS)).toMatchObject({
+      ...{ value: { isShown: true, instance: { connections: [] } } },
+      facts: [{ type: 'activityInstanceEnded' }],
+    });
+  });
+
+  test('gives every window a whole lease at its next owner', () => {
+    const two = joined([joined([], 2)], 3, null);
+    const { connections } = withFreshLeases(two, 500_000);
+    expect(connections.map(({ untilMs }) => untilMs)).toEqual(Array(2).fill(500_000 + ACTIVITY_LEASE_MS));
+    expect(connections.map(({ userId, connectionId }) => [userId, connectionId])).toEqual([
+      ['2', 'a'],
+      ['3', null],
+    ]);
+  });
+
+  test('is shown again when another person joins, and when one of two leaves', () => {
+    const first = joined([], 2);
+    expect(joinActivity([first], joining(3), env())).toMatchObject({ value: { isShown: true } });
+    expect(leaveActivity(joined([first], 3), joining(3))).toMatchObject({ value: { isShown: true } });
   });
 
   test('has at most five windows of a user', () => {

@@ -38,7 +38,7 @@ describe('a new SKU', () => {
     expect(create({ available: false })).toMatchObject([{ flags: 0 }]);
   });
 
-  test('of a subscription says for whom it is, and has a group that is never for sale', () => {
+  test('says for whom a subscription is, and adds a group that is never for sale', () => {
     for (const [owner, flag] of [
       ['user', USER],
       ['guild', GUILD],
@@ -81,7 +81,7 @@ describe('an edit of a SKU', () => {
     ).toEqual([lantern]);
   });
 
-  test('that changes nothing writes nothing', () => {
+  test('writes nothing when it changes nothing', () => {
     expect(edit({})).toEqual([]);
     expect(edit({ name: lantern.name, available: true })).toEqual([]);
   });

@@ -267,6 +267,16 @@ describe('what is refused', () => {
     },
   );
 
+  test('a subscription that is ending keeps the time of its cancellation when it is ended at once', () => {
+    const kept = new Kept();
+    kept.run(grant('1'), START_MS);
+    kept.run(cancel(), START_MS + DAY_MS);
+    kept.run(cancel(true), START_MS + 2 * DAY_MS);
+    expect(kept.subscription).toMatchObject({
+      ...{ status: STATUS.INACTIVE, canceledMs: START_MS + DAY_MS, periodEndMs: START_MS + 2 * DAY_MS },
+    });
+  });
+
   test('a change to a withdrawn SKU is refused, except back to the one that the subscription has', () => {
     const kept = new Kept();
     kept.run(grant('1'), START_MS);

@@ -137,7 +137,7 @@ describe('a handshake', () => {
     expect(await connect().shake()).toMatchObject({ evt: 'READY' });
   });
 
-  test('of a page that may not connect takes no connection away from the application', async () => {
+  test('takes no connection away from the application when its page may not connect', async () => {
     for (let n = 0; n < 5; n += 1)
       expect((await connect('websocket', 'https://evil.example').shake()).evt).toBeUndefined();
     expect(await connect().shake()).toMatchObject({ evt: 'READY' });
@@ -262,6 +262,14 @@ describe('consent', () => {
     });
   });
 
+  test('is not asked for when the application wants no question, and fails with 5000', async () => {
+    const game = connect();
+    await game.shake();
+    const wanted = { client_id: GAME, scopes: ['rpc'], prompt: 'none' };
+    expect(await game.ask('AUTHORIZE', wanted)).toMatchObject({ data: { code: 5000 } });
+    expect(server.asked.some(({ method }) => method === 'POST')).toBe(false);
+  });
+
   test('fails with 5000 when the person refuses', async () => {
     isConsenting = false;
     const game = connect();
@@ -293,6 +301,19 @@ describe('consent', () => {
       data: { code: 4007 },
     });
   });
+});
+
+test.each([
+  ['another application', { application: { id: OTHER }, user: user(ME) }],
+  ['another person', { application: { id: GAME }, user: user(PEER) }],
+])('a token of %s authenticates nobody', async (_, whose) => {
+  const game = connect();
+  await game.shake();
+  server.answer('GET /oauth2/@me', () => ({ body: { ...whose, scopes: ['rpc'], expires: 'later' } }));
+  expect(await game.ask('AUTHENTICATE', { access_token: 't' })).toMatchObject({
+    data: { code: RPC_ERROR.INVALID_TOKEN },
+  });
+  expect(await game.ask('GET_GUILDS')).toMatchObject({ data: { code: RPC_ERROR.INVALID_PERMISSIONS } });
 });
 
 describe('a purchase', () => {

@@ -5,7 +5,7 @@ import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { RPC_OP } from '../../../protocol/rpc.ts';
 import { encodeFrame, FrameReader, type RpcFrame } from '../../../sdk/rpc/frame.ts';
 import { RpcHost } from '../../../sdk/rpc/host.ts';
@@ -50,6 +50,12 @@ async function leaveDead(path: string): Promise<void> {
   const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`;
   spawnSync(process.execPath, ['-e', script]);
   expect((await stat(path)).isSocket()).toBe(true);
+}
+
+/** The timers of the server, which run when a test says so. */
+function fakeTimers(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
 }
 
 /** Sends bytes and collects the answers until the server ends the connection. */
@@ -139,6 +145,20 @@ describe('the local socket', () => {
     expect(await talk(path, bytes)).toMatchObject([{ op: RPC_OP.CLOSE, data: { code: 1003 } }]);
   });
 
+  test('ends a connection that has sent nothing for ten seconds', async () => {
+    fakeTimers();
+    const { path } = await serve();
+    const socket = createConnection(path);
+    const closed = once(socket, 'close');
+    await once(socket, 'connect');
+    // The server has seen the connection, too.
+    await expect.poll(() => vi.getTimerCount()).toBeGreaterThan(0);
+    vi.advanceTimersByTime(9_999);
+    expect(socket.destroyed).toBe(false);
+    vi.advanceTimersByTime(1);
+    await closed;
+  });
+
   test('closes a handshake of another version by code 4004', async () => {
     const { path } = await serve();
     const shake = encodeFrame(RPC_OP.HANDSHAKE, { v: 2, client_id: APPLICATION });
@@ -153,12 +173,16 @@ describe('frames for a game that takes each chunk for one frame', () => {
   const ping = (n: number) => encodeFrame(RPC_OP.PING, { n });
 
   test('arrive in chunks of their own, in order', async () => {
+    fakeTimers();
     const { path } = await serve();
     const socket = createConnection(path);
     const chunks: Buffer[] = [];
-    socket.on('data', (bytes: Buffer) => void chunks.push(bytes));
     socket.write(Buffer.concat(Array.from({ length: PINGS }, (_, n) => ping(n))));
-    await expect.poll(() => Buffer.concat(chunks).length).toBe(PINGS * ping(0).length);
+    for (let n = 0; n < PINGS; n += 1) {
+      const [chunk] = await once(socket, 'data');
+      chunks.push(chunk as Buffer);
+      vi.advanceTimersByTime(15);
+    }
     const frames = chunks.map((chunk) => new FrameReader().push(chunk));
     expect(frames).toEqual(Array.from({ length: PINGS }, (_, n) => [{ op: RPC_OP.PONG, data: { n } }]));
     socket.destroy();

@@ -116,6 +116,14 @@ describe('a handshake', () => {
     expect(await ask('USER_SETTINGS_GET_LOCALE')).toMatchObject(denied);
   });
 
+  test('takes the subscriptions of an earlier page', async () => {
+    link.receive(HANDSHAKE);
+    await ask('SUBSCRIBE', {}, 'ACTIVITY_LAYOUT_MODE_UPDATE');
+    link.receive(HANDSHAKE);
+    link.emit('ACTIVITY_LAYOUT_MODE_UPDATE', {});
+    expect(sent.filter(([, { evt }]) => evt === 'ACTIVITY_LAYOUT_MODE_UPDATE')).toHaveLength(0);
+  });
+
   test('leaves the next page nothing of an authentication that the last page had under way', async () => {
     link.receive(HANDSHAKE);
     const { authenticate } = runner;
@@ -225,6 +233,20 @@ describe('an event', () => {
     expect(heard()).toBe(1);
   });
 
+  test('is subscribed to for at most 256 channels', async () => {
+    await signIn('rpc');
+    for (let n = 0; n < 256; n += 1) {
+      nowMs += 1_000;
+      expect(await ask('SUBSCRIBE', { channel_id: String(n) }, 'MESSAGE_CREATE')).toMatchObject({
+        evt: null,
+      });
+    }
+    const subscribe = (channelId: string) => ask('SUBSCRIBE', { channel_id: channelId }, 'MESSAGE_CREATE');
+    expect(await subscribe('256')).toMatchObject({ data: { code: RPC_ERROR.RATE_LIMITED } });
+    await ask('UNSUBSCRIBE', { channel_id: '0' }, 'MESSAGE_CREATE');
+    expect(await subscribe('256')).toMatchObject({ evt: null });
+  });
+
   test.each(['READY', 'NOTHING', '__proto__'])('named %s cannot be subscribed to', async (event) => {
     expect(await ask('SUBSCRIBE', {}, event)).toMatchObject({ data: { code: RPC_ERROR.INVALID_EVENT } });
   });
@@ -240,6 +262,7 @@ describe('a hostile activity', () => {
       cyclic,
       deep,
       { text: 'x'.repeat(65_537) },
+      { ['x'.repeat(65_537)]: 1 },
       { list: Array(5_000).fill(1) },
       { m: new Map() },
     ];

@@ -37,14 +37,14 @@ const open = async (encoding: string) => {
   return { socket, first: first as Buffer };
 };
 
-describe('an address that cannot be read', () => {
+describe('a request', () => {
   /** What comes until the connection ends; browsers send such paths as they are. */
-  async function asked(lines: string): Promise<string> {
+  async function asked(lines: string, host = '127.0.0.1'): Promise<string> {
     if (web === null) expect.unreachable('All ports from 6463 to 6472 are in use.');
     const socket = connect(web.port, '127.0.0.1');
     let text = '';
     socket.on('data', (bytes) => (text += String(bytes)));
-    socket.end(`${lines}\r\nHost: 127.0.0.1:${web.port}\r\nOrigin: https://evil.example\r\n\r\n`);
+    socket.end(`${lines}\r\nHost: ${host}:${web.port}\r\nOrigin: https://evil.example\r\n\r\n`);
     await once(socket, 'close');
     return text;
   }
@@ -52,7 +52,7 @@ describe('an address that cannot be read', () => {
     'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==';
 
   test.each(['//[', '//%', 'http://[', '//a:b', '*'])(
-    'such as %s ends its connection, and the server goes on',
+    'for %s, which cannot be read, ends its connection, and the server goes on',
     async (path) => {
       expect(await asked(`GET ${path} HTTP/1.1\r\n${UPGRADE}`)).toMatch(/^(HTTP\/1\.1 101 .*)?$/s);
       expect(await asked(`POST ${path} HTTP/1.1\r\nContent-Length: 0`)).toMatch(/^(HTTP\/1\.1 40[04] .*)?$/s);
@@ -60,6 +60,14 @@ describe('an address that cannot be read', () => {
       socket.close();
     },
   );
+
+  test('to another host is refused: its name may point to this machine', async () => {
+    expect(await asked(`GET / HTTP/1.1\r\n${UPGRADE}`, 'evil.example')).toBe('');
+    expect(await asked('POST /rpc HTTP/1.1\r\nContent-Length: 0', 'evil.example')).toMatch(
+      /^HTTP\/1\.1 404 /,
+    );
+    expect(await asked(`GET / HTTP/1.1\r\n${UPGRADE}`, 'localhost')).toMatch(/^HTTP\/1\.1 101 /);
+  });
 });
 
 describe('a WebSocket in ETF', () => {

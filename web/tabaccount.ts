@@ -1,4 +1,4 @@
-import { isJson } from '../../sdk/voice/wire.ts';
+import { isJson } from '../sdk/voice/wire.ts';
 
 export interface Recipe {
   readonly name: string;

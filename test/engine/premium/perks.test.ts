@@ -1,0 +1,42 @@
+// Goal: of what a receiver has, the best perk of each kind counts, and nothing that gives no access.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { perksOf } from '../../../engine/premium/perks.ts';
+import { type ApplicationId, type GuildId, snowflakeOf } from '../../../protocol/ids.ts';
+import type { Entitlement, Perks } from '../../../protocol/premium.ts';
+
+const NOW_MS = 1_000;
+const level = (n: number) => n as Perks['guildTier'];
+const PERKS = new Map<string, Perks>(
+  [0, 1, 2, 3].map((n) => [String(n), { guildTier: level(n), premiumType: level(n) }]),
+);
+const entitlement = (skuId: string, more: Partial<Entitlement> = {}): Entitlement => ({
+  ...{ id: '1', applicationId: snowflakeOf(7n) as ApplicationId, skuId, userId: snowflakeOf(8n) },
+  ...{ guildId: snowflakeOf(9n) as GuildId, gifterId: null, test: false, startsMs: null, endsMs: null },
+  ...{ untilMs: null, deleted: false, consumed: false, subscriptionId: null },
+  ...more,
+});
+
+test('the best of several counts, in whatever order they were got', () => {
+  const skus = fc.array(fc.constantFrom('0', '1', '2', '3', 'without perks'));
+  fc.assert(
+    fc.property(skus, fc.boolean(), (ids, isForGuild) => {
+      const held = ids.map((id) => entitlement(id, isForGuild ? {} : { guildId: null }));
+      const best = Math.max(0, ...ids.map((id) => PERKS.get(id)?.guildTier ?? 0));
+      expect(perksOf(held, PERKS, NOW_MS)).toEqual({
+        guildTier: isForGuild ? best : 0,
+        premiumType: isForGuild ? 0 : best,
+      });
+    }),
+  );
+});
+
+test.each([
+  ['a test', { test: true }],
+  ['deleted', { deleted: true }],
+  ['consumed', { consumed: true }],
+  ['over', { untilMs: NOW_MS }],
+  ['yet to begin', { startsMs: NOW_MS + 1 }],
+] as const)('an entitlement that is %s gives no perk', (_, more) => {
+  expect(perksOf([entitlement('3', more), entitlement('1')], PERKS, NOW_MS).guildTier).toBe(1);
+});
