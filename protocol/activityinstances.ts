@@ -10,9 +10,13 @@ export interface ActivityLocation {
   readonly channelId: ChannelId;
 }
 
-/** How often a participant's client renews, and how long one that does not is kept. */
+/**
+ * How often a client of a participant renews, and how long one that does not is kept: browsers run the timers of a hidden page once a minute.
+ *
+ * @source https://developer.chrome.com/blog/timer-throttling-in-chrome-88
+ */
 export const ACTIVITY_HEARTBEAT_MS = 20_000;
-export const ACTIVITY_LEASE_MS = 60_000;
+export const ACTIVITY_LEASE_MS = 90_000;
 /** Connections of all participants of an instance, and of one user. */
 export const ACTIVITY_CONNECTIONS_MAX = 500;
 export const ACTIVITY_CONNECTIONS_PER_USER_MAX = 5;

@@ -156,11 +156,19 @@ export class ActivityHost {
     return body;
   }
 
-  /** Renews the participation; a few failures in a row are no reason to end. */
+  /**
+   * Renews the participation; a few failures in a row are no reason to end. After a long absence, as of a machine that slept,
+   * the request launches another instance, which the loaded activity knows nothing of.
+   */
   #beat(everyMs: number, failures = 0): void {
     this.#heartbeat = setTimeout(() => {
       this.#join().then(
-        () => this.#isOver || this.#beat(everyMs),
+        ({ activity }) => {
+          if (this.#isOver) return;
+          const isSame = isObject(activity) && activity.composite_instance_id === this.#instanceId;
+          if (isSame) this.#beat(everyMs);
+          else this.close('The activity has ended: this page was away for too long.');
+        },
         (error: Error) => {
           if (this.#isOver) return;
           if (failures < 2) this.#beat(everyMs, failures + 1);

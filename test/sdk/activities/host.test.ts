@@ -188,6 +188,20 @@ describe('an activity', () => {
     });
   });
 
+  test('ends when its instance has ended while the page was away, and does not begin another one', async () => {
+    await signIn();
+    server.answer(`PUT ${ACTIVITY}`, () => ({
+      body: {
+        ...{ origin: ORIGIN, heartbeat_interval: 20_000, permissions: '5' },
+        activity: { composite_instance_id: 'i-2', location: { id: 'gc' }, participants: [{ user_id: ME }] },
+      },
+    }));
+    vi.advanceTimersByTime(20_000);
+    await settle();
+    expect(endings).toEqual(['The activity has ended: this page was away for too long.']);
+    expect(server.asked.filter(({ method }) => method === 'DELETE')).toHaveLength(1);
+  });
+
   test('renews its participation, and ends after three failures in a row with the reason of the server', async () => {
     const renewals = () => server.asked.filter(({ method }) => method === 'PUT').length;
     await vi.advanceTimersByTimeAsync(20_000);
