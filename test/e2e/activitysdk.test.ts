@@ -135,7 +135,7 @@ beforeAll(async () => {
     ],
   });
   await server.admin(`/applications/${applicationId}/oauth2`, {
-    redirect_uris: ['http://127.0.0.1/callback'],
+    redirect_uris: ['http://127.0.0.1/callback', 'http://127.0.0.1/voice-room/players/callback.html'],
     approved_scopes: ['rpc.voice.read', 'rpc.activities.write'],
   });
   browser = await launchBrowser(A4_HZ);

@@ -170,7 +170,9 @@ const shop = (skuId: string) => [
 ];
 
 test('the owner of the application adds a SKU without the operator, and its bot offers it once it is published', async () => {
-  const owner = callerOf(server, `Bearer ${server.info.users[0]!.token}`);
+  const [person] = server.info.users;
+  await server.admin(`${application}/owner`, { user_id: person!.id });
+  const owner = callerOf(server, `Bearer ${person!.token}`);
   type Sku = { id: string; name: string; flags: number };
   const made = await owner<Sku>(`POST ${application}/skus`, { name: 'Sextant', type: 'durable' });
   const channel = (await client.channels.fetch(server.info.guild.text_channel_id)) as TextChannel;
