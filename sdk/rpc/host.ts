@@ -8,9 +8,10 @@ import {
 } from '../../protocol/rpc.ts';
 import type { CallAudio } from '../call/media.ts';
 import type { OpenSocket } from '../voice/wire.ts';
+import { Applications } from './applications.ts';
 import { type CallApi, type Prompts, rpcUser } from './commands.ts';
 import { createGameRunner, type RpcApplication } from './games.ts';
-import { type Accepted, type Args, isObject, RpcClosed, RpcLink } from './link.ts';
+import { type Accepted, type Args, RpcClosed, RpcLink } from './link.ts';
 import { Person } from './person.ts';
 import { inTurn } from './prompts.ts';
 import { Room } from './room.ts';
@@ -77,6 +78,7 @@ export class RpcHost {
   /** The voice-room page that has the person's call, when one is linked. */
   readonly room: Room;
   readonly #connections = new Set<Connected>();
+  readonly #applications: Applications;
   /** When each client id has connected within the last minute, by id and origin. */
   readonly #admitted = new Map<string, number[]>();
   readonly #cdn: string;
@@ -86,6 +88,10 @@ export class RpcHost {
     this.#options = options;
     this.#cdn = options.api.replace(/\/api$/, '');
     this.#page = inTurn(options.page);
+    this.#applications = new Applications({
+      call: (...request) => this.#call(...request),
+      nowMs: options.nowMs,
+    });
     this.#person = new Person({
       ...{ gatewayUrl: options.gatewayUrl, token: options.token, open: options.open, os: options.os },
       dispatched: (t, d, before) => {
@@ -228,7 +234,10 @@ export class RpcHost {
       throw new RpcClosed('INVALID_CLIENTID', 'client_id must be the id of an application.');
     // A request over HTTP is no connection that lasts.
     if (kind !== 'http') this.#admit(clientId, origin);
-    const [application, user] = await Promise.all([this.#application(clientId), this.#person.started()]);
+    const [application, user] = await Promise.all([
+      this.#applications.of(clientId, kind !== 'ipc'),
+      this.#person.started(),
+    ]);
     if (kind !== 'ipc' && (origin === null || !application.origins.includes(origin)))
       throw new RpcClosed('INVALID_ORIGIN', 'The origin is not among the rpc_origins of the application.');
     connected.application = application;
@@ -272,20 +281,6 @@ export class RpcHost {
     this.#admitted.set(key, [...recent, nowMs]);
     const [oldest] = this.#admitted.keys();
     if (this.#admitted.size > CLIENTS_KEPT_MAX && oldest !== undefined) this.#admitted.delete(oldest);
-  }
-
-  async #application(clientId: string): Promise<RpcApplication> {
-    const { status, body } = await this.#call('GET', `/applications/${clientId}/rpc`);
-    if (status === 401) throw new RpcClosed('TOKEN_REVOKED', 'The person is not signed in any more.');
-    if (status === 404 || status === 400)
-      throw new RpcClosed('INVALID_CLIENTID', 'There is no such application.');
-    if (status !== 200 || !isObject(body)) throw new RpcClosed('ABNORMAL', 'The server does not answer.');
-    const { rpc_origins: origins } = body;
-    return {
-      ...{ id: clientId, name: String(body.name), description: String(body.description ?? '') },
-      icon: typeof body.icon === 'string' ? body.icon : null,
-      origins: Array.isArray(origins) ? origins.map(String) : [],
-    };
   }
 
   /** Shows the activities of all connections, the latest change first. */

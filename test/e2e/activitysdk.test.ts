@@ -135,7 +135,7 @@ beforeAll(async () => {
     ],
   });
   await server.admin(`/applications/${applicationId}/oauth2`, {
-    redirect_uris: ['http://127.0.0.1/callback', 'http://127.0.0.1/voice-room/players/callback.html'],
+    redirect_uris: ['http://127.0.0.1/callback'],
     approved_scopes: ['rpc.voice.read', 'rpc.activities.write'],
   });
   browser = await launchBrowser(A4_HZ);
@@ -383,10 +383,14 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
 
   test('runs in the players page, in the channel of the lobby, for the account of the browser', async () => {
     const { guild } = server.info;
+    // The SDK names no redirect, so the application has one.
+    const redirect_uris = ['http://127.0.0.1/voice-room/players/callback.html'];
+    await server.admin(`/applications/${applicationId}/oauth2`, { redirect_uris });
     const page = await (await browser.browser.newContext()).newPage();
     await page.goto(`${server.info.cdn}/voice-room/players/?application=${applicationId}`);
-    await signUp(page, 'carol');
-    const carolId = await idOf('carol');
+    const name = `carol_${Date.now()}`;
+    await signUp(page, name);
+    const carolId = await idOf(name);
     await server.admin(`/guilds/${guild.id}/members`, { user_id: carolId, permissions: LINKING });
     const members = [{ id: carolId, flags: CAN_LINK_LOBBY }];
     await server.bot().call('create_lobby', { body: { members, metadata: { name: 'Clan' } } });
@@ -404,7 +408,7 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
     });
     const signedIn = own.call('askConsent', applicationId, SCOPES);
     await page.getByRole('dialog').getByRole('button', { name: 'Authorize' }).click();
-    expect(await signedIn).toMatchObject({ user: { id: carolId, username: 'carol' } });
+    expect(await signedIn).toMatchObject({ user: { id: carolId, username: name } });
     expect((await own.call('run', 'getInstanceConnectedParticipants')).ok).toMatchObject({
       participants: [{ id: server.info.users[0]!.id }, { id: carolId }],
     });
