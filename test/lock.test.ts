@@ -1,6 +1,8 @@
 // Goal: the lock file installs everything the build needs, on every platform, from the registry alone.
+import { isBuiltin } from 'node:module';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { read } from './support/source.ts';
+import { filesUnder, read } from './support/source.ts';
 
 interface Entry {
   readonly cpu?: readonly string[];
@@ -18,6 +20,9 @@ interface Entry {
 const FITS = { os: 'linux', cpu: 'x64', libc: 'glibc' } as const;
 const isForLinux = (entry: Entry): boolean =>
   (['os', 'cpu', 'libc'] as const).every((kind) => entry[kind]?.includes(FITS[kind]) ?? true);
+
+/** Imports of a file as Biome formats it. */
+const IMPORT = /(?:^import |^[^'`]*\bfrom )'([^'\s]+)';$|\bimport\('([^'\s]+)'\)/gm;
 
 /** Where Node finds a package from another's folder; null when the lock file has it nowhere, as optional peers may be. */
 function placeOf(from: string, name: string): string | null {
@@ -53,6 +58,37 @@ describe('the lock file', () => {
     ).toEqual([]);
     expect(Object.keys(tests)).toEqual(expect.arrayContaining(['vitest', '@biomejs/biome', 'eris']));
     expect(rest).not.toHaveProperty('dependencies');
+  });
+
+  test('has every package that the build imports where only the server is to run', () => {
+    const { include, exclude } = JSON.parse(read('tsconfig.build.json')) as {
+      readonly include: readonly string[];
+      readonly exclude: readonly string[];
+    };
+    const folders = include.filter((name) => name !== '*.ts');
+    const isBuilt = (path: string) =>
+      (!path.includes('/') || folders.includes(path.split('/')[0]!)) &&
+      !exclude.some((name) => path === name || path.startsWith(`${name}/`));
+    const waiting = filesUnder('.', /\.ts$/).filter(isBuilt);
+    expect(waiting.length).toBeGreaterThan(1000);
+    const { dependencies, devDependencies, peerDependencies } = packages[''] as Entry;
+    const installed = { ...dependencies, ...devDependencies, ...peerDependencies };
+    const seen = new Set(waiting);
+    const missing: string[] = [];
+    // A file that is excluded is compiled too when another one imports it.
+    for (let path = waiting.pop(); path !== undefined; path = waiting.pop())
+      for (const [, named, called] of read(path).matchAll(IMPORT)) {
+        const from = named ?? called ?? '';
+        const target = join(dirname(path), from);
+        if (from.startsWith('.')) {
+          if (target.endsWith('.ts') && !seen.has(target)) waiting.push(target);
+          seen.add(target);
+        } else if (!isBuiltin(from)) {
+          const name = from.split('/', from.startsWith('@') ? 2 : 1).join('/');
+          if (!(name in installed)) missing.push(`${path} imports ${name}`);
+        }
+      }
+    expect(missing).toEqual([]);
   });
 
   test('installs at most 170 packages where only the server is to run', () => {

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { Entrant } from './contenders.ts';
+import type { Entrant } from './entrant.ts';
 import { READING, seeingMember } from './house.ts';
 import type { CrowdNews, CrowdOrder, HostNews, HostOrder } from './orders.ts';
 

@@ -12,25 +12,8 @@ import { portOf } from '../../protocol/addresses.ts';
 import { openJournalStore } from '../../storage/journal/journal.ts';
 import { uWS } from '../../transports/http/uws.ts';
 import { HistoryStream } from './deflate.ts';
+import type { Contender, Entrant } from './entrant.ts';
 import { buildGuild, fanOut, messageCreate, openHouse, subscribeOutsiders } from './house.ts';
-
-/** What a client sends to open a connection: the upgrade only, the gateway's IDENTIFY, or socket.io's handshake. */
-type Manner = 'plain' | 'gateway' | 'socketio';
-
-/** A server that sends a message to every connection. */
-export interface Contender {
-  readonly port: number;
-  /** Sends each message to every connection, all within one tick. */
-  broadcast(messages: readonly object[]): void;
-}
-
-export interface Entrant {
-  readonly name: string;
-  readonly manner: Manner;
-  /** Path and query of its WebSocket. */
-  readonly path: string;
-  open(): Promise<Contender>;
-}
 
 const HOST = '127.0.0.1';
 /** Disables a library's own pings, which would be measured too. */

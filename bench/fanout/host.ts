@@ -1,6 +1,7 @@
 import { nowNs, Pacer, runPaced } from '../wire/pace.ts';
-import { type Contender, ENTRANTS, JOURNALLED } from './contenders.ts';
+import { ENTRANTS, JOURNALLED } from './contenders.ts';
 import { openCorpus } from './corpus.ts';
+import type { Contender } from './entrant.ts';
 import type { HostNews, HostOrder } from './orders.ts';
 
 const say = (news: HostNews): void => void process.send?.(news);

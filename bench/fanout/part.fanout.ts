@@ -1,5 +1,6 @@
 import { type Heat, Load, Stand } from './arena.ts';
-import { ENTRANTS, type Entrant } from './contenders.ts';
+import { ENTRANTS } from './contenders.ts';
+import type { Entrant } from './entrant.ts';
 import type { Finding } from './parts.ts';
 import { ratiosOf, show, spreadOf, verdictOf } from './spread.ts';
 
