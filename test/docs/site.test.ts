@@ -46,6 +46,13 @@ describe('the site', () => {
     expect(missing).toEqual([]);
   });
 
+  test('copies no file that the build of the container image does not have', () => {
+    const left = read('.dockerignore').split('\n').filter(Boolean);
+    const copied = [...site.keys()].flatMap((path) => /^files\/([^/]+)/.exec(path)?.[1] ?? []);
+    expect(copied.length).toBeGreaterThan(10);
+    expect(copied.filter((name) => left.includes(name))).toEqual([]);
+  });
+
   test('loads nothing from elsewhere and has no inline script or style', () => {
     for (const [path, html] of pages) {
       expect(html.match(/<(?:script|link|img|iframe)[^>]+(?:src|href)="(?:https?:)?\/\//g), path).toBeNull();
