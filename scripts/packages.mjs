@@ -1,92 +1,61 @@
-// `node scripts/packages.mjs <folder>`, after a build: assembles the packages that clients install without the server.
-// @guildhall/protocol has the facts of the wire, @guildhall/sdk the client library. Each gets the built files that its entries
-// reach, and as dependencies what those import; neither has a native part.
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// What `npm pack -w @guildhall/sdk` and `npm publish -w @guildhall/protocol` run in the folder of the workspace, after a build:
+// `fill` before they pack, `empty` afterwards. A workspace has sources, and one build makes the files of all packages, so `fill`
+// copies the built files that the entries of its package.json reach. It refuses a package.json that does not match the server's:
+// another version, a range of a dependency that differs, or a dependency that is imported and not declared, or the other way round.
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { builtinModules } from 'node:module';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { ROOT, say } from './prepare.mjs';
 
-const DIST = join(ROOT, 'dist');
-const own = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-
-const typed = (path) => ({ types: `./${path}.d.ts`, default: `./${path}.js` });
-const PACKAGES = {
-  protocol: {
-    description:
-      'Facts of the wire that Guildhall speaks: opcodes, intents, permissions, limits, ids and dispatches.',
-    exports: { '.': typed('protocol/index') },
-    extra: [],
-  },
-  sdk: {
-    description:
-      'Client library of Guildhall: sign-in, lobbies, messages, friends, presence and calls, in browsers and Node.',
-    exports: {
-      '.': { node: typed('sdk/node'), default: typed('sdk/index') },
-      './activities': typed('sdk/activities/index'),
-      './sdk.js': { types: './sdk/index.d.ts', default: './sdk.js' },
-    },
-    extra: ['sdk.js'],
-    unpkg: './sdk.js',
-    jsdelivr: './sdk.js',
-  },
-};
-/** What calls in Node and in pages need, and nothing else does. */
-const OPTIONAL = new Set(Object.keys(own.peerDependencies));
+const BUILT = join(ROOT, 'dist');
+/** The pages that become the README of each package. */
+const PAGES = { protocol: 'docs/gateway.md', sdk: 'docs/sdk.md' };
+const COPIED = ['LICENSE', 'NOTICE', 'CHANGELOG.md'];
 const IMPORT =
   /^\s*(?:import|export)\b[^;'"`]*?\bfrom\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/gm;
 
-const [target = join(DIST, 'packages')] = process.argv.slice(2);
-if (!existsSync(join(DIST, 'sdk.js'))) {
-  say('Nothing is built: run `npm run build` first.');
-  process.exit(1);
-}
-function assemble(name, { extra, ...fields }, folder) {
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const entries = Object.values(fields.exports).flatMap(pathsOf);
-  const files = new Set(extra);
-  const packages = new Set();
-  for (const path of entries) if (!extra.includes(path)) reach(path, files, packages);
-  for (const path of files) cpSync(join(DIST, path), join(folder, path));
-  for (const path of ['LICENSE', 'NOTICE', 'CHANGELOG.md']) cpSync(join(ROOT, path), join(folder, path));
-  const page = name === 'sdk' ? 'docs/sdk.md' : 'docs/gateway.md';
+const json = (path) => JSON.parse(readFileSync(path, 'utf8'));
+const own = json(join(ROOT, 'package.json'));
+const folder = process.cwd();
+const page = PAGES[basename(folder)];
+const [command] = process.argv.slice(2);
+
+function fill() {
+  if (!existsSync(join(BUILT, 'sdk.js'))) throw new Error('Nothing is built: run `npm run build` first.');
+  const manifest = json(join(folder, 'package.json'));
+  const files = new Set();
+  const imported = new Set();
+  for (const path of Object.values(manifest.exports).flatMap(pathsOf)) reach(path, files, imported);
+  checkManifest(manifest, imported);
+  empty();
+  for (const path of files) cpSync(join(BUILT, path), join(folder, 'dist', path));
+  for (const path of COPIED) cpSync(join(ROOT, path), join(folder, path));
   cpSync(join(ROOT, page), join(folder, 'README.md'));
-  const { version, license, engines, repository, homepage, bugs } = own;
-  const unknown = [...packages].filter((each) => !own.dependencies[each] && !OPTIONAL.has(each));
-  if (unknown.length > 0)
-    throw new Error(`@guildhall/${name} imports ${unknown.join(', ')}, which is no dependency.`);
-  const needed = [...packages].filter((each) => !OPTIONAL.has(each));
-  const optional = [...packages].filter((each) => OPTIONAL.has(each));
-  const manifest = {
-    name: `@guildhall/${name}`,
-    ...{ version, license, type: 'module', engines, repository, homepage, bugs },
-    ...fields,
-    sideEffects: false,
-    publishConfig: { access: 'public', provenance: true },
-    dependencies: Object.fromEntries(needed.map((each) => [each, own.dependencies[each]])),
-    peerDependencies: Object.fromEntries(optional.map((each) => [each, own.peerDependencies[each]])),
-    peerDependenciesMeta: Object.fromEntries(optional.map((each) => [each, { optional: true }])),
-  };
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-  say(
-    `@guildhall/${name}: ${files.size} files in ${relative(process.cwd(), folder)}; needs ${needed.join(', ') || 'nothing'}`,
-  );
 }
 
+function empty() {
+  for (const name of ['dist', 'README.md', ...COPIED])
+    rmSync(join(folder, name), { recursive: true, force: true });
+}
+
+/** The built files of an entry of `exports`, relative to dist. */
 function pathsOf(entry) {
-  return typeof entry === 'string' ? [entry.replace(/^\.\//, '')] : Object.values(entry).flatMap(pathsOf);
+  if (typeof entry !== 'string') return Object.values(entry).flatMap(pathsOf);
+  return entry.startsWith('./dist/') ? [entry.slice('./dist/'.length)] : [];
 }
 
 /** Adds a built file, its types, and all that either imports. */
 function reach(path, files, packages) {
   if (files.has(path)) return;
   files.add(path);
-  for (const [, named, called] of readFileSync(join(DIST, path), 'utf8').matchAll(IMPORT)) {
+  // The script has all of its code in itself.
+  if (path === 'sdk.js') return;
+  for (const [, named, called] of readFileSync(join(BUILT, path), 'utf8').matchAll(IMPORT)) {
     const wanted = named ?? called;
     if (wanted.startsWith('.')) {
       const found = join(dirname(path), wanted);
       const types = path.endsWith('.d.ts') ? found.replace(/\.[jt]s$/, '.d.ts') : found;
-      if (existsSync(join(DIST, types))) reach(types, files, packages);
+      if (existsSync(join(BUILT, types))) reach(types, files, packages);
     } else if (!wanted.startsWith('node:') && !builtinModules.includes(wanted))
       packages.add(
         wanted
@@ -97,4 +66,29 @@ function reach(path, files, packages) {
   }
 }
 
-for (const [name, given] of Object.entries(PACKAGES)) assemble(name, given, join(resolve(target), name));
+function checkManifest(manifest, imported) {
+  for (const field of ['version', 'license', 'type'])
+    if (manifest[field] !== own[field])
+      throw new Error(`${manifest.name}: its ${field} is ${manifest[field]}, the server's is ${own[field]}.`);
+  const declared = { ...manifest.dependencies, ...manifest.peerDependencies };
+  const ranges = { ...own.dependencies, ...own.peerDependencies };
+  for (const name of new Set([...imported, ...Object.keys(declared)])) {
+    if (!imported.has(name)) throw new Error(`${manifest.name} declares ${name}, and imports it nowhere.`);
+    if (declared[name] === undefined)
+      throw new Error(`${manifest.name} imports ${name}, and does not declare it.`);
+    if (declared[name] !== ranges[name])
+      throw new Error(`${manifest.name} asks for ${name} ${declared[name]}, the server for ${ranges[name]}.`);
+  }
+}
+
+if (!page || !['fill', 'empty'].includes(command)) {
+  say('Run by npm: `npm pack -w @guildhall/sdk`, `npm publish -w @guildhall/protocol`.');
+  process.exit(1);
+}
+try {
+  if (command === 'fill') fill();
+  else empty();
+} catch (error) {
+  say(error.message);
+  process.exit(1);
+}

@@ -1,7 +1,8 @@
 // Goal: the package as it is published has types that resolve everywhere, that take right programs and refuse wrong ones.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -285,13 +286,32 @@ describe('the packages for clients', () => {
   let tarballs: Readonly<Record<'protocol' | 'sdk', string>>;
   beforeAll(async () => {
     clients = join(folder, 'clients');
-    const made = await run(process.execPath, [join(ROOT, 'scripts/packages.mjs'), clients], ROOT);
-    if (made.code !== 0) throw new Error(made.text);
-    tarballs = {
-      protocol: await tarballOf(join(clients, 'protocol')),
-      sdk: await tarballOf(join(clients, 'sdk')),
-    };
+    await mkdir(clients, { recursive: true });
+    const workspaces = ['-w', '@guildhall/protocol', '-w', '@guildhall/sdk'];
+    const packing = await run('npm', ['pack', ...workspaces, '--pack-destination', clients], ROOT);
+    const all = (await readdir(clients)).map((name) => join(clients, name));
+    const of = (name: string) => all.find((path) => path.includes(`guildhall-${name}-`)) ?? '';
+    if (!of('sdk') || !of('protocol')) throw new Error(packing.text);
+    tarballs = { protocol: of('protocol'), sdk: of('sdk') };
+    for (const name of ['protocol', 'sdk'] as const) {
+      await mkdir(join(clients, name));
+      await run('tar', ['xzf', tarballs[name], '--strip-components=1'], join(clients, name));
+    }
   });
+
+  test('are workspaces that hold nothing built after they are packed', () => {
+    for (const name of ['protocol', 'sdk'])
+      for (const made of ['dist', 'README.md', 'LICENSE', 'NOTICE', 'CHANGELOG.md'])
+        expect(existsSync(join(ROOT, name, made)), `${name}/${made}`).toBe(false);
+  });
+
+  test.each(['protocol', 'sdk'])(
+    '@guildhall/%s has its documentation, changelog and licence',
+    async (name) => {
+      for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE', 'NOTICE'])
+        expect((await readFile(join(clients, name, file), 'utf8')).length).toBeGreaterThan(100);
+    },
+  );
 
   test.each([
     ['protocol', []],
@@ -300,7 +320,7 @@ describe('the packages for clients', () => {
     const pkgDir = join(clients, name);
     const { messages, pkg } = await publint({ pkgDir, pack: false, strict: true });
     expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
-    const { dependencies } = JSON.parse(await readFile(join(pkgDir, 'package.json'), 'utf8'));
+    const { dependencies = {} } = JSON.parse(await readFile(join(pkgDir, 'package.json'), 'utf8'));
     expect(Object.keys(dependencies).toSorted()).toEqual(needed);
   });
 
