@@ -16,11 +16,29 @@ def step(name, detail=None):
     print(json.dumps({"step": name, "detail": detail}), flush=True)
 
 
+class Pressing(discord.ui.View):
+    @discord.ui.button(label="Press", custom_id="press", style=discord.ButtonStyle.primary)
+    async def press(self, interaction, _button):
+        await interaction.response.send_message("pong button")
+
+
 class Bot(discord.Client):
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.tree = discord.app_commands.CommandTree(self)
+
+        @self.tree.command(name="compat", description="Answers with a button.")
+        async def compat(interaction):
+            await interaction.response.send_message("pong command", view=Pressing())
+
     async def on_ready(self):
         step("ready")
         if self.get_guild(int(os.environ["GUILD"])) is not None:
             step("guild")
+        try:
+            await self.tree.sync()
+        except discord.DiscordException as error:
+            step("commands failed", str(error))
 
     async def on_message(self, message):
         if message.content.startswith("!ping"):

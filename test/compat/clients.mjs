@@ -6,6 +6,7 @@
  * @property {string} kind      The bot of `libraries.mjs` that is run.
  * @property {readonly string[]} packages What npm installs, each with its version.
  * @property {boolean|string} [voice] True: it joins calls, and is tried in one; a text: why it is not tried.
+ * @property {boolean} [commands] False: the library knows no commands.
  * @property {boolean} [tls]    Whether it is tried behind a proxy with TLS.
  * @property {string} [remark] What its row says besides.
  */
@@ -23,6 +24,7 @@ export const CLIENTS = [
     name: 'discord.js 12.5',
     kind: 'discordjs12',
     packages: ['discord.js@12.5.3'],
+    commands: false,
     tls: true,
     remark: `${BEHIND_TLS}; asks for version 7, and 9 and 10 are served`,
   },
@@ -33,7 +35,13 @@ export const CLIENTS = [
     tls: true,
     remark: BEHIND_TLS,
   },
-  { name: 'discord.js 14.0', kind: 'discordjs', packages: ['discord.js@14.0.3'] },
+  {
+    name: 'discord.js 14.0',
+    kind: 'discordjs',
+    packages: ['discord.js@14.0.3', '@discordjs/builders@1.0.0'],
+    remark:
+      'with @discordjs/builders 1.0: newer ones lack what it imports; stops at a button, as it takes the newer field channel of interactions for its own object',
+  },
   { name: 'discord.js 14.28', kind: 'discordjs', packages: [DISCORD_JS] },
   { name: 'eris 0.17', kind: 'eris', packages: ['eris@0.17.2'], voice: true },
   { name: 'eris 0.18', kind: 'eris', packages: ['eris@0.18.0'], voice: true },

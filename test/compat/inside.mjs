@@ -17,7 +17,8 @@ const clients = list.clients.map((one) => ({
   ...one,
   client: CLIENTS.find(({ name }) => name === one.name),
 }));
-const NONE = { ready: false, guild: false, answer: false, again: false, offline: null, voice: null };
+const NONE = { ready: false, guild: false, answer: false, again: false, offline: null };
+Object.assign(NONE, { command: null, button: null, voice: null });
 
 async function tryOne({ client, folder, missing }, server, account) {
   const before = names.asked.length;

@@ -55,18 +55,21 @@ export async function startServer(bots, folder, isTls) {
   const trusted = [certificate?.cert, info.ca_file && (await readFile(info.ca_file))].filter(Boolean);
   await writeFile(caFile, trusted.join('\n'));
   const watcher = await openWatcher(port, info.bots[bots].token);
-  /** One request of the API as the first user. */
-  const asUser = async (method, path, body) => {
-    const headers = { authorization: `Bearer ${info.users[0].token}`, 'content-type': 'application/json' };
+  const ask = async (authorization, method, path, body) => {
+    const headers = { authorization, 'content-type': 'application/json' };
     const url = `http://127.0.0.1:${port}/api/v10${path}`;
     const answer = await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) });
     if (!answer.ok) throw new Error(`${method} ${path} was answered ${answer.status}.`);
-    return answer.json();
+    return answer.status === 204 ? null : answer.json();
   };
+  /** One request of the API as the first user. */
+  const asUser = (method, path, body) => ask(`Bearer ${info.users[0].token}`, method, path, body);
+  /** Reads something as a bot. */
+  const asBot = ({ token }, path) => ask(`Bot ${token}`, 'GET', path);
   const stop = async () => {
     watcher.close();
     close();
     await stopDev();
   };
-  return { info, caFile, cut, opcodes, stop, asUser, log, shown: watcher.shown };
+  return { info, caFile, cut, opcodes, stop, asBot, asUser, log, shown: watcher.shown };
 }

@@ -5,11 +5,15 @@ const HEAD = [
   'works',
   'logs in, gets its guild',
   'answers',
+  'commands',
+  'buttons',
   'answers after a cut',
   'offline after its shutdown',
   'voice',
   'remarks',
 ];
+
+const NAMES = { command: 'commands', button: 'buttons', voice: 'voice' };
 
 const mark = (is) => (typeof is === 'string' ? is : is === null ? '–' : is ? 'yes' : 'no');
 
@@ -17,19 +21,21 @@ const mark = (is) => (typeof is === 'string' ? is : is === null ? '–' : is ? '
 const plain = (text) =>
   text.replace(/\s+/g, ' ').replaceAll('|', '\\|').replaceAll('<', '&lt;').slice(0, 160);
 
-/** All but a call is the least that is asked of a client; a call may have been refused for what the library lacks. */
-function verdict({ ready, guild, answer, again, voice }) {
+/** Messages are the least that is asked of a client; the rest may have been refused for what the library lacks. */
+function verdict({ ready, guild, answer, again, ...others }) {
   if (!(ready && guild && answer && again)) return 'no';
-  return voice === false ? 'except voice' : 'yes';
+  const failed = ['command', 'button', 'voice'].filter((feature) => others[feature] === false);
+  return failed.length > 0 ? `except ${failed.map((feature) => NAMES[feature]).join(', ')}` : 'yes';
 }
 
 /** The cells of one client. */
 export function rowOf({ name, remark, voice: tried }, found) {
-  const { ready, guild, answer, again, returned, offline, notes } = found;
+  const { ready, guild, answer, again, returned, offline, command, button, notes } = found;
   const voice = found.voice ?? (typeof tried === 'string' ? tried : null);
   const remarks = [...(remark ? [remark] : []), ...notes].map(plain).join('; ');
   const cut = again && returned ? `yes, ${returned}` : again;
-  return [name, verdict(found), ...[ready && guild, answer, cut, offline, voice].map(mark), remarks];
+  const cells = [ready && guild, answer, command, button, cut, offline, voice];
+  return [name, verdict(found), ...cells.map(mark), remarks];
 }
 
 const line = (cells) => `| ${cells.join(' | ')} |`;

@@ -19,6 +19,7 @@ const OFFLINE_MS = 15_000;
 /** A bot may identify once in five seconds. */
 const IDENTIFY_AGAIN_MS = 6000;
 
+const COMMAND = 'compat';
 const RESUME = 6;
 const IDENTIFY = 2;
 
@@ -94,6 +95,51 @@ async function withBot({ kind }, folder, server, account, found, trial) {
   }
 }
 
+/**
+ * Whether the bot answers its slash command, and the button of that answer, as a person invokes them. A library that
+ * registers no command within the time has none.
+ */
+async function tryCommands(server, account, { until, bot }, found) {
+  const { text_channel_id: channelId, id: guildId } = server.info.guild;
+  const place = { application_id: account.application_id, guild_id: guildId, channel_id: channelId };
+  const messages = `/channels/${channelId}/messages`;
+  let command;
+  await until(
+    async () => {
+      const commands = await server.asBot(account, `/applications/${account.application_id}/commands`);
+      command = commands.find(({ name }) => name === COMMAND);
+      return command || bot.steps.has('commands failed');
+    },
+    ANSWER_MS,
+    READ_MS,
+  );
+  found.command = false;
+  found.button = false;
+  if (!command) return;
+  const answerOf = async (content, invocation) => {
+    let message;
+    await server.asUser('POST', '/interactions', { ...place, ...invocation });
+    const isAnswer = (one) => one.content === content && one.author.id === account.id;
+    await until(
+      async () => {
+        message = (await server.asUser('GET', messages)).find(isAnswer);
+        return message;
+      },
+      ANSWER_MS,
+      READ_MS,
+    );
+    return message;
+  };
+  const { id, version, name, type } = command;
+  const answer = await answerOf('pong command', { type: 2, data: { id, version, name, type, options: [] } });
+  found.command = answer !== undefined;
+  const button = answer?.components[0]?.components[0];
+  if (!button) return;
+  const data = { component_type: button.type, custom_id: button.custom_id };
+  const pressed = await answerOf('pong button', { type: 3, message_id: answer.id, message_flags: 0, data });
+  found.button = pressed !== undefined;
+}
+
 /** How long the bot is shown as online after it was told to shut down, with the call that its library documents. */
 async function offlineAfter(server, account, { bot, until, say }) {
   const statusOf = () => server.shown.get(account.id)?.status ?? 'offline';
@@ -122,13 +168,14 @@ function returnOf(opcodes) {
 export async function tryClient(client, folder, server, account) {
   const loggedBefore = server.log.length;
   const found = { ready: false, guild: false, answer: false, again: false, offline: null, voice: null };
-  Object.assign(found, { returned: null, notes: [], errors: [], said: [] });
+  Object.assign(found, { command: null, button: null, returned: null, notes: [], errors: [], said: [] });
   const noteFailed = ({ steps }, what) => {
     if (steps.has(`${what} failed`)) found.notes.push(`${what}: ${steps.get(`${what} failed`).detail}`);
   };
   found.ready = await withBot(client, folder, server, account, found, async (trial) => {
     found.guild = await trial.until(() => trial.bot.steps.has('guild'), 5000);
     found.answer = await trial.isAnswered('one', ANSWER_MS);
+    if (client.commands !== false) await tryCommands(server, account, trial, found);
     noteFailed(trial.bot, 'commands');
     if (found.answer) found.offline = await offlineAfter(server, account, trial);
   });
@@ -150,7 +197,8 @@ export async function tryClient(client, folder, server, account) {
       found.again = await isAnswered('three', AGAIN_MS);
       found.returned = returnOf(server.opcodes.slice(before));
     });
-  if (!found.again || !found.guild) found.notes.push(...new Set(found.errors.slice(0, 3)));
+  const isWhole = found.again && found.guild && found.command !== false && found.button !== false;
+  if (!isWhole) found.notes.push(...new Set(found.errors.slice(0, 3)));
   const log = server.log.slice(loggedBefore);
   if (log.some((line) => line.includes('close code 4017'))) found.notes.push('closed with 4017');
   return { ...found, log };

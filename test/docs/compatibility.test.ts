@@ -37,7 +37,7 @@ const { opcodeReader } = await load<Frames>('frames.mjs');
 
 const page = readFileSync(join(ROOT, 'docs/compatibility.md'), 'utf8');
 const FOUND = {
-  ...{ ready: true, guild: true, answer: true, again: true, voice: null },
+  ...{ ready: true, guild: true, answer: true, again: true, command: true, button: true, voice: null },
   ...{ returned: 'resumed', offline: 'at once', notes: [] as string[] },
 };
 
@@ -64,16 +64,20 @@ describe('a row', () => {
     ['nothing failed', FOUND, 'yes'],
     ['voice works too', { ...FOUND, voice: true }, 'yes'],
     ['voice failed', { ...FOUND, voice: false }, 'except voice'],
+    ['a button failed', { ...FOUND, button: false, voice: false }, 'except buttons, voice'],
+    ['the library knows no commands', { ...FOUND, command: null, button: null }, 'yes'],
     ['it fell silent after a cut', { ...FOUND, again: false }, 'no'],
   ])('says whether a client works, when %s', (_, found, works) => {
     expect(rowOf({ name: 'any' }, found)[1]).toBe(works);
   });
 
-  test('stays one row of eight cells whatever a library says', () => {
+  test('stays one row of ten cells whatever a library says', () => {
     const row = rowOf({ name: 'any' }, { ...FOUND, notes: ['a | b\n<c>'] });
     const made = pageWith(page, [row]);
     expect(namesIn(made)).toEqual(['any']);
-    expect(made).toContain('| any | yes | yes | yes | yes, resumed | at once | – | a \\| b &lt;c> |');
+    expect(made).toContain(
+      '| any | yes | yes | yes | yes | yes | yes, resumed | at once | – | a \\| b &lt;c> |',
+    );
   });
 });
 
