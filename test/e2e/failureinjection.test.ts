@@ -4,16 +4,21 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Events, GatewayIntentBits } from 'discord.js';
 import Eris from 'eris';
 import { Client as OceanicClient } from 'oceanic.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { oggOpus } from '../support/ogg.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { read } from '../support/source.ts';
+import { toneFrames } from '../support/tone.ts';
+import { VoiceBot } from '../support/voicebot.ts';
 
 const PATIENCE_MS = 25_000;
 /** One of each library for all failures, and one for each fatal close code. */
-const BOTS = 3 + 3 * 6;
+const CHAT_BOTS = 3 + 3 * 6;
+const BOTS = CHAT_BOTS + 2;
 
 let server: TestServer;
 let folder: string;
@@ -257,3 +262,127 @@ test('unmodified libraries are back after every failure, and do what the table o
   expect(rows.filter((row) => row.includes('stays away') || row.includes('for ever'))).toEqual([]);
   expect(rows.filter((row) => !page.includes(row))).toEqual([]);
 }, 180_000);
+
+const FRAMES = toneFrames(440, 1);
+const SILENCE = Buffer.from([0xf8, 0xff, 0xfe]);
+/** All frames and what a loaded machine adds. */
+const PLAY_MS = 4_000;
+/** A join without loss takes a fraction of it. */
+const JOIN_MS = 4_000;
+
+/** A bot that plays, and one that listens and meets the failures. */
+class VoicePair {
+  readonly #bots: readonly VoiceBot[];
+  readonly #ids: readonly string[];
+  readonly #file: string;
+
+  constructor(file: string) {
+    const { api, ca_file: caFile, bots } = server.info;
+    const own = bots.slice(CHAT_BOTS);
+    this.#bots = own.map(({ token }) => new VoiceBot({ api, token, caFile: caFile! }));
+    this.#ids = own.map(({ id }) => id);
+    this.#file = file;
+  }
+
+  get #speaker(): VoiceBot {
+    return this.#bots[0]!;
+  }
+  get listener(): VoiceBot {
+    return this.#bots[1]!;
+  }
+  get listenerId(): string {
+    return this.#ids[1]!;
+  }
+
+  async join(bot: VoiceBot, withinMs = 20_000): Promise<void> {
+    const { id: guildId, voice_channel_id: channelId } = server.info.guild;
+    await bot.do('join', { guildId, channelId, withinMs });
+  }
+
+  async open(): Promise<void> {
+    for (const bot of this.#bots) await bot.do('login');
+    for (const bot of this.#bots) await this.join(bot);
+    await this.secured();
+  }
+
+  /** @returns how many frames the listener hears of those that the speaker plays. */
+  async heard(): Promise<number> {
+    const from = this.#ids[0]!;
+    await this.listener.do('record', { userId: from });
+    await this.#speaker.do('play', { file: this.#file });
+    let count = 0;
+    for (const endMs = Date.now() + PLAY_MS; count < FRAMES.length && Date.now() < endMs; await sleep(100))
+      count = (await this.listener.heard(from)).filter((frame) => !frame.equals(SILENCE)).length;
+    return count;
+  }
+
+  /** Closes the listener's voice connection. @returns what the library did. */
+  async closed(code: number): Promise<string> {
+    const sinceMs = Date.now();
+    const id = await inject({ on: 'voice', do: 'close', code, at: 0, user: this.listenerId });
+    await expect.poll(async () => (await strikes())[id], { timeout: PATIENCE_MS }).toBe(1);
+    await server.admin('/chaos/remove', { id });
+    // The close frame is on its way.
+    await sleep(500);
+    const isBack = await this.listener.do('enters', { status: 'ready', withinMs: 8000 }).then(
+      () => true,
+      () => false,
+    );
+    if (!isBack) return 'stays away';
+    await this.secured();
+    const log = await this.listener.do<{ atMs: number; what: string }[]>('log');
+    const since = log.filter(({ atMs }) => atMs >= sinceMs).map(({ what }) => what);
+    const how = since.some((what) => what.includes('>> {"op":0')) ? 'with a new session' : 'resumes';
+    return (await this.heard()) === FRAMES.length ? `is back, ${how}` : 'hears nothing';
+  }
+
+  /** Waits until both are in the encrypted group of the call. */
+  async secured(): Promise<void> {
+    for (const bot of this.#bots) await bot.do('secured', { userIds: this.#ids });
+  }
+
+  async end(): Promise<void> {
+    for (const bot of this.#bots) bot.end();
+  }
+}
+
+/** What is heard while packets are lost, and afterwards. */
+async function whileLost(pair: VoicePair, rule: object): Promise<readonly [during: number, after: number]> {
+  const id = await inject({ on: 'udp', do: 'loss', ...rule });
+  const during = await pair.heard();
+  await server.admin('/chaos/remove', { id });
+  return [during, await pair.heard()];
+}
+
+test('@discordjs/voice does what the table of the docs says when calls break and packets are lost', async () => {
+  const file = join(folder, 'tone.ogg');
+  await writeFile(file, oggOpus(FRAMES));
+  const pair = new VoicePair(file);
+  try {
+    await pair.open();
+    const rows: [string, string][] = [];
+    const [some, afterSome] = await whileLost(pair, { probability: 0.2, direction: 'out' });
+    const missesSome = some > 0 && some < FRAMES.length && afterSome === FRAMES.length;
+    rows.push(['a fifth of the packets lost', missesSome ? 'plays on, without the lost packets' : 'differs']);
+    const [none, afterAll] = await whileLost(pair, {});
+    const goesOn = none === 0 && afterAll === FRAMES.length;
+    rows.push(['all packets lost for seconds', goesOn ? 'stays, and hears again afterwards' : 'differs']);
+    for (const code of [4015, 4006, 4009]) rows.push([`voice close ${code}`, await pair.closed(code)]);
+    rows.push(['voice close 4014', await pair.closed(4014)]);
+    await pair.listener.do('leave');
+    const id = await inject({ on: 'udp', do: 'loss' });
+    const joining = pair.join(pair.listener, 2 * JOIN_MS);
+    await sleep(JOIN_MS);
+    await server.admin('/chaos/remove', { id });
+    const joined = await joining.then(
+      () => 'joins once they pass',
+      () => 'waits for ever',
+    );
+    rows.push(['all packets lost while it joins', joined]);
+    const page = read('docs/failure-injection.md');
+    const lines = rows.map(([failure, outcome]) => `| ${failure} | ${outcome} |`);
+    expect(lines.filter((line) => !page.includes(line))).toEqual([]);
+  } finally {
+    await pair.end();
+  }
+}, 120_000);

@@ -13,7 +13,8 @@ const REASONS: ReadonlyMap<number, string> = new Map(
 export class ChaoticVoiceSocket extends VoiceSocket {
   readonly #chaos: Chaos;
   readonly #struck: TimedStrikes = new Map();
-  #userId: string | null = null;
+  /** The user that IDENTIFY named. A connection that resumes names none. */
+  #identifiedUserId: string | null = null;
   /** The connection stays open, and nothing passes in either direction. */
   #isZombie = false;
 
@@ -21,6 +22,10 @@ export class ChaoticVoiceSocket extends VoiceSocket {
     super(address, version, host);
     this.#chaos = chaos;
     chaos.opened(this.#struck);
+  }
+
+  get #userId(): string | null {
+    return this.sessionUserId ?? this.#identifiedUserId;
   }
 
   override received(bytes: Uint8Array, binary: boolean): void {
@@ -40,7 +45,7 @@ export class ChaoticVoiceSocket extends VoiceSocket {
   }
 
   override identify(identify: Omit<VoiceIdentify, 'version'>): void {
-    this.#userId = identify.userId;
+    this.#identifiedUserId = identify.userId;
     if (this.#passes('IDENTIFY')) super.identify(identify);
   }
 

@@ -76,6 +76,8 @@ const acknowledged = (d: Heartbeat): string =>
 export class VoiceSocket implements VoiceSink, VoiceConnection {
   readonly address: string;
   readonly version: number;
+  /** The user whose session this connection has; null before there is one. */
+  protected sessionUserId: string | null = null;
   readonly #host: VoiceHost;
   readonly #allowance: VoiceAllowance;
   #ws: RawSocket | null = null;
@@ -243,6 +245,7 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     else {
       this.#phase = 'open';
       this.#session = outcome.session;
+      this.sessionUserId = outcome.session.userId;
       this.#expectHeartbeat();
     }
   }

@@ -127,7 +127,12 @@ class FakeWire {
 
 /** A voice gateway without a network: one socket over a fake wire, calls that remember, and time at hand. */
 export function arrange(
-  change: { version?: number; limits?: Partial<SocketLimits>; calls?: VoicePort } = {},
+  change: {
+    version?: number;
+    limits?: Partial<SocketLimits>;
+    calls?: VoicePort;
+    open?: (version: number, host: VoiceHost) => VoiceSocket;
+  } = {},
 ) {
   const clock = new VirtualClock();
   const calls = new FakeCalls();
@@ -144,7 +149,8 @@ export function arrange(
     onFault: (error) => faults.push(error),
     onGone: (socket) => gone.push(socket),
   };
-  const socket = new VoiceSocket('127.0.0.1', change.version ?? 8, host);
+  const open = change.open ?? ((version, given) => new VoiceSocket('127.0.0.1', version, given));
+  const socket = open(change.version ?? 8, host);
   const wire = new FakeWire(socket);
   socket.opened(wire, null);
   const sayRaw = (text: string) => socket.received(Buffer.from(text), false);
