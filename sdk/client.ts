@@ -4,6 +4,7 @@ import { Applications } from './client/applications.ts';
 import { AuthorizeRequests } from './client/authorizerequests.ts';
 import { Connection } from './client/connection.ts';
 import { type ClientOptions, createCore } from './client/core.ts';
+import { Guilds } from './client/guilds.ts';
 import { Lobbies } from './client/lobbies.ts';
 import { Messages } from './client/messages.ts';
 import { People } from './client/people.ts';
@@ -20,6 +21,7 @@ const GROUPS = [
   AuthorizeRequests,
   Extensions,
   Connection,
+  Guilds,
   Lobbies,
   Messages,
   People,
@@ -38,6 +40,7 @@ export interface Client
     Public<AuthorizeRequests>,
     Public<Extensions>,
     Public<Connection>,
+    Public<Guilds>,
     Public<Lobbies>,
     Public<Messages>,
     Public<People>,

@@ -19,6 +19,8 @@ interface SessionOptions {
   readonly authorization: () => string | null;
   /** Hears the messages of guilds, in which applications answer. */
   readonly usesApplications: boolean;
+  /** Intents besides those of the library. */
+  readonly intents: number;
   readonly events: SessionEvents;
 }
 
@@ -170,7 +172,7 @@ export class Session {
   }
 
   #open(): void {
-    const { host, log, authorization, usesApplications, events } = this.#options;
+    const { host, log, authorization, usesApplications, intents, events } = this.#options;
     this.#link?.close();
     const token = authorization();
     const url = this.#url;
@@ -181,7 +183,7 @@ export class Session {
     this.#link = new GatewayLink({
       url,
       token,
-      intents: usesApplications ? SDK_INTENTS | GUILD_INTENTS : SDK_INTENTS,
+      intents: SDK_INTENTS | (usesApplications ? GUILD_INTENTS : 0) | intents,
       capabilities: SDK_CAPABILITIES,
       properties: { os: host.os, browser: 'guildhall', device: 'guildhall' },
       open: host.openSocket,

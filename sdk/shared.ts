@@ -35,6 +35,8 @@ export type {
   MatchTicket,
   ReadyCheck,
 } from './extensions.ts';
+export type { ChannelView, GuildView, MemberView } from './guilds/guilds.ts';
+export type { PrivateChannelView } from './guilds/privates.ts';
 export type {
   AdditionalContent,
   ChannelHandle,
@@ -60,3 +62,4 @@ export { ClientError, type ClientResult } from './result.ts';
 export type { Disposer } from './signal.ts';
 export type { LinkedChannel, Metadata } from './store/store.ts';
 export type { TokenExchange } from './tokens.ts';
+export type { OpenSocket } from './voice/wire.ts';

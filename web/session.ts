@@ -4,7 +4,7 @@ import { messageOf } from '../protocol/thrown.ts';
 import { createBrowserAudio } from '../sdk/call/browser/audio.ts';
 import type { CallAudio } from '../sdk/call/media.ts';
 import { GatewayLink } from '../sdk/voice/gatewaylink.ts';
-import type { Json, OpenSocket } from '../sdk/voice/wire.ts';
+import type { Json } from '../sdk/voice/wire.ts';
 import { SessionActivities, SPEAKING } from './activityhosts.ts';
 import { Call } from './call.ts';
 import { Chat } from './chat/chat.ts';
@@ -29,12 +29,29 @@ export interface SessionState {
   readonly complaint: string | null;
 }
 
+/** What the session learns of its gateway connection. */
+export interface LinkEvents {
+  /** A session began. It may be a new one: the state of an earlier one is lost. */
+  ready(d: Json): void;
+  /** Every other dispatch, RESUMED included. */
+  dispatch(name: string, d: Json): void;
+  online(isOnline: boolean): void;
+  /** There will be no connection. */
+  ended(code: number, reason: string): void;
+}
+
+/** The session's gateway connection. */
+export interface Link {
+  readonly sessionId: string | null;
+  /** What is sent while disconnected is lost. */
+  send(op: number, d: unknown): void;
+  close(): void;
+}
+
 interface SessionOptions {
   readonly token: string;
-  /** Intents besides those that rooms and channels need. */
-  readonly intents?: number;
-  /** Opens sockets, instead of `openSocket`. */
-  readonly open?: OpenSocket;
+  /** Opens the gateway connection; by default one of its own. */
+  readonly link?: (events: LinkEvents) => Link;
   /** Called when the session has ended, with the reason as a sentence. */
   readonly ended: (reason: string) => void;
 }
@@ -51,6 +68,20 @@ const REASONS: Readonly<Record<number, string>> = {
   4022: 'The call has ended.',
 };
 
+/** Intents that rooms and channels need. */
+export const ROOM_INTENTS =
+  INTENTS.GUILDS |
+  INTENTS.GUILD_VOICE_STATES |
+  INTENTS.GUILD_MESSAGES |
+  INTENTS.MESSAGE_CONTENT |
+  INTENTS.GUILD_EMBEDDED_ACTIVITIES;
+
+const ownLink = (token: string) => (events: LinkEvents) =>
+  new GatewayLink({
+    ...{ url: socketUrl('/?v=10&encoding=json'), token, intents: ROOM_INTENTS },
+    ...{ open: openSocket, events },
+  });
+
 /** The session of the signed-in user: the gateway, its state, and at most one call. */
 export class Session {
   readonly store = createStore<SessionState>({
@@ -62,9 +93,7 @@ export class Session {
     deafened: false,
     complaint: null,
   });
-  /** Asks the gateway for something, such as members. */
-  readonly ask = (op: number, d: object): void => this.#link.send(op, d);
-  readonly #link: GatewayLink;
+  readonly #link: Link;
   readonly #token: string;
   readonly #listeners = new Set<(t: string, d: Json) => void>();
   #audio: CallAudio | null = null;
@@ -75,25 +104,15 @@ export class Session {
 
   constructor(options: SessionOptions) {
     this.#token = options.token;
-    this.#link = new GatewayLink({
-      url: socketUrl('/?v=10&encoding=json'),
-      token: options.token,
-      intents:
-        INTENTS.GUILDS |
-        INTENTS.GUILD_VOICE_STATES |
-        INTENTS.GUILD_MESSAGES |
-        INTENTS.MESSAGE_CONTENT |
-        INTENTS.GUILD_EMBEDDED_ACTIVITIES |
-        (options.intents ?? 0),
-      open: options.open ?? openSocket,
-      events: {
-        ready: (d) => this.#ready(d),
-        dispatch: (name, d) => this.#dispatched(name, d),
-        online: (online) => this.store.set({ phase: online ? 'online' : 'offline' }),
-        ended: (code, reason) =>
-          options.ended(REASONS[code] ?? (reason || 'The server closed the connection.')),
-      },
-    });
+    const events: LinkEvents = {
+      ready: (d) => this.#ready(d),
+      dispatch: (name, d) => this.#dispatched(name, d),
+      online: (isOnline) => this.store.set({ phase: isOnline ? 'online' : 'offline' }),
+      ended: (code, reason) =>
+        options.ended(REASONS[code] ?? (reason || 'The server closed the connection.')),
+    };
+    const { link = ownLink(options.token) } = options;
+    this.#link = link(events);
   }
 
   /** Joins a channel. Call it from a click handler, because browsers start audio only then. */

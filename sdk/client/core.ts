@@ -10,7 +10,7 @@ import { Signal } from '../signal.ts';
 import { reduce } from '../store/reduce.ts';
 import { emptyState, type Notice, type State } from '../store/store.ts';
 import { voiceUrlOf } from '../voice/voiceurl.ts';
-import { isJson, type Json } from '../voice/wire.ts';
+import { isJson, type Json, type OpenSocket } from '../voice/wire.ts';
 import { createSignals, emitNotice, type Signals } from './signals.ts';
 
 export interface ClientOptions {
@@ -37,8 +37,12 @@ export interface ClientOptions {
    * the gateway's own port when the gateway is unencrypted.
    */
   readonly voiceUrl?: (endpoint: string) => string;
-  /** The person uses commands, buttons and forms of applications; for clients of people, not for games. */
+  /** The person uses guilds, and commands, buttons and forms of applications; for clients of people, not for games. */
   readonly usesApplications?: boolean;
+  /** Gateway intents besides those that the client needs itself. */
+  readonly intents?: number;
+  /** Opens the gateway's and the voice gateway's sockets, instead of the environment's own way. */
+  readonly openSocket?: OpenSocket;
   /** Also logs Info and Verbose; never enable it in a release. */
   readonly debug?: boolean;
 }
@@ -54,6 +58,7 @@ export interface Core {
   readonly calls: Calls;
   readonly http: Http;
   readonly session: Session;
+  readonly usesApplications: boolean;
   readonly state: State;
   readonly handles: Handles;
   readonly signals: Signals;
@@ -85,7 +90,10 @@ export function checkId(name: string, value: string): string {
   return value;
 }
 
-export function createCore(host: Host, options: ClientOptions): Core {
+export function createCore(environment: Host, options: ClientOptions): Core {
+  const { openSocket = environment.openSocket, openUrl = environment.openUrl } = options;
+  const isOwn = openSocket === environment.openSocket && openUrl === environment.openUrl;
+  const host: Host = isOwn ? environment : { ...environment, openSocket, openUrl };
   const base = versioned(options.apiBase ?? `${host.origin ?? DEFAULT_ORIGIN}/api`);
   const { origin } = new URL(base);
   const log = new Log(options.debug ?? false);
@@ -104,8 +112,10 @@ export function createCore(host: Host, options: ClientOptions): Core {
   const http = new Http({ apiBase: base, fetch: host.fetch, log, authorization, unauthorized });
   const events = sessionEvents({ state, application, signals, dispatched, sessionReady, notify, log });
   const gatewayUrl = options.gatewayUrl ?? null;
-  const { usesApplications = false } = options;
-  const session = new Session({ host, http, log, gatewayUrl, authorization, usesApplications, events });
+  const { usesApplications = false, intents = 0 } = options;
+  const session = new Session({
+    ...{ host, http, log, gatewayUrl, authorization, usesApplications, intents, events },
+  });
   const voiceLog = log.beside();
   const calls = createCalls(callHost({ host, session, state, dispatched, voiceLog, complain, options }));
   // Without a session there are no calls.
@@ -114,13 +124,14 @@ export function createCore(host: Host, options: ClientOptions): Core {
   });
   const cdnBase = trimmed(options.cdnBase ?? origin);
   return {
-    host: options.openUrl === undefined ? host : { ...host, openUrl: options.openUrl },
+    host,
     webBase: trimmed(options.webBase ?? origin),
     redirectPage: options.redirectPage ?? null,
     log,
     voiceLog,
     http,
     session,
+    usesApplications,
     state,
     calls,
     handles: createHandles(state, cdnBase, (lobbyId) => calls.getCallInfoHandle(lobbyId)),

@@ -336,6 +336,28 @@ describe.runIf(CHROMIUM !== null)('the playground', () => {
     await messages().waitFor();
   });
 
+  test('talks in a voice room and in a lobby with one sign-in, and keeps the call in sight', async () => {
+    const channels = page.getByRole('navigation', { name: 'Channels' });
+    await channels.getByRole('button', { name: 'General', exact: true }).click();
+    await page.getByRole('button', { name: 'Join the call' }).click();
+    const room = page.getByRole('region', { name: 'General', exact: true });
+    await room.locator('[data-phase="connected"]').waitFor();
+    await channels.getByRole('button', { name: 'ideas' }).click();
+    await page.getByLabel('Title').waitFor();
+    await room.getByRole('button', { name: 'Leave' }).click();
+    await room.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Lobbies' }).click();
+    await page.getByRole('button', { name: 'Agree and open the lobbies' }).click();
+    await page.getByLabel('Secret of a lobby').fill('a call');
+    await page.getByRole('button', { name: 'Join', exact: true }).click();
+    const lobby = page.getByRole('region', { name: 'Lobby' });
+    await lobby.getByRole('button', { name: 'Talk' }).click();
+    await lobby.locator('[data-phase="connected"]').waitFor();
+    await lobby.getByRole('button', { name: 'Hang up' }).click();
+    await channels.getByRole('button', { name: 'general' }).first().click();
+    await messages().waitFor();
+  });
+
   test('shows frames without tokens, filtered', async () => {
     const frames = page.getByRole('region', { name: 'Gateway frames' });
     await frames.getByLabel('Filter frames').fill('identify');

@@ -1,10 +1,11 @@
 // Goal: what the playground keeps of the gateway: guilds and members, messages with reactions and votes, frames without secrets.
 import { describe, expect, test } from 'vitest';
+import { type GuildViews, guildsAfter } from '../../sdk/guilds/guilds.ts';
 import { messagesAfter } from '../../web/chat/changes.ts';
 import { ownPath } from '../../web/chat/ownpath.ts';
 import type { ChatMessage } from '../../web/chat/shapes.ts';
 import { frameOf, isShown } from '../../web/playground/frame.ts';
-import { orderedChannels, threadsOf, type World, worldAfter } from '../../web/playground/world.ts';
+import { orderedChannels, threadsOf } from '../../web/playground/place.ts';
 
 const GUILD = {
   id: '1',
@@ -21,8 +22,8 @@ const GUILD = {
   presences: [{ user: { id: '7' }, status: 'idle', activities: [] }],
 };
 
-const after = (...dispatches: readonly (readonly [string, Record<string, unknown>])[]): World =>
-  dispatches.reduce<World>((world, [t, d]) => worldAfter(world, t, d), new Map());
+const after = (...dispatches: readonly (readonly [string, Record<string, unknown>])[]): GuildViews =>
+  dispatches.reduce<GuildViews>((world, [t, d]) => guildsAfter(world, t, d), new Map());
 
 describe('the guilds of the playground', () => {
   test('list channels without a category first, and text before voice', () => {

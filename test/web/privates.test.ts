@@ -1,13 +1,14 @@
 // Goal: the playground knows the user's private channels, by the people in them, and no channel of a guild among them.
 import { expect, test } from 'vitest';
-import { nameOf, type Privates, privatesAfter } from '../../web/playground/privates.ts';
+import { type PrivateChannelViews, privatesAfter } from '../../sdk/guilds/privates.ts';
+import { nameOf } from '../../web/playground/place.ts';
 
 const ANN = { id: '1', username: 'ann', global_name: 'Ann' };
 const BEN = { id: '2', username: 'ben', global_name: null };
 const dm = { id: '10', type: 1, recipients: [ANN] };
 const group = { id: '11', type: 3, name: null, recipients: [ANN, BEN] };
-const none: Privates = new Map();
-const names = (privates: Privates) => [...privates.values()].map(nameOf);
+const none: PrivateChannelViews = new Map();
+const names = (privates: PrivateChannelViews) => [...privates.values()].map(nameOf);
 
 test('READY lists private channels with the name of a group or of the people in it', () => {
   const named = { ...group, id: '12', name: 'Crew' };

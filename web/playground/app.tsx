@@ -1,5 +1,4 @@
 import { useEffect, useState } from 'preact/hooks';
-import { INTENTS } from '../../protocol/intents.ts';
 import { messageOf } from '../../protocol/thrown.ts';
 import { callApi } from '../api.ts';
 import { Session } from '../session.ts';
@@ -12,18 +11,11 @@ import {
   signInWithCode,
   takeCode,
 } from '../tabaccount.ts';
+import { connectClient, createClient } from './client.ts';
 import { FrameLog } from './frames.ts';
 import { Playground } from './playground.tsx';
 import { SignInForm } from './signinform.tsx';
 import { createWorld, type WorldStore } from './worldstore.ts';
-
-const INTENTS_MORE =
-  INTENTS.GUILD_MEMBERS |
-  INTENTS.GUILD_PRESENCES |
-  INTENTS.GUILD_EXPRESSIONS |
-  INTENTS.GUILD_MESSAGE_REACTIONS |
-  INTENTS.GUILD_MESSAGE_TYPING |
-  INTENTS.GUILD_MESSAGE_POLLS;
 
 interface Running {
   readonly session: Session;
@@ -57,13 +49,13 @@ export function App() {
   useEffect(() => {
     if (signedIn === null) return;
     const log = new FrameLog();
+    const client = createClient(log.tapped(openSocket));
+    const world = createWorld(client);
     const session = new Session({
       token: signedIn.token,
-      intents: INTENTS_MORE,
-      open: log.tapped(openSocket),
+      link: (events) => connectClient(client, signedIn.token, events),
       ended: (reason) => enter(null, reason),
     });
-    const world = createWorld(session);
     setRunning({ session, log, world });
     return () => {
       setRunning(null);

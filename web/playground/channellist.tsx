@@ -1,15 +1,6 @@
+import type { ChannelView, GuildView, PrivateChannelView } from '../../sdk/index.ts';
 import type { SessionState } from '../session.ts';
-import { nameOf, type Privates } from './privates.ts';
-import {
-  CHANNEL,
-  type Channel,
-  type GuildView,
-  isForum,
-  isVoice,
-  orderedChannels,
-  type Place,
-  threadsOf,
-} from './world.ts';
+import { CHANNEL, isForum, isVoice, nameOf, orderedChannels, type Place, threadsOf } from './place.ts';
 
 interface ChannelListProps {
   readonly guilds: readonly GuildView[];
@@ -17,11 +8,11 @@ interface ChannelListProps {
   readonly channelId: string | null;
   readonly place: Place;
   readonly state: SessionState;
-  readonly privates: Privates;
+  readonly privates: ReadonlyMap<string, PrivateChannelView>;
   readonly go: (place: Place) => void;
 }
 
-const signOf = (channel: Channel): string => (isVoice(channel) ? '♪' : isForum(channel) ? '▤' : '#');
+const signOf = (channel: ChannelView): string => (isVoice(channel) ? '♪' : isForum(channel) ? '▤' : '#');
 
 export function ChannelList({ guilds, guild, channelId, place, state, privates, go }: ChannelListProps) {
   const to = (id: string) => go({ guildId: guild?.id ?? null, channelId: id, isLobbies: false });
@@ -114,7 +105,7 @@ function PrivateList({ privates, place, go }: Pick<ChannelListProps, 'privates' 
 }
 
 interface EntryProps {
-  readonly channel: Channel;
+  readonly channel: ChannelView;
   readonly isShown: boolean;
   readonly press: () => void;
   readonly isThread?: boolean;
@@ -137,7 +128,7 @@ function Inside({
   guild,
   state,
 }: {
-  readonly channel: Channel;
+  readonly channel: ChannelView;
   readonly guild: GuildView;
   readonly state: SessionState;
 }) {

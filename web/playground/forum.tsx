@@ -1,12 +1,13 @@
 import { useEffect, useState } from 'preact/hooks';
 import { messageOf } from '../../protocol/thrown.ts';
+import type { ChannelView, GuildView } from '../../sdk/index.ts';
 import { isJson } from '../../sdk/voice/wire.ts';
 import { callApi, jsonBody } from '../api.ts';
-import { type Channel, type GuildView, threadsOf } from './world.ts';
+import { threadsOf } from './place.ts';
 
 interface ForumProps {
   readonly guild: GuildView;
-  readonly channel: Channel;
+  readonly channel: ChannelView;
   readonly token: string;
   readonly open: (channelId: string) => void;
 }
@@ -72,7 +73,7 @@ export function Forum({ guild, channel, token, open }: ForumProps) {
 }
 
 interface NewPostProps {
-  readonly tags: Channel['tags'];
+  readonly tags: ChannelView['tags'];
   readonly submit: (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => void;
 }
 

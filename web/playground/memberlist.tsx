@@ -1,5 +1,5 @@
+import type { GuildView, MemberView } from '../../sdk/index.ts';
 import { Face } from '../member.tsx';
-import type { GuildView, Member } from './world.ts';
 
 const STATUS: Readonly<Record<string, string>> = {
   online: 'online',
@@ -8,7 +8,7 @@ const STATUS: Readonly<Record<string, string>> = {
   offline: 'offline',
 };
 
-const isThere = ({ status }: Member): boolean => status !== 'offline' && status !== 'invisible';
+const isThere = ({ status }: MemberView): boolean => status !== 'offline' && status !== 'invisible';
 
 interface MemberListProps {
   readonly guild: GuildView;
@@ -36,7 +36,7 @@ export function MemberList({ guild, selfId, write }: MemberListProps) {
 
 interface GroupProps extends Pick<MemberListProps, 'selfId' | 'write'> {
   readonly title: string;
-  readonly members: readonly Member[];
+  readonly members: readonly MemberView[];
 }
 
 function Group({ title, members, selfId, write }: GroupProps) {

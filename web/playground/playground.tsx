@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { messageOf } from '../../protocol/thrown.ts';
+import type { ChannelView, GuildView } from '../../sdk/index.ts';
 import { Activities } from '../activities.tsx';
 import { callApi, jsonBody } from '../api.ts';
 import { Room } from '../room.tsx';
@@ -12,10 +13,10 @@ import { FramePanel } from './framepanel.tsx';
 import type { FrameLog } from './frames.ts';
 import { Lobbies } from './lobbies.tsx';
 import { MemberList } from './memberlist.tsx';
+import { isForum, isVoice, orderedChannels, type Place } from './place.ts';
 import { PrivateChannel } from './privatechannel.tsx';
 import { RecipeCard } from './recipes.tsx';
 import { TextChannel } from './textchannel.tsx';
-import { type Channel, type GuildView, isForum, isVoice, orderedChannels, type Place } from './world.ts';
 import type { WorldStore } from './worldstore.ts';
 
 interface PlaygroundProps {
@@ -68,6 +69,7 @@ export function Playground({ session, log, world, signedIn, signOut }: Playgroun
       />
       <main id="chat" tabIndex={-1}>
         <Notices state={state} complaint={complaint} />
+        <CurrentCall session={session} state={state} />
         {place.isLobbies ? (
           <Lobbies token={signedIn.token} applicationId={signedIn.demo?.applicationId ?? ''} />
         ) : own ? (
@@ -142,7 +144,7 @@ function Top({ drawer, toggle, hasFrames, setFrames, name, signOut }: TopProps) 
 }
 
 /** The chosen channel, or the first one with text. */
-function channelOf(guild: GuildView, channelId: string | null): Channel | undefined {
+function channelOf(guild: GuildView, channelId: string | null): ChannelView | undefined {
   const chosen = guild.channels.get(channelId ?? '');
   return chosen ?? orderedChannels(guild).find((one) => one.type === 0) ?? orderedChannels(guild)[0];
 }
@@ -174,7 +176,7 @@ interface CenterProps {
   readonly session: Session;
   readonly state: SessionState;
   readonly guild: GuildView;
-  readonly channel: Channel;
+  readonly channel: ChannelView;
   readonly token: string;
   readonly go: (place: Place) => void;
 }
@@ -182,16 +184,10 @@ interface CenterProps {
 function Center({ session, state, guild, channel, token, go }: CenterProps) {
   const open = (channelId: string) => go({ guildId: guild.id, channelId, isLobbies: false });
   const known = state.directory.guilds.get(guild.id);
-  const { place, call, directory } = state;
-  const voice =
-    place === null ? undefined : directory.guilds.get(place.guildId)?.channels.get(place.channelId);
-  const inCall = known !== undefined && voice !== undefined && call !== null && (
-    <Room session={session} call={call} guild={known} channel={voice} directory={directory} />
-  );
+  const { place, directory } = state;
   if (isForum(channel)) return <Forum key={channel.id} {...{ guild, channel, token, open }} />;
   return (
     <>
-      {inCall}
       {isVoice(channel) && place?.channelId !== channel.id && (
         <JoinVoice
           channel={channel}
@@ -208,7 +204,16 @@ function Center({ session, state, guild, channel, token, go }: CenterProps) {
   );
 }
 
-const JoinVoice = ({ channel, join }: { readonly channel: Channel; readonly join: () => void }) => (
+/** The call that the user is in. It stays in sight whatever else is opened, so that it can be muted and left. */
+function CurrentCall({ session, state }: Pick<CenterProps, 'session' | 'state'>) {
+  const { place, call, directory } = state;
+  const guild = directory.guilds.get(place?.guildId ?? '');
+  const channel = guild?.channels.get(place?.channelId ?? '');
+  if (call === null || guild === undefined || channel === undefined) return null;
+  return <Room session={session} call={call} guild={guild} channel={channel} directory={directory} />;
+}
+
+const JoinVoice = ({ channel, join }: { readonly channel: ChannelView; readonly join: () => void }) => (
   <section class="card joincard" aria-label={`Voice room ${channel.name}`}>
     <p>
       <strong>{channel.name}</strong> is a voice room. What you say is encrypted on this device.

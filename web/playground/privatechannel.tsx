@@ -1,19 +1,19 @@
 import { useEffect, useState } from 'preact/hooks';
+import type { MemberView, PrivateChannelView } from '../../sdk/index.ts';
 import { callApi } from '../api.ts';
 import type { Chat } from '../chat/chat.ts';
 import { Conversation } from '../chat/conversation.tsx';
 import type { Guild } from '../directory.ts';
 import type { Session } from '../session.ts';
-import { nameOf, type PrivateView } from './privates.ts';
-import type { Member } from './world.ts';
+import { nameOf } from './place.ts';
 
 interface PrivateChannelProps {
   readonly session: Session;
   readonly token: string;
-  readonly channel: PrivateView;
+  readonly channel: PrivateChannelView;
   readonly selfId: string;
   /** People who can be added. */
-  readonly others: readonly Member[];
+  readonly others: readonly MemberView[];
   readonly open: (channelId: string) => void;
   /** Runs a call and shows why it failed. */
   readonly attempt: (run: () => Promise<void>) => void;

@@ -1,14 +1,15 @@
 import { useEffect, useState } from 'preact/hooks';
+import type { ChannelView, GuildView } from '../../sdk/index.ts';
 import type { Chat } from '../chat/chat.ts';
 import { Conversation } from '../chat/conversation.tsx';
 import type { Directory, Guild } from '../directory.ts';
 import type { Session } from '../session.ts';
-import { type Channel, type GuildView, isThread } from './world.ts';
+import { isThread } from './place.ts';
 
 interface TextChannelProps {
   readonly session: Session;
   readonly guild: GuildView;
-  readonly channel: Channel;
+  readonly channel: ChannelView;
   readonly known: Guild;
   readonly directory: Directory;
   readonly open: (channelId: string) => void;

@@ -1,7 +1,7 @@
-import { isJson, type Json } from '../../sdk/voice/wire.ts';
+import { isJson, type Json } from '../voice/wire.ts';
 
-/** A channel or thread as the list of channels shows it. */
-export interface Channel {
+/** A channel or thread of a guild. */
+export interface ChannelView {
   readonly id: string;
   readonly type: number;
   readonly name: string;
@@ -14,7 +14,7 @@ export interface Channel {
   readonly tags: readonly { readonly id: string; readonly name: string }[];
 }
 
-export interface Member {
+export interface MemberView {
   readonly id: string;
   readonly name: string;
   readonly avatar: string | null;
@@ -27,41 +27,29 @@ export interface Member {
 export interface GuildView {
   readonly id: string;
   readonly name: string;
-  readonly channels: ReadonlyMap<string, Channel>;
-  readonly members: ReadonlyMap<string, Member>;
+  readonly channels: ReadonlyMap<string, ChannelView>;
+  readonly members: ReadonlyMap<string, MemberView>;
   readonly emojis: readonly { readonly id: string; readonly name: string }[];
   readonly stickers: readonly { readonly id: string; readonly name: string }[];
   readonly memberCount: number;
 }
 
-/** Where the user is: a channel of a guild, or the lobbies. */
-export interface Place {
-  readonly guildId: string | null;
-  readonly channelId: string | null;
-  readonly isLobbies: boolean;
-}
-
 /** Guilds with channels, threads and members, as received from the gateway. */
-export type World = ReadonlyMap<string, GuildView>;
-
-export const CHANNEL = { text: 0, voice: 2, category: 4, news: 5, stage: 13, forum: 15, media: 16 } as const;
-export const isThread = ({ type }: Channel): boolean => type >= 10 && type <= 12;
-export const isForum = ({ type }: Channel): boolean => type === CHANNEL.forum || type === CHANNEL.media;
-export const isVoice = ({ type }: Channel): boolean => type === CHANNEL.voice || type === CHANNEL.stage;
+export type GuildViews = ReadonlyMap<string, GuildView>;
 
 /** Most members kept of one guild. */
 const MEMBERS_MAX = 500;
 
-/** The world after a dispatch; the same object if it changes nothing. */
-export function worldAfter(world: World, t: string, d: Json): World {
+/** The guilds after a dispatch; the same object if it changes nothing. */
+export function guildsAfter(guilds: GuildViews, t: string, d: Json): GuildViews {
   if (t === 'READY') return new Map();
-  if (t === 'GUILD_CREATE') return new Map(world).set(text(d.id), guildOf(d));
-  if (t === 'GUILD_DELETE') return new Map([...world].filter(([id]) => id !== d.id));
+  if (t === 'GUILD_CREATE') return new Map(guilds).set(text(d.id), guildOf(d));
+  if (t === 'GUILD_DELETE') return new Map([...guilds].filter(([id]) => id !== d.id));
   const guildId = t === 'GUILD_UPDATE' ? text(d.id) : text(d.guild_id);
-  const guild = world.get(guildId);
-  if (guild === undefined) return world;
+  const guild = guilds.get(guildId);
+  if (guild === undefined) return guilds;
   const next = guildAfter(guild, t, d);
-  return next === guild ? world : new Map(world).set(guildId, next);
+  return next === guild ? guilds : new Map(guilds).set(guildId, next);
 }
 
 function guildAfter(guild: GuildView, t: string, d: Json): GuildView {
@@ -109,10 +97,13 @@ function guildOf(d: Json): GuildView {
   return withMembers(empty, list(d.members), list(d.presences), 0);
 }
 
-const withChannels = (channels: ReadonlyMap<string, Channel>, more: unknown): ReadonlyMap<string, Channel> =>
+const withChannels = (
+  channels: ReadonlyMap<string, ChannelView>,
+  more: unknown,
+): ReadonlyMap<string, ChannelView> =>
   new Map([...channels, ...list(more).map((one) => [text(one.id), channelOf(one)] as const)]);
 
-function channelOf(d: Json): Channel {
+function channelOf(d: Json): ChannelView {
   const about = isJson(d.thread_metadata) ? d.thread_metadata : {};
   return {
     ...{ id: text(d.id), type: Number(d.type), name: text(d.name), topic: text(d.topic) },
@@ -162,28 +153,6 @@ function withMembers(
 
 const named = (values: unknown): readonly { readonly id: string; readonly name: string }[] =>
   list(values).map((one) => ({ id: text(one.id), name: text(one.name) }));
-
-/** Channels in the order of the list: those without a category first, then each category with its own. */
-export function orderedChannels({ channels }: GuildView): readonly Channel[] {
-  const all = [...channels.values()].filter((one) => !isThread(one));
-  const by = (parentId: string | null) =>
-    all
-      .filter((one) => one.type !== CHANNEL.category && one.parentId === parentId)
-      .sort(
-        (a, b) =>
-          Number(isVoice(a)) - Number(isVoice(b)) || a.position - b.position || a.id.localeCompare(b.id),
-      );
-  const categories = all
-    .filter(({ type }) => type === CHANNEL.category)
-    .sort((a, b) => a.position - b.position);
-  return [...by(null), ...categories.flatMap((one) => [one, ...by(one.id)])];
-}
-
-/** The open threads of a channel, newest first. */
-export const threadsOf = ({ channels }: GuildView, channelId: string): readonly Channel[] =>
-  [...channels.values()]
-    .filter((one) => isThread(one) && one.parentId === channelId && !one.isArchived)
-    .sort((a, b) => b.id.localeCompare(a.id));
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const list = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isJson) : []);

@@ -1,34 +1,30 @@
-import { isJson, type Json } from '../../sdk/voice/wire.ts';
+import { isJson, type Json } from '../voice/wire.ts';
 
-interface Person {
+interface Recipient {
   readonly id: string;
   readonly name: string;
 }
 
 /** A private channel of the user, with one person or a group. */
-export interface PrivateView {
+export interface PrivateChannelView {
   readonly id: string;
   readonly isGroup: boolean;
   /** The name of a group; empty for one without a name. */
   readonly title: string;
   /** The others in it. */
-  readonly people: ReadonlyMap<string, Person>;
+  readonly people: ReadonlyMap<string, Recipient>;
 }
 
 /** Private channels by id, in the order in which they became known. */
-export type Privates = ReadonlyMap<string, PrivateView>;
+export type PrivateChannelViews = ReadonlyMap<string, PrivateChannelView>;
 
 const DM = 1;
 const GROUP = 3;
 /** Most private channels that are listed. */
 const CHANNELS_MAX = 200;
 
-/** How a private channel is listed: by its name, or by the people in it. */
-export const nameOf = ({ title, people }: PrivateView): string =>
-  title || [...people.values()].map(({ name }) => name).join(', ') || 'Nobody else';
-
 /** The private channels after a dispatch; the same object if it changes nothing. */
-export function privatesAfter(privates: Privates, t: string, d: Json): Privates {
+export function privatesAfter(privates: PrivateChannelViews, t: string, d: Json): PrivateChannelViews {
   switch (t) {
     case 'READY':
       return new Map(list(d.private_channels).flatMap(entryOf));
@@ -48,7 +44,11 @@ export function privatesAfter(privates: Privates, t: string, d: Json): Privates 
   }
 }
 
-function withRecipient(privates: Privates, { channel_id: id, user }: Json, isAdded: boolean): Privates {
+function withRecipient(
+  privates: PrivateChannelViews,
+  { channel_id: id, user }: Json,
+  isAdded: boolean,
+): PrivateChannelViews {
   const channel = privates.get(text(id));
   if (channel === undefined || !isJson(user)) return privates;
   const people = new Map(channel.people);
@@ -58,14 +58,14 @@ function withRecipient(privates: Privates, { channel_id: id, user }: Json, isAdd
 }
 
 /** The entry of a private channel; none for other channels. */
-function entryOf(d: Json): readonly (readonly [string, PrivateView])[] {
+function entryOf(d: Json): readonly (readonly [string, PrivateChannelView])[] {
   if (d.type !== DM && d.type !== GROUP) return [];
   const id = text(d.id);
   const people = new Map(list(d.recipients).map(personOf));
   return [[id, { id, isGroup: d.type === GROUP, title: text(d.name), people }]];
 }
 
-const personOf = (user: Json): [string, Person] => {
+const personOf = (user: Json): [string, Recipient] => {
   const id = text(user.id);
   return [id, { id, name: text(user.global_name) || text(user.username) }];
 };
