@@ -65,7 +65,6 @@ const results = [];
 const wanted = STEPS.filter(isChosen);
 const single = wanted.filter(({ isSingle }) => isSingle);
 await Promise.all(Array.from({ length: SINGLE_AT_ONCE }, () => runAll(single)));
-const isAside = ({ beside }) => wanted.some(({ name }) => name === beside);
 for (const step of wanted.filter((each) => !each.isSingle && !isAside(each)))
   await Promise.all([step, ...wanted.filter(({ beside }) => beside === step.name)].map(runAndKeep));
 results.sort(
@@ -137,9 +136,13 @@ function unitFiles() {
     .filter((path) => /\/$|\.test\.ts$/.test(path) && !NOT_UNIT.includes(path));
 }
 
+function isAside({ beside }) {
+  return wanted.some(({ name }) => name === beside);
+}
+
 /** What such a step says while others run is kept until it has ended. */
-function isQuiet({ isSingle, beside }) {
-  return isSingle || beside !== undefined;
+function isQuiet(step) {
+  return step.isSingle || isAside(step);
 }
 
 /** Runs Node; a step beside another one with the lowest priority. */

@@ -119,6 +119,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
   const context: Context = { ...ports, localSessions, subscriptions, userChannels, remoteSessions };
   router.sessions(localSessions);
   servePeers(context);
+  serveOwners(context);
   const join = (session: LiveSession, guildId: GuildId): void => {
     if (isRemote(session)) session.join(guildId);
     else follow(context, localSessions.add(session), guildId);
@@ -201,12 +202,9 @@ function endRemote(session: RemoteSession, ports: ClusterSessionPorts): void {
 
 type RequestArgs = [session: SessionReference, name: string, args: readonly [input: unknown]];
 
-/**
- * Serves the sessions of other shards as the owner of their guilds and users, and receives the owners' messages for
- * local sessions.
- */
+/** Serves the sessions of other shards as the owner of their guilds and users. */
 function servePeers(context: Context): void {
-  const { cluster, guilds, userBackend, localSessions, remoteSessions } = context;
+  const { cluster, guilds, userBackend, remoteSessions } = context;
   const { ownership, router } = cluster;
   const checkOwned = (id: string, epoch = ownership.ownerOf(id)?.epoch): void => {
     if (!ownership.owns(id) || ownership.ownerOf(id)?.epoch !== epoch)
@@ -269,6 +267,12 @@ function servePeers(context: Context): void {
   router.serve('remoteSessions.writable', ([instance, talk, ticket]: [string, number, number]) =>
     remoteSessions.becameWritable(instance, talk, ticket),
   );
+}
+
+/** Receives the owners' messages for local sessions. */
+function serveOwners(context: Context): void {
+  const { cluster, localSessions } = context;
+  const { ownership, router } = cluster;
   router.serve(
     'localSessions.whenWritable',
     async ([talk, handle, ticket]: [number, number, number], { from }: From) => {
