@@ -5,7 +5,7 @@ import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import { isPublic } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
-import { mappedTarget } from '../engine/application/mappings.ts';
+import { mappedTargets } from '../engine/application/mappings.ts';
 import { Allowance } from '../engine/session/allowance.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
 import { formLimits } from '../services/accounts/formlimits.ts';
@@ -136,12 +136,16 @@ function openActivities(
   if (baseUrl === null) return null;
   const isDevelopment = !isPublic(config);
   const mappings = recently(
-    async (id: ApplicationId) => (await storage.applications.get(id))?.activity?.urlMappings ?? [],
+    async (id: ApplicationId) =>
+      mappedTargets((await storage.applications.get(id))?.activity?.urlMappings ?? []),
     () => clock.monotonic(),
   );
   return openActivityProxy({
     ...{ host, baseUrl, server },
-    targetOf: async (id, path) => mappedTarget(await mappings.read([id]), path),
+    targetOf: (id, path) => {
+      const known = mappings.peek([id]);
+      return known ? known(path) : mappings.read([id]).then((targetOf) => targetOf(path));
+    },
     port: port === 0 ? Number(new URL(baseUrl).port || 0) : port,
     embedders: [...originsOf(config.activities_embedders), ...(isDevelopment ? LOCAL_PAGES : [])],
     privateOrigins: originsOf(config.endpoints_private),

@@ -3,6 +3,8 @@ import { dropOldest } from '../protocol/oldest.ts';
 interface Recent<Key, Value> {
   /** @param isGood A remembered value for which this is false is read again. */
   read(key: Key, isGood?: (value: Value) => boolean): Promise<Value>;
+  /** A value that may be used without reading; undefined when it has to be read. */
+  peek(key: Key): Value | undefined;
   /** Forgets the values whose keys begin with this. */
   forget(first: string): void;
 }
@@ -13,6 +15,13 @@ interface RecentBounds {
   readonly keptMax: number;
 }
 
+interface Kept<Value> {
+  readonly value: Promise<Value>;
+  readonly atMs: number;
+  /** The value, once it has been read. */
+  known?: Value;
+}
+
 const BOUNDS: RecentBounds = { freshMs: 1_000, keptMax: 1_000 };
 
 /** Reads through a short memory: under load a value is read once in `freshMs`, and a change counts within that time. */
@@ -21,7 +30,7 @@ export function recently<Key extends readonly string[], Value>(
   nowMs: () => number,
   { freshMs, keptMax } = BOUNDS,
 ): Recent<Key, Value> {
-  const kept = new Map<string, { readonly value: Promise<Value>; readonly atMs: number }>();
+  const kept = new Map<string, Kept<Value>>();
   async function recent(key: Key, isGood?: (value: Value) => boolean): Promise<Value> {
     const name = key.join(' ');
     const known = kept.get(name);
@@ -31,13 +40,23 @@ export function recently<Key extends readonly string[], Value>(
     }
     const value = read(...key);
     kept.delete(name);
-    kept.set(name, { value, atMs: nowMs() });
+    const entry: Kept<Value> = { value, atMs: nowMs() };
+    kept.set(name, entry);
     dropOldest(kept, keptMax);
-    value.catch(() => kept.delete(name));
+    value.then(
+      (known) => {
+        entry.known = known;
+      },
+      () => kept.delete(name),
+    );
     return value;
   }
   return {
     read: recent,
+    peek(key) {
+      const known = kept.get(key.length === 1 ? (key[0] ?? '') : key.join(' '));
+      return known && nowMs() - known.atMs < freshMs ? known.known : undefined;
+    },
     forget(first) {
       for (const name of kept.keys()) if (`${name} `.startsWith(`${first} `)) kept.delete(name);
     },

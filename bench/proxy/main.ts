@@ -2,12 +2,13 @@
 // `npm run bench:proxy -- --seconds 10 --connections 64 --bytes 1024`; nginx is left out where it is not installed.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs, promisify } from 'node:util';
+import { securityHeaders } from '../../transports/activities/headers.ts';
 import { APPLICATION, serve } from './roles.ts';
 
 const { values } = parseArgs({
@@ -15,7 +16,7 @@ const { values } = parseArgs({
     role: { type: 'string' },
     target: { type: 'string', default: '0' },
     seconds: { type: 'string', default: '10' },
-    rounds: { type: 'string', default: '3' },
+    rounds: { type: 'string', default: '5' },
     connections: { type: 'string', default: '64' },
     bytes: { type: 'string', default: '1024' },
   },
@@ -26,7 +27,7 @@ const [SECONDS, ROUNDS, CONNECTIONS, BYTES] = [
   Number(values.connections),
   Number(values.bytes),
 ];
-const WARM_SECONDS = 2;
+const WARM_SECONDS = 5;
 const run = promisify(execFile);
 
 interface Contender {
@@ -57,6 +58,14 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
+/** The headers that the proxy of activities adds to each answer, for nginx to add too. */
+const nginxHeaders = (): string =>
+  Object.entries(
+    securityHeaders({ self: new URL('http://localhost'), server: 'http://127.0.0.1:1', embedders: [] }),
+  )
+    .map(([name, value]) => `add_header ${name} "${value}";`)
+    .join(' ');
+
 /** One worker, with connections to the target that are kept. */
 async function startNginx(folder: string, target: number): Promise<Contender | null> {
   const port = await freePort();
@@ -67,7 +76,8 @@ http { access_log off; keepalive_requests 1000000;
   client_body_temp_path ${folder}/b; proxy_temp_path ${folder}/p; fastcgi_temp_path ${folder}/f;
   uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
   upstream target { server 127.0.0.1:${target}; keepalive 256; keepalive_requests 1000000; }
-  server { listen 127.0.0.1:${port}; location / { proxy_pass http://target; proxy_http_version 1.1; proxy_set_header Connection ""; } } }`;
+  server { listen 127.0.0.1:${port}; location / { proxy_pass http://target; proxy_http_version 1.1; proxy_set_header Connection "";
+    ${nginxHeaders()} } } }`;
   await writeFile(path, text);
   const child = spawn('nginx', ['-c', path, '-p', folder], { stdio: ['ignore', 'ignore', 'inherit'] });
   const isAbsent = await Promise.race([
@@ -81,15 +91,18 @@ http { access_log off; keepalive_requests 1000000;
   return { name: 'nginx', port, pids: stdout.trim().split('\n').map(Number) };
 }
 
-/** CPU time of processes, in microseconds. */
+/** CPU time of processes with all their threads, in microseconds. */
 async function cpuUs(pids: readonly number[]): Promise<number> {
-  const ticks = await Promise.all(
+  const times = await Promise.all(
     pids.map(async (pid) => {
-      const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? [];
-      return Number(fields[11]) + Number(fields[12]);
+      const threads = await readdir(`/proc/${pid}/task`);
+      const texts = await Promise.all(
+        threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8')),
+      );
+      return texts.reduce((sum, text) => sum + Number(text.split(' ')[0]), 0);
     }),
   );
-  return ticks.reduce((sum, each) => sum + each, 0) * 10_000;
+  return times.reduce((sum, each) => sum + each, 0) / 1_000;
 }
 
 /** Connections that send their next request when the last one is answered. @returns how many were answered */
@@ -129,6 +142,13 @@ async function load(port: number, seconds: number): Promise<number> {
 const medianOf = (all: readonly number[]): number =>
   [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)] ?? Number.NaN;
 
+/** The median with the least and the most. */
+const spread = (all: readonly number[], digits: number): string =>
+  [medianOf(all), Math.min(...all), Math.max(...all)]
+    .map((each) => each.toFixed(digits))
+    .join(' · ')
+    .replace(/ · (.*) · (.*)/, ' ($1–$2)');
+
 async function compare(folder: string): Promise<void> {
   const target = await start('target');
   const [guildhall, bare] = [await start('guildhall', target.port), await start('uws', target.port)];
@@ -138,7 +158,9 @@ async function compare(folder: string): Promise<void> {
     await startNginx(folder, target.port),
   ];
   console.log(`${BYTES} bytes, ${CONNECTIONS} connections, ${ROUNDS} rounds of ${SECONDS} s, median:`);
-  console.log('| proxy | requests/s | CPU of the proxy, µs a request |\n| --- | --- | --- |');
+  console.log(
+    '| proxy | requests/s | CPU of the proxy, µs a request | beside nginx |\n| --- | --- | --- | --- |',
+  );
   const measured: Measured[] = contenders.flatMap((each) =>
     each ? [{ ...each, rates: [], costs: [] }] : [],
   );
@@ -151,8 +173,11 @@ async function compare(folder: string): Promise<void> {
       rates.push(answered / SECONDS);
       costs.push(((await cpuUs(pids)) - before) / answered);
     }
-  for (const { name, rates, costs } of measured)
-    console.log(`| ${name} | ${medianOf(rates).toFixed(0)} | ${medianOf(costs).toFixed(1)} |`);
+  const nginx = measured.find(({ name }) => name === 'nginx');
+  for (const { name, rates, costs } of measured) {
+    const ratios = costs.map((cost, round) => cost / (nginx?.costs[round] ?? Number.NaN));
+    console.log(`| ${name} | ${medianOf(rates).toFixed(0)} | ${spread(costs, 1)} | ${spread(ratios, 2)} |`);
+  }
   console.log(
     `Load of the machine: ${loadavg()
       .map((each) => each.toFixed(1))

@@ -1,6 +1,7 @@
 import uws from 'uWebSockets.js';
 import { Pool } from 'undici';
-import { mappedTarget } from '../../engine/application/mappings.ts';
+import { mappedTargets } from '../../engine/application/mappings.ts';
+import { recently } from '../../services/recently.ts';
 import { openActivityProxy } from '../../transports/activities/proxy.ts';
 
 /** Whose activity is asked for. */
@@ -12,11 +13,19 @@ export async function serve(role: string, target: number, bytes: number): Promis
   if (role === 'target') return serveTarget(bytes);
   if (role === 'uws') return serveBare(target);
   if (role !== 'guildhall') throw new Error(`There is no part named ${role}.`);
+  // As the program composes it: mappings are read again each second.
+  const mappings = recently(
+    async (_: string) => mappedTargets([{ prefix: '/', target: `127.0.0.1:${target}` }]),
+    () => performance.now(),
+  );
   const proxy = await openActivityProxy({
     ...{ host: '127.0.0.1', port: 0, baseUrl: 'http://localhost', server: () => 'http://127.0.0.1:1' },
     ...{ embedders: [], privateOrigins: new Set<string>(), allowsLoopback: true, extraCa: null },
     ...{ trustProxy: false, requestBytesMax: 1 << 20, onFault: (error: unknown) => console.error(error) },
-    targetOf: async (_, path) => mappedTarget([{ prefix: '/', target: `127.0.0.1:${target}` }], path),
+    targetOf: (id, path) => {
+      const known = mappings.peek([id]);
+      return known ? known(path) : mappings.read([id]).then((targetOf) => targetOf(path));
+    },
   });
   return proxy.port;
 }

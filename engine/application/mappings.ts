@@ -100,40 +100,63 @@ interface MappedTarget {
 /** A label of a host name: what a parameter in a host may be. */
 const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 
-/** Segments that a target would take for another directory, in every spelling that a URL parser knows. */
-const isDots = (segment: string): boolean => /^(?:\.|%2e){1,2}$/i.test(segment);
+/** Paths with segments that a target would take for another directory, in every spelling that a URL parser knows. */
+const LEAVES = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)|\\/i;
+
+/** A mapping as it is looked up and filled in. */
+interface Route {
+  readonly segments: readonly string[];
+  /** How many of the segments are names and not parameters. */
+  readonly names: number;
+  readonly host: string;
+  readonly hostParams: readonly string[];
+  /** Of the target; without a slash at its end. */
+  readonly directory: string;
+}
+
+const isParam = (segment: string): boolean => segment.startsWith('{');
+
+function routeOf({ prefix, target }: UrlMapping): Route {
+  const segments = segmentsOf(prefix);
+  const slash = target.indexOf('/');
+  const host = slash < 0 ? target : target.slice(0, slash);
+  return {
+    ...{ segments, names: segments.filter((segment) => !isParam(segment)).length },
+    ...{ host, hostParams: paramsOf(host) },
+    directory: slash < 0 ? '' : target.slice(slash).replace(/\/$/, ''),
+  };
+}
 
 /**
- * The target of a path of an activity: the longest prefix counts, and a name before a parameter. Null when no mapping
+ * Finds the target of a path of an activity: the longest prefix counts, and a name before a parameter. Null when no mapping
  * leads on, and for a path that would leave the directory of its target.
  */
-export function mappedTarget(mappings: readonly UrlMapping[], path: string): MappedTarget | null {
-  if (path.split('/').some(isDots) || path.includes('\\')) return null;
-  const given = path.split('/').slice(1);
-  let best: { readonly mapping: UrlMapping; readonly length: number; readonly names: number } | null = null;
-  for (const mapping of mappings) {
-    const segments = segmentsOf(mapping.prefix);
-    if (!segments.every((segment, at) => matches(segment, given[at] ?? ''))) continue;
-    const names = segments.filter((segment) => !segment.startsWith('{')).length;
-    const isLonger = !best || segments.length > best.length;
-    if (isLonger || (segments.length === best?.length && names > best.names))
-      best = { mapping, length: segments.length, names };
-  }
-  return best && filled(best.mapping, given);
+export function mappedTargets(mappings: readonly UrlMapping[]): (path: string) => MappedTarget | null {
+  const routes = mappings
+    .map(routeOf)
+    .sort((a, b) => b.segments.length - a.segments.length || b.names - a.names);
+  return (path) => {
+    if (LEAVES.test(path)) return null;
+    const given = path.split('/').slice(1);
+    const route = routes.find(({ segments }) => segments.every((one, at) => matches(one, given[at] ?? '')));
+    return route ? filled(route, given) : null;
+  };
 }
 
 const matches = (segment: string, given: string): boolean =>
-  given !== '' && (segment.startsWith('{') || segment === given);
+  given !== '' && (isParam(segment) || segment === given);
 
-function filled({ prefix, target }: UrlMapping, given: readonly string[]): MappedTarget | null {
-  const segments = segmentsOf(prefix);
-  const values = new Map(segments.map((segment, at) => [segment.slice(1, -1), given[at] ?? '']));
-  const slash = target.indexOf('/');
-  const hostPart = slash < 0 ? target : target.slice(0, slash);
-  if (paramsOf(hostPart).some((name) => !LABEL.test(values.get(name) ?? ''))) return null;
-  const fill = (text: string): string => text.replace(PARAM, (_, name: string) => values.get(name) ?? '');
-  const directory = slash < 0 ? '' : fill(target.slice(slash)).replace(/\/$/, '');
-  const rest = given.slice(segments.length);
-  const path = rest.length === 0 ? directory || ROOT : `${directory}/${rest.join('/')}`;
-  return { host: fill(hostPart), path };
+function filled(
+  { segments, host, hostParams, directory }: Route,
+  given: readonly string[],
+): MappedTarget | null {
+  const rest = segments.length === 0 ? given : given.slice(segments.length);
+  const fill = (text: string): string =>
+    text.includes('{')
+      ? text.replace(PARAM, (_, name: string) => given[segments.indexOf(`{${name}}`)] ?? '')
+      : text;
+  for (const name of hostParams) if (!LABEL.test(given[segments.indexOf(`{${name}}`)] ?? '')) return null;
+  const filledDirectory = fill(directory);
+  const path = rest.length === 0 ? filledDirectory || ROOT : `${filledDirectory}/${rest.join('/')}`;
+  return { host: fill(host), path };
 }

@@ -1,7 +1,7 @@
 // Goal: a path of an activity leads to the target of its longest prefix and never out of that target's directory.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isEmbedded, mappedTarget, mappingsRefusal } from '../../engine/application/mappings.ts';
+import { isEmbedded, mappedTargets, mappingsRefusal } from '../../engine/application/mappings.ts';
 import { leavesOf } from '../support/errortree.ts';
 
 const ROOT = { prefix: '/', target: 'example.com' };
@@ -76,13 +76,13 @@ describe('a path', () => {
     ['/api/lobby/', 'lobby.test', '/'],
     ['/api//x', 'api.test', '//x'],
   ])('%s leads to %s%s', (path, host, to) => {
-    expect(mappedTarget(mappings, path)).toEqual({ host, path: to });
+    expect(mappedTargets(mappings)(path)).toEqual({ host, path: to });
   });
 
   test.each(['/api/evil.com%2F', '/api/a.b/x', '/api/../x', '/a/%2e%2E/x', '/a\\..\\b', '/api/-/', '/./x'])(
     '%s leads nowhere',
     (path) => {
-      expect(mappedTarget(mappings, path)).toBeNull();
+      expect(mappedTargets(mappings)(path)).toBeNull();
     },
   );
 
@@ -94,7 +94,7 @@ describe('a path', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 6 }), (pieces) => {
         const path = `/${pieces.map((one) => one.replace(/[?#]/g, '')).join('/')}`;
-        const target = mappedTarget([{ prefix: '/', target: 'root.test/app' }], path);
+        const target = mappedTargets([{ prefix: '/', target: 'root.test/app' }])(path);
         if (target === null) return;
         expect(target.host).toBe('root.test');
         const url = new URL(`https://${target.host}${target.path}`);

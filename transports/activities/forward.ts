@@ -1,14 +1,16 @@
 import type { Readable } from 'node:stream';
-import type { Dispatcher } from 'undici';
+import type { AnswerStart } from './answerreader.ts';
 import {
   answerHeaders,
-  type HeaderLines,
   mayCarryCookies,
+  type OwnHeaders,
   redirectWithin,
+  requestHead,
   requestHeaders,
 } from './headers.ts';
 import type { Inbound } from './inbound.ts';
 import type { Asked } from './origins.ts';
+import type { Carried, Connection } from './pool.ts';
 import type { Site } from './sites.ts';
 
 /** One request that is passed on. */
@@ -22,106 +24,167 @@ interface Forwarded {
   /** The origin of the activity. */
   readonly self: URL;
   /** Headers of this server, which replace those of the target. */
-  readonly headers: HeaderLines;
-}
-
-interface ForwardBounds {
+  readonly own: OwnHeaders;
   readonly answerBytesMax: number;
-  readonly exchangeMs: number;
 }
 
 export const TARGET_REASON =
   'The target of the mapping cannot be reached, leads elsewhere, or answers too much.';
 
+/** @source RFC 9110, section 9.2.2 */
+const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
+/** Methods of which targets expect a length, also of an empty body. */
+const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
+
 /** Passes a request on, and its answer back, as both are read. */
-export function forward(forwarded: Forwarded, bounds: ForwardBounds): void {
+export function forward(forwarded: Forwarded): void {
   const { inbound, asked, body, site, path } = forwarded;
-  site.pool.dispatch(
-    {
-      ...{ path: path + asked.search, method: inbound.method as Dispatcher.HttpMethod, body },
-      headers: requestHeaders(inbound.headers, mayCarryCookies(inbound.headers)),
-    },
-    new Exchange(forwarded, bounds),
-  );
+  const { method, headers } = inbound;
+  const sent = requestHeaders(headers, mayCarryCookies(headers));
+  const length = lengthOf(inbound, body !== null);
+  const head = requestHead({
+    method,
+    target: path + asked.search,
+    host: site.url.host,
+    headers: sent,
+    length,
+  });
+  if (head === null) {
+    inbound.refuse(400, forwarded.own, refusalOf('The request is malformed.'));
+    return;
+  }
+  const exchange = new Exchange(forwarded, head);
+  inbound.onOver(() => exchange.leave());
+  if (!site.pool.dispatch(exchange)) exchange.onBroken();
+}
+
+/** The size of the body, `chunked` for an unknown one; null when nothing is said about a body. */
+function lengthOf({ headers, method }: Inbound, hasBody: boolean): number | 'chunked' | null {
+  if (hasBody) return headers.has('content-length') ? Number(headers.get('content-length')) : 'chunked';
+  return WITH_BODY.has(method) ? 0 : null;
 }
 
 /** Joins the connection to the target with the answer to the browser. Either end that breaks off ends the other. */
-class Exchange implements Dispatcher.DispatchHandlers {
+class Exchange implements Carried {
+  readonly isHead: boolean;
+  readonly isRepeatable: boolean;
   readonly #forwarded: Forwarded;
-  readonly #bounds: ForwardBounds;
-  readonly #deadline: NodeJS.Timeout;
-  #abort: (() => void) | null = null;
-  #isComplete = false;
-  #isAborted = false;
+  readonly #head: string;
+  #connection: Connection | null = null;
+  #isSent: boolean;
+  #isOver = false;
   #bytes = 0;
   #announced: number | null = null;
 
-  constructor(forwarded: Forwarded, bounds: ForwardBounds) {
+  constructor(forwarded: Forwarded, head: string) {
+    const { inbound, body } = forwarded;
     this.#forwarded = forwarded;
-    this.#bounds = bounds;
-    this.#deadline = setTimeout(() => this.abort(), bounds.exchangeMs);
-    forwarded.inbound.onOver(() => {
-      clearTimeout(this.#deadline);
-      // The last byte that was announced ends the answer before the target's connection says so.
-      if (!this.#isComplete && this.#bytes !== this.#announced) this.abort();
-    });
+    this.#head = head;
+    this.#isSent = body === null;
+    this.isHead = inbound.method === 'HEAD';
+    this.isRepeatable = body === null && REPEATABLE.has(inbound.method);
   }
 
-  /** Ends the exchange at both ends, also while it waits for a connection. */
-  abort(): void {
-    if (this.#isAborted) return;
-    this.#isAborted = true;
-    this.#abort?.();
-    this.onError();
+  get isSent(): boolean {
+    return this.#isSent;
   }
 
-  onConnect(abort: () => void): void {
-    this.#abort = abort;
-    if (this.#isAborted) abort();
+  /** Takes notice that the answer to the browser is complete or has broken off. */
+  leave(): void {
+    // A complete answer may end before the reader says so: with the last byte that was announced.
+    if (!this.#isOver && this.#bytes !== this.#announced) this.#abort();
   }
 
-  onHeaders(status: number, raw: Buffer[], resume: () => void): boolean {
-    // An interim answer, such as 103.
-    if (status < 200) return true;
-    const { inbound, headers: ours } = this.#forwarded;
-    const answer = answerHeaders(raw.map((each) => each.toString('latin1')));
-    const { bytes } = answer;
-    const isRedirect = status >= 300 && status < 400 && answer.location !== undefined;
-    const location = this.#redirect(answer.location, isRedirect);
-    if ((isRedirect && location === null) || (bytes ?? 0) > this.#bounds.answerBytesMax) {
-      this.abort();
-      return false;
-    }
-    if (location !== null) answer.headers.push('location', location);
-    answer.headers.push(...ours);
+  send(connection: Connection): void {
+    this.#connection = connection;
+    connection.write(this.#head);
+    const { body } = this.#forwarded;
+    if (body) this.#sendBody(body, connection);
+  }
+
+  onDrain(): void {
+    this.#forwarded.body?.resume();
+  }
+
+  onStart({ status, lines, bytes }: AnswerStart): boolean {
+    const { inbound, own, answerBytesMax } = this.#forwarded;
+    const { headers, location, isEventStream } = answerHeaders(lines);
+    const isRedirect = status >= 300 && status < 400 && location !== undefined;
+    const to = location === undefined ? null : this.#redirect(location, isRedirect);
+    if ((isRedirect && to === null) || (bytes ?? 0) > answerBytesMax) return this.#abort();
+    const all = to === null ? headers : `${headers}location: ${to}\r\n`;
     const hasBody = inbound.method !== 'HEAD' && status !== 204 && status !== 304;
     this.#announced = bytes;
-    inbound.onDrained(resume);
-    inbound.start({ status, headers: answer.headers, bytes, hasBody });
+    inbound.start({ status, own, headers: all, bytes, hasBody, isEventStream });
     return true;
   }
 
-  onData(part: Buffer): boolean {
+  onPart(part: Buffer): boolean {
+    const { inbound, answerBytesMax } = this.#forwarded;
     this.#bytes += part.length;
-    if (this.#bytes <= this.#bounds.answerBytesMax) return this.#forwarded.inbound.write(part);
-    this.abort();
-    return false;
+    if (this.#bytes > answerBytesMax) return this.#abort();
+    if (!inbound.write(part)) this.#awaitBrowser(inbound);
+    return !this.#isOver;
+  }
+
+  onLull(): void {
+    this.#forwarded.inbound.flush();
   }
 
   onComplete(): void {
-    this.#isComplete = true;
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (!this.#isSent) this.#forwarded.body?.destroy();
     this.#forwarded.inbound.end();
   }
 
-  onError(): void {
-    const { inbound, headers } = this.#forwarded;
-    this.#isAborted = true;
+  onBroken(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const { inbound, own, body } = this.#forwarded;
+    body?.destroy();
     if (inbound.hasStarted) inbound.break();
-    else inbound.refuse(502, jsonHeaders(headers), refusalBody(TARGET_REASON));
+    else inbound.refuse(502, own, refusalOf(TARGET_REASON));
   }
 
-  #redirect(location: string | undefined, isRedirect: boolean): string | null {
-    if (location === undefined) return null;
+  /** Reads no more of the answer until the browser has taken what was read. */
+  #awaitBrowser(inbound: Inbound): void {
+    const connection = this.#connection;
+    if (inbound.isOver) return;
+    connection?.pause();
+    inbound.onDrained(() => {
+      if (!this.#isOver) connection?.resume();
+    });
+  }
+
+  #sendBody(body: Readable, connection: Connection): void {
+    const length = lengthOf(this.#forwarded.inbound, true);
+    let left = length === 'chunked' ? Number.POSITIVE_INFINITY : (length ?? 0);
+    body.on('data', (part: Buffer) => {
+      left -= part.length;
+      this.#isSent = left === 0;
+      if (length === 'chunked') connection.write(`${part.length.toString(16)}\r\n`);
+      const takesMore = connection.write(part);
+      if (length === 'chunked') connection.write('\r\n');
+      if (!takesMore) body.pause();
+    });
+    body.on('end', () => {
+      if (length === 'chunked') connection.write('0\r\n\r\n');
+      // The target would take the next request for the rest of this one.
+      else if (left !== 0) this.#abort();
+      this.#isSent = true;
+    });
+  }
+
+  /** Ends the exchange at both ends, also while it waits for a connection. @returns false */
+  #abort(): false {
+    this.#forwarded.site.pool.forget(this);
+    this.#connection?.destroy();
+    this.onBroken();
+    return false;
+  }
+
+  #redirect(location: string, isRedirect: boolean): string | null {
     const { site, path, asked, self } = this.#forwarded;
     // Assigns the path, because a parser would take one that begins with two slashes for a host, or for no URL.
     const target = new URL(site.url);
@@ -130,9 +193,4 @@ class Exchange implements Dispatcher.DispatchHandlers {
   }
 }
 
-export const refusalBody = (message: string): string => JSON.stringify({ message, code: 0 });
-export const jsonHeaders = (headers: HeaderLines): HeaderLines => [
-  ...headers,
-  'content-type',
-  'application/json',
-];
+export const refusalOf = (message: string): object => ({ message, code: 0 });

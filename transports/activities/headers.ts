@@ -2,6 +2,8 @@
 export type RequestHeaders = ReadonlyMap<string, string>;
 /** Names in lower case and values in turn, as they are written. */
 export type HeaderLines = readonly string[];
+/** Lines of headers as they are written, each with its end. */
+export type HeaderText = string;
 
 /** @source RFC 9110, section 7.6.1 */
 const HOP_BY_HOP = [
@@ -11,7 +13,17 @@ const HOP_BY_HOP = [
 /** Added by proxies in front of this server: they would identify the person. `cookie` is rewritten. */
 const NOT_SENT = new Set<string>([
   ...HOP_BY_HOP,
-  ...['host', 'cookie', 'expect', 'forwarded', 'via', 'x-real-ip', 'true-client-ip', 'origin-agent-cluster'],
+  ...[
+    'host',
+    'cookie',
+    'content-length',
+    'expect',
+    'forwarded',
+    'via',
+    'x-real-ip',
+    'true-client-ip',
+    'origin-agent-cluster',
+  ],
   ...['x-client-ip', 'x-cluster-client-ip', 'fastly-client-ip', 'x-original-forwarded-for', 'client-ip'],
   ...['x-envoy-external-address', 'x-azure-clientip', 'x-azure-socketip', 'x-appengine-user-ip'],
 ]);
@@ -48,29 +60,72 @@ const COOKIES_MAX = 50;
 const COOKIE_CHARS_MAX = 4_096;
 
 /** Headers that the sender has limited to its own connection. */
-const hopOf = (connection: string | undefined): readonly string[] =>
+const hopOf = (connection: string | undefined): ReadonlySet<string> | null =>
   connection === undefined || connection.toLowerCase() === 'keep-alive'
-    ? []
-    : connection.split(',').map((name) => name.trim().toLowerCase());
+    ? null
+    : new Set(connection.split(',').map((name) => name.trim().toLowerCase()));
 
-/** The headers that a target receives: without those of a hop, of proxies in front, and cookies of others. */
+const isSent = (name: string): boolean => {
+  if (NOT_SENT.has(name)) return false;
+  for (const prefix of NOT_SENT_PREFIXES) if (name.startsWith(prefix)) return false;
+  return true;
+};
+
+/** The headers that a target receives: without the length, those of a hop, of proxies in front, and cookies of others. */
 export function requestHeaders(headers: RequestHeaders, sendsCookies: boolean): string[] {
   const ofHop = hopOf(headers.get('connection'));
   const sent: string[] = [];
-  for (const [name, value] of headers)
-    if (
-      !NOT_SENT.has(name) &&
-      !ofHop.includes(name) &&
-      !NOT_SENT_PREFIXES.some((one) => name.startsWith(one))
-    )
-      sent.push(name, value);
+  for (const [name, value] of headers) if (isSent(name) && !ofHop?.has(name)) sent.push(name, value);
   const cookie = sendsCookies ? ownCookies(headers.get('cookie') ?? '') : '';
   if (cookie !== '') sent.push('cookie', cookie);
   return sent;
 }
 
-export const linesOf = (headers: Readonly<Record<string, string>>): HeaderLines =>
-  Object.entries(headers).flat();
+const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const TARGET = /^\/[\x21-\x7e]*$/;
+
+interface SentHead {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  readonly host: string;
+  readonly headers: HeaderLines;
+  /** The size of the body, `chunked` for an unknown one; null when nothing is said about a body. */
+  readonly length: number | 'chunked' | null;
+}
+
+/** The start of a request as a target receives it; null when a part of it could be taken for the start of another one. */
+export function requestHead({ method, target, host, headers, length }: SentHead): string | null {
+  if (!TOKEN.test(method) || !TARGET.test(target)) return null;
+  let head = `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\n`;
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at] ?? '';
+    const value = headers[at + 1] ?? '';
+    if (!TOKEN.test(name) || !VALUE.test(value)) return null;
+    head += lineOf(name, value);
+  }
+  if (length === 'chunked') head += 'transfer-encoding: chunked\r\n';
+  else if (length !== null) head += lineOf('content-length', String(length));
+  return `${head}\r\n`;
+}
+
+/** Neither names nor values have line ends in them: the caller has seen to it. */
+const lineOf = (name: string, value: string): HeaderText => `${name}: ${value}\r\n`;
+
+/** Headers of this server, prepared once: the name of the first one, and all that follows it. */
+export interface OwnHeaders {
+  readonly name: string;
+  readonly rest: Buffer;
+}
+
+export function ownHeaders(headers: Readonly<Record<string, string>>): OwnHeaders {
+  const [name = ''] = Object.keys(headers);
+  const text = Object.entries(headers)
+    .map(([each, value]) => lineOf(each, value))
+    .join('');
+  return { name, rest: Buffer.from(text.slice(name.length + 2, -2)) };
+}
 
 /**
  * Whether it is plain where the body ends, so that no part of it could be taken for another request. The native parser reads
@@ -100,41 +155,42 @@ export function mayCarryCookies(headers: RequestHeaders): boolean {
   return headers.get('sec-fetch-mode') === 'navigate' && headers.get('sec-fetch-dest') !== 'document';
 }
 
+/** The values of all headers with a name; undefined for none. */
+function allOf(lines: HeaderLines, name: string): string | undefined {
+  let all: string | undefined;
+  for (let at = 0; at < lines.length; at += 2)
+    if (lines[at] === name) all = all === undefined ? lines[at + 1] : `${all},${lines[at + 1]}`;
+  return all;
+}
+
 /** An answer of a target, as far as this server decides by it. */
 interface TargetAnswer {
   /** As the browser receives them, before ours and without `location`. */
-  readonly headers: string[];
+  readonly headers: HeaderText;
   readonly location: string | undefined;
-  /** The announced size of the body; null when none is. */
-  readonly bytes: number | null;
+  readonly isEventStream: boolean;
 }
 
 /** Reads the headers of a target's answer. */
 export function answerHeaders(lines: HeaderLines): TargetAnswer {
-  const headers: string[] = [];
-  let [location, connection, bytes, cookies]: [
-    string | undefined,
-    string | undefined,
-    number | null,
-    number,
-  ] = [undefined, undefined, null, 0];
+  const ofHop = hopOf(allOf(lines, 'connection'));
+  let headers = '';
+  let location: string | undefined;
+  let [isEventStream, cookies] = [false, 0];
   for (let at = 0; at < lines.length; at += 2) {
-    const [name, value] = [(lines[at] ?? '').toLowerCase(), lines[at + 1] ?? ''];
-    if (!NOT_ANSWERED.has(name)) headers.push(name, value);
-    else if (name === 'set-cookie') {
+    const name = lines[at] ?? '';
+    const value = lines[at + 1] ?? '';
+    if (ofHop?.has(name)) continue;
+    if (!NOT_ANSWERED.has(name)) {
+      headers += lineOf(name, value);
+      if (name === 'content-type') isEventStream = value.startsWith('text/event-stream');
+    } else if (name === 'set-cookie') {
       const cookie = cookies < COOKIES_MAX ? partitioned(value) : null;
       cookies += 1;
-      if (cookie !== null) headers.push(name, cookie);
+      if (cookie !== null) headers += lineOf(name, cookie);
     } else if (name === 'location') location ??= value;
-    else if (name === 'connection') connection = value;
-    else if (name === 'content-length') bytes = Number(value);
   }
-  const ofHop = hopOf(connection);
-  const isKept = (at: number): boolean => !ofHop.includes(headers[at - (at % 2)] ?? '');
-  return {
-    ...{ location, bytes },
-    headers: ofHop.length === 0 ? headers : headers.filter((_, at) => isKept(at)),
-  };
+  return { headers, location, isEventStream };
 }
 
 const ATTRIBUTES_KEPT = /^(?:expires|max-age|httponly)$/i;

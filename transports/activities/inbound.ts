@@ -2,15 +2,17 @@ import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets
 import { STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
 import { addressOf } from '../http/exchange.ts';
-import type { HeaderLines, RequestHeaders } from './headers.ts';
+import type { HeaderText, OwnHeaders, RequestHeaders } from './headers.ts';
 
 /** The start of an answer. */
 interface AnswerHead {
   readonly status: number;
-  readonly headers: HeaderLines;
+  readonly own: OwnHeaders | null;
+  readonly headers: HeaderText;
   /** The size of the body, which HEAD announces without sending it; null while it is not known. */
   readonly bytes: number | null;
   readonly hasBody: boolean;
+  readonly isEventStream?: boolean;
 }
 
 const BODY_BUFFER_BYTES = 64 << 10;
@@ -35,6 +37,7 @@ export class Inbound {
   #bytes: number | null = null;
   /** The end of a part that the connection has not taken yet. */
   #rest: Buffer | null = null;
+  #drained: (() => void) | null = null;
   #isPaused = false;
 
   constructor(res: HttpResponse, req: HttpRequest) {
@@ -72,14 +75,16 @@ export class Inbound {
     else this.#endings.push(listener);
   }
 
-  /** Calls the listener whenever the connection takes further bytes after `write` returned false. */
+  /** Calls the listener when the connection takes further bytes after `write` returned false. */
   onDrained(listener: () => void): void {
-    if (this.#isOver) return;
+    const isFirst = this.#drained === null;
+    this.#drained = listener;
+    if (!isFirst || this.#isOver) return;
     this.#res.onWritable(() => {
       const rest = this.#rest;
       this.#rest = null;
       if (rest !== null && this.#bytes !== null && !this.#push(rest, this.#bytes)) return false;
-      listener();
+      this.#drained?.();
       return true;
     });
   }
@@ -117,38 +122,59 @@ export class Inbound {
     return body;
   }
 
-  /** Answers with a short text and closes the connection: a body that nobody reads may be on its way. */
-  refuse(status: number, headers: HeaderLines, body: string): void {
+  /** Answers with JSON and closes the connection: a body that nobody reads may be on its way. */
+  refuse(status: number, own: OwnHeaders | null, body: object): void {
     if (this.#isOver || this.#hasStarted) return;
     this.#hasStarted = true;
     this.#resume();
     this.#res.cork(() => {
-      this.#writeHead({ status, headers });
-      this.#res.end(this.method === 'HEAD' ? '' : body, true);
+      this.#writeHead({ status, own, headers: 'content-type: application/json\r\n' });
+      this.#res.end(this.method === 'HEAD' ? '' : JSON.stringify(body), true);
     });
     this.#over();
   }
 
-  /** Begins the answer. Its start leaves with the first part of the body, or without one when none comes at once. */
+  /** Begins the answer. Its start leaves with the first part of the body, or with `flush` or `end`. */
   start(head: AnswerHead): void {
     if (this.#isOver) return;
     this.#hasStarted = true;
     this.#head = head;
     this.#bytes = head.bytes;
-    queueMicrotask(() => {
-      if (this.#head !== null) this.#flush(this.#head);
-    });
   }
 
-  /** @returns false when the caller should wait until the connection takes more. */
+  /**
+   * Writes a part of the body, whose memory may be used again afterwards.
+   *
+   * @returns false when the caller should wait until the connection takes more.
+   */
   write(part: Buffer): boolean {
     if (this.#isOver) return false;
     let isTaken = true;
     this.#res.cork(() => {
-      this.#begin();
-      isTaken = this.#bytes === null ? this.#res.write(part) : this.#push(part, this.#bytes);
+      const isFirst = this.#begin();
+      if (this.#bytes === null) isTaken = this.#res.write(part);
+      else if (isFirst && part.length === this.#bytes) {
+        // The response must not be touched after its last byte, and a paused connection would read nothing any more.
+        this.#resume();
+        this.#res.end(part);
+        this.#over();
+      } else isTaken = this.#push(part, this.#bytes);
     });
     return isTaken;
+  }
+
+  /** Sends the start of an answer whose body is late. The native server has no way to do so before a chunk. */
+  flush(): void {
+    const head = this.#head;
+    if (this.#isOver || !head?.hasBody) return;
+    const { bytes } = head;
+    if (bytes === null && !head.isEventStream) return;
+    this.#res.cork(() => {
+      this.#begin();
+      // An empty comment, which readers of an event stream skip.
+      if (bytes === null) this.#res.write(':\n\n');
+      else if (bytes > 0) this.#res.tryEnd('', bytes);
+    });
   }
 
   end(): void {
@@ -182,38 +208,32 @@ export class Inbound {
     for (const listener of this.#endings.splice(0)) listener();
   }
 
-  #begin(): void {
-    if (this.#head === null) return;
+  /** Writes the start of the answer. @returns false when it has been written. */
+  #begin(): boolean {
+    if (this.#head === null) return false;
     this.#writeHead(this.#head);
     this.#head = null;
+    return true;
   }
 
-  /** Sends the start of an answer whose body is late. The native server has no way to do so before a chunk. */
-  #flush(head: AnswerHead): void {
-    const { bytes } = head;
-    if (this.#isOver || !head.hasBody) return;
-    if (bytes === null && !isEventStream(head.headers)) return;
-    this.#res.cork(() => {
-      this.#begin();
-      // An empty comment, which readers of an event stream skip.
-      if (bytes === null) this.#res.write(':\n\n');
-      else if (bytes > 0) this.#res.tryEnd('', bytes);
-    });
-  }
-
-  #writeHead({ status, headers }: Pick<AnswerHead, 'status' | 'headers'>): void {
-    this.#res.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
-    for (let at = 0; at < headers.length; at += 2)
-      this.#res.writeHeader(headers[at] ?? '', nativeText(headers[at + 1] ?? ''));
+  /** The native server changes no value, so that one call writes many headers: each call costs as much as a header. */
+  #writeHead({ status, own, headers }: Pick<AnswerHead, 'status' | 'own' | 'headers'>): void {
+    if (status !== 200) this.#res.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
+    if (own) this.#res.writeHeader(own.name, own.rest);
+    const colon = headers.indexOf(': ');
+    if (colon > 0) this.#res.writeHeader(headers.slice(0, colon), nativeText(headers.slice(colon + 2, -2)));
   }
 
   #push(part: Buffer, bytes: number): boolean {
+    if (this.#rest !== null) {
+      this.#rest = Buffer.concat([this.#rest, part]);
+      return false;
+    }
     const before = this.#res.getWriteOffset();
-    // The response must not be touched after its last byte, and a paused connection would read nothing any more.
     if (before + part.length >= bytes) this.#resume();
     const [isTaken, isComplete] = this.#res.tryEnd(part, bytes);
     if (isComplete) this.#over();
-    else if (!isTaken) this.#rest = part.subarray(this.#res.getWriteOffset() - before);
+    else if (!isTaken) this.#rest = Buffer.from(part.subarray(this.#res.getWriteOffset() - before));
     return isTaken;
   }
 
@@ -246,6 +266,3 @@ const bytesOf = (value: string): string =>
 /** The native server would write these characters as UTF-8. */
 const nativeText = (value: string): string | Buffer =>
   NOT_ASCII.test(value) ? Buffer.from(value, 'latin1') : value;
-
-const isEventStream = (headers: HeaderLines): boolean =>
-  headers.some((name, at) => name === 'content-type' && headers[at + 1]?.startsWith('text/event-stream'));

@@ -1,13 +1,14 @@
 import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js';
-import { networkOf } from '../../protocol/addresses.ts';
+import type { Readable } from 'node:stream';
 import type { ApplicationId } from '../../protocol/ids.ts';
 import { dropOldest } from '../../protocol/oldest.ts';
 import { listenOn } from '../http/server.ts';
 import { uWS } from '../http/uws.ts';
-import { forward, jsonHeaders, refusalBody, TARGET_REASON } from './forward.ts';
-import { type HeaderLines, isFramed, linesOf, type PagePolicy, securityHeaders } from './headers.ts';
+import { forward, refusalOf, TARGET_REASON } from './forward.ts';
+import { isFramed, type OwnHeaders, ownHeaders, type PagePolicy, securityHeaders } from './headers.ts';
 import { Inbound } from './inbound.ts';
-import { askedFor, innerPath, Origins } from './origins.ts';
+import { Networks } from './networks.ts';
+import { type Asked, askedFor, innerPath, Origins } from './origins.ts';
 import { RELAY_PAGE, RELAY_PATH, relayHeaders } from './relay.ts';
 import { Shares } from './shares.ts';
 import { type Site, type SiteSettings, Sites } from './sites.ts';
@@ -37,7 +38,7 @@ interface ActivityProxyOptions extends SiteSettings {
   /** Other bounds than the usual ones, in a test. */
   readonly bounds?: Partial<typeof BOUNDS>;
   /** What the application has mapped a path to; null for nothing. */
-  readonly targetOf: (id: ApplicationId, path: string) => Promise<Target | null>;
+  readonly targetOf: (id: ApplicationId, path: string) => Target | null | Promise<Target | null>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -57,6 +58,8 @@ const BOUNDS = {
   perNetwork: 256,
   exchanges: 4_000,
   exchangesPerApplication: 400,
+  /** More than exchanges, so that those never lack one. */
+  targetConnections: 4_096,
   sockets: 4_000,
   socketsPerApplication: 1_000,
   /** Timeout of a target for a connection, and for the first and each further part of its answer. */
@@ -110,7 +113,7 @@ export async function openActivityProxy(options: ActivityProxyOptions): Promise<
 interface Page {
   readonly id: ApplicationId;
   readonly policy: PagePolicy;
-  readonly headers: HeaderLines;
+  readonly own: OwnHeaders;
 }
 
 /** Requests and WebSockets of pages: what of them is admitted, and where it goes. */
@@ -118,9 +121,8 @@ class Requests {
   readonly origins: Origins;
   readonly sockets: Sockets;
   readonly #options: ActivityProxyOptions;
-  readonly #bounds: typeof BOUNDS;
   readonly #sites: Sites;
-  readonly #networks: Shares;
+  readonly #networks: Networks;
   readonly #exchanges: Shares;
   readonly #openSockets: Shares;
   readonly #pages = new Map<string, Page>();
@@ -128,11 +130,10 @@ class Requests {
   constructor(options: ActivityProxyOptions) {
     const bounds = { ...BOUNDS, ...options.bounds };
     this.#options = options;
-    this.#bounds = bounds;
     this.origins = new Origins(options.baseUrl);
     this.sockets = new Sockets(bounds);
-    this.#sites = new Sites(options, bounds.targetMs);
-    this.#networks = new Shares(bounds.connections, bounds.perNetwork);
+    this.#sites = new Sites(options, bounds);
+    this.#networks = new Networks(bounds.connections, bounds.perNetwork, options.trustProxy);
     this.#exchanges = new Shares(bounds.exchanges, bounds.exchangesPerApplication);
     this.#openSockets = new Shares(bounds.sockets, bounds.socketsPerApplication);
   }
@@ -144,50 +145,58 @@ class Requests {
 
   request(res: HttpResponse, req: HttpRequest): void {
     const inbound = new Inbound(res, req);
-    this.#guard(inbound, this.#request(inbound));
+    try {
+      refuseIf(inbound, this.#request(inbound));
+    } catch (error) {
+      this.#failed(inbound, error);
+    }
   }
 
   /** @param upgraded Is called when the connection has become a WebSocket. */
   upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, upgraded: () => void): void {
     const inbound = new Inbound(res, req);
-    this.#guard(inbound, this.#upgrade(inbound, context, upgraded));
+    this.#upgrade(inbound, context, upgraded).catch((error: unknown) => this.#failed(inbound, error));
   }
 
-  async #request(inbound: Inbound): Promise<void> {
-    if (!this.#admit(inbound)) return refuse(inbound, 503, NETWORK_BUSY);
+  #request(inbound: Inbound): Refused | null {
+    if (!this.#networks.admit(inbound, false)) return [503, NETWORK_BUSY, null];
     const page = this.#pageOf(inbound);
-    if (!page) return refuse(inbound, 404, 'There is no activity at this address.');
-    const { id, headers, policy } = page;
-    // A proxy forwards no CONNECT, and TRACE would show what the target receives.
-    if (inbound.method === 'CONNECT' || inbound.method === 'TRACE')
-      return refuse(inbound, 405, 'This method is not passed on.', headers);
-    if (!isFramed(inbound.headers))
-      return refuse(inbound, 400, 'The length of the body is unclear.', headers);
+    if (!page) return [404, 'There is no activity at this address.', null];
+    const { own, policy } = page;
+    const refusal = refusalBefore(inbound, this.#options.requestBytesMax);
+    if (refusal) return [...refusal, own];
     const asked = askedFor(inbound.target, policy.self);
-    if (asked?.path === RELAY_PATH && (inbound.method === 'GET' || inbound.method === 'HEAD'))
-      return answerRelay(inbound, policy);
-    // A worker would stay when the mappings change, and could answer in the place of the relay.
-    if (inbound.headers.has('service-worker'))
-      return refuse(inbound, 403, 'Activities cannot have service workers.', headers);
-    const { requestBytesMax, answerBytesMax = ANSWER_BYTES_MAX } = this.#options;
-    if (Number(inbound.headers.get('content-length') ?? 0) > requestBytesMax)
-      return refuse(inbound, 413, 'The body is too large.', headers);
-    const body = inbound.body(requestBytesMax, () => {
-      refuse(inbound, 413, 'The body is too large.', headers);
+    if (asked?.path === RELAY_PATH && (inbound.method === 'GET' || inbound.method === 'HEAD')) {
+      answerRelay(inbound, policy);
+      return null;
+    }
+    if (!asked) return [404, NOT_MAPPED, own];
+    const body = inbound.body(this.#options.requestBytesMax, () => {
+      refuse(inbound, ...TOO_LARGE, own);
       inbound.break();
     });
-    const target = asked && (await this.#options.targetOf(id, innerPath(asked.path)));
-    if (!target) return refuse(inbound, 404, NOT_MAPPED, headers);
-    const site = this.#siteOf(inbound, target, this.#exchanges, id, headers);
-    if (!site) return;
-    forward(
-      { inbound, asked, body, site, path: target.path, self: policy.self, headers },
-      { answerBytesMax, exchangeMs: this.#bounds.exchangeMs },
-    );
+    const request = { inbound, page, asked, body };
+    // No promise is made for mappings that are known: most requests are for such ones.
+    const target = this.#options.targetOf(page.id, innerPath(asked.path));
+    if (!(target instanceof Promise)) return this.#forward(request, target);
+    target
+      .then((found) => refuseIf(inbound, this.#forward(request, found)))
+      .catch((error: unknown) => this.#failed(inbound, error));
+    return null;
+  }
+
+  #forward({ inbound, page, asked, body }: Mapped, target: Target | null): Refused | null {
+    const { id, own, policy } = page;
+    if (!target) return [404, NOT_MAPPED, own];
+    const site = this.#siteOf(inbound, target, this.#exchanges, id, own);
+    const { answerBytesMax = ANSWER_BYTES_MAX } = this.#options;
+    if (site)
+      forward({ inbound, asked, body, site, path: target.path, self: policy.self, own, answerBytesMax });
+    return null;
   }
 
   async #upgrade(inbound: Inbound, context: us_socket_context_t, upgraded: () => void): Promise<void> {
-    if (!this.#admit(inbound)) return refuse(inbound, 503, NETWORK_BUSY);
+    if (!this.#networks.admit(inbound, true)) return refuse(inbound, 503, NETWORK_BUSY);
     const page = this.#pageOf(inbound);
     const asked = page && askedFor(inbound.target, page.policy.self);
     // Any page may open a WebSocket to any host: only the application's own pages may open these.
@@ -195,7 +204,7 @@ class Requests {
       return refuse(inbound, 403, 'Only pages of the activity may open its WebSockets.');
     const target = await this.#options.targetOf(page.id, innerPath(asked.path));
     if (!target) return refuse(inbound, 404, NOT_MAPPED);
-    const site = this.#siteOf(inbound, target, this.#openSockets, page.id, []);
+    const site = this.#siteOf(inbound, target, this.#openSockets, page.id, null);
     if (!site) return;
     const refused = (status: number) => refuse(inbound, status, TARGET_REASON);
     this.sockets.open({ inbound, context, asked, site, path: target.path, refuse: refused, upgraded });
@@ -207,22 +216,16 @@ class Requests {
     { host }: Target,
     shares: Shares,
     id: ApplicationId,
-    headers: HeaderLines,
+    own: OwnHeaders | null,
   ): Site | null {
     const site = this.#sites.of(host);
     if (!site) {
-      refuse(inbound, 502, TARGET_REASON, headers);
+      refuse(inbound, 502, TARGET_REASON, own);
       return null;
     }
     if (this.#take(inbound, shares, id)) return site;
-    refuse(inbound, 503, 'The activity has too much under way.', headers);
+    refuse(inbound, 503, 'The activity has too much under way.', own);
     return null;
-  }
-
-  /** Bounds what each network has under way; behind a trusted proxy, each network that it names. */
-  #admit(inbound: Inbound): boolean {
-    const address = inbound.address(this.#options.trustProxy);
-    return this.#take(inbound, this.#networks, networkOf(address));
   }
 
   #take(inbound: Inbound, shares: Shares, key: string): boolean {
@@ -243,30 +246,59 @@ class Requests {
       ...{ self: this.origins.of(id), server },
       embedders: [server, ...this.#options.embedders],
     };
-    const page = { id, policy, headers: linesOf(securityHeaders(policy)) };
+    const page = { id, policy, own: ownHeaders(securityHeaders(policy)) };
     this.#pages.set(host, page);
     dropOldest(this.#pages, PAGES_MAX);
     return page;
   }
 
-  #guard(inbound: Inbound, passing: Promise<void>): void {
-    passing.catch((error: unknown) => {
-      this.#options.onFault(error);
-      if (inbound.hasStarted) inbound.break();
-      else refuse(inbound, 503, 'The activity cannot be served now.');
-    });
+  #failed(inbound: Inbound, error: unknown): void {
+    this.#options.onFault(error);
+    if (inbound.hasStarted) inbound.break();
+    else refuse(inbound, 503, 'The activity cannot be served now.');
   }
+}
+
+/** Why a request is refused: a status, a message, and headers of the origin. */
+type Refused = readonly [number, string, OwnHeaders | null];
+
+/** A request whose path is looked up. */
+interface Mapped {
+  readonly inbound: Inbound;
+  readonly page: Page;
+  readonly asked: Asked;
+  readonly body: Readable | null;
 }
 
 const NOT_MAPPED = 'Nothing is mapped to this path.';
 const NETWORK_BUSY = 'Your network has too much under way.';
+const TOO_LARGE = [413, 'The body is too large.'] as const;
+
+/** Why a request is not passed on, whatever it asks for. */
+function refusalBefore({ method, headers }: Inbound, bytesMax: number): readonly [number, string] | null {
+  // A proxy forwards no CONNECT, and TRACE would show what the target receives.
+  if (method === 'CONNECT' || method === 'TRACE') return [405, 'This method is not passed on.'];
+  if (!isFramed(headers)) return [400, 'The length of the body is unclear.'];
+  // A worker would stay when the mappings change, and could answer in the place of the relay.
+  if (headers.has('service-worker')) return [403, 'Activities cannot have service workers.'];
+  return Number(headers.get('content-length') ?? 0) > bytesMax ? TOO_LARGE : null;
+}
 
 function answerRelay(inbound: Inbound, policy: PagePolicy): void {
   const [page, hasBody] = [Buffer.from(RELAY_PAGE), inbound.method !== 'HEAD'];
-  inbound.start({ status: 200, headers: linesOf(relayHeaders(policy)), bytes: page.length, hasBody });
+  inbound.start({
+    status: 200,
+    own: ownHeaders(relayHeaders(policy)),
+    headers: '',
+    bytes: page.length,
+    hasBody,
+  });
   if (hasBody) inbound.write(page);
   else inbound.end();
 }
 
-const refuse = (inbound: Inbound, status: number, message: string, headers: HeaderLines = []): void =>
-  inbound.refuse(status, jsonHeaders(headers), refusalBody(message));
+const refuse = (inbound: Inbound, status: number, message: string, own: OwnHeaders | null = null): void =>
+  inbound.refuse(status, own, refusalOf(message));
+function refuseIf(inbound: Inbound, refused: Refused | null): void {
+  if (refused) refuse(inbound, ...refused);
+}

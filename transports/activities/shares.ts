@@ -10,6 +10,11 @@ export class Shares {
     this.#perOneMax = perOneMax;
   }
 
+  /** How many are open. */
+  get total(): number {
+    return this.#total;
+  }
+
   /** @returns gives the share back, at most once; null when there is no room. */
   take(id: string): (() => void) | null {
     const own = this.#counts.get(id) ?? 0;

@@ -1,8 +1,7 @@
-import type { LookupFunction } from 'node:net';
 import { rootCertificates } from 'node:tls';
-import { Pool } from 'undici';
 import { checkedLookup, type Resolve, resolveBySystem } from '../outgoing/connection.ts';
 import { mayContact, mayContactAt, type Permitted } from '../outgoing/endpoints.ts';
+import { Pool, type Ticks, Total, type Way } from './pool.ts';
 
 export interface SiteSettings extends Permitted {
   /** CA certificates, PEM, trusted besides the usual ones. */
@@ -15,27 +14,40 @@ export interface Site {
   readonly url: URL;
   readonly pool: Pool;
   /** Options of a connection: it resolves names to addresses that may be contacted alone. */
-  readonly connect: { readonly lookup: LookupFunction; readonly ca?: string[] };
+  readonly connect: Way;
 }
 
 /** Hosts of targets that are known; mappings with parameters in a host make many. */
 const SITES_MAX = 1_000;
-const CONNECTIONS_PER_SITE_MAX = 256;
-/** Servers close idle connections after about 5 s; a request on one that is being closed fails. */
-const IDLE_MS = 4_000;
+const TICK_MS_MAX = 500;
+
+interface SitesBounds {
+  /** Connections to all targets. */
+  readonly targetConnections: number;
+  /** Timeout for a connection, and for the first and each further part of an answer. */
+  readonly targetMs: number;
+  readonly exchangeMs: number;
+}
 
 /** The hosts of targets, each with the connections to it that are kept. */
 export class Sites {
   readonly #settings: SiteSettings;
-  readonly #timeoutMs: number;
   readonly #ca: string[] | null;
   readonly #sites = new Map<string, Site | null>();
+  readonly #ticks: Ticks & { now: number };
+  readonly #timer: NodeJS.Timeout;
+  /** Of all sites, also of those that are forgotten while requests are under way. */
+  readonly #pools = new Set<Pool>();
+  readonly #total: Total;
 
-  /** @param timeoutMs Timeout for a connection, and for the first and each further part of an answer. */
-  constructor(settings: SiteSettings, timeoutMs: number) {
+  constructor(settings: SiteSettings, { targetConnections, targetMs, exchangeMs }: SitesBounds) {
     this.#settings = settings;
-    this.#timeoutMs = timeoutMs;
     this.#ca = settings.extraCa === null ? null : [...rootCertificates, settings.extraCa];
+    const ms = Math.max(1, Math.min(TICK_MS_MAX, targetMs / 4));
+    const [quietMax, exchangeMax] = [Math.ceil(targetMs / ms), Math.ceil(exchangeMs / ms)];
+    this.#ticks = { now: 0, ms, quietMax, exchangeMax };
+    this.#total = new Total(targetConnections, () => this.#closeIdle());
+    this.#timer = setInterval(() => this.#tick(), ms).unref();
   }
 
   /** The site of a host with an optional port; null for one that may not be contacted. */
@@ -47,14 +59,16 @@ export class Sites {
     const [oldest] = this.#sites;
     if (this.#sites.size >= SITES_MAX && oldest !== undefined) {
       this.#sites.delete(oldest[0]);
-      void oldest[1]?.pool.close();
+      oldest[1]?.pool.close();
     }
     this.#sites.set(host, site);
     return site;
   }
 
   close(): void {
-    for (const site of this.#sites.values()) void site?.pool.destroy();
+    clearInterval(this.#timer);
+    for (const pool of this.#pools) pool.destroy();
+    this.#pools.clear();
     this.#sites.clear();
   }
 
@@ -70,14 +84,24 @@ export class Sites {
 
   #open(url: URL): Site {
     const { resolve = resolveBySystem } = this.#settings;
-    const timeout = this.#timeoutMs;
     const lookup = checkedLookup(resolve, (address) => mayContactAt(this.#settings, url, address));
     const connect = { lookup, ...(this.#ca && { ca: this.#ca }) };
-    const pool = new Pool(url.origin, {
-      ...{ connections: CONNECTIONS_PER_SITE_MAX, pipelining: 1, connect: { ...connect, timeout } },
-      ...{ keepAliveTimeout: IDLE_MS, headersTimeout: timeout, bodyTimeout: timeout },
-    });
+    const pool = new Pool(url, connect, this.#ticks, this.#total);
+    this.#pools.add(pool);
     return { url, pool, connect };
+  }
+
+  #closeIdle(): boolean {
+    for (const pool of this.#pools) if (pool.closeIdle()) return true;
+    return false;
+  }
+
+  #tick(): void {
+    this.#ticks.now += 1;
+    for (const pool of this.#pools) {
+      pool.sweep();
+      if (pool.isOver) this.#pools.delete(pool);
+    }
   }
 }
 

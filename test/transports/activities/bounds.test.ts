@@ -109,6 +109,22 @@ test('an application has at most 400 requests under way, and another one once th
   await behind.close();
 });
 
+test('requests and WebSockets of a network count together', async () => {
+  const few = await openProxy(false, { perNetwork: 3 });
+  onTestFinished(() => few.close());
+  const { held, open } = holding();
+  const many = [statusOf(few), statusOf(few)];
+  await expect.poll(() => held.length).toBe(2);
+  const headers = { host: hostOf(few), origin: `http://${hostOf(few)}` };
+  const socket = new WebSocket(`ws://127.0.0.1:${few.port}/`, { headers });
+  await new Promise((resolve) => socket.once('open', resolve));
+  expect(await statusOf(few)).toBe(503);
+  open();
+  expect(await Promise.all(many)).toEqual([200, 200]);
+  expect(await Promise.all([statusOf(few), statusOf(few)])).toEqual([200, 200]);
+  socket.terminate();
+});
+
 test('behind a trusted proxy, each network that it names has at most 256 requests under way', async () => {
   const behind = await openProxy(true);
   const held: ServerResponse[] = [];

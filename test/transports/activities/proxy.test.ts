@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { mappedTarget } from '../../../engine/application/mappings.ts';
+import { mappedTargets } from '../../../engine/application/mappings.ts';
 import type { UrlMapping } from '../../../engine/user/facts.ts';
 import { type ActivityProxy, openActivityProxy } from '../../../transports/activities/proxy.ts';
 
@@ -43,7 +43,7 @@ beforeAll(async () => {
       answerBytesMax: ANSWER_MAX,
       onFault: (error: unknown) => faults.push(error),
     },
-    targetOf: async (id, path) => mappedTarget(String(id) === APP ? mappings : [], path),
+    targetOf: async (id, path) => mappedTargets(String(id) === APP ? mappings : [])(path),
     resolve: (host, done) =>
       done(null, [{ address: host.startsWith('inside') ? '10.0.0.1' : '127.0.0.1', family: 4 }]),
   });
