@@ -399,6 +399,7 @@ describe.runIf(CHROMIUM !== null)('the SDK of activities', () => {
     await page.getByText('linked to #general').waitFor();
     await page.getByRole('button', { name: 'Show activities' }).click();
     const choice = page.getByLabel('Open the activity in');
+    await choice.waitFor();
     expect(await choice.getByRole('option').allTextContents()).toEqual(['general']);
     await page.getByRole('button', { name: 'Open the activity' }).click();
     const own = sampleIn(await frameOf(page));
