@@ -70,6 +70,7 @@ const UNKNOWN: readonly (readonly [string, object])[] = [
   ['/applications/:id/parent', { parent_id: NOBODY }],
   ['/applications/:id/skus', { name: 'Sail', type: 'durable' }],
   ['/applications/:id/skus/available', { sku_id: NOBODY, available: true }],
+  ['/applications/:id/skus/name', { sku_id: NOBODY, name: 'Sail' }],
   ['/applications/:id/skus/perks', { sku_id: NOBODY, guild_tier: 1, premium_type: 0 }],
   ['/applications/:id/skus/price', { sku_id: NOBODY, price: null }],
   ['/applications/:id/grants', { sku_id: NOBODY, user_id: NOBODY }],

@@ -332,7 +332,7 @@ describe('any bytes', () => {
       }),
       { numRuns: RUNS },
     );
-    expect(whole).toBeGreaterThan(RUNS / 50);
+    expect(whole).toBeGreaterThan(RUNS / 200);
   });
 
   test('never throw', () => {
