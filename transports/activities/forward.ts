@@ -39,6 +39,8 @@ const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 /** Passes a request on, and its answer back, as both are read. */
 export function forward(forwarded: Forwarded): void {
   const { inbound, asked, body, site, path } = forwarded;
+  // The browser left while the mapping was looked up: a body would never end, and hold its connection to the target.
+  if (inbound.isOver) return;
   const { method, headers } = inbound;
   const sent = requestHeaders(headers, mayCarryCookies(headers));
   const length = lengthOf(inbound, body !== null);

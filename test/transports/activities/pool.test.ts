@@ -1,7 +1,7 @@
 // Goal: connections to targets are reused only where that is safe, and are bounded in number and time.
 import { once } from 'node:events';
 import http from 'node:http';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createSecureServer } from 'node:tls';
 import { generate } from 'selfsigned';
@@ -231,6 +231,32 @@ test('a request with a body of unknown size reaches the target in chunks, and a 
   expect(first).toMatch(/^chunked 200000 \d+$/);
   expect(second).toBe(first);
   server.closeAllConnections();
+});
+
+test('a request whose browser leaves while its mapping is looked up does not reach the target', async () => {
+  const target = await openTarget((_, socket) => socket.write(okWith('one')));
+  const at = (path: string) => ({ host: `127.0.0.1:${target.port}`, path });
+  let [isAsked, find] = [false, (_: ReturnType<typeof at>): void => undefined];
+  const late = new Promise<ReturnType<typeof at>>((resolve) => {
+    find = resolve;
+  });
+  const proxy = await openProxy(() => '', {
+    targetOf: (_, path) => {
+      isAsked ||= path === '/late';
+      return path === '/late' ? late : at(path);
+    },
+  });
+  const browser = connect(proxy.port, '127.0.0.1');
+  browser.write(`POST /late HTTP/1.1\r\nHost: ${APP}.localhost:${proxy.port}\r\nContent-Length: 5\r\n\r\n`);
+  await expect.poll(() => isAsked).toBe(true);
+  browser.destroy();
+  await once(browser, 'close');
+  // The proxy has seen the end of that connection before it answers another one.
+  expect(await ask(proxy)).toEqual([200, 'one']);
+  find(at('/late'));
+  expect(await ask(proxy)).toEqual([200, 'one']);
+  expect(target.asked.filter((text) => text.startsWith('POST'))).toEqual([]);
+  expect(target.sockets.size).toBe(1);
 });
 
 describe('a target with TLS', () => {
