@@ -18,8 +18,8 @@ const LONGEST = 20;
 const NOT_UNIT = ['test/e2e/', 'test/suites/', CONFORMANCE, TIDY];
 
 /**
- * Steps that keep one processor busy: so many of them run at a time, before the others. A step with `beside` runs while
- * that one does.
+ * Steps that keep one processor busy: so many of them run at a time, before the others. A step with `beside` runs together
+ * with the step that it names.
  */
 const SINGLE_AT_ONCE = 2;
 
@@ -41,7 +41,7 @@ const STEPS = [
   { name: 'conformance', isSingle: true, project: 'unit', files: () => [CONFORMANCE] },
   { name: 'unit', project: ['unit', 'apart'], files: unitFiles },
   { name: 'suites', project: 'suites', files: () => [] },
-  // For who changes what shards do, or the simulation.
+  // For changes of what shards do, or of the simulation.
   { name: 'planted', project: 'sim', files: () => ['test/suites/planted.test.ts'], onlyByName: true },
   { name: 'e2e', project: 'e2e', files: () => [] },
   { name: 'realtime', project: 'realtime', files: () => [] },
@@ -140,7 +140,7 @@ function isAside({ beside }) {
   return wanted.some(({ name }) => name === beside);
 }
 
-/** What such a step says while others run is kept until it has ended. */
+/** The output of such a step is kept until it has ended, because others run meanwhile. */
 function isQuiet(step) {
   return step.isSingle || isAside(step);
 }

@@ -17,7 +17,7 @@ interface SessionOptions {
   /** Requested over HTTP when absent. */
   readonly gatewayUrl: string | null;
   readonly authorization: () => string | null;
-  /** Hears the messages of guilds, in which applications answer. */
+  /** Receives the messages of guilds, in which applications answer. */
   readonly usesApplications: boolean;
   /** Intents besides those of the library. */
   readonly intents: number;

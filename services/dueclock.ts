@@ -11,15 +11,15 @@ export interface DueClockPorts {
 }
 
 interface DueWork {
-  /** Does what is due. Asks `isOver` between steps, and ends early when it is. */
+  /** Does the work that is due. Calls `isOver` between steps, and stops early when it returns true. */
   work(isOver: () => boolean): Promise<void>;
   /** When something is due next, Unix milliseconds; null for never. */
   nextDueMs(): Promise<number | null>;
 }
 
-/** Looks at least this often, because another shard may have left work. */
+/** The longest time between two checks, because another shard may have left work. */
 const INTERVAL_MS = 60_000;
-/** The shortest time between two looks, also after a fault. */
+/** The shortest time between two checks, also after a fault. */
 const REST_MS = 1_000;
 
 /**
@@ -28,7 +28,7 @@ const REST_MS = 1_000;
  */
 export class DueClock {
   readonly #ports: DueClockPorts & DueWork;
-  /** Time of the next look, Unix milliseconds, and its timer. */
+  /** Time of the next check, Unix milliseconds, and its timer. */
   #nextMs = Number.POSITIVE_INFINITY;
   #timer: Timer | null = null;
   #looking = false;
@@ -38,7 +38,7 @@ export class DueClock {
     this.#ports = ports;
   }
 
-  /** Looks for what became due while no process ran, and after each change of ownership. */
+  /** Checks for work that became due while no process ran, and again after each change of ownership. */
   start(): void {
     const { routing, nowMs } = this.#ports;
     routing.onMoved(() => this.schedule(nowMs()));
@@ -54,7 +54,7 @@ export class DueClock {
     this.#timer = wheel.add(() => void this.#look(), atMs - nowMs());
   }
 
-  /** Looks at once: the time was moved. */
+  /** Checks at once: the clock was moved. */
   look(): void {
     this.#nextMs = Number.POSITIVE_INFINITY;
     this.schedule(this.#ports.nowMs());

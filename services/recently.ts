@@ -24,7 +24,7 @@ interface Kept<Value> {
 
 const BOUNDS: RecentBounds = { freshMs: 1_000, keptMax: 1_000 };
 
-/** Reads through a short memory: under load a value is read once in `freshMs`, and a change counts within that time. */
+/** Caches reads for a short time: under load a value is read once in `freshMs`, and a change counts within that time. */
 export function recently<Key extends readonly string[], Value>(
   read: (...key: Key) => Promise<Value>,
   nowMs: () => number,

@@ -36,14 +36,14 @@ export interface LinkEvents {
   /** Every other dispatch, RESUMED included. */
   dispatch(name: string, d: Json): void;
   online(isOnline: boolean): void;
-  /** There will be no connection. */
+  /** The connection is closed for good. */
   ended(code: number, reason: string): void;
 }
 
 /** The session's gateway connection. */
 export interface Link {
   readonly sessionId: string | null;
-  /** What is sent while disconnected is lost. */
+  /** Payloads that are sent while disconnected are lost. */
   send(op: number, d: unknown): void;
   close(): void;
 }

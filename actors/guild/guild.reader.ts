@@ -126,7 +126,7 @@ function* threadReads(guild: Guild, needs: Needs, stores: GuildReads): Iterable<
     });
 }
 
-/** The reads of new members' requests to join and answers to the onboarding, and of what was before they left. */
+/** The reads of requests to join, answers to the onboarding, and the state of former members. */
 function* newcomerReads(guild: Guild, needs: Needs, { guilds }: GuildReads): Iterable<WindowRead> {
   const { id, formerMembers, joinRequests, onboardingAnswers } = guild;
   const former = needs.formerMembers?.filter((key) => !formerMembers.has(key)) ?? [];

@@ -103,14 +103,14 @@ const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 /** Paths with segments that a target would take for another directory, in every spelling that a URL parser knows. */
 const LEAVES = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)|\\/i;
 
-/** A mapping as it is looked up and filled in. */
+/** A mapping, prepared for look-ups. */
 interface Route {
   readonly segments: readonly string[];
   /** How many of the segments are names and not parameters. */
   readonly names: number;
   readonly host: string;
   readonly hostParams: readonly string[];
-  /** Of the target; without a slash at its end. */
+  /** The path of the target, without a slash at its end. */
   readonly directory: string;
 }
 
@@ -128,8 +128,8 @@ function routeOf({ prefix, target }: UrlMapping): Route {
 }
 
 /**
- * Finds the target of a path of an activity: the longest prefix counts, and a name before a parameter. Null when no mapping
- * leads on, and for a path that would leave the directory of its target.
+ * Prepares mappings for look-ups of the targets of paths: the longest prefix counts, and a name before a parameter. A look-up
+ * returns null when no mapping fits, and for a path that would leave the directory of its target.
  */
 export function mappedTargets(mappings: readonly UrlMapping[]): (path: string) => MappedTarget | null {
   const routes = mappings

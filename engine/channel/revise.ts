@@ -71,7 +71,7 @@ const isEphemeral = ({ flags }: StoredMessage): boolean => ((flags ?? 0) & Messa
 const becomesStandalone = ({ flags: before }: StoredMessage, { flags }: ContentDraft): boolean =>
   ((flags ?? 0) & ~(before ?? 0) & MessageFlags.IsComponentsV2) !== 0;
 
-/** A list of the stickers that the message has changes nothing. */
+/** An edit that lists exactly the stickers of the message changes none. */
 function changesStickers({ sticker_items: items = [] }: StoredMessage, { sticker_ids }: EditDraft): boolean {
   if (!sticker_ids) return false;
   const had = new Set<string>(items.map(({ id }) => id));

@@ -40,14 +40,14 @@ export function newMember(from: NewMember, nowMs: number): Member {
   };
 }
 
-/** What the rules of joining need of a user. */
+/** The rows of a user that commands for joining need. */
 export const joining = (userId: UserId): Needs => ({
   ...{ members: [userId], formerMembers: [userId], bans: [userId], users: [userId] },
 });
 
 /**
- * A user as a member who joins now: a time-out that has not ended goes on after leaving, a member who was here before has the
- * flag DID_REJOIN, and the guild's screening applies. The command needs `joining`.
+ * A user as a member who joins now. A former member keeps a time-out that has not ended, and gets the flag DID_REJOIN; the guild's
+ * screening applies. The command needs `joining`.
  */
 export function admitted(guild: Guild, from: NewMember, nowMs: number): Member {
   const member = newMember(from, nowMs);

@@ -131,7 +131,7 @@ function putOnboarding(
   ]);
 }
 
-/** Roles that a question gives have the flag IN_PROMPT. @source https://docs.discord.com/developers/topics/permissions#role-object-role-flags */
+/** Sets the flag IN_PROMPT of roles that a question gives, and clears it on all others. @source https://docs.discord.com/developers/topics/permissions#role-object-role-flags */
 function markedRoles({ roles }: Guild, { prompts }: Onboarding): GuildFact[] {
   const given = new Set(prompts.flatMap(({ options }) => options.flatMap(({ role_ids }) => role_ids)));
   return [...roles.values()].flatMap((role) => {

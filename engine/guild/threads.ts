@@ -83,7 +83,7 @@ function titled(
   return moderatedTitle(parent, title, outcome, { guild, by, env, from: undefined });
 }
 
-/** Why there is no thread in a channel that is none of the guild's: a thread has no threads. */
+/** The refusal when the parent of a new thread is not a channel of the guild: 50024 for a thread, 10003 otherwise. */
 const noParent = (guild: Guild, id: ChannelId): Refusal =>
   refusal(guild.threads.get(id) ? 'CANNOT_EXECUTE_ON_CHANNEL_TYPE' : 'UNKNOWN_CHANNEL');
 

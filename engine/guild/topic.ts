@@ -16,7 +16,7 @@ export interface GuildShape {
     readonly requiresInThread?: bigint;
     /** No permission of moderation changes the decision, so that a second factor does not matter. */
     readonly anyFactor?: true;
-    /** It changes something without a permission of its own: members who may only read are refused. */
+    /** The command changes something and requires no permission for it: members who may only read are refused. */
     readonly acts?: true;
   };
 }

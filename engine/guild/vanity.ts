@@ -28,7 +28,7 @@ export const needsVanity = (_input: object, { info }: Guild): Needs => ({
   invites: info.vanity_url_code === null ? [] : [info.vanity_url_code],
 });
 
-/** The guild's vanity code in its stored form, which any case matches; every other code as it is. */
+/** The stored form of a code: the vanity code is found in any case, other codes only as they are written. */
 export const storedCode = ({ info }: Pick<Guild, 'info'>, code: string): string =>
   code.toLowerCase() === info.vanity_url_code ? info.vanity_url_code : code;
 

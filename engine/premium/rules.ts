@@ -31,7 +31,7 @@ export type PremiumCommand =
       /** Whether people can get it at once; absent: yes. */
       readonly available?: boolean;
     }
-  /** Changes what is given of a SKU. */
+  /** Changes the fields that are given. */
   | {
       readonly kind: 'editSku';
       readonly skuId: string;

@@ -20,7 +20,7 @@ export interface RecurrenceRule {
 
 const DAY_MS = 86_400_000;
 const WEEK_DAYS = 7;
-/** Of twelve months one has five of any weekday. */
+/** Any twelve months in a row include one with five of a given weekday. */
 const MONTHS_MAX = 12;
 /** 29 February can be eight years away, because 1900 and 2100 are not leap years. */
 const YEARS_MAX = 9;

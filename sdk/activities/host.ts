@@ -157,8 +157,8 @@ export class ActivityHost {
   }
 
   /**
-   * Renews the participation; a few failures in a row are no reason to end. After a long absence, as of a machine that slept,
-   * the request launches another instance, which the loaded activity knows nothing of.
+   * Renews the participation, and gives up after several failures in a row. When the page was away for long (the machine slept), the
+   * request launches another instance; the loaded activity belongs to the earlier one, so it ends.
    */
   #beat(everyMs: number, failures = 0): void {
     this.#heartbeat = setTimeout(() => {

@@ -8,10 +8,10 @@ interface ApplicationPorts {
   readonly nowMs: () => number;
 }
 
-/** How long an answer of the server counts. */
+/** How long an answer of the server is used. */
 const KEPT_MS = 10_000;
 const KEPT_MAX = 64;
-/** The server allows a person ten such requests in ten seconds; pages, of which any may try, get half of them. */
+/** The server allows a person ten such requests in ten seconds. Pages of any origin may cause them, and get half. */
 const [OF_PAGES_MAX, WINDOW_MS] = [5, 10_000];
 
 /** The applications that connect, as the server describes them. */

@@ -79,7 +79,7 @@ export class RpcHost {
   readonly room: Room;
   readonly #connections = new Set<Connected>();
   readonly #applications: Applications;
-  /** When each client id has connected within the last minute, by id and origin. */
+  /** Times of the connections of the last minute, by client id and origin. */
   readonly #admitted = new Map<string, number[]>();
   readonly #cdn: string;
   readonly #page: Prompts;

@@ -31,7 +31,7 @@ const PROOF_MS = 10_000;
 /** A name of this machine, so that pages of other names that resolve to it are refused. */
 const OWN_HOST = /^(?:127\.0\.0\.1|localhost)(?::\d+)?$/;
 
-/** Null for what is no path, or cannot be read: browsers send `//[` as it is. */
+/** Null for a target that is no path or cannot be parsed; browsers send `//[` unchanged. */
 function urlOf({ url = '' }: IncomingMessage): URL | null {
   const whole = `http://${HOST}${url}`;
   return url.startsWith('/') && URL.canParse(whole) ? new URL(whole) : null;
@@ -91,7 +91,7 @@ const listenAt = (server: Server, port: number): Promise<boolean> =>
     });
   });
 
-/** Who connects, and as what. */
+/** Where a connection comes from, and what accepts it. */
 interface Asked {
   readonly url: URL;
   readonly origin: string | null;

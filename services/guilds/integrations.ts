@@ -23,7 +23,7 @@ const INTEGRATION_TYPE = 'discord';
 const integrationOf = ({ id, name, icon, description }: Application, bot: APIUser | undefined) => ({
   ...{ id, name, type: INTEGRATION_TYPE, enabled: true },
   account: { id, name },
-  // Libraries still read the summary, which the published file has no more.
+  // Libraries still read the summary, which the published API file no longer has.
   application: { id, name, icon, description, summary: '', type: null, ...(bot && { bot }) },
   scopes: ['bot', 'applications.commands'],
 });

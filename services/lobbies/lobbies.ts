@@ -36,7 +36,7 @@ import { Sweep } from './sweep.ts';
 
 /** Attempts of a join whose lobby ends while it joins. */
 const TRIES = 4;
-/** How long the webhook settings of an application are used when the notice of a change is lost, and of how many. */
+/** How long the webhook settings of an application are cached when the notice of a change is lost, and of how many applications. */
 const APPLICATIONS = { freshMs: 5_000, keptMax: 10_000 };
 
 /** Lobbies of an adopted application that are deleted at a time. */

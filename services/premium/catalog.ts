@@ -22,8 +22,8 @@ interface SkuChange {
 }
 
 /**
- * What the owner of an application, and the developers of its team, do with its SKUs without the operator. Prices and perks
- * are the operator's: the money goes to the operator's account, and perks are of this server.
+ * The management of an application's SKUs by its owner and the developers of its team, without the operator. Prices and perks
+ * are the operator's: the money goes to the operator's account, and perks are features of this server.
  */
 export interface Catalog {
   /** All SKUs, for sale or not. */
@@ -38,7 +38,7 @@ interface CatalogPorts {
   readonly teams: Pick<Teams, 'may'>;
   readonly premium: Pick<Premium, 'run'>;
   readonly security: SecurityTrail;
-  /** Whether the operator lets owners of applications do so. */
+  /** Whether the operator lets owners of applications manage SKUs. */
   readonly isOpen: boolean;
 }
 

@@ -26,7 +26,7 @@ export function createSubscriptionClock(ports: SubscriptionClockPorts): DueClock
   const { store, routing, nowMs, settle, applyPerks } = ports;
   let hourlyMs = Number.NEGATIVE_INFINITY;
 
-  /** One page of those due; a fuller table has its turn at the next look, after the shortest time. */
+  /** Settles one page of the subscriptions that are due. The next check, after the shortest time, settles the next page. */
   async function settleAll(isOver: () => boolean): Promise<void> {
     for (const { applicationId, id } of await store.due(nowMs(), PAGE)) {
       if (isOver()) return;

@@ -1,4 +1,4 @@
-// Goal: a bounded map or set loses its oldest entries, as many as it has too many, and nothing else.
+// Goal: a bounded map or set loses its oldest entries until the bound is met, and no others.
 import { expect, test } from 'vitest';
 import { dropOldest } from '../../protocol/oldest.ts';
 

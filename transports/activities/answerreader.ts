@@ -1,9 +1,9 @@
 /** The start of an answer. */
 export interface AnswerStart {
   readonly status: number;
-  /** Names in lower case and values in turn. */
+  /** Names in lower case, each followed by its value. */
   readonly lines: readonly string[];
-  /** The size of the body that is announced, also to HEAD; null when none is. */
+  /** The announced size of the body, also in an answer to HEAD; null when none is announced. */
   readonly bytes: number | null;
 }
 
@@ -64,7 +64,7 @@ export class AnswerReader {
   #interim = 0;
   #trailerBytes = 0;
   #idleSeconds: number | null = null;
-  /** What has arrived of a start or line. */
+  /** The part of a start or line that has arrived. */
   #held: Buffer | null = null;
   #heldBytes = 0;
 
@@ -96,7 +96,7 @@ export class AnswerReader {
     return true;
   }
 
-  /** Takes notice that the connection has ended. @returns whether the last answer is whole */
+  /** The connection has ended. @returns whether the last answer is complete */
   end(): boolean {
     if (this.#place === 'untilEnd') this.#complete();
     return this.#place === 'nothing';
@@ -132,7 +132,7 @@ export class AnswerReader {
     return end;
   }
 
-  /** Reads text that ends with a mark. What has arrived of it is held until all has. */
+  /** Reads text up to a mark. Incomplete text is held until the rest arrives. */
   #line(bytes: Buffer, at: number, mark: Buffer, bytesMax: number): number {
     const held = this.#held;
     if (held === null) {
@@ -156,7 +156,7 @@ export class AnswerReader {
     return this.#text(held.toString('latin1', 0, end)) ? at + end - before : MALFORMED;
   }
 
-  /** @returns false when the text is malformed where it stands */
+  /** @returns false when the text is malformed in its place */
   #text(text: string): boolean {
     if (this.#place === 'start') return this.#start(text);
     if (this.#place === 'chunkLine') return this.#chunkLine(text);
@@ -211,7 +211,7 @@ export class AnswerReader {
   }
 }
 
-/** Names in lower case and values in turn; null for too many. The text has the form of `START`. */
+/** Names in lower case, each followed by its value; null for too many headers. The text has the form of `START`. */
 function linesOf(text: string): string[] | null {
   const lines: string[] = [];
   let at = text.indexOf('\r\n') + 2;
@@ -231,7 +231,7 @@ function linesOf(text: string): string[] | null {
 
 const isBlank = (code: number): boolean => code === SPACE || code === TAB;
 
-/** How the body ends, and how long the connection stays; null when that is not plain. */
+/** How the body ends, and how long the connection stays; null when the headers are ambiguous. */
 function framingOf(lines: readonly string[], isOld: boolean): Framing | null {
   let bytes: number | null = null;
   let isChunked = false;

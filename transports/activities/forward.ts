@@ -33,10 +33,10 @@ export const TARGET_REASON =
 
 /** @source RFC 9110, section 9.2.2 */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
-/** Methods of which targets expect a length, also of an empty body. */
+/** Methods for which targets expect a length even of an empty body. */
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 
-/** Passes a request on, and its answer back, as both are read. */
+/** Forwards a request to the target and the answer to the browser, each while it is being read. */
 export function forward(forwarded: Forwarded): void {
   const { inbound, asked, body, site, path } = forwarded;
   // The browser left while the mapping was looked up: a body would never end, and hold its connection to the target.
@@ -91,9 +91,9 @@ class Exchange implements Carried {
     return this.#isSent;
   }
 
-  /** Takes notice that the answer to the browser is complete or has broken off. */
+  /** The answer to the browser is complete or has broken off. */
   leave(): void {
-    // A complete answer may end before the reader says so: with the last byte that was announced.
+    // The answer to the browser ends with the last announced byte, before the reader calls `onComplete`.
     if (!this.#isOver && this.#bytes !== this.#announced) this.#abort();
   }
 
@@ -172,7 +172,7 @@ class Exchange implements Carried {
     });
     body.on('end', () => {
       if (length === 'chunked') connection.write('0\r\n\r\n');
-      // The target would take the next request for the rest of this one.
+      // The target would read the next request as the rest of this body.
       else if (left !== 0) this.#abort();
       this.#isSent = true;
     });

@@ -1,6 +1,6 @@
 /** Headers of a request: names in lower case; values of a repeated header are joined. */
 export type RequestHeaders = ReadonlyMap<string, string>;
-/** Names in lower case and values in turn, as they are written. */
+/** Names in lower case, each followed by its value, as they are written. */
 export type HeaderLines = readonly string[];
 /** Lines of headers as they are written, each with its end. */
 export type HeaderText = string;
@@ -110,7 +110,7 @@ export function requestHead({ method, target, host, headers, length }: SentHead)
   return `${head}\r\n`;
 }
 
-/** Neither names nor values have line ends in them: the caller has seen to it. */
+/** The caller has checked that neither name nor value contains a line end. */
 const lineOf = (name: string, value: string): HeaderText => `${name}: ${value}\r\n`;
 
 /** Headers of this server, prepared once: the name of the first one, and all that follows it. */
@@ -128,7 +128,7 @@ export function ownHeaders(headers: Readonly<Record<string, string>>): OwnHeader
 }
 
 /**
- * Whether it is plain where the body ends, so that no part of it could be taken for another request. The native parser reads
+ * Whether the end of the body is unambiguous, so that no part of it could be read as another request. The native parser reads
  * several lengths, and encodings besides `chunked`, without complaint.
  *
  * @source RFC 9112, section 6.3
@@ -163,9 +163,9 @@ function allOf(lines: HeaderLines, name: string): string | undefined {
   return all;
 }
 
-/** An answer of a target, as far as this server decides by it. */
+/** The headers of a target's answer, and what this server decides by. */
 interface TargetAnswer {
-  /** As the browser receives them, before ours and without `location`. */
+  /** For the browser, without this server's own headers and without `location`. */
   readonly headers: HeaderText;
   readonly location: string | undefined;
   readonly isEventStream: boolean;

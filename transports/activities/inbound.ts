@@ -216,7 +216,7 @@ export class Inbound {
     return true;
   }
 
-  /** The native server changes no value, so that one call writes many headers: each call costs as much as a header. */
+  /** Writes all headers as one value with line ends, which the native server writes unchanged: each call takes time. */
   #writeHead({ status, own, headers }: Pick<AnswerHead, 'status' | 'own' | 'headers'>): void {
     if (status !== 200) this.#res.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
     if (own) this.#res.writeHeader(own.name, own.rest);

@@ -3,8 +3,9 @@ import type { Inbound } from './inbound.ts';
 import { Shares } from './shares.ts';
 
 /**
- * Bounds what each network has under way. The address of a connection costs a system call, so nobody's is read while fewer
- * requests than one network may have are under way in all; when there are more, those of all that are under way are read.
+ * Bounds the requests and WebSockets of each network. Reading the address of a connection takes a system call. So no request's
+ * address is read while all networks together have fewer under way than one may have. At that number, the addresses of all
+ * requests under way are read.
  */
 export class Networks {
   readonly #shares: Shares;

@@ -7,30 +7,30 @@ export interface Carried extends AnswerSink {
   readonly isHead: boolean;
   /** Whether the target may receive it twice. */
   readonly isRepeatable: boolean;
-  /** Whether the target has received all of it, as far as its connection has taken it. */
+  /** Whether all of the request is written to the connection. */
   readonly isSent: boolean;
   /** Writes the request. May be called a second time when it is repeatable. */
   send(connection: Connection): void;
-  /** Is called when the connection takes more bytes again. */
+  /** Called when the connection accepts more bytes again. */
   onDrain(): void;
-  /** Is called when all that has arrived so far is read, and the answer is not complete. */
+  /** Called when all bytes that have arrived are read, and the answer is not complete. */
   onLull(): void;
-  /** Is called when no more comes, unless the answer is complete: the connection broke, or time is over. */
+  /** Called when the connection broke or the time is over. Has no effect once the answer is complete. */
   onBroken(): void;
 }
 
-/** Bounds of time count ticks of one timer, so that no request needs a timer of its own. */
+/** Time bounds are counted in ticks of one timer, so that no request needs a timer of its own. */
 export interface Ticks {
   readonly now: number;
-  /** Ticks after which a target that sends nothing, or takes nothing, is given up. */
+  /** Ticks after which a target that neither sends nor accepts bytes is given up. */
   readonly quietMax: number;
   /** Ticks of a whole exchange. */
   readonly exchangeMax: number;
-  /** Milliseconds of one. */
+  /** Length of a tick, milliseconds. */
   readonly ms: number;
 }
 
-/** How a target is connected to. */
+/** Options of the connections to a target. */
 export interface Way {
   readonly lookup: LookupFunction;
   readonly ca?: string[];
@@ -63,9 +63,9 @@ export class Total {
 const PER_TARGET_MAX = 256;
 /** Servers close idle connections after about 5 s; a request on one that is being closed fails. */
 const IDLE_MS = 4_000;
-/** A target's own bound is cut by this, for the same reason. */
+/** Margin below the idle timeout that a target announces, for the same reason. */
 const IDLE_MARGIN_MS = 1_000;
-/** All connections are read into this: what arrives is handled before the next read. */
+/** All connections share this read buffer: its bytes are handled before the next read. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(64 << 10);
 
 /** The connections to one target, and the requests that wait for one. Waiting requests are bounded by the caller. */
@@ -77,9 +77,9 @@ export class Pool {
   readonly #open = new Set<Connection>();
   /** The most recently used one is last. */
   readonly #idle: Connection[] = [];
-  /** With the tick at which their time is over. */
+  /** Waiting requests, with the tick at which the time of each is over. */
   readonly #waiting = new Map<Carried, number>();
-  /** Makes new connections as quick as the protocol allows. */
+  /** The latest TLS session; a new connection resumes it. */
   #session: Buffer | undefined;
   #isClosed = false;
 
@@ -110,7 +110,7 @@ export class Pool {
     return this.#isClosed && this.#open.size === 0;
   }
 
-  /** Ends what has taken too long. */
+  /** Ends connections and waiting requests whose time is over. */
   sweep(): void {
     for (const connection of this.#open) connection.sweep();
     for (const [carried, endsAt] of this.#waiting)
@@ -127,7 +127,7 @@ export class Pool {
     return oldest !== undefined;
   }
 
-  /** Lets requests that are under way end. */
+  /** Closes idle connections, and the others when their requests have ended. */
   close(): void {
     this.#isClosed = true;
     for (const connection of [...this.#idle]) connection.destroy();

@@ -176,7 +176,7 @@ class Requests {
       inbound.break();
     });
     const request = { inbound, page, asked, body };
-    // No promise is made for mappings that are known: most requests are for such ones.
+    // Known mappings, which most requests are for, are looked up without a promise.
     const target = this.#options.targetOf(page.id, innerPath(asked.path));
     if (!(target instanceof Promise)) return this.#forward(request, target);
     target

@@ -13,7 +13,7 @@ export interface SiteSettings extends Permitted {
 export interface Site {
   readonly url: URL;
   readonly pool: Pool;
-  /** Options of a connection: it resolves names to addresses that may be contacted alone. */
+  /** Options of a connection. Names resolve only to addresses that may be contacted. */
   readonly connect: Way;
 }
 
@@ -36,7 +36,7 @@ export class Sites {
   readonly #sites = new Map<string, Site | null>();
   readonly #ticks: Ticks & { now: number };
   readonly #timer: NodeJS.Timeout;
-  /** Of all sites, also of those that are forgotten while requests are under way. */
+  /** The pools of all sites, also of forgotten ones with requests under way. */
   readonly #pools = new Set<Pool>();
   readonly #total: Total;
 

@@ -106,7 +106,7 @@ export function errorSummary(messages: Messages): Part {
 
 export interface Field {
   readonly name: string;
-  /** Unique in the page; the name, unless several forms have a field of that name. Messages are looked up by it. */
+  /** Unique in the page, so needed where several forms have a field of this name. Default: the name. Messages are looked up by it. */
   readonly id?: string;
   readonly label: string;
   readonly type?: 'text' | 'password' | 'email';

@@ -15,8 +15,8 @@ export function idsOf(given: Given): FreshId[] {
 const SHOWN_CHARS_MAX = 100;
 
 /**
- * As `idsOf`, for lists on which more depends: text that is no id is refused under its field. Blank entries are dropped, as
- * after a last comma.
+ * As `idsOf`, for lists where a dropped id would change the outcome: text that is no id is refused under its field. Blank
+ * entries are dropped, as after a last comma.
  */
 export function readIds(given: Given, field: string): Reply<FreshId[]> {
   const wrong = textsOf(given).find((text) => text && !isSnowflake(text));

@@ -3,7 +3,7 @@ import { hasScan, type ImageSize, imageSize } from './imagesize.ts';
 /** The accepted image types and their file extensions. */
 type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
 
-/** What the header and the frames of a picture say of it. */
+/** The size, frames and duration of a picture, from its header and frames. */
 interface Shape extends ImageSize {
   /** 0 for a still picture. */
   readonly frames: number;
@@ -135,7 +135,7 @@ function readGif(bytes: Uint8Array): Shape | null {
       // Position, size and flags, a colour table, and the width of the codes before the pixels.
       at += 10 + coloursOf(bytes[at + 9] ?? 0) + 1;
       skipBlocks();
-      // A frame whose pixels are cut off is none.
+      // A frame whose pixels are cut off does not count.
       if (at > bytes.length) break;
       frames += 1;
       durationMs += delayMs;
@@ -204,9 +204,9 @@ function boxesOf(bytes: Uint8Array): readonly Box[] | null {
 }
 
 /**
- * Whether an AVIF moves, from its boxes: its brand, the size of its image, and where its pixels are.
+ * Whether an AVIF is animated. Its boxes are checked for the brand, the size of the image, and pixels.
  *
- * @returns null for what is no such file, and for sides that `readImage` refuses.
+ * @returns null for other files, and for sides that `readImage` refuses.
  * @source https://aomediacodec.github.io/av1-avif/
  */
 export function readAvif(bytes: Uint8Array): { readonly isAnimated: boolean } | null {

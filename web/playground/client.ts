@@ -33,7 +33,7 @@ export function connectClient(client: Client, token: string, events: LinkEvents)
   client
     .updateToken(AuthorizationTokenType.User, token)
     .then(() => client.connect())
-    // The status says so too; a server that is not there yet is tried again.
+    // The status reports failures too; an unreachable server is tried again.
     .catch(() => undefined);
   return {
     get sessionId() {

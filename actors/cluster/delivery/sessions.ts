@@ -229,7 +229,7 @@ function servePeers(context: Context): void {
     for (const { session } of sessions) session.guildIds.add(guildId);
     return guilds.enter(guildId, sessions.map(enteringOf));
   });
-  // What was read while the user got another owner may be incomplete: the caller asks the next owner.
+  // When the user's owner changed during the read, the result may be incomplete: the caller asks the next owner.
   const owning = async <T>(
     { session: { principal } }: SessionReference,
     open: () => Promise<T>,

@@ -56,7 +56,7 @@ const accept = (guild: Guild, userId: string, env = envAt(), code = 'abcdefgh') 
 const later = (ms: number) => envAt(NOW_MS + ms);
 
 describe('an invite for a list of users', () => {
-  it('lets in those on the list alone, one or several, and is unknown to the others', () => {
+  it('lets in only the users on the list, one or several, and is unknown to all others', () => {
     const guild = arrange();
     create(guild, { code: 'one', targetUserIds: ['77'] });
     create(guild, { code: 'two', targetUserIds: ['77', '79'] });
@@ -285,7 +285,7 @@ describe('a member who left and joins again', () => {
   };
   const now = (guild: Guild) => guild.members.get(uid('77'));
 
-  it('has the time-out as before, as often as that is tried, and the flag DID_REJOIN', () => {
+  it('keeps the time-out however often the user rejoins, and has the flag DID_REJOIN', () => {
     const guild = timedOut();
     for (const ms of [0, 1, UNTIL_MS - NOW_MS - 1]) {
       accept(guild, '77', later(ms));
@@ -294,13 +294,13 @@ describe('a member who left and joins again', () => {
     }
   });
 
-  it('has the time-out also when a bot adds the user', () => {
+  it('keeps the time-out also when a bot adds the user', () => {
     const guild = timedOut();
     run(guild, 'addMember', { userId: '77' }, server);
     expect(now(guild)).toMatchObject({ communication_disabled_until: until, flags: 1 });
   });
 
-  it('has no time-out once that is over, and none that a moderator lifted', () => {
+  it('has no time-out that has ended meanwhile, and none that a moderator lifted', () => {
     const guild = timedOut();
     accept(guild, '77', later(UNTIL_MS - NOW_MS));
     expect(now(guild)).toMatchObject({ communication_disabled_until: null, flags: 1 });
@@ -309,7 +309,7 @@ describe('a member who left and joins again', () => {
     expect(now(guild)).toMatchObject({ communication_disabled_until: null, flags: 1 });
   });
 
-  it('is told from a member who joins for the first time', () => {
+  it('differs from a member who joins for the first time, who has neither time-out nor flag', () => {
     const guild = timedOut();
     accept(guild, '79');
     expect(guild.members.get(uid('79'))).toMatchObject({ communication_disabled_until: null, flags: 0 });

@@ -1,4 +1,4 @@
-// Goal: members under a time-out, in quarantine or before the screening only read, also where no permission is asked for.
+// Goal: members under a time-out, in quarantine or before the screening only read, also where a command requires no permission.
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Guild, Member } from '../../../engine/guild/guild.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';

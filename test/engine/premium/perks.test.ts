@@ -1,4 +1,4 @@
-// Goal: of what a receiver has, the best perk of each kind counts, and nothing that gives no access.
+// Goal: the best perk of each kind among a receiver's entitlements counts; entitlements without access give no perk.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { perksOf } from '../../../engine/premium/perks.ts';

@@ -1,4 +1,4 @@
-// Goal: pages of any origin cannot use up what the server allows the person to ask about applications.
+// Goal: pages of any origin cannot use up the requests about applications that the server allows the person.
 import { beforeEach, expect, test } from 'vitest';
 import { RPC_CLOSE } from '../../../protocol/rpc.ts';
 import { Applications } from '../../../sdk/rpc/applications.ts';
@@ -35,7 +35,7 @@ test('pages ask for five applications in ten seconds, and games for as many as t
   expect(await codeOf('5002', true)).toBeNull();
 });
 
-test('an answer counts for ten seconds, also that there is no such application', async () => {
+test('an answer is used for ten seconds, also that there is no such application', async () => {
   for (let n = 0; n < 3; n += 1)
     expect((await applications.of('5001', true)).origins).toEqual(['https://game.example.org']);
   answer = { status: 404, body: {} };
@@ -45,7 +45,7 @@ test('an answer counts for ten seconds, also that there is no such application',
   expect(await codeOf('5001', true)).toBe(RPC_CLOSE.INVALID_CLIENTID);
 });
 
-test('a failure does not count: the next connection asks again', async () => {
+test('a failed look-up is not kept: the next connection asks again', async () => {
   answer = { status: 503, body: null };
   expect(await codeOf('5001', false)).toBe(RPC_CLOSE.ABNORMAL);
   answer = { status: 200, body: { name: 'Game' } };

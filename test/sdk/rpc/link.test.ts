@@ -116,7 +116,7 @@ describe('a handshake', () => {
     expect(await ask('USER_SETTINGS_GET_LOCALE')).toMatchObject(denied);
   });
 
-  test('takes the subscriptions of an earlier page', async () => {
+  test('ends the subscriptions of an earlier page', async () => {
     link.receive(HANDSHAKE);
     await ask('SUBSCRIBE', {}, 'ACTIVITY_LAYOUT_MODE_UPDATE');
     link.receive(HANDSHAKE);

@@ -23,6 +23,6 @@ test.each([
   ['that mentions the person', { author: PEER, guild_id: '3', mentions: [ME] }, true],
   ['of a guild that mentions somebody else', { author: PEER, guild_id: '3', mentions: [PEER] }, false],
   ['of the person', { author: ME, mentions: [ME] }, false],
-])('a message %s notifies as it should', (_, d, isNotified) => {
+])('a message %s sends NOTIFICATION_CREATE only when it is to the person', (_, d, isNotified) => {
   expect(notified(d)).toBe(isNotified);
 });

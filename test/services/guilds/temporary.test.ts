@@ -28,7 +28,7 @@ function arrange(failing: GuildId | null = null) {
   return { end, asked, faults };
 }
 
-test('each guild is told which membership ends, so that a newer one stays', async () => {
+test('each command names the membership that ends, so that a newer one stays', async () => {
   const { end, asked, faults } = arrange();
   end(USER);
   await until(() => asked.length === 2, 'both guilds');

@@ -120,7 +120,7 @@ describe('an answer', () => {
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n0\r\n\r\n',
     ],
     ['two encodings', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'],
-    ['an encoding that is no other', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nx'],
+    ['the encoding identity', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nx'],
     ['chunks in HTTP/1.0', 'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
     ['a folded line', 'HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n'],
     ['a blank before a colon', 'HTTP/1.1 200 OK\r\nContent-Length : 1\r\n\r\nx'],

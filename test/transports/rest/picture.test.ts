@@ -1,4 +1,4 @@
-// Goal: a picture is accepted for its whole structure, never for its first bytes, and no bytes of a stranger break its reading.
+// Goal: a picture is accepted by its whole structure, never by its first bytes alone, and no bytes make the reader throw.
 import fc from 'fast-check';
 import sharp from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';

@@ -8,8 +8,8 @@ const WRITE = { per: null, limit: 30, windowMs: 10_000, group: 'skus' } as const
 const NAME_CHARS_MAX = 80;
 
 /**
- * What the owner of an application, or a developer of its team, does with its SKUs, with the person's own token. The
- * platform has no public operations for it; these are this server's own.
+ * Management of an application's SKUs by its owner or a developer of its team, with the person's own token. The platform has
+ * no public operations for it; these are this server's own.
  */
 export const skus = resource({
   create_sku: op({

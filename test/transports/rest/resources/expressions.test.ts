@@ -1,4 +1,4 @@
-// Goal: whoever may not make expressions has none of their files read, and a sticker has no description or one of two characters and more.
+// Goal: files of expressions are read only for members who may make them, and a sticker's description is empty or has two characters or more.
 import { expect, it } from 'vitest';
 import { P } from '../../../../protocol/permissions.ts';
 import { emojis } from '../../../../transports/rest/resources/emojis.ts';
@@ -27,7 +27,7 @@ const sticker = (as: string, description: string) => ({
   ...{ as, files: [broken], body: { name: 'wave', tags: 'hi', description } },
 });
 
-it('a file of a member without the permission is refused for that, and not for what it is', async () => {
+it('a file of a member without the permission is refused for the missing permission, without being read', async () => {
   const { invoke } = arrange();
   const emoji = (as: string) => ({ as, body: { name: 'wave', image: 'data:image/png;base64,AQID' } });
   expect(codeOf(await invoke('create_guild_emoji', emoji(MEMBER)))).toBe(MISSING_PERMISSIONS);
@@ -42,7 +42,7 @@ it.each([
   ['😀', INVALID_FORM],
   ['hi', INVALID_FILE],
 ])(
-  'a description of a sticker may be empty, or has two characters and more: %j is answered %i',
+  'a description of a sticker is empty or has two characters or more: %j is answered %i',
   async (text, code) => {
     expect(codeOf(await arrange().invoke('create_guild_sticker', sticker(MAKER, text)))).toBe(code);
   },
