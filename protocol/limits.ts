@@ -259,6 +259,7 @@ export const LIMITS = {
   sticker_name_chars_max: 30,
   sticker_tags_chars_max: 200,
   sticker_description_chars_min: 2,
+  sku_name_chars_max: 80,
   sticker_description_chars_max: 100,
   sticker_bytes_max: 524_288,
   sound_name_chars_min: 2,

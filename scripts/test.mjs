@@ -153,8 +153,7 @@ async function spawnNode(step, args, more = {}) {
     ...{ cwd: ROOT, timeout: STEP_TIMEOUT_MS, env },
     stdio: ['ignore', output, output],
   });
-  if (step.beside !== undefined && child.pid !== undefined)
-    setPriority(child.pid, constants.priority.PRIORITY_LOW);
+  if (isAside(step) && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
   let said = '';
   for (const stream of [child.stdout, child.stderr])
     stream?.setEncoding('utf8').on('data', (text) => {

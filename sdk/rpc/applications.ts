@@ -1,3 +1,4 @@
+import { dropOldest } from '../../protocol/oldest.ts';
 import type { CallApi } from './commands.ts';
 import type { RpcApplication } from './games.ts';
 import { isObject, RpcClosed } from './link.ts';
@@ -34,8 +35,7 @@ export class Applications {
     const entry = { sinceMs: nowMs, read };
     this.#kept.delete(clientId);
     this.#kept.set(clientId, entry);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > KEPT_MAX && oldest !== undefined) this.#kept.delete(oldest);
+    dropOldest(this.#kept, KEPT_MAX);
     return read.catch((error: unknown) => {
       const isUnknown = error instanceof RpcClosed && error.code === UNKNOWN.code;
       if (!isUnknown && this.#kept.get(clientId) === entry) this.#kept.delete(clientId);

@@ -1,5 +1,6 @@
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
 import { nameProblem } from '../../protocol/names.ts';
 import { SKU_TYPE, type Sku } from '../../protocol/premium.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -82,12 +83,12 @@ export function createCatalog({ storage, teams, premium, security, isOpen }: Cat
 }
 
 const CLOSED = 'The operator of this server manages what applications sell.';
-const NAME_CHARS_MAX = 80;
 
 function nameRefusal(name: string | undefined): Refusal | null {
   if (name === undefined) return null;
   const problem = nameProblem(name);
   if (problem) return invalidField(['name'], problem.code, problem.message);
-  if (name.length <= NAME_CHARS_MAX) return null;
-  return invalidField(['name'], 'BASE_TYPE_MAX_LENGTH', `Must be ${NAME_CHARS_MAX} or fewer in length.`);
+  const { sku_name_chars_max: max } = LIMITS;
+  if (name.length <= max) return null;
+  return invalidField(['name'], 'BASE_TYPE_MAX_LENGTH', `Must be ${max} or fewer in length.`);
 }

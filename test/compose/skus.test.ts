@@ -73,7 +73,7 @@ beforeAll(async () => {
 afterAll(() => engine?.close());
 
 describe('SKUs', () => {
-  test('are managed by the owner, the admins and the developers of a team, and by nobody else', async () => {
+  test('are managed only by the owner, the admins and the developers of a team', async () => {
     const outcomes = [];
     for (const who of ROLES) {
       const { status, body } = await create(who, { name: `Of ${who}` });
@@ -89,7 +89,7 @@ describe('SKUs', () => {
     }
   });
 
-  test('are for sale when they are published, and no longer when they are withdrawn', async () => {
+  test('are for sale after they are published, and not after they are withdrawn', async () => {
     const { body: sku } = await create('developer', { name: 'Lantern', type: 'subscription' });
     expect(sku).toMatchObject({ name: 'Lantern', slug: 'lantern', type: 5, flags: USER, price: null });
     const shown = async () => (await listed('stranger')).map(({ name }) => name);
@@ -110,7 +110,7 @@ describe('SKUs', () => {
     expect(all).toEqual(expect.arrayContaining(['Beacon', 'Of owner']));
   });
 
-  test('are not edited when they are of another application, unknown, or the group of a subscription', async () => {
+  test('are not edited through another application, under an unknown id, or as the group of a subscription', async () => {
     const other = await engine.admin.createApplication({ name: 'Other', ownerId: people.stranger!.id });
     const command = { kind: 'createSku', name: 'Foreign', type: 'subscription', owner: 'user' } as const;
     const { skus } = await engine.admin.premium(other.application.id, command);
@@ -162,7 +162,7 @@ describe('the page of what an application sells', () => {
     return visitor;
   }
 
-  test('is linked from the store for those who may, and refuses everybody else', async () => {
+  test('is linked from the store for people who manage SKUs, and refuses all others', async () => {
     const link = `href="${store()}/manage"`;
     for (const [who, isTheirs] of [
       ['developer', true],

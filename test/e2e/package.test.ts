@@ -299,7 +299,7 @@ describe('the packages for clients', () => {
     }
   });
 
-  test('are workspaces that hold nothing built after they are packed', () => {
+  test('contain no built files after npm pack has packed them', () => {
     for (const name of ['protocol', 'sdk'])
       for (const made of ['dist', 'README.md', 'LICENSE', 'NOTICE', 'CHANGELOG.md'])
         expect(existsSync(join(ROOT, name, made)), `${name}/${made}`).toBe(false);

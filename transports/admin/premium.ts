@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { Admin } from '../../embedding.ts';
 import type { PremiumCommand } from '../../engine/premium/rules.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
 import { entitlementObject, skuObject, subscriptionObject } from '../../protocol/premium.ts';
 import { type AdminAnswer, type AdminRoute, closed, post, Snowflake } from './route.ts';
 
@@ -29,7 +30,7 @@ export const premiumRoutes: readonly AdminRoute[] = [
     '/applications/:id/skus',
     Type.Object(
       {
-        name: Type.String({ minLength: 1, maxLength: 80 }),
+        name: Type.String({ minLength: 1, maxLength: LIMITS.sku_name_chars_max }),
         type: Type.Enum(['durable', 'consumable', 'subscription']),
         owner: Type.Optional(Type.Enum(['user', 'guild'])),
       },
@@ -44,7 +45,10 @@ export const premiumRoutes: readonly AdminRoute[] = [
   ),
   post(
     '/applications/:id/skus/name',
-    Type.Object({ sku_id: Snowflake(), name: Type.String({ minLength: 1, maxLength: 80 }) }, closed),
+    Type.Object(
+      { sku_id: Snowflake(), name: Type.String({ minLength: 1, maxLength: LIMITS.sku_name_chars_max }) },
+      closed,
+    ),
     (admin, { sku_id: skuId, name }, id) => run(admin, id, { kind: 'editSku', skuId, name }),
   ),
   post(

@@ -24,7 +24,7 @@ const DONE: Readonly<Record<string, string>> = {
   added: 'Added. People can get it once you publish it.',
   renamed: 'Renamed.',
   published: 'Published: people can get it.',
-  withdrawn: 'Withdrawn: nobody can get it, and who has it keeps it.',
+  withdrawn: 'Withdrawn: nobody can get it any more. People who have it keep it.',
 };
 
 const TYPES = {

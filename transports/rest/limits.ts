@@ -3,6 +3,7 @@ import type { InvalidCalls } from '../../engine/ratelimit/invalid.ts';
 import type { Attempt, Verdict } from '../../engine/ratelimit/limiter.ts';
 import { networkOf } from '../../protocol/addresses.ts';
 import { isSnowflake, snowflakeMs } from '../../protocol/ids.ts';
+import { isRecord } from '../../protocol/present.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { CatalogEntry } from './catalog.ts';
 import type { AgedBucket, Caller } from './operation.ts';
@@ -45,9 +46,6 @@ const UNBUILT = { per: null, limit: 10, windowMs: 1_000 } as const;
 
 /** One client library treats a 429 without `Via` as a ban by an edge proxy, and stops instead of waiting. */
 const VIA = { Via: '1.1 guildhall' };
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(3);
 
@@ -120,7 +118,7 @@ export function createLimits(
     admitBody(entry, body, caller, address) {
       const rule = entry.operation?.bodyBucket;
       if (!rule) return null;
-      const major = isObject(body) ? String(body[rule.of] ?? '') : '';
+      const major = isRecord(body) ? String(body[rule.of] ?? '') : '';
       const principal = caller?.userId ?? networkOf(address);
       const group = `${entry.bucketHash} ${rule.of}`;
       const verdict = limiter({ principal, group, major, rule, globalExempt: true }, clock.monotonic());

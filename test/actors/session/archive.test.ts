@@ -284,7 +284,7 @@ describe('a session that is resumed at another shard', () => {
     expect((await outcome).kind).toBe('invalid');
   });
 
-  it('is resumed by its first shard or a third only once the shard that took it is back in the cluster', async () => {
+  it('is resumed by another shard only after the shard that took it is in the cluster again', async () => {
     for (const back of [0, 2]) {
       const { net, a, b } = three();
       const { session } = await a.open();

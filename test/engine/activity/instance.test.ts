@@ -105,7 +105,7 @@ describe('a running activity', () => {
     ]);
   });
 
-  test('is shown again when another person joins, and when one of two leaves', () => {
+  test('is rendered again when another person joins and when one of two people leaves', () => {
     const first = joined([], 2);
     expect(joinActivity([first], joining(3), env())).toMatchObject({ value: { isShown: true } });
     expect(leaveActivity(joined([first], 3), joining(3))).toMatchObject({ value: { isShown: true } });

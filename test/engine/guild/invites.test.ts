@@ -300,7 +300,7 @@ describe('a member who left and joins again', () => {
     expect(now(guild)).toMatchObject({ communication_disabled_until: until, flags: 1 });
   });
 
-  it('has no time-out that has ended meanwhile, and none that a moderator lifted', () => {
+  it('loses a time-out that ended during the absence or that a moderator lifted', () => {
     const guild = timedOut();
     accept(guild, '77', later(UNTIL_MS - NOW_MS));
     expect(now(guild)).toMatchObject({ communication_disabled_until: null, flags: 1 });

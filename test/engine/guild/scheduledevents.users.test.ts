@@ -109,7 +109,7 @@ describe('a user', () => {
 });
 
 describe('an exception', () => {
-  it.each([6, 57, 7972])('is refused for an occurrence that is %i years away', (years) => {
+  it.each([6, 57, 7972])('is refused for an occurrence %i years ahead', (years) => {
     const guild = arrange();
     const far = new Date(START_MS);
     far.setUTCFullYear(far.getUTCFullYear() + years);
@@ -117,7 +117,7 @@ describe('an exception', () => {
     expect(exceptions(guild)).toEqual([]);
   });
 
-  it('is refused beyond a hundred others of its event', () => {
+  it('is refused when the event has a hundred exceptions already', () => {
     const guild = arrange();
     const made = Array.from({ length: 101 }, (_, day) => except(guild, START_MS + day * DAY_MS).code);
     expect(made.flatMap((code, day) => (code === undefined ? [] : [[day, code]]))).toEqual([[100, 50_035]]);

@@ -1,11 +1,11 @@
 import type { Reply } from '../../../engine/kernel/outcome.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
 import { type Sku, skuObject } from '../../../protocol/premium.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 import { Bool, Choice, Obj, Optional, Str } from '../schema.ts';
 
 const WRITE = { per: null, limit: 30, windowMs: 10_000, group: 'skus' } as const;
-const NAME_CHARS_MAX = 80;
 
 /**
  * Management of an application's SKUs by its owner or a developer of its team, with the person's own token. The platform has
@@ -18,7 +18,7 @@ export const skus = resource({
     auth: 'user',
     bucket: WRITE,
     body: Obj({
-      name: Str(1, NAME_CHARS_MAX),
+      name: Str(1, LIMITS.sku_name_chars_max),
       type: Choice('durable', 'consumable', 'subscription'),
       owner: Optional(Choice('user', 'guild')),
     }),
@@ -34,7 +34,7 @@ export const skus = resource({
     path: '/applications/:application_id/skus/:sku_id',
     auth: 'user',
     bucket: WRITE,
-    body: Obj({ name: Optional(Str(1, NAME_CHARS_MAX)), available: Optional(Bool()) }),
+    body: Obj({ name: Optional(Str(1, LIMITS.sku_name_chars_max)), available: Optional(Bool()) }),
     status: 200,
     async handle({ params, body, caller }, { catalog }) {
       const { application_id: applicationId, sku_id: skuId } = params;
