@@ -1,7 +1,7 @@
 import { DAVE_VERSION_MAX, SPEAKING, VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
 import type { DaveStatus } from '../voice/daveflow.ts';
 import { VoiceLink, type VoiceTicket } from '../voice/voicelink.ts';
-import { type Json, numberOf, type OpenSocket } from '../voice/wire.ts';
+import { asNumber, type Json, type OpenSocket } from '../voice/wire.ts';
 import type { Gate } from './gate.ts';
 import type { AudioCallbacks, CallAudio, CallMedia, MediaFigures } from './media.ts';
 
@@ -146,7 +146,7 @@ export class VoiceSession {
   }
 
   #ready(d: Json): void {
-    this.#ssrc = numberOf(d.ssrc);
+    this.#ssrc = asNumber(d.ssrc);
     clearTimeout(this.#readyTimer);
     if (this.#signalingComplaint !== null) {
       this.#signalingComplaint = null;
@@ -168,8 +168,8 @@ export class VoiceSession {
     else if (op === VOICE_OP.CLIENT_DISCONNECT) this.#left(String(d.user_id));
     else if (op === VOICE_OP.SPEAKING) {
       const userId = String(d.user_id);
-      if (numberOf(d.ssrc) > 0 && userId !== this.#options.ticket.userId)
-        media.speaks(userId, numberOf(d.ssrc));
+      if (asNumber(d.ssrc) > 0 && userId !== this.#options.ticket.userId)
+        media.speaks(userId, asNumber(d.ssrc));
     } else if (op >= VOICE_OP.DAVE_PREPARE_TRANSITION) media.json(op, d);
   }
 

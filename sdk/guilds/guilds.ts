@@ -1,4 +1,5 @@
 import { isJson, type Json } from '../voice/wire.ts';
+import { list, text } from './read.ts';
 
 /** A channel or thread of a guild. */
 export interface ChannelView {
@@ -44,7 +45,8 @@ const MEMBERS_MAX = 500;
 export function guildsAfter(guilds: GuildViews, t: string, d: Json): GuildViews {
   if (t === 'READY') return new Map();
   if (t === 'GUILD_CREATE') return new Map(guilds).set(text(d.id), guildOf(d));
-  if (t === 'GUILD_DELETE') return new Map([...guilds].filter(([id]) => id !== d.id));
+  if (t === 'GUILD_DELETE')
+    return guilds.has(text(d.id)) ? new Map([...guilds].filter(([id]) => id !== d.id)) : guilds;
   const guildId = t === 'GUILD_UPDATE' ? text(d.id) : text(d.guild_id);
   const guild = guilds.get(guildId);
   if (guild === undefined) return guilds;
@@ -153,6 +155,3 @@ function withMembers(
 
 const named = (values: unknown): readonly { readonly id: string; readonly name: string }[] =>
   list(values).map((one) => ({ id: text(one.id), name: text(one.name) }));
-
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-const list = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isJson) : []);

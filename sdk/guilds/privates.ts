@@ -1,4 +1,5 @@
 import { isJson, type Json } from '../voice/wire.ts';
+import { list, text } from './read.ts';
 
 interface Recipient {
   readonly id: string;
@@ -69,6 +70,3 @@ const personOf = (user: Json): [string, Recipient] => {
   const id = text(user.id);
   return [id, { id, name: text(user.global_name) || text(user.username) }];
 };
-
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-const list = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isJson) : []);

@@ -1,3 +1,4 @@
+import { dropOldest } from '../../protocol/oldest.ts';
 import {
   RPC_CLOSE,
   RPC_LIMITS,
@@ -279,8 +280,7 @@ export class RpcHost {
       throw new RpcClosed('RATELIMITED', 'An application may connect twice a minute.');
     this.#admitted.delete(key);
     this.#admitted.set(key, [...recent, nowMs]);
-    const [oldest] = this.#admitted.keys();
-    if (this.#admitted.size > CLIENTS_KEPT_MAX && oldest !== undefined) this.#admitted.delete(oldest);
+    dropOldest(this.#admitted, CLIENTS_KEPT_MAX);
   }
 
   /** Shows the activities of all connections, the latest change first. */

@@ -1,5 +1,5 @@
 import { SILENCE_FRAME, VOICE_OP } from '../../protocol/voice.ts';
-import { type Json, numberOf } from './wire.ts';
+import { asNumber, type Json } from './wire.ts';
 
 /**
  * One member's view of an MLS group: what this flow needs of a DAVE library. Every method except the getters may
@@ -96,9 +96,9 @@ export class DaveFlow {
   }
 
   json(op: number, d: Json): void {
-    const [transitionId, version] = [numberOf(d.transition_id), numberOf(d.protocol_version)];
+    const [transitionId, version] = [asNumber(d.transition_id), asNumber(d.protocol_version)];
     if (op === VOICE_OP.DAVE_PREPARE_EPOCH) {
-      if (numberOf(d.epoch) !== 1) return;
+      if (asNumber(d.epoch) !== 1) return;
       this.#version = version;
       this.#restart();
     } else if (Number.isNaN(transitionId)) return;

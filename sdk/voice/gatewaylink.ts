@@ -1,6 +1,6 @@
 import { CLOSE } from '../../protocol/closecodes.ts';
 import { OP } from '../../protocol/opcodes.ts';
-import { isJson, type Json, numberOf, type OpenSocket, readFrame, Wire } from './wire.ts';
+import { asNumber, isJson, type Json, type OpenSocket, readFrame, Wire } from './wire.ts';
 
 /** Fields of IDENTIFY. */
 export interface GatewayIdentity {
@@ -86,7 +86,7 @@ export class GatewayLink {
     if (frame === null) return;
     const { op, d } = frame;
     if (typeof frame.s === 'number') this.#seq = frame.s;
-    if (op === OP.HELLO && isJson(d)) this.#hello(numberOf(d.heartbeat_interval));
+    if (op === OP.HELLO && isJson(d)) this.#hello(asNumber(d.heartbeat_interval));
     else if (op === OP.HEARTBEAT) this.send(OP.HEARTBEAT, this.#seq);
     else if (op === OP.HEARTBEAT_ACK) this.#acknowledged = true;
     else if (op === OP.RECONNECT) this.#wire.disconnect();

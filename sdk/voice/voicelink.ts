@@ -1,6 +1,6 @@
 import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
 import { decodeServerFrame, encodeClientFrame } from '../../protocol/voiceframing.ts';
-import { isJson, type Json, numberOf, type OpenSocket, readFrame, Wire } from './wire.ts';
+import { asNumber, isJson, type Json, type OpenSocket, readFrame, Wire } from './wire.ts';
 
 interface VoiceLinkOptions {
   /** URL without a query: the version is added here. */
@@ -101,7 +101,7 @@ export class VoiceLink {
     const { op } = frame;
     const d: Json = isJson(frame.d) ? frame.d : {};
     if (typeof frame.seq === 'number') this.#seq = frame.seq;
-    if (op === VOICE_OP.HELLO) this.#hello(numberOf(d.heartbeat_interval));
+    if (op === VOICE_OP.HELLO) this.#hello(asNumber(d.heartbeat_interval));
     else if (op === VOICE_OP.HEARTBEAT_ACK) this.#unanswered = 0;
     else if (op === VOICE_OP.READY) {
       this.#identified = true;

@@ -155,4 +155,4 @@ export const isJson = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A number of a frame; NaN for anything else. `Number` throws for some objects, such as `{"valueOf":1,"toString":1}`. */
-export const numberOf = (value: unknown): number => (typeof value === 'number' ? value : Number.NaN);
+export const asNumber = (value: unknown): number => (typeof value === 'number' ? value : Number.NaN);

@@ -18,6 +18,7 @@ describe('a client of a person', () => {
     let changes = 0;
     client.setGuildsUpdatedCallback(() => changes++);
     server.dispatch('GUILD_CREATE', GUILD);
+    server.dispatch('GUILD_DELETE', { id: '2' });
     server.dispatch('TYPING_START', { guild_id: '1', channel_id: '11', user_id: '7' });
     server.dispatch('CHANNEL_CREATE', { id: '21', type: 1, recipients: [{ id: '8', username: 'bo' }] });
     await settle();

@@ -1,5 +1,5 @@
 import { OPUS_PAYLOAD_TYPE } from '../../../protocol/voice.ts';
-import { type Json, numberOf } from '../../voice/wire.ts';
+import { asNumber, type Json } from '../../voice/wire.ts';
 import type { CallMedia, CallMediaOptions, MediaFigures } from '../media.ts';
 import type { FromSession, ToWorker } from './messages.ts';
 import { type PageAudioContext, type PageTrack, type PageWorker, page } from './page.ts';
@@ -69,7 +69,7 @@ export class BrowserCallMedia implements CallMedia {
       if (this.#peer === peer) this.events.failed(`The server's description is of no use: ${String(error)}`);
     });
     for (const [userId, ssrc] of this.#ssrcs) peer.receive(userId, ssrc);
-    this.#post({ type: 'begin', version: numberOf(d.dave_protocol_version ?? 0) });
+    this.#post({ type: 'begin', version: asNumber(d.dave_protocol_version ?? 0) });
   }
 
   broken(): void {

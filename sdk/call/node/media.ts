@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { OPUS_PAYLOAD_TYPE, SILENCE_FRAME } from '../../../protocol/voice.ts';
 import { DaveFlow } from '../../voice/daveflow.ts';
-import { type Json, numberOf } from '../../voice/wire.ts';
+import { asNumber, type Json } from '../../voice/wire.ts';
 import { decibels } from '../gate.ts';
 import type { AudioCallbacks, CallMedia, CallMediaOptions, CapturedAudio, MediaFigures } from '../media.ts';
 import { type CallPackages, CHANNELS, FRAME_SAMPLES, type OpusCodec, RATE_HZ } from './packages.ts';
@@ -104,7 +104,7 @@ export class NodeCallMedia implements CallMedia {
       this.#options.events.failed('The voice server gave no key.');
       return;
     }
-    this.#flow.begin(numberOf(d.dave_protocol_version ?? 0));
+    this.#flow.begin(asNumber(d.dave_protocol_version ?? 0));
     this.#up(true);
   }
 
