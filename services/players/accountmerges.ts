@@ -19,7 +19,7 @@ interface AccountMergePorts {
   mergeables(): readonly Mergeable[];
   /** The application and its children. */
   familyOf(applicationId: ApplicationId): Promise<readonly ApplicationId[]>;
-  /** Signs a banned user out and unlinks all identities. */
+  /** Signs a banned user out and unlinks all identities. @throws AccountHeldError while another move holds the account. */
   applyBan(userId: UserId): Promise<void>;
   /** Unix milliseconds. */
   nowMs(): number;
@@ -34,6 +34,9 @@ const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 60_000;
 /** Identities of an adopted application that are processed at a time. */
 const ADOPTED_AT_ONCE = 100;
+
+/** Another move holds an account that a ban concerns. It is retried, and a fault only when that lasts. */
+export class AccountHeldError extends Error {}
 
 type PairMove = Extract<Move, { readonly fromId: UserId }>;
 type Adoption = Extract<Move, { readonly kind: 'adoption' }>;
@@ -97,7 +100,7 @@ export class AccountMerges {
     } catch (error) {
       const nextMs = Math.min(retryMs * 2, RETRY_MS_MAX);
       this.#ports.schedule(() => void this.#attempt(move, nextMs).catch(() => undefined), retryMs);
-      this.#ports.onFault(error);
+      if (!(error instanceof AccountHeldError) || retryMs === RETRY_MS_MAX) this.#ports.onFault(error);
       throw error;
     }
     this.#ended(move);

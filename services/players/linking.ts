@@ -12,7 +12,7 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { IdentityStore } from '../../storage/identity/port.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { OAuth } from '../oauth/ports.ts';
-import type { AccountMerges } from './accountmerges.ts';
+import { AccountHeldError, type AccountMerges } from './accountmerges.ts';
 import type { ScopeOwners } from './owners.ts';
 import { isProvisionalUser, type Publishers } from './publishers.ts';
 import { externalIdentityOf, type PlayerSignIn, playerKeyOf } from './signin.ts';
@@ -108,14 +108,14 @@ export class Linking {
     await accountMerges.run(move).catch(() => undefined);
   }
 
-  /** Signs a banned user out and unlinks all identities. Idempotent. @throws Error while a merge holds the account. */
+  /** Signs a banned user out and unlinks all identities. Idempotent. @throws AccountHeldError while a merge holds the account. */
   async applyBan(userId: UserId): Promise<void> {
     const { signOut, identities, oauth, owners } = this.#ports;
     await signOut(userId);
     for (const each of await identities.ofUser(userId)) {
       const parted = await owners.partAgain(each.applicationId, userId, each, userId);
       if (!parted.ok)
-        throw new Error(
+        throw new AccountHeldError(
           `Ban of user ${userId} incomplete: an identity is still linked (${parted.refusal.message}).`,
         );
     }

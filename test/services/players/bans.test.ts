@@ -127,7 +127,32 @@ describe('a ban', () => {
     at.later.splice(0).forEach((run) => void run());
     await through();
     expect(await linkedTo('p1')).not.toBe(ada.userId);
+    expect(at.faults).toEqual([]);
+  });
+
+  test('is a fault for the log only when the merge lasts longer than the longest pause between retries', async () => {
+    const { token } = await at.enter(game.id, 'p1');
+    const ada = await at.person(game.id);
+    let open = () => {};
+    at.part.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    await merge(ada.userId, token);
+    await at.players.banned(ada.userId, null);
+    const retry = async () => {
+      const [run] = at.later.splice(0);
+      run?.();
+      await until(() => at.later.length === 1);
+    };
+    for (let pauseMs = 2_000; pauseMs < MINUTE_MS; pauseMs *= 2) await retry();
+    expect(at.faults).toEqual([]);
+    await retry();
     expect(at.faults.splice(0)).toHaveLength(1);
+    at.part.gate = null;
+    open();
+    await completed(ada.userId);
+    for (const run of at.later.splice(0)) run();
+    await through();
   });
 
   test('refuses the player of a banned provisional account', async () => {
