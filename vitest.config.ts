@@ -121,8 +121,8 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
           exclude: [...IN_REAL_TIME, 'node_modules/**'],
-          // Each starts processes of its own.
-          maxWorkers: 2,
+          // They wait for processes and timers most of the time: two would leave more than half of two processors idle.
+          maxWorkers: 2 * WORKERS,
         },
       },
       {

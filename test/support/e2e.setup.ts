@@ -30,7 +30,7 @@ export default async function setup(): Promise<() => Promise<void>> {
 function build(): void {
   // In a process of its own, because it ends its process when the sources do not compile.
   const prepare = pathToFileURL(join(ROOT, 'scripts/prepare.mjs'));
-  const program = `(await import('${prepare}')).ensureBuilt()`;
+  const program = `const { ensureBuilt, ensureDocs } = await import('${prepare}'); ensureBuilt(); ensureDocs();`;
   const { status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
     cwd: ROOT,
     stdio: ['ignore', 'inherit', 'inherit'],
