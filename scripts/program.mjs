@@ -4,6 +4,7 @@
 import { join, posix, relative } from 'node:path';
 import { build } from 'vite';
 import { ROOT } from './prepare.mjs';
+import { spreadsInChunks } from './spreads.mjs';
 
 const ENTRIES = ['cli', 'main', 'testing'];
 /** Packages in plain JavaScript modules. The others have native parts, files of their own, or one file. */
@@ -31,7 +32,7 @@ await build({
   root: ROOT,
   logLevel: 'warn',
   publicDir: false,
-  plugins: [places],
+  plugins: [places, spreadsInChunks],
   ssr: { noExternal: BUNDLED, target: 'node' },
   build: {
     ssr: true,

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build, type Plugin } from 'vite';
+import { spreadsInChunks } from '../../scripts/spreads.mjs';
 import { ROOT } from '../support/source.ts';
 import type { Patch } from './planted/patch.ts';
 
@@ -23,7 +24,7 @@ export async function bundle(name: string, patches: readonly Patch[] = []): Prom
     root: ROOT,
     configFile: false,
     logLevel: 'error',
-    plugins: [planting(patches, fitted)],
+    plugins: [planting(patches, fitted), spreadsInChunks],
     build: {
       ...{ ssr: 'test/sim/main.ts', outDir, target: 'node20', minify: false, emptyOutDir: true },
       rollupOptions: { output: { entryFileNames: 'sim.mjs', codeSplitting: false } },

@@ -1,6 +1,7 @@
 // `npm run sim`: builds the simulation into one file and runs it, with a mark at each bound of the program (`bounds.json`).
 import { readFileSync } from 'node:fs';
 import { build } from 'vite';
+import { spreadsInChunks } from '../../scripts/spreads.mjs';
 
 const root = new URL('../..', import.meta.url).pathname;
 const outDir = `${root}dist/simulation/alone`;
@@ -22,7 +23,7 @@ const marking = {
 };
 
 await build({
-  ...{ root, configFile: false, logLevel: 'error', plugins: [marking] },
+  ...{ root, configFile: false, logLevel: 'error', plugins: [marking, spreadsInChunks] },
   build: {
     ...{ ssr: 'test/sim/main.ts', outDir, target: 'node20', minify: false, sourcemap: true },
     rollupOptions: { output: { entryFileNames: 'sim.mjs', codeSplitting: false } },

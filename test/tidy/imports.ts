@@ -136,7 +136,7 @@ function importObjection(path: string, from: string, kind: Kind): string | null 
     const isPure = room === 'engine' || room === 'protocol';
     return isPure && !PURE_PACKAGES.includes(name) ? `${name} in a pure room` : null;
   }
-  if (!/\.(tsx?|json)$/.test(from)) return `imports ${from} without its extension`;
+  if (!/\.(tsx?|mjs|json)$/.test(from)) return `imports ${from} without its extension`;
   if (MAY_IMPORT_ALL.includes(room)) return null;
   const targetPath = posix.join(posix.dirname(path), from);
   const target = roomOf(targetPath);

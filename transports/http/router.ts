@@ -100,7 +100,8 @@ function walk(
       for (const other of at.ends.keys()) methods.add(other);
       return null;
     }
-    const params = Object.fromEntries(end.names.map((name, position) => [name, values[position] ?? '']));
+    const params: Record<string, string> = {};
+    for (const [position, name] of end.names.entries()) params[name] = values[position] ?? '';
     return { kind: 'found', operationId: end.operationId, params };
   }
   const literal = at.literals.get(segment);
