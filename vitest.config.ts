@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** End-to-end tests that check tones and frames in real time: other load on the machine would disturb them. */
+/** End-to-end tests that check tones and frames in real time: more than two at a time would disturb each other. */
 const IN_REAL_TIME = [
   'voice*',
   'golive',
@@ -15,7 +15,7 @@ const IN_REAL_TIME = [
   'sdkbrowser',
   'players',
 ].map((name) => `test/e2e/${name}.test.ts`);
-/** Tests that count what real sockets carry within seconds: alone as well. */
+/** Tests that count what real sockets carry within seconds: likewise. */
 const ALSO_IN_REAL_TIME = ['test/bench/voice.test.ts', 'test/compose/cluster.test.ts'];
 
 /** Tests that share a database within their file, or take the place of what the process has: each file by itself. */
@@ -32,7 +32,7 @@ const WORKERS = Math.max(2, availableParallelism() - 1);
 
 /** Files that take half a minute and more, which at the end would leave the other worker with nothing to do. */
 const LONG =
-  /\/(activitysdk|bench|chaos|cli|docsblocks|embed|hostile|kill9|lobbieshostile|package|pages|pageshostile|playground|shards|shardscalls|shardskilled|stopping)\.test\.ts$/;
+  /\/(activitysdk|bench|chaos|cli|docsblocks|embed|failureinjection|firefox|firstminutes|hostile|kill9|lobbieshostile|package|pages|pageshostile|playground|sdkcalls|shards|shardscalls|shardskilled|stopping|voicehostile)\.test\.ts$/;
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -132,7 +132,8 @@ export default defineConfig({
           name: 'realtime',
           globalSetup: [...endToEnd.globalSetup, DATABASES],
           include: [...IN_REAL_TIME, ...ALSO_IN_REAL_TIME],
-          fileParallelism: false,
+          // They keep a third of one processor busy.
+          maxWorkers: 2,
         },
       },
     ],

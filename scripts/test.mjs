@@ -45,7 +45,7 @@ const STEPS = [
   { name: 'planted', project: 'sim', files: () => ['test/suites/planted.test.ts'], onlyByName: true },
   { name: 'e2e', project: 'e2e', files: () => [] },
   { name: 'realtime', project: 'realtime', files: () => [] },
-  // On seeded time, so it may wait for the tests in real time, which keep less than one processor busy.
+  // On seeded time, so it may wait for the tests in real time, which leave more than one processor idle.
   { name: 'sim', project: 'sim', files: () => ['test/suites/sim.test.ts'], beside: 'realtime' },
   // Reads what the end-to-end tests compared.
   { name: 'replies', onlyAfterWholeRun: true },
