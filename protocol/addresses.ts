@@ -7,6 +7,7 @@ const MAPPED = /^(?:::|(?:0{1,4}:){5})ffff:(?:([0-9a-f]{1,4}):([0-9a-f]{1,4})|(\
  * @source RFC 4291, section 2.5.5.2
  */
 export function plainAddress(address: string): string {
+  if (!address.includes(':')) return address;
   const match = MAPPED.exec(address);
   if (match === null) return address;
   const [, highText = '', lowText = '', dotted] = match;
