@@ -34,6 +34,21 @@ export interface Authority {
   readonly channelId?: ChannelId;
 }
 
+/** The authority of a session or a caller for commands that require no permission and are given without a reason. */
+export const authorityOf = ({
+  userId,
+  bot,
+  applicationId,
+  applicationFlags,
+}: Pick<By, 'userId' | 'bot' | 'applicationId' | 'applicationFlags'>): Authority => ({
+  by: { userId, bot, applicationId, applicationFlags, reason: null },
+  requires: 0n,
+});
+
+/** The authority of a user. `applicationId`: the application that acts for the user, if any. */
+export const userAuthority = (userId: UserId, applicationId: ApplicationId | null = null): Authority =>
+  authorityOf({ userId, bot: false, applicationId, applicationFlags: 0 });
+
 /** The server itself: not a member anywhere, and exempt from permission checks. */
 export const SYSTEM: Authority = {
   by: {

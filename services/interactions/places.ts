@@ -53,7 +53,7 @@ export interface Places {
 
 const unknownChannel: Reply<never> = { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
 
-const authorityOf = ({ fields }: Sender): Authority => ({
+const senderAuthority = ({ fields }: Sender): Authority => ({
   ...SYSTEM,
   by: { ...SYSTEM.by, applicationId: isAnyId(fields.application_id) ? fields.application_id : null },
 });
@@ -83,20 +83,20 @@ export function createPlaces(ports: PlacePorts): Places {
     },
     async write({ guildId, channelId }, sent) {
       const input = { ...sent, channelId };
-      const authority = authorityOf(sent.from);
+      const authority = senderAuthority(sent.from);
       if (guildId === null) return inPrivateHere(channelId, 'createMessage', input, authority);
       return guilds.callHere(guildId, 'createMessage', input, authority);
     },
     async edit({ guildId, channelId }, messageId, changed) {
       const input = { ...changed, channelId, messageId };
-      const authority = authorityOf(changed.from);
+      const authority = senderAuthority(changed.from);
       if (guildId === null) return inPrivateHere(channelId, 'updateMessage', input, authority);
       return guilds.callHere(guildId, 'updateMessage', input, authority);
     },
     async remove({ guildId, channelId }, messageId, from) {
       const input = { channelId, messageId, from };
-      if (guildId === null) return inPrivateHere(channelId, 'deleteMessage', input, authorityOf(from));
-      return guilds.callHere(guildId, 'deleteMessage', input, authorityOf(from));
+      if (guildId === null) return inPrivateHere(channelId, 'deleteMessage', input, senderAuthority(from));
+      return guilds.callHere(guildId, 'deleteMessage', input, senderAuthority(from));
     },
     ...preparing(ports),
   };

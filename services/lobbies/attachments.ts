@@ -7,7 +7,7 @@ import type { LobbyVoiceRequest } from '../../actors/session/requests.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import { refOf, type SessionRef } from '../../engine/fanout/direct.ts';
-import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import { authorityOf, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
@@ -157,7 +157,7 @@ export class Attachments {
       const wish = attached.voice.get(id);
       const { session } = attached;
       if (wish && !session.over)
-        this.#tell(id, 'setVoice', { ...wish, sessionId: session.sessionId }, authorityOf(session));
+        this.#tell(id, 'setVoice', { ...wish, sessionId: session.sessionId }, authorityOf(session.principal));
     }, again);
   }
 
@@ -207,7 +207,7 @@ export class Attachments {
   voiceStates(session: LiveSession, wanted: readonly LobbyVoiceRequest[]): void {
     const attached = this.#byId.get(session.sessionId);
     if (!attached) return;
-    const authority = authorityOf(session);
+    const authority = authorityOf(session.principal);
     const here = wanted.filter(({ lobbyId }) => attached.lobbies.has(lobbyId));
     const byId = new Map(here.slice(0, LIMITS.lobbies_per_user_max).map((each) => [each.lobbyId, each]));
     const { sessionId } = session;
@@ -221,7 +221,7 @@ export class Attachments {
   voiceServerPing(session: LiveSession, lobbyId: ChannelId): void {
     const { sessionId } = session;
     if (this.#byId.get(sessionId)?.lobbies.has(lobbyId))
-      this.#tell(lobbyId, 'repeatVoice', { sessionId }, authorityOf(session));
+      this.#tell(lobbyId, 'repeatVoice', { sessionId }, authorityOf(session.principal));
   }
 
   /** Dispatches to the session in voice. Clients wait for another update while the endpoint is null. */
@@ -261,14 +261,3 @@ const without = <Value>(of: ReadonlyMap<ChannelId, Value>, id: ChannelId): Reado
   new Map([...of].filter(([other]) => other !== id));
 
 const keyOf = (applicationId: string, userId: string): string => `${applicationId}:${userId}`;
-
-const authorityOf = ({ principal }: LiveSession): Authority => ({
-  by: {
-    userId: principal.userId,
-    bot: false,
-    applicationId: principal.authorization?.applicationId ?? null,
-    applicationFlags: 0,
-    reason: null,
-  },
-  requires: 0n,
-});

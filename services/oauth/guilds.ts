@@ -1,6 +1,6 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
-import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
+import { SYSTEM, userAuthority } from '../../engine/kernel/authority.ts';
+import type { GuildId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
@@ -8,11 +8,6 @@ import type { UserStore } from '../../storage/user/port.ts';
 import type { ConsentPorts } from './consents.ts';
 import type { InstallPorts } from './install.ts';
 import type { UserGuild } from './ports.ts';
-
-const onBehalfOf = (userId: UserId, requires: bigint): Authority => ({
-  by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null },
-  requires,
-});
 
 type GuildPorts = Pick<InstallPorts, 'addBot' | 'guildObject'> & Pick<ConsentPorts, 'guildsOf'>;
 
@@ -25,7 +20,7 @@ export const oauthGuilds = (
     if (botId === null) return { ok: false, refusal: refusal('OAUTH2_APPLICATION_HAS_NO_BOT') };
     if ((await users.guildIds(botId)).length >= LIMITS.guilds_per_bot_max)
       return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
-    const authority = onBehalfOf(approverId, P.MANAGE_GUILD);
+    const authority = { ...userAuthority(approverId), requires: P.MANAGE_GUILD };
     return guilds.call(guildId, 'installBot', { botId, applicationId, name, permissions }, authority);
   },
 
@@ -36,7 +31,7 @@ export const oauthGuilds = (
 
   async guildsOf(userId) {
     const ids = await users.guildIds(userId);
-    const authority = onBehalfOf(userId, 0n);
+    const authority = userAuthority(userId);
     const replies = await Promise.all(
       ids.map((id) => guilds.call(id, 'myGuild', { withCounts: false }, authority)),
     );

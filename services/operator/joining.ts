@@ -1,14 +1,9 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
-import { type Authority, type By, SYSTEM } from '../../engine/kernel/authority.ts';
+import { SYSTEM, userAuthority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 
 type Granted = <Value>(reply: Reply<Value>) => Value;
-
-const onBehalfOf = (userId: UserId): Authority => ({
-  by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null } satisfies By,
-  requires: 0n,
-});
 
 /** Adds accounts to guilds for the operator. */
 export interface Joining {
@@ -40,7 +35,7 @@ export function joiningOf(guilds: Guilds, granted: Granted): Joining {
 
   /** Creates a role with these permissions. @returns a function that gives it to a member. */
   const roleFor = async (guildId: GuildId, ownerId: UserId, name: string, permissions: bigint) => {
-    const by = onBehalfOf(ownerId);
+    const by = userAuthority(ownerId);
     const draft = { name, permissions: String(permissions) };
     const role = granted(await guilds.call(guildId, 'createRole', { draft }, by));
     return async (userId: UserId): Promise<void> => {

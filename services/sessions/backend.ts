@@ -13,6 +13,7 @@ import type { Users } from '../../actors/user/users.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import { channelInfo as channelInfoOf } from '../../engine/guild/voicechannels.ts';
+import { userAuthority } from '../../engine/kernel/authority.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
 import { guildsOfShard } from '../../engine/session/identify.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
@@ -234,8 +235,7 @@ async function soundboard(
   const mine = new Set(users.guildIds(session.userId));
   for (const guildId of guildIds) {
     if (!mine.has(guildId)) continue;
-    const by = { userId: session.userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
-    const sounds = await guilds.call(guildId, 'listSounds', {}, { by, requires: 0n });
+    const sounds = await guilds.call(guildId, 'listSounds', {}, userAuthority(session.userId));
     if (!sounds.ok) continue;
     const d = { guild_id: guildId, soundboard_sounds: sounds.value };
     session.deliver(new DispatchBody('SOUNDBOARD_SOUNDS', d, clock.monotonic()));

@@ -9,7 +9,6 @@ import { refusal } from '../../protocol/refusal.ts';
 import { sendEphemeralMessage } from './ephemeralmessages.ts';
 import {
   attachedToMessage,
-  authorityOf,
   bothOnline,
   type Conversation,
   carrierApplication,
@@ -18,6 +17,7 @@ import {
   type DirectMessagePorts,
   mayWriteContent,
   notifyInvite,
+  personAuthority,
 } from './messagerules.ts';
 import type { DirectDraft, DirectMessages, Person } from './ports.ts';
 
@@ -80,7 +80,7 @@ function changingOperations(ports: DirectMessagePorts): Pick<DirectMessages, 'ed
       const edit = { messageId, edit: { content }, keep: null, attachments: [], together };
       const carrier = await carrierApplication(channel.id, messageId, storage);
       const input = { ...edit, channelId: channel.id, ...carrier };
-      const reply = await inPrivate(channel.id, 'updateMessage', input, authorityOf(by));
+      const reply = await inPrivate(channel.id, 'updateMessage', input, personAuthority(by));
       return reply.ok ? { ok: true, value: messageView(reply.value.message, channel, met.value) } : reply;
     },
 
@@ -94,7 +94,7 @@ function changingOperations(ports: DirectMessagePorts): Pick<DirectMessages, 'ed
         messageId,
         ...(await carrierApplication(channel.id, messageId, storage)),
       };
-      return inPrivate(channel.id, 'deleteMessage', input, authorityOf(by));
+      return inPrivate(channel.id, 'deleteMessage', input, personAuthority(by));
     },
 
     async moderate(applicationId, [a, b], messageId, metadata) {
@@ -131,7 +131,7 @@ async function send({ by, otherId, draft }: SendOrder, ports: DirectMessagePorts
   const { id: channelId } = channel.value;
   const { together } = reach.value;
   const input = { ...commandInput(said, carried.value, application), channelId, together };
-  const reply = await ports.inPrivate(channelId, 'createMessage', input, authorityOf(by));
+  const reply = await ports.inPrivate(channelId, 'createMessage', input, personAuthority(by));
   if (!reply.ok) return reply;
   const { message } = reply.value;
   if (message.activity) await notifyInvite(message, met.value, ports);

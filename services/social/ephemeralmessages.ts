@@ -9,7 +9,7 @@ import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
 import { type ChannelId, userPair } from '../../protocol/ids.ts';
 import type { APIUser } from '../../protocol/objects.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { authorityOf, commandInput, type DirectMessagePorts, notifyInvite } from './messagerules.ts';
+import { commandInput, type DirectMessagePorts, notifyInvite, personAuthority } from './messagerules.ts';
 import type { DirectDraft, Person } from './ports.ts';
 import type { Reach } from './reach.ts';
 
@@ -44,7 +44,7 @@ export async function sendEphemeralMessage(
   const state = privateState(channel, [author, other], reach.relations);
   const input = { ...commandInput(draft, carried, null), channelId: id, together: reach.together };
   const known = { ...env, acquaintance: reach.known };
-  const outcome = privateRules.decide(state, 'createMessage', input, authorityOf(by), known);
+  const outcome = privateRules.decide(state, 'createMessage', input, personAuthority(by), known);
   if (!outcome.ok) return outcome;
   const { message } = outcome.value;
   const shown = (peer: APIUser) => ({

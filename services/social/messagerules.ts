@@ -4,7 +4,7 @@ import type { Carried } from '../../engine/channel/draft.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import { DispatchBody, type Recipient } from '../../engine/fanout/body.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
-import type { Authority } from '../../engine/kernel/authority.ts';
+import { type Authority, userAuthority } from '../../engine/kernel/authority.ts';
 import { type Env, type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { PrivateCommands } from '../../engine/privatechannel/rules.ts';
 import type { Application } from '../../engine/user/facts.ts';
@@ -57,16 +57,8 @@ export interface Conversation {
 const JOIN = 1;
 
 /** The authority of the user, with the acting application, if any. */
-export const authorityOf = ({ userId, authorization }: Person): Authority => ({
-  by: {
-    userId,
-    bot: false,
-    applicationId: authorization?.applicationId ?? null,
-    applicationFlags: 0,
-    reason: null,
-  },
-  requires: 0n,
-});
+export const personAuthority = ({ userId, authorization }: Person): Authority =>
+  userAuthority(userId, authorization?.applicationId ?? null);
 
 /** Input of the private channel's command. */
 export const commandInput = (

@@ -6,7 +6,7 @@ import type { LiveSession } from '../../actors/session/backend.ts';
 import type { VoiceStateRequest } from '../../actors/session/requests.ts';
 import type { Notifier } from '../../actors/user/notifier.ts';
 import type { VoiceMember } from '../../engine/call/voicemember.ts';
-import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import { type Authority, authorityOf, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { callCreate } from '../../engine/privatechannel/calls.ts';
 import type { PrivateChannelState } from '../../engine/privatechannel/rules.ts';
@@ -108,13 +108,13 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       } else if (session.over || !isHere(places.get(session))) leave(session, place);
       else if (before && !isHere(before)) leave(session, before);
     };
-    askIn(place, { ...wish, sessionId: session.sessionId }, authorityOf(session))
+    askIn(place, { ...wish, sessionId: session.sessionId }, authorityOf(session.principal))
       .then((reply) => joins && settle(reply.ok && reply.value !== null))
       .catch((fault) => onFault(fault, session.sessionId));
   }
 
   const leave = (session: LiveSession, place: VoicePlace): void =>
-    owners.leave(place.id, place, session.sessionId, authorityOf(session));
+    owners.leave(place.id, place, session.sessionId, authorityOf(session.principal));
 
   /** The place of a session that moved from another shard is unknown: asks every place, and only the right one acts. */
   async function leaveAny(session: LiveSession): Promise<void> {
@@ -155,10 +155,3 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
     },
   };
 }
-
-const authorityOf = ({
-  principal: { userId, bot, applicationId, applicationFlags },
-}: LiveSession): Authority => ({
-  by: { userId, bot, applicationId, applicationFlags, reason: null },
-  requires: 0n,
-});

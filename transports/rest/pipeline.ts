@@ -212,7 +212,7 @@ async function handled(
       { params, query, body, files, caller, authority, publicUrl, locales, basic, address },
       services,
     );
-  const authority = authorityOf(operation, call);
+  const authority = callerAuthority(operation, call);
   if (!caller || !authority) return handle(authority);
   const withFactor = async () =>
     handle({ ...authority, by: { ...authority.by, secondFactor: await factors.ask(caller) } });
@@ -279,7 +279,7 @@ const notBuilt = (operationId: string): Refusal => ({
   message: `404: Not Found (this server does not have the operation ${operationId} yet)`,
 });
 
-function authorityOf(operation: AnyOperation, { caller, reason }: CallContext): Authority | null {
+function callerAuthority(operation: AnyOperation, { caller, reason }: CallContext): Authority | null {
   if (caller === null) return null;
   const { userId, applicationId, applicationFlags, kind } = caller;
   return {
