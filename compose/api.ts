@@ -14,7 +14,11 @@ import { createCommandNotices } from '../services/applications/commandnotices.ts
 import { createApplicationEmojis } from '../services/applications/emojis.ts';
 import { channelCalls } from '../services/channels/channels.ts';
 import { createUploads } from '../services/channels/uploads.ts';
+import { type Authenticate, createAuthorizedJoin } from '../services/guilds/authorizedjoin.ts';
+import { createBans } from '../services/guilds/bans.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
+import { createInvites } from '../services/guilds/invites.ts';
+import { createPrune } from '../services/guilds/prune.ts';
 import { createTagChoice } from '../services/guilds/tagchoice.ts';
 import type { Identity } from '../services/identity/identity.ts';
 import { installedBy } from '../services/oauth/install.ts';
@@ -80,17 +84,11 @@ export function createApi(ports: ApiPorts) {
 interface ServicePorts
   extends Pick<
       Services,
-      | 'activityOrigin'
-      | 'authenticate'
-      | 'isExplicit'
-      | 'nextId'
-      | 'nowMs'
-      | 'rulesMs'
-      | 'randomBytes'
-      | 'gateway'
-      | 'authorizeRequests'
+      'activityOrigin' | 'isExplicit' | 'nextId' | 'nowMs' | 'rulesMs' | 'gateway' | 'authorizeRequests'
     >,
     Features {
+  readonly authenticate: Authenticate;
+  readonly randomBytes: (size: number) => Uint8Array;
   readonly config: Pick<Config, 'webhook_avatar_urls' | 'upload_bytes_max' | 'request_bytes_max'>;
   readonly storage: Storage;
   readonly blobs: Blobs;
@@ -115,6 +113,20 @@ const usersOf = (ports: ServicePorts): Services['users'] => ({
   chooseTag: createTagChoice(ports).choose,
 });
 
+const ofGuilds = (ports: ServicePorts): Pick<Services, 'guilds' | 'invites' | 'prune' | 'bans'> => {
+  const { guilds, storage, nowMs } = ports;
+  return {
+    guilds: {
+      call: (guildId, type, input, authority) => guilds.call(guildId, type, input, authority),
+      create: ports.founding.createOwn,
+      addAuthorized: createAuthorizedJoin({ ...ports, users: storage.users }),
+    },
+    invites: createInvites(ports),
+    prune: createPrune({ guilds, store: storage.guilds, nowMs }),
+    bans: createBans({ guilds, messages: storage.messages, nowMs }),
+  };
+};
+
 /** What REST handlers may use, made of the actors and stores. */
 export function createServices(ports: ServicePorts): Services {
   const { storage, guilds, inPrivate } = ports;
@@ -127,16 +139,12 @@ export function createServices(ports: ServicePorts): Services {
   });
 
   return {
-    authenticate: ports.authenticate,
     calls: {
       ring: (channelId, userIds, authority) => inPrivate(channelId, 'ringCall', { userIds }, authority),
       stopRinging: (channelId, userIds, authority) =>
         inPrivate(channelId, 'stopRinging', { userIds }, authority),
     },
-    guilds: {
-      call: (guildId, type, input, authority) => guilds.call(guildId, type, input, authority),
-      create: ports.founding.createOwn,
-    },
+    ...ofGuilds(ports),
     channels: { call: channelCalls(ports), owner: async (id) => ports.channels.owner(id) },
     groups: createGroups(ports),
     users: usersOf(ports),
@@ -179,7 +187,6 @@ export function createServices(ports: ServicePorts): Services {
     nextId: ports.nextId,
     nowMs: ports.nowMs,
     rulesMs: ports.rulesMs,
-    randomBytes: ports.randomBytes,
     gateway: ports.gateway,
   };
 }

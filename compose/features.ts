@@ -20,6 +20,7 @@ import { countingRefusals } from '../services/accounts/refusedsignins.ts';
 import { type ServedActivities, startRunningActivities } from '../services/activities/running.ts';
 import { type Endpoints, startEndpoints } from '../services/applications/endpoints.ts';
 import { createGuildClock } from '../services/guilds/guildclock.ts';
+import { inviteCode } from '../services/guilds/invitecode.ts';
 import { SearchIndex } from '../services/guilds/searchindex.ts';
 import { type ServedInteractions, startInteractions } from '../services/interactions/interactions.ts';
 import { createPlaces } from '../services/interactions/places.ts';
@@ -64,7 +65,6 @@ import { createSmtpMailer } from '../transports/mail/smtp.ts';
 import { originsOf } from '../transports/outgoing/connection.ts';
 import { createEndpointTransport } from '../transports/outgoing/endpoints.ts';
 import { createOutgoing } from '../transports/outgoing/providers.ts';
-import { inviteCode } from '../transports/rest/resources/invites.ts';
 import type { Features, ServiceContext } from './context.ts';
 import { serverSecret } from './stores.ts';
 

@@ -136,6 +136,8 @@ export const LIMITS = {
   invite_age_sec_max: 5_184_000,
   invite_age_sec_default: 86_400,
   invite_uses_max: 100,
+  /** Ours: longer than any code, short enough for a database look-up. */
+  invite_code_chars_max: 100,
   invites_per_guild_max: 1_000,
   /** Ours: the list is part of the invite and read with it. */
   invite_target_users_max: 1_000,

@@ -21,10 +21,8 @@ import { roleRefusal } from './members.update.ts';
 import type { GuildTopic } from './topic.ts';
 import { storedCode } from './vanity.ts';
 
-export interface CreateInvite {
-  readonly channelId: ChannelId;
-  /** A random code that is not in use. */
-  readonly code: string;
+/** What a caller wants of an invite. */
+export interface NewInvite {
   /** Seconds; 0 for an invite that never expires. */
   readonly maxAgeSec: number;
   /** 0 for no limit. */
@@ -40,6 +38,12 @@ export interface CreateInvite {
     | { readonly userId: UserId }
     /** As anyone sees it, and its activity. */
     | { readonly application: object; readonly activity?: NonNullable<Application['activity']> };
+}
+
+export interface CreateInvite extends NewInvite {
+  readonly channelId: ChannelId;
+  /** A random code that is not in use. */
+  readonly code: string;
   /** Code of an invite that may be returned instead, when the caller does not insist on a new one. */
   readonly reuse: string | null;
   /** Number of the guild's invites, from the store; concurrent creations may exceed the bound slightly. */
@@ -259,8 +263,15 @@ function expiries(guild: Guild, codes: readonly string[], env: Env): GuildFact[]
   });
 }
 
-/** Whether an invite matches the request, so that it can be returned again. */
-const alike = (invite: Invite, input: CreateInvite, by: By): boolean =>
+/** The first invite of the caller that matches the request, so that it can be returned again; null for none. */
+export const reusableInvite = (
+  invites: readonly Invite[],
+  input: NewInvite & Pick<CreateInvite, 'channelId'>,
+  by: By,
+): Invite | null => invites.find((invite) => alike(invite, input, by)) ?? null;
+
+/** Whether an invite matches the request. */
+const alike = (invite: Invite, input: NewInvite & Pick<CreateInvite, 'channelId'>, by: By): boolean =>
   invite.channel_id === input.channelId &&
   invite.inviter?.id === by.userId &&
   invite.max_age === input.maxAgeSec &&

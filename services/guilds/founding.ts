@@ -7,10 +7,10 @@ import { guildCreatePayload, guildObject } from '../../engine/guild/payloads.ts'
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { FreshId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
-import { LIMITS } from '../../protocol/limits.ts';
 import type { APIGuild, APIUser } from '../../protocol/objects.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
+import { membershipRefusal } from './membershiplimit.ts';
 
 interface FoundingPorts {
   readonly storage: Storage;
@@ -82,8 +82,8 @@ export function createFounding(ports: FoundingPorts): GuildFounding {
       mutex(userId, async (): Promise<Reply<APIGuild>> => {
         const [user] = await storage.users.get([userId]);
         if (!user) return { ok: false, refusal: refusal('UNKNOWN_USER') };
-        if ((await storage.users.guildIds(userId)).length >= LIMITS.guilds_per_user_max)
-          return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
+        const no = await membershipRefusal(storage.users, { userId });
+        if (no) return { ok: false, refusal: no };
         if ((await storage.users.ownedGuildCount(userId)) >= ports.guildsOwnedMax)
           return { ok: false, refusal: tooManyOwned(ports.guildsOwnedMax) };
         return create(id, name, user, chosen);

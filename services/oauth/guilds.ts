@@ -1,10 +1,10 @@
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import { SYSTEM, userAuthority } from '../../engine/kernel/authority.ts';
 import type { GuildId } from '../../protocol/ids.ts';
-import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { UserStore } from '../../storage/user/port.ts';
+import { membershipRefusal } from '../guilds/membershiplimit.ts';
 import type { ConsentPorts } from './consents.ts';
 import type { InstallPorts } from './install.ts';
 import type { UserGuild } from './ports.ts';
@@ -18,8 +18,8 @@ export const oauthGuilds = (
 ): GuildPorts => ({
   async addBot(approverId, { id: applicationId, bot_id: botId, name }, { guildId, permissions }) {
     if (botId === null) return { ok: false, refusal: refusal('OAUTH2_APPLICATION_HAS_NO_BOT') };
-    if ((await users.guildIds(botId)).length >= LIMITS.guilds_per_bot_max)
-      return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
+    const no = await membershipRefusal(users, { userId: botId, bot: true });
+    if (no) return { ok: false, refusal: no };
     const authority = { ...userAuthority(approverId), requires: P.MANAGE_GUILD };
     return guilds.call(guildId, 'installBot', { botId, applicationId, name, permissions }, authority);
   },

@@ -3,6 +3,11 @@ import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import { type Authenticate, createAuthorizedJoin } from '../../services/guilds/authorizedjoin.ts';
+import { createBans } from '../../services/guilds/bans.ts';
+import { createInvites } from '../../services/guilds/invites.ts';
+import { createPrune } from '../../services/guilds/prune.ts';
+import type { Storage } from '../../storage/ports.ts';
 import { createCatalog } from '../../transports/rest/catalog.ts';
 import type { AnyOperation, Upload } from '../../transports/rest/operation.ts';
 import { createPipeline } from '../../transports/rest/pipeline.ts';
@@ -26,13 +31,29 @@ export type Fakes = {
   readonly [K in keyof Services]?: Services[K] extends (...args: never[]) => unknown
     ? Services[K]
     : { readonly [M in keyof Services[K]]?: object };
-};
+} & { readonly authenticate?: Authenticate };
+
+/** What the services of guilds are made of; a test gives the stores that its operations use. */
+type GuildPorts = Parameters<typeof createInvites>[0] &
+  Omit<Parameters<typeof createAuthorizedJoin>[0], 'users'> & {
+    readonly storage: Pick<Storage, 'users' | 'guilds' | 'messages' | 'directory'>;
+  };
+
+const servicesOfGuilds = (ports: GuildPorts): Pick<Services, 'invites' | 'prune' | 'bans'> => ({
+  invites: createInvites(ports),
+  prune: createPrune({ ...ports, store: ports.storage.guilds }),
+  bans: createBans({ ...ports, messages: ports.storage.messages }),
+});
 
 /**
  * Operations in front of one resident guild: real schemas and pipeline, real rules, and stores as the test gives
  * them. Facts are applied at once and kept in `facts`.
  */
-export function restGuild(guild: Guild, operations: Record<string, AnyOperation>, fakes: Fakes = {}) {
+export function restGuild(
+  guild: Guild,
+  operations: Record<string, AnyOperation>,
+  { authenticate = async () => null, ...fakes }: Fakes = {},
+) {
   const facts: GuildFact[] = [];
   let calls = 0;
   const call = async (type: keyof GuildCommands, input: object, authority: Authority) => {
@@ -44,20 +65,30 @@ export function restGuild(guild: Guild, operations: Record<string, AnyOperation>
     }
     return { ok: true, value: outcome.value };
   };
-  const services = {
-    nowMs: () => NOW_MS,
+  const guilds = {
+    call: (_id: string, type: keyof GuildCommands, input: object, authority: Authority) =>
+      call(type, input, authority),
+  };
+  const { read = {}, ...others } = fakes;
+  const ports = {
+    ...{ guilds, storage: read, nowMs: () => NOW_MS },
     // Never twice the same, so that two codes differ.
     randomBytes: (size: number) => new Uint8Array(size).fill(calls++),
+    authenticate,
+  } as unknown as GuildPorts;
+  const services = {
+    nowMs: ports.nowMs,
     guilds: {
-      call: (_id: string, type: keyof GuildCommands, input: object, authority: Authority) =>
-        call(type, input, authority),
+      ...guilds,
+      addAuthorized: createAuthorizedJoin({ ...ports, users: ports.storage.users }),
     },
+    ...servicesOfGuilds(ports),
     channels: {
       call: (channelId: string, type: keyof GuildCommands, input: object, authority: Authority) =>
         call(type, { ...input, channelId }, { ...authority, channelId } as Authority),
     },
     uploads: { fits: async () => true },
-    ...fakes,
+    ...{ read, ...others },
   } as unknown as Services;
   const hooks = { before: () => [], after: () => [] };
   const pipeline = createPipeline({ catalog: createCatalog(operations), services, hooks, limits: null });

@@ -1,5 +1,4 @@
 import type { AuthorizeRequests } from '../../actors/cluster/routing/authorizerequests.ts';
-import type { Principal } from '../../actors/session/ports.ts';
 import type { FoundingChoice } from '../../engine/guild/founding.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
@@ -15,7 +14,11 @@ import type { CommandIndexes } from '../../services/applications/commandindex.ts
 import type { ApplicationEmojis } from '../../services/applications/emojis.ts';
 import type { Teams } from '../../services/applications/teams.ts';
 import type { Uploads } from '../../services/channels/uploads.ts';
+import type { AddAuthorized } from '../../services/guilds/authorizedjoin.ts';
+import type { Bans } from '../../services/guilds/bans.ts';
 import type { Integrations } from '../../services/guilds/integrations.ts';
+import type { Invites } from '../../services/guilds/invites.ts';
+import type { Prune } from '../../services/guilds/prune.ts';
 import type { TagChoice } from '../../services/guilds/tagchoice.ts';
 import type { Interactions } from '../../services/interactions/ports.ts';
 import type { Lobbies } from '../../services/lobbies/ports.ts';
@@ -71,7 +74,11 @@ export interface Services {
     ): Promise<Reply<Value<K>>>;
     /** Creates a guild owned by the user. Refused with 30001 when the user is in, or owns, as many guilds as allowed. */
     create(ownerId: UserId, id: GuildId, name: string, chosen: FoundingChoice): Promise<Reply<APIGuild>>;
+    readonly addAuthorized: AddAuthorized;
   };
+  readonly invites: Invites;
+  readonly prune: Prune;
+  readonly bans: Bans;
   readonly channels: {
     /**
      * Sends a command to the owner of the channel: its guild, or the private channel. A command that private channels do not
@@ -150,12 +157,6 @@ export interface Services {
   readonly blobs: Blobs;
   /** Whether an uploaded image is explicit; undefined when nobody decides. */
   readonly isExplicit: ((image: UploadedImage) => boolean | Promise<boolean>) | undefined;
-  /** The owner of a token, a bot or a user; null for an unknown token. */
-  readonly authenticate: (
-    token: string,
-  ) => Promise<Pick<Principal, 'userId' | 'bot' | 'authorization'> | null>;
-  /** Cryptographically secure random bytes. */
-  readonly randomBytes: (size: number) => Uint8Array;
   readonly nextId: () => FreshId;
   readonly nowMs: () => number;
   /** Unix milliseconds by which dated rules apply; see `protocol/dates.ts`. */

@@ -1,7 +1,6 @@
-import type { CreateInvite as NewInvite } from '../../../engine/guild/invites.ts';
+import type { NewInvite } from '../../../engine/guild/invites.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ApplicationId, RoleId, UserId } from '../../../protocol/ids.ts';
-import { splitInvites } from '../../../protocol/invites.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
@@ -13,10 +12,6 @@ import { SERVER } from '../server.ts';
 import type { Services } from '../services.ts';
 import { targetUsersOf } from '../targetusers.ts';
 
-const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
-const CODE_CHARS = 8;
-/** Longer than any code, short enough for a database look-up. */
-export const CODE_CHARS_MAX = 100;
 const ROLE_LIST_CHARS_MAX = 5_500;
 
 // The platform publishes no limits for these routes; the values are this server's own.
@@ -53,7 +48,8 @@ export const invites = resource({
     body: CreateInvite,
     multipart: true,
     status: 200,
-    handle: async ({ params, body, files, caller, authority }, { channels, read, nowMs, randomBytes }) => {
+    handle: async ({ params, body, files, authority }, services) => {
+      const { channels, read } = services;
       const channelId = params.channel_id;
       const may = await channels.call(channelId, 'authorizeChannelInvites', {}, authority);
       if (!may.ok) return may;
@@ -61,32 +57,17 @@ export const invites = resource({
       if (!targets.ok) return targets;
       const leadsTo = await leadsToOf(body, read);
       if (!leadsTo.ok) return leadsTo;
-      const stored = await read.guilds.invites(may.value.guildId, null, 0);
-      const { live: known, expired } = splitInvites(stored, nowMs());
       const wanted = {
         maxAgeSec: body.max_age ?? LIMITS.invite_age_sec_default,
         maxUses: body.max_uses ?? 0,
         temporary: body.temporary ?? false,
-      };
-      const same = known.find(
-        (invite) =>
-          invite.channel_id === channelId &&
-          invite.inviter?.id === caller.userId &&
-          invite.max_age === wanted.maxAgeSec &&
-          invite.max_uses === wanted.maxUses &&
-          invite.temporary === wanted.temporary,
-      );
-      const input = {
-        ...wanted,
-        ...(leadsTo.value && { leadsTo: leadsTo.value }),
-        code: inviteCode(randomBytes),
+        unique: body.unique ?? false,
         roleIds: roleIdsOf(body.role_ids),
-        reuse: body.unique ? null : (same?.code ?? null),
-        inviteCount: known.length,
+        ...(leadsTo.value && { leadsTo: leadsTo.value }),
         ...(targets.value && { targetUserIds: targets.value, targetsUploaded: true as const }),
-        expired,
       };
-      const reply = await channels.call(channelId, 'createInvite', input, authority);
+      const { guildId } = may.value;
+      const reply = await services.invites.create({ guildId, channelId }, wanted, authority);
       return reply.ok ? { ok: true, body: reply.value } : reply;
     },
   }),
@@ -138,8 +119,8 @@ export const invites = resource({
     bucket: READS,
     query: Obj({ with_counts: Optional(Bool()), guild_scheduled_event_id: Optional(Snowflake()) }),
     status: 200,
-    handle: async ({ params: { code }, query }, { guilds, read }) => {
-      const guildId = code.length > CODE_CHARS_MAX ? null : await read.directory.inviteGuild(code);
+    handle: async ({ params: { code }, query }, { guilds, invites: { guildOf } }) => {
+      const guildId = await guildOf(code);
       if (guildId === null) return unknownInvite();
       const { with_counts: withCounts = false, guild_scheduled_event_id: eventId = null } = query;
       const input = { code, withCounts, eventId };
@@ -154,8 +135,8 @@ export const invites = resource({
     auth: 'any',
     bucket: READS,
     status: 200,
-    handle: async ({ params: { code }, authority }, { guilds, read }) => {
-      const guildId = code.length > CODE_CHARS_MAX ? null : await read.directory.inviteGuild(code);
+    handle: async ({ params: { code }, authority }, { guilds, invites: { guildOf } }) => {
+      const guildId = await guildOf(code);
       if (guildId === null) return unknownInvite();
       const reply = await guilds.call(guildId, 'revokeInvite', { code }, authority);
       return reply.ok ? { ok: true, body: reply.value } : reply;
@@ -173,31 +154,13 @@ export const invitesUnlisted = resource({
     // Clients send their session id; it is ignored, because every session of the user receives the guild.
     body: Obj({ session_id: Optional(Nullable(Str(0, 100))) }),
     status: 200,
-    handle: async ({ params: { code }, caller: { userId } }, { guilds, read }) => {
-      const guildId = code.length > CODE_CHARS_MAX ? null : await read.directory.inviteGuild(code);
-      if (guildId === null) return unknownInvite();
-      const joined = await read.users.guildIds(userId);
-      if (!joined.includes(guildId) && joined.length >= LIMITS.guilds_per_user_max)
-        return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
-      const input = { code, userId };
-      const reply = await guilds.call(guildId, 'acceptInvite', input, SERVER);
+    handle: async ({ params: { code }, caller: { userId } }, services) => {
+      const reply = await services.invites.accept(code, userId);
       if (!reply.ok) return reply;
       return { ok: true, body: { ...reply.value.invite, new_member: reply.value.added } };
     },
   }),
 });
-
-/** A random code of eight letters and digits. Bytes above the largest multiple of the alphabet are dropped, for uniformity. */
-export function inviteCode(random: (size: number) => Uint8Array): string {
-  const fair = 256 - (256 % ALPHABET.length);
-  let code = '';
-  while (code.length < CODE_CHARS) {
-    for (const byte of random(CODE_CHARS - code.length)) {
-      if (byte < fair) code += ALPHABET[byte % ALPHABET.length];
-    }
-  }
-  return code;
-}
 
 interface TargetDraft {
   readonly target_type?: 1 | 2 | null;

@@ -1,8 +1,6 @@
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { op, resource } from '../operation.ts';
-import type { Services } from '../services.ts';
 import { targetUsersFile, targetUsersOf } from '../targetusers.ts';
-import { CODE_CHARS_MAX } from './invites.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: null, limit: 20, windowMs: 10_000 } as const;
@@ -16,9 +14,6 @@ const unknownInvite = (): { ok: false; refusal: Refusal } => ({
   refusal: refusal('UNKNOWN_INVITE'),
 });
 
-const guildOf = (code: string, { read }: Services) =>
-  code.length > CODE_CHARS_MAX ? null : read.directory.inviteGuild(code);
-
 export const inviteTargets = resource({
   get_invite_target_users: op({
     method: 'GET',
@@ -28,7 +23,7 @@ export const inviteTargets = resource({
     media: 'text/csv',
     status: 200,
     handle: async ({ params: { code }, authority }, services) => {
-      const guildId = await guildOf(code, services);
+      const guildId = await services.invites.guildOf(code);
       if (guildId === null) return unknownInvite();
       const reply = await services.guilds.call(guildId, 'getInviteTargets', { code }, authority);
       return reply.ok ? { ok: true, body: targetUsersFile(reply.value) } : reply;
@@ -43,7 +38,7 @@ export const inviteTargets = resource({
     multipart: true,
     status: 204,
     handle: async ({ params: { code }, files, authority }, services) => {
-      const guildId = await guildOf(code, services);
+      const guildId = await services.invites.guildOf(code);
       if (guildId === null) return unknownInvite();
       const may = await services.guilds.call(guildId, 'authorizeInviteTargets', { code }, authority);
       if (!may.ok) return may;
@@ -66,7 +61,7 @@ export const inviteTargets = resource({
     bucket: READS,
     status: 200,
     handle: async ({ params: { code }, authority }, services) => {
-      const guildId = await guildOf(code, services);
+      const guildId = await services.invites.guildOf(code);
       if (guildId === null) return unknownInvite();
       const reply = await services.guilds.call(guildId, 'getInviteTargetsJob', { code }, authority);
       if (!reply.ok) return reply;

@@ -1,8 +1,7 @@
 import type { GuildCommands } from '../../../engine/guild/rules.ts';
-import type { ApplicationId, ChannelId, RoleId, UserId } from '../../../protocol/ids.ts';
+import type { ChannelId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { op, resource } from '../operation.ts';
@@ -21,7 +20,6 @@ import {
   Str,
   Timestamp,
 } from '../schema.ts';
-import type { Services } from '../services.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
@@ -54,24 +52,6 @@ const UpdateMe = Obj({
   banner: Optional(Nullable(ImageData())),
   bio: Optional(Nullable(Str(0, LIMITS.bio_chars_max))),
 });
-
-/** Why the token does not allow the caller's application to add the user, or null if it does. */
-async function mayJoin(
-  token: string,
-  userId: UserId,
-  applicationId: ApplicationId | null,
-  { authenticate }: Services,
-): Promise<Refusal | null> {
-  const owner = await authenticate(token);
-  if (!owner || owner.bot || owner.userId !== userId) return refusal('INVALID_OAUTH2_ACCESS_TOKEN');
-  // A user's own token allows everything, here as elsewhere.
-  const { authorization } = owner;
-  if (!authorization) return null;
-  if (authorization.applicationId !== applicationId) return refusal('INVALID_OAUTH2_ACCESS_TOKEN');
-  if (authorization.scopes.has('guilds.join')) return null;
-  const no = refusal('MISSING_OAUTH2_SCOPE');
-  return { ...no, message: `${no.message}: guilds.join` };
-}
 
 export const members = resource({
   list_guild_members: op({
@@ -127,17 +107,10 @@ export const members = resource({
     bucket: WRITES,
     body: AddMember,
     status: 201,
-    handle: async ({ params, body, caller, authority }, services) => {
-      const userId = params.user_id;
-      const no = await mayJoin(body.access_token, userId, caller.applicationId, services);
-      if (no) return { ok: false, refusal: no };
-      if ((await services.read.users.guildIds(userId)).length >= LIMITS.guilds_per_user_max) {
-        return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
-      }
-      const { nick, mute, deaf } = body;
-      const roles = body.roles;
-      const input = { userId, ...given({ nick, roles, mute, deaf }) };
-      const reply = await services.guilds.call(params.guild_id, 'addMember', input, authority);
+    handle: async ({ params, body, authority }, { guilds }) => {
+      const { access_token: token, nick, roles, mute, deaf } = body;
+      const member = { userId: params.user_id, ...given({ nick, roles, mute, deaf }) };
+      const reply = await guilds.addAuthorized(params.guild_id, token, member, authority);
       if (!reply.ok) return reply;
       return reply.value.added ? { ok: true, body: reply.value.member } : { ok: true, status: 204 };
     },

@@ -1,16 +1,9 @@
-import type { Authority } from '../../../engine/kernel/authority.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
-import type { GuildId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { readIds } from '../idlist.ts';
 import { op, resource } from '../operation.ts';
 import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
-import type { Services } from '../services.ts';
 
-const DAY_MS = 86_400_000;
-/** Members whom one command examines or removes. It bounds the guild's turn and the transaction. */
-const PAGE = 500;
 /** Enough for a hundred ids with commas. */
 const ROLE_TEXT_CHARS_MAX = 2_100;
 
@@ -19,13 +12,6 @@ const NEEDED = P.MANAGE_GUILD | P.KICK_MEMBERS;
 const BUCKET = { per: 'guild_id', limit: 5, windowMs: 10_000 } as const;
 
 const Days = () => Int(LIMITS.prune_days_min, LIMITS.prune_days_max);
-
-interface Prune {
-  readonly guildId: GuildId;
-  readonly days: number;
-  readonly roleIds: readonly RoleId[];
-  readonly authority: Authority;
-}
 
 export const prune = resource({
   preview_prune_guild: op({
@@ -44,8 +30,8 @@ export const prune = resource({
       const days = query.days ?? LIMITS.prune_days_default;
       const roleIds = readIds(query.include_roles?.join(','), 'include_roles');
       if (!roleIds.ok) return roleIds;
-      const wanted = { guildId: params.guild_id, days, roleIds: roleIds.value, authority };
-      const reply = await sweep(wanted, services, 'countPrunable');
+      const inactive = { days, roleIds: roleIds.value };
+      const reply = await services.prune.count(params.guild_id, inactive, authority);
       return reply.ok ? { ok: true, body: { pruned: reply.value } } : reply;
     },
   }),
@@ -69,43 +55,11 @@ export const prune = resource({
       const days = body.days ?? LIMITS.prune_days_default;
       const roleIds = readIds(body.include_roles, 'include_roles');
       if (!roleIds.ok) return roleIds;
-      const wanted = { guildId: params.guild_id, days, roleIds: roleIds.value, authority };
-      const reply = await sweep(wanted, services, 'pruneMembers');
+      const inactive = { days, roleIds: roleIds.value };
+      const reply = await services.prune.remove(params.guild_id, inactive, authority);
       if (!reply.ok) return reply;
       const isCounted = String(body.compute_prune_count ?? true) === 'true';
       return { ok: true, body: { pruned: isCounted ? reply.value : null } };
     },
   }),
 });
-
-/**
- * Shows inactive members to the guild, page by page; the guild counts or removes them. If the server crashes between two
- * pages, those removed stay removed, and repeating the request removes the rest.
- */
-async function sweep(
-  { guildId, days, roleIds, authority }: Prune,
-  { guilds, read, nowMs }: Services,
-  command: 'countPrunable' | 'pruneMembers',
-): Promise<Reply<number>> {
-  const may = await guilds.call(guildId, 'authorizePrune', {}, authority);
-  if (!may.ok) return may;
-  const since = nowMs() - days * DAY_MS;
-  const inactivity = { beforeDay: Math.floor(since / DAY_MS), joinedBeforeMs: since, roleIds };
-  let total = 0;
-  for (let after: UserId | null = null; ; ) {
-    const userIds: UserId[] = await read.guilds.inactiveMembers(guildId, inactivity, after, PAGE);
-    const isLast = userIds.length < PAGE;
-    const input = { userIds, includeRoles: roleIds, log: isLast ? { days, removedBefore: total } : null };
-    const reply = await guilds.call(guildId, command, input, authority);
-    if (!reply.ok) {
-      // The author lost the permission, or left: what was removed is in the log all the same.
-      const bySystem = { by: { ...authority.by, system: true }, requires: 0n } as const;
-      if (command === 'pruneMembers' && total > 0)
-        await guilds.call(guildId, 'logPrune', { days, removed: total }, bySystem);
-      return reply;
-    }
-    total += reply.value.count;
-    if (isLast) return { ok: true, value: total };
-    after = userIds.at(-1) ?? null;
-  }
-}

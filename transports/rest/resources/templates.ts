@@ -8,10 +8,6 @@ import { op, resource } from '../operation.ts';
 import { ImageData, NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 import { SERVER } from '../server.ts';
 import type { Services } from '../services.ts';
-import { inviteCode } from './invites.ts';
-
-/** Longer than any code, short enough for a database look-up. */
-const CODE_CHARS_MAX = 100;
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
@@ -27,7 +23,7 @@ const unknown = (): { ok: false; refusal: Refusal } => ({
 });
 
 const guildOf = (code: string, { read }: Services) =>
-  code.length > CODE_CHARS_MAX ? null : read.directory.templateGuild(code);
+  code.length > LIMITS.invite_code_chars_max ? null : read.directory.templateGuild(code);
 
 export const templates = resource({
   get_guild_template: op({
@@ -62,9 +58,9 @@ export const templates = resource({
     bucket: WRITES,
     body: Obj({ name: Name(), description: Description() }),
     status: 200,
-    handle: async ({ params, body, authority }, { guilds, randomBytes }) => {
+    handle: async ({ params, body, authority }, { guilds, invites }) => {
       const { name, description } = body;
-      const input = { name, description: description || null, code: inviteCode(randomBytes) };
+      const input = { name, description: description || null, code: invites.newCode() };
       return answer(await guilds.call(params.guild_id, 'createTemplate', input, authority));
     },
   }),

@@ -1,10 +1,10 @@
+import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { vanityCode } from '../../../protocol/vanity.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 import { Nullable, Obj, Optional, Str } from '../schema.ts';
-import { CODE_CHARS_MAX } from './invites.ts';
 
 export const vanity = resource({
   get_guild_vanity_url: op({
@@ -29,7 +29,7 @@ export const vanityUnlisted = resource({
     permission: P.MANAGE_GUILD,
     // A code that is taken is told from one that is free: slow, so that nobody looks through them.
     bucket: { per: 'guild_id', limit: 5, windowMs: 60_000 },
-    body: Obj({ code: Optional(Nullable(Str(0, CODE_CHARS_MAX))) }),
+    body: Obj({ code: Optional(Nullable(Str(0, LIMITS.invite_code_chars_max))) }),
     status: 200,
     handle: async ({ params, body, authority }, { guilds, read }) => {
       const guildId = params.guild_id;

@@ -5,7 +5,6 @@ import { op, resource } from '../operation.ts';
 import { Bool, Choice, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
 import { SERVER } from '../server.ts';
 import { WIDGET_STYLES, widgetPicture } from '../widgetpicture.ts';
-import { inviteCode } from './invites.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
@@ -39,8 +38,8 @@ export const widget = resource({
       enabled: Optional(Nullable(Bool())),
     }),
     status: 200,
-    handle: async ({ params, body: draft, authority }, { guilds, randomBytes }) => {
-      const input = { draft, code: inviteCode(randomBytes) };
+    handle: async ({ params, body: draft, authority }, { guilds, invites }) => {
+      const input = { draft, code: invites.newCode() };
       return answer(await guilds.call(params.guild_id, 'updateWidgetSettings', input, authority));
     },
   }),

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { Invite } from '../../../../engine/guild/guild.ts';
 import type { ChannelId } from '../../../../protocol/ids.ts';
 import { P } from '../../../../protocol/permissions.ts';
-import { inviteCode, invites } from '../../../../transports/rest/resources/invites.ts';
+import { inviteCode } from '../../../../services/guilds/invitecode.ts';
+import { invites } from '../../../../transports/rest/resources/invites.ts';
 import { buildGuild, channel, overwrite, role } from '../../../support/guild.ts';
 import { fullMember } from '../../../support/people.ts';
 import { codeOf, restGuild } from '../../../support/restguild.ts';
@@ -65,6 +66,14 @@ describe('creating', () => {
     expect(codeIn(await create(rest, { unique: true }))).not.toBe(codeIn(first));
     expect(codeIn(await create(rest, { max_uses: 1 }))).not.toBe(codeIn(first));
     expect(codeIn(await create(rest, {}, '12', '51'))).not.toBe(codeIn(first));
+  });
+
+  it('returns the equal invite although an older one gives roles', async () => {
+    const rest = arrange();
+    const older = codeIn(await create(rest, { role_ids: ['101'] }, '2'));
+    const equal = codeIn(await create(rest, {}, '2'));
+    expect(equal).not.toBe(older);
+    expect(codeIn(await create(rest, {}, '2'))).toBe(equal);
   });
 
   it('reads roles as a list or as text', async () => {

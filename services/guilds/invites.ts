@@ -1,0 +1,75 @@
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Member } from '../../engine/guild/guild.ts';
+import type { InviteObject } from '../../engine/guild/invites.objects.ts';
+import { type NewInvite, reusableInvite } from '../../engine/guild/invites.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { splitInvites } from '../../protocol/invites.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { GuildStore } from '../../storage/guild/port.ts';
+import type { DirectoryStore } from '../../storage/ports.ts';
+import type { UserStore } from '../../storage/user/port.ts';
+import { inviteCode } from './invitecode.ts';
+import { membershipRefusal } from './membershiplimit.ts';
+
+interface InvitePorts {
+  readonly guilds: Pick<Guilds, 'call'>;
+  readonly storage: {
+    readonly guilds: Pick<GuildStore, 'invites'>;
+    readonly directory: Pick<DirectoryStore, 'inviteGuild'>;
+    readonly users: Pick<UserStore, 'guildIds'>;
+  };
+  readonly randomBytes: (size: number) => Uint8Array;
+  readonly nowMs: () => number;
+}
+
+export interface Invites {
+  /** A random code for an invite or a template. */
+  newCode(): string;
+  /** The guild that the code leads to; null for an unknown code of any length. */
+  guildOf(code: string): Promise<GuildId | null>;
+  /**
+   * Creates an invite, or returns the caller's equal one unless `unique` insists on a new code. Deletes some of the
+   * guild's expired invites.
+   */
+  create(
+    at: { readonly guildId: GuildId; readonly channelId: ChannelId },
+    wanted: NewInvite & { readonly unique: boolean },
+    authority: Authority,
+  ): Promise<Reply<InviteObject>>;
+  /** Makes the user a member of the code's guild. `added`: the user was not a member before. */
+  accept(
+    code: string,
+    userId: UserId,
+  ): Promise<Reply<{ readonly invite: InviteObject; readonly member: Member; readonly added: boolean }>>;
+}
+
+export function createInvites({ guilds, storage, randomBytes, nowMs }: InvitePorts): Invites {
+  const newCode = (): string => inviteCode(randomBytes);
+  const guildOf: Invites['guildOf'] = async (code) =>
+    code.length > LIMITS.invite_code_chars_max ? null : storage.directory.inviteGuild(code);
+  return {
+    newCode,
+    guildOf,
+    async create({ guildId, channelId }, { unique, ...wanted }, authority) {
+      const { live, expired } = splitInvites(await storage.guilds.invites(guildId, null, 0), nowMs());
+      const same = unique ? null : reusableInvite(live, { ...wanted, channelId }, authority.by);
+      const input = {
+        ...{ ...wanted, channelId, expired },
+        code: newCode(),
+        reuse: same?.code ?? null,
+        inviteCount: live.length,
+      };
+      return guilds.call(guildId, 'createInvite', input, { ...authority, channelId });
+    },
+    async accept(code, userId) {
+      const guildId = await guildOf(code);
+      if (guildId === null) return { ok: false, refusal: refusal('UNKNOWN_INVITE') };
+      const no = await membershipRefusal(storage.users, { userId }, guildId);
+      if (no) return { ok: false, refusal: no };
+      return guilds.call(guildId, 'acceptInvite', { code, userId }, SYSTEM);
+    },
+  };
+}
