@@ -13,6 +13,7 @@ import { createCommandIndexes } from '../services/applications/commandindex.ts';
 import { createCommandNotices } from '../services/applications/commandnotices.ts';
 import { createApplicationEmojis } from '../services/applications/emojis.ts';
 import { channelCalls } from '../services/channels/channels.ts';
+import { createMessageViews } from '../services/channels/messageviews.ts';
 import { createUploads } from '../services/channels/uploads.ts';
 import { type Authenticate, createAuthorizedJoin } from '../services/guilds/authorizedjoin.ts';
 import { createBans } from '../services/guilds/bans.ts';
@@ -37,6 +38,7 @@ import { createLimits } from '../transports/rest/limits.ts';
 import { createPipeline, type Hooks } from '../transports/rest/pipeline.ts';
 import { operations, unlisted } from '../transports/rest/resources/index.ts';
 import type { Services } from '../transports/rest/services.ts';
+import { memoizedMessage } from '../transports/rest/sharedmessages.ts';
 import type { Features } from './context.ts';
 
 /** Most rate-limit windows kept; the emptiest are evicted first. */
@@ -146,6 +148,7 @@ export function createServices(ports: ServicePorts): Services {
     },
     ...ofGuilds(ports),
     channels: { call: channelCalls(ports), owner: async (id) => ports.channels.owner(id) },
+    presentMessages: createMessageViews({ storage, memoize: memoizedMessage }),
     groups: createGroups(ports),
     users: usersOf(ports),
     applications: { update: ports.endpoints.update },

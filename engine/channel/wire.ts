@@ -26,10 +26,14 @@ export function withReferenced(
   return { referenced_message: referenced && sharedMessage(referenced) };
 }
 
+/** The id of the message that a message refers to, if any. */
+export const referencedId = ({ message_reference }: StoredMessage): MessageId | undefined =>
+  message_reference?.message_id as MessageId | undefined;
+
 /** The message that a reply refers to; undefined when the window does not hold it. */
 export function referencedOf(owner: Messages, message: StoredMessage): StoredMessage | null | undefined {
-  const id = message.message_reference?.message_id;
-  return id === undefined ? undefined : owner.messages.get(id as MessageId);
+  const id = referencedId(message);
+  return id === undefined ? undefined : owner.messages.get(id);
 }
 
 const inGuild = (guildId: GuildId | null) => (guildId === null ? {} : { guild_id: guildId });

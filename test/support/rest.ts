@@ -6,6 +6,7 @@ import { INVALID_CALLS, watchInvalidCalls } from '../../engine/ratelimit/invalid
 import { createLimiter } from '../../engine/ratelimit/limiter.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { teamRights } from '../../services/applications/teams.ts';
+import { createMessageViews } from '../../services/channels/messageviews.ts';
 import { type ApiDeps, apiRoutes } from '../../transports/http/api.ts';
 import { type HttpServer, type Installer, startServer } from '../../transports/http/server.ts';
 import { createCatalog } from '../../transports/rest/catalog.ts';
@@ -13,6 +14,7 @@ import { createLimits } from '../../transports/rest/limits.ts';
 import type { AnyOperation, Caller } from '../../transports/rest/operation.ts';
 import { createPipeline, type Hooks } from '../../transports/rest/pipeline.ts';
 import type { Services } from '../../transports/rest/services.ts';
+import { memoizedMessage } from '../../transports/rest/sharedmessages.ts';
 
 export const BOT: Caller = {
   kind: 'bot',
@@ -40,10 +42,13 @@ const QUIET: Pick<Services, 'uploads'> & { readonly teams: Pick<Services['teams'
   teams: teamRights({ teams: { get: async () => null } }),
 };
 
-/** Services of which only the given ones may be touched; any other is a failure of the test. */
+/** Services of which only the given ones may be touched; any other is a failure of the test. Messages are shown from `read`. */
 export function servicesOf(given: object): Services {
   return new Proxy(given, {
     get(target, key) {
+      const { read } = target as Partial<Services>;
+      if (key === 'presentMessages' && read)
+        return createMessageViews({ storage: read, memoize: memoizedMessage });
       if (key in target || OPTIONAL.has(key)) return Reflect.get(target, key);
       if (key in QUIET) return Reflect.get(QUIET, key);
       throw new TypeError(`The test gave no service "${String(key)}".`);

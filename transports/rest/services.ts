@@ -13,6 +13,7 @@ import type { AppCommands } from '../../services/applications/appcommands.ts';
 import type { CommandIndexes } from '../../services/applications/commandindex.ts';
 import type { ApplicationEmojis } from '../../services/applications/emojis.ts';
 import type { Teams } from '../../services/applications/teams.ts';
+import type { PresentMessages } from '../../services/channels/messageviews.ts';
 import type { Uploads } from '../../services/channels/uploads.ts';
 import type { AddAuthorized } from '../../services/guilds/authorizedjoin.ts';
 import type { Bans } from '../../services/guilds/bans.ts';
@@ -102,6 +103,7 @@ export interface Services {
       authority: Authority,
     ): Promise<Reply<null>>;
   };
+  readonly presentMessages: PresentMessages;
   readonly groups: Groups;
   readonly users: {
     /** The caller's account; null for one that is gone. */

@@ -31,7 +31,6 @@ import {
   sizeRefusal,
   storeFiles,
 } from './messages.files.ts';
-import { presentMessages } from './messages.present.ts';
 
 // The platform publishes no limits for these routes.
 const INVOKE: Bucket = { per: null, limit: 40, windowMs: 5_000 };
@@ -113,7 +112,7 @@ async function callbackBody(
   id: string,
   { type, written, isLoading, isEphemeral, activityInstanceId }: CallbackResult,
   callbackType: number,
-  { read }: Services,
+  { presentMessages }: Services,
 ): Promise<object> {
   const told = { id, type };
   if (activityInstanceId !== null) {
@@ -130,7 +129,7 @@ async function callbackBody(
     ...{ userId: message.author.id, applicationId: null, applicationFlags: 0, authorization: null },
   } as const;
   const view = { caller, ownerId, guildId, channelId: message.channel_id };
-  const [body] = await presentMessages(read, view, [message]);
+  const [body] = await presentMessages(view, [message]);
   return {
     interaction: {
       ...told,

@@ -3,10 +3,11 @@ import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { isoTimestamp } from '../../../protocol/timestamps.ts';
+import type { Viewing } from '../../../services/channels/messageviews.ts';
 import { type Answer, type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
-import { presentMessages, type Viewing, viewing } from './messages.present.ts';
 import { PinsPage } from './messages.schema.ts';
+import { viewing } from './messages.viewing.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READ: Bucket = { per: 'channel_id', limit: 5, windowMs: 5_000, group: 'pins' };
@@ -59,7 +60,7 @@ export const messagePins = resource({
       // Read one more than the limit to know whether there is a next page.
       return pinsOf(call, services, beforeMs, limit + 1, async (view, found) => {
         const page = found.slice(0, limit);
-        const shown = await presentMessages(services.read, view, page);
+        const shown = await services.presentMessages(view, page);
         const items = shown.map((message, index) => ({
           pinned_at: pinnedAt(page[index]!.pinned_ms),
           message,
@@ -95,7 +96,7 @@ export const messagePins = resource({
     status: 200,
     handle: (call, services) =>
       pinsOf(call, services, null, LIMITS.pins_page_max, (view, found) =>
-        presentMessages(services.read, view, found),
+        services.presentMessages(view, found),
       ),
   }),
   deprecated_create_pin: op({

@@ -20,10 +20,10 @@ import { type Paired, pairFiles } from './messages.files.ts';
 import { linkRefusal } from './messages.linked.ts';
 import { pageOf } from './messages.page.ts';
 import { messagePins } from './messages.pins.ts';
-import { presentMessages, type Viewing, viewing } from './messages.present.ts';
 import { BulkDelete, CreateMessage, EditMessage, MessagesPage } from './messages.schema.ts';
 import { stickersNamed } from './messages.stickers.ts';
 import { keptBy, usingFiles } from './messages.storing.ts';
+import { viewing } from './messages.viewing.ts';
 
 // The platform publishes no limits for these routes; the values follow its observed headers.
 const READ: Bucket = { per: 'channel_id', limit: 10, windowMs: 5_000 };
@@ -125,9 +125,9 @@ async function written(call: ChannelCall, services: Services, reply: Reply<Writt
   if (!reply.ok) return reply;
   const { ownerId, guildId, message, nonce, referenced } = reply.value;
   const channelId = call.params.channel_id;
-  const view: Viewing = { caller: call.caller, ownerId, guildId, channelId };
+  const view = { caller: call.caller, ownerId, guildId, channelId };
   const known = referenced ? [referenced] : [];
-  const [body] = await presentMessages(services.read, view, [message], known);
+  const [body] = await services.presentMessages(view, [message], known);
   return { ok: true, body: nonce === null ? body : { ...body, nonce } };
 }
 
@@ -149,7 +149,7 @@ export const messages = resource({
       if (!view.value.canReadHistory) return { ok: true, body: [] };
       const { ownerId, channelId, messages } = view.value;
       const found = messages ?? (await services.read.messages.list(ownerId, channelId, page));
-      return { ok: true, body: await presentMessages(services.read, view.value, found) };
+      return { ok: true, body: await services.presentMessages(view.value, found) };
     },
   }),
   get_message: op({
@@ -167,7 +167,7 @@ export const messages = resource({
       const id = call.params.message_id;
       const found = await services.read.messages.get(ownerId, [{ channelId, id }]);
       if (found.length === 0) return { ok: false, refusal: refusal('UNKNOWN_MESSAGE') };
-      const [body] = await presentMessages(services.read, view.value, found);
+      const [body] = await services.presentMessages(view.value, found);
       return { ok: true, body };
     },
   }),

@@ -3,7 +3,6 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import { Arr, Int, Obj, OneOf, Optional, Snowflake } from '../schema.ts';
-import { presentMessages } from './messages.present.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READ: Bucket = { per: 'channel_id', limit: 10, windowMs: 5_000 };
@@ -55,7 +54,7 @@ export const polls = resource({
       if (!reply.ok) return reply;
       const { ownerId, guildId, message } = reply.value;
       const viewing = { caller, ownerId, guildId, channelId };
-      const [body] = await presentMessages(services.read, viewing, [message]);
+      const [body] = await services.presentMessages(viewing, [message]);
       return { ok: true, body };
     },
   }),

@@ -7,7 +7,6 @@ import type { MessageSearch } from '../../../storage/message/port.ts';
 import { type Answer, type Bucket, type Caller, op, resource } from '../operation.ts';
 import { Arr, Bool, Choice, Int, Obj, Optional, Snowflake, type Static, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
-import { presentMessages } from './messages.present.ts';
 
 // The platform publishes no limit for this route; a search costs more than a page.
 const SEARCH: Bucket = { per: 'guild_id', limit: 10, windowMs: 10_000 };
@@ -93,11 +92,11 @@ async function shown(
   found: readonly StoredMessage[],
   guildId: GuildId,
   caller: Caller,
-  { read }: Services,
+  { presentMessages }: Services,
 ): Promise<object[][]> {
   const one = async (message: StoredMessage) => {
     const view = { caller, ownerId: guildId, guildId, channelId: message.channel_id };
-    const [body] = await presentMessages(read, view, [message]);
+    const [body] = await presentMessages(view, [message]);
     return [{ ...body, hit: true }];
   };
   return Promise.all(found.map(one));

@@ -28,7 +28,6 @@ import {
 import type { Services } from '../services.ts';
 import { emojisNamed } from './messages.emojis.ts';
 import { pairFiles } from './messages.files.ts';
-import { presentMessages } from './messages.present.ts';
 import { CreateMessage } from './messages.schema.ts';
 import { stickersNamed } from './messages.stickers.ts';
 import { usingFiles } from './messages.storing.ts';
@@ -100,7 +99,7 @@ async function createdPost(
   services: Services,
 ): Promise<Answer> {
   const { params, caller, authority, publicUrl } = call;
-  const { blobs, nextId, isExplicit: judge, channels, read, premium, uploads } = services;
+  const { blobs, nextId, isExplicit: judge, channels, presentMessages, premium, uploads } = services;
   const paired = pairFiles(call.files, notes);
   if (!paired.ok) return paired;
   if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
@@ -126,7 +125,7 @@ async function createdPost(
   if (!reply.ok) return reply;
   const { ownerId, guildId, message } = reply.value;
   const view = { caller, ownerId, guildId, channelId: id };
-  const [shown] = await presentMessages(read, view, [message]);
+  const [shown] = await presentMessages(view, [message]);
   return { ok: true, body: { ...thread, message: shown } };
 }
 
@@ -316,7 +315,7 @@ export const threads = resource({
     bucket: READ,
     query: Search,
     status: 200,
-    handle: async ({ params, query, caller, authority }, { channels, read }) => {
+    handle: async ({ params, query, caller, authority }, { channels, read, presentMessages }) => {
       const parentId = params.channel_id;
       const may = await channels.call(parentId, 'authorizeArchived', { isPrivate: false }, authority);
       if (!may.ok) return may;
@@ -328,7 +327,7 @@ export const threads = resource({
       const shown = await Promise.all(
         firsts.map(async (message) => {
           const view = { caller, ownerId: guildId, guildId, channelId: message.channel_id };
-          return (await presentMessages(read, view, [message]))[0];
+          return (await presentMessages(view, [message]))[0];
         }),
       );
       return {

@@ -11,7 +11,6 @@ import { type Answer, type Bucket, type OperationCall, op, resource } from '../o
 import { Arr, Bool, NameText, Nullable, Obj, Optional, Snowflake, type Static, Str, Url } from '../schema.ts';
 import type { Services } from '../services.ts';
 import { type Paired, pairFiles } from './messages.files.ts';
-import { presentMessages } from './messages.present.ts';
 import { EditWritten, WrittenMessage } from './messages.schema.ts';
 import { keptBy, usingFiles } from './messages.storing.ts';
 import { GithubBody, Reports, SlackBody } from './webhooks.reports.ts';
@@ -64,21 +63,14 @@ async function targetOf({ params }: TokenCall, { tokenMessages }: Services): Pro
 /** A message as its own author reads it. */
 async function presented(
   { params }: TokenCall,
-  { read }: Services,
+  { presentMessages }: Services,
   { ownerId, guildId }: TokenTarget,
   message: StoredMessage,
   known: readonly StoredMessage[] = [],
 ): Promise<Answer> {
   // The author of a webhook's messages has the webhook's id.
-  const caller = {
-    kind: 'user',
-    userId: params.webhook_id,
-    applicationId: null,
-    applicationFlags: 0,
-    authorization: null,
-  } as const;
+  const caller = { kind: 'user', userId: params.webhook_id, applicationFlags: 0 } as const;
   const [body] = await presentMessages(
-    read,
     { caller, ownerId, guildId, channelId: message.channel_id },
     [message],
     known,

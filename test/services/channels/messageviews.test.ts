@@ -2,12 +2,15 @@
 
 import type { APIEmbed } from 'discord-api-types/v10';
 import { expect, it } from 'vitest';
-import type { StoredMessage } from '../../../../engine/guild/guild.ts';
-import type { ChannelId, GuildId, MessageId } from '../../../../protocol/ids.ts';
-import { presentMessages, type Viewing } from '../../../../transports/rest/resources/messages.present.ts';
-import { user } from '../../../support/guild.ts';
-import { storedMessage } from '../../../support/messages.ts';
-import { BOT, HUMAN } from '../../../support/rest.ts';
+import { sharedMessage } from '../../../engine/channel/wire.ts';
+import { blank } from '../../../engine/fanout/content.ts';
+import type { StoredMessage } from '../../../engine/guild/guild.ts';
+import type { ChannelId, GuildId, MessageId } from '../../../protocol/ids.ts';
+import { createMessageViews, type Viewing } from '../../../services/channels/messageviews.ts';
+import { memoizedMessage } from '../../../transports/rest/sharedmessages.ts';
+import { user } from '../../support/guild.ts';
+import { storedMessage } from '../../support/messages.ts';
+import { BOT, HUMAN } from '../../support/rest.ts';
 
 const view = (more: Partial<Viewing> = {}): Viewing => ({
   caller: BOT,
@@ -21,11 +24,13 @@ const NO_STORE = {
   messages: { get: unread, reactionsOf: unread, votesOf: unread },
   threads: { listed: unread },
 };
+const presentOver = (storage: Parameters<typeof createMessageViews>[0]['storage']) =>
+  createMessageViews({ storage, memoize: memoizedMessage });
 const embeds: APIEmbed[] = [{ title: 't' }];
 const written = (more: Partial<StoredMessage> = {}) => storedMessage('50', '7', { embeds, ...more });
 
 async function contentOf(viewing: Viewing, message: StoredMessage) {
-  const [shown] = await presentMessages(NO_STORE, viewing, [message]);
+  const [shown] = await presentOver(NO_STORE)(viewing, [message]);
   const { content, embeds: seen } = shown as StoredMessage;
   return { content, embeds: seen };
 }
@@ -44,6 +49,15 @@ it.each([
   expect(await contentOf(viewing, message)).toEqual(expected);
 });
 
+it('blanks the content of a forwarded message, as the gateway does, and keeps its frame', async () => {
+  const snapshot = { content: 'hello', embeds, attachments: [], components: [], flags: 0 };
+  const message = written({ message_snapshots: [{ message: snapshot }] as never });
+  const expected = [{ message: { ...snapshot, ...NOTHING } }];
+  const [shown] = await presentOver(NO_STORE)(view(), [message]);
+  expect(shown).toMatchObject({ ...NOTHING, message_snapshots: expected });
+  expect(blank(sharedMessage(message))).toMatchObject({ message_snapshots: expected });
+});
+
 it('hides the message a reply answers for the same reasons', async () => {
   const answered = written();
   const reference = { channel_id: '50', message_id: answered.id };
@@ -53,7 +67,7 @@ it('hides the message a reply answers for the same reasons', async () => {
     message_reference: reference,
     author: user(BOT.userId),
   });
-  const [shown] = await presentMessages(NO_STORE, view(), [reply], [answered]);
+  const [shown] = await presentOver(NO_STORE)(view(), [reply], [answered]);
   expect(shown).toMatchObject({ content: 'hello', referenced_message: { id: answered.id, ...NOTHING } });
 });
 
@@ -69,7 +83,7 @@ it('shows the thread that was made from a message, with the membership of the ca
   };
   const store = { ...NO_STORE, threads: { listed: listed as never } };
   const messages = [flagged('101'), flagged('102'), flagged('103'), written({ id: '104' as MessageId })];
-  const shown = await presentMessages(store, view(), messages);
+  const shown = await presentOver(store)(view(), messages);
   // The thread of the third was deleted, or is hidden.
   expect(shown.map((message) => (message as { readonly thread?: object }).thread)).toEqual([
     { ...threadOf('101'), member: { id: '101', ...own } },
