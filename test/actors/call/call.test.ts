@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { arrange, CALL, opened, RecordingSink, SERVER, seatOf } from './harness.ts';
 
 describe('speaking', () => {
-  it('is told to the others with the SSRC, once per change and not too often', () => {
+  it('is sent to the other members with the SSRC, once per change and rate-limited', () => {
     const world = arrange();
     const a = world.connect('1');
     const b = world.connect('2');
@@ -19,7 +19,7 @@ describe('speaking', () => {
     expect(a.sink.of(5)).toMatchObject([{ user_id: '2' }]);
   });
 
-  it('has its SSRC named before any of it can come, unless nobody may hear it', () => {
+  it('announces its SSRC before the first packet, unless no member may hear the speaker', () => {
     const world = arrange();
     const a = world.connect('1');
     const b = world.connect('2');
@@ -70,7 +70,7 @@ describe('speaking', () => {
 });
 
 describe('gates', () => {
-  it('follow the seat', () => {
+  it('change with the voice state', () => {
     const world = arrange();
     world.connect('1', { silenced: true });
     const gate = () => world.room().of('1').gate;
@@ -79,7 +79,7 @@ describe('gates', () => {
     expect(gate()).toEqual({ speaks: true, streams: false, hears: false });
   });
 
-  it('are told only when they change', () => {
+  it('are sent to media only when they change', () => {
     const world = arrange();
     world.connect('1');
     const { setGate } = world.room();
@@ -96,7 +96,7 @@ describe('gates', () => {
 });
 
 describe('audibility', () => {
-  it('is told to media by the SSRCs of who is there, as they come and go', () => {
+  it('is sent to media by the SSRCs of the members who are connected, as members join and leave', () => {
     const world = arrange();
     world.connect('1');
     const audience = () => world.room().of('1').audience;
@@ -123,7 +123,7 @@ describe('audibility', () => {
     }
   });
 
-  it('is of no one who has no seat, and of no more listeners than a call may have', () => {
+  it('excludes users outside the call, and keeps no more listeners than a call may have', () => {
     const world = arrange();
     expect(world.calls.setAudibility(CALL, '1', null)).toBe(false);
     world.calls.voiceJoined(seatOf('1'));
@@ -141,7 +141,7 @@ describe('video', () => {
     streams: [{ type: 'video', rid: '100', quality: 100, active: true, ssrc, rtx_ssrc: 0 }],
   });
 
-  it('is told to the others and to media, and to who comes later', () => {
+  it('is announced to the other members, to media and to later members', () => {
     const world = arrange();
     const a = world.connect('1', {}, OFFER);
     const b = world.connect('2');
@@ -155,7 +155,7 @@ describe('video', () => {
     ]);
   });
 
-  it('is shown by nobody who may not stream, from the moment that is so', () => {
+  it('stops at once when the sender may no longer stream', () => {
     const world = arrange();
     const a = world.connect('1', {}, OFFER);
     const b = world.connect('2');
@@ -182,7 +182,7 @@ describe('video', () => {
     expect(a.sink.of(15).at(-1)).toEqual({ [ssrc]: 0 });
   });
 
-  it('goes to nobody who named none in Identify, before they ask for it', () => {
+  it('is not sent to members without video in Identify until they request it', () => {
     const world = arrange();
     const a = world.connect('1', {}, OFFER);
     const b = world.connect('2');
@@ -195,7 +195,7 @@ describe('video', () => {
     expect(wantsOf('2')).toBe(100);
   });
 
-  it('changes its codec when someone comes who cannot decode it', () => {
+  it('changes its codec when a member joins who cannot decode it', () => {
     const world = arrange();
     const codec = (name: string, priority: number, encode = true) =>
       ({
@@ -251,7 +251,7 @@ describe('DAVE', () => {
     ]);
   });
 
-  it('closes who sends what no client sends; the others hear that they left', () => {
+  it('closes members that send invalid frames, and reports to the others that they left', () => {
     const world = arrange();
     const a = world.connect('1');
     const b = world.connect('2');

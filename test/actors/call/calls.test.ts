@@ -26,7 +26,7 @@ describe('a seat', () => {
     expect(names('invite')).toEqual(['1', '1', '1']);
   });
 
-  it('told again, as the client asks once more, invites again unless the user is connected', () => {
+  it('invites again on a repeated request, unless the user is connected', () => {
     const { calls, names, identify, tokenOf } = arrange();
     calls.voiceJoined(seatOf('1'));
     const token = tokenOf('1');
@@ -105,7 +105,7 @@ describe('Identify', () => {
     expect(codeOf(identify('1', new RecordingSink(), { maxDaveVersion: 0 }))).toBe(0);
   });
 
-  it('is answered by READY, then by who is there; the others hear of the newcomer', () => {
+  it('is answered by READY and the present members, who are told of the new one', () => {
     const world = arrange();
     const first = world.connect('1');
     first.sink.clear();
@@ -259,7 +259,7 @@ describe('an end', () => {
     expect(world.names('dropped')).toEqual([]);
   });
 
-  it('as the channel goes on at another shard is no end until clients know where; who stays is put out later', () => {
+  it('closes remaining clients of a channel that moved to another shard only after they know the new endpoint', () => {
     const world = arrange();
     const { sink } = world.connect('1');
     const { sink: other, session } = world.connect('2');
@@ -275,7 +275,7 @@ describe('an end', () => {
     expect(world.names('dropped')).toEqual([]);
   });
 
-  it('as the channel goes on elsewhere makes room at once when it comes back', () => {
+  it('frees the place of a channel that moved at once when the channel returns', () => {
     const world = arrange();
     const { sink } = world.connect('1');
     world.calls.ended(CALL, 'guild');
@@ -358,7 +358,7 @@ describe('Resume', () => {
   it.each([
     ['with a number never given', 50],
     ['of what was acknowledged', -1],
-  ])('%s is refused, and the user invited anew', (_, seqAck) => {
+  ])('%s is refused, and the user is invited again', (_, seqAck) => {
     const world = arrange();
     const { session, sink } = world.connect('1');
     session.acknowledge(sink.frames.at(-1)?.seq as number);
@@ -421,7 +421,7 @@ describe('Resume', () => {
     expect(back.ops()).toEqual([9, 11, 5]);
   });
 
-  it('is what everyone is asked to do when the media worker was replaced', () => {
+  it('is requested of every member when the media worker was replaced', () => {
     const world = arrange();
     const sinks = ['1', '2'].map((id) => world.connect(id).sink);
     world.room().emit({ type: 'restored' });
@@ -434,7 +434,7 @@ describe('Resume', () => {
 describe('silence', () => {
   const AFK = { afkAfterMs: 60_000 };
 
-  it('for as long as the seat says is told to the owner, again and again', () => {
+  it('is reported to the owner repeatedly once it lasted the time of the voice state', () => {
     const world = arrange();
     world.calls.voiceJoined(seatOf('1', AFK));
     world.clock.advance(60_100);
@@ -443,7 +443,7 @@ describe('silence', () => {
     expect(world.names('silent')).toEqual(['1', '1']);
   });
 
-  it('is broken by what the client says, and by audio for as long as it comes', () => {
+  it('ends with any message of the client, and with audio while it arrives', () => {
     const world = arrange();
     const { session } = world.connect('1', AFK);
     world.clock.advance(50_000);
@@ -458,7 +458,7 @@ describe('silence', () => {
     expect(world.names('silent')).toEqual(['1']);
   });
 
-  it('is nobody’s business without an AFK channel, or once the user has gone', () => {
+  it('is not reported without an AFK channel, nor after the user left', () => {
     const world = arrange();
     world.calls.voiceJoined(seatOf('1', AFK));
     world.calls.voiceJoined(seatOf('1'));

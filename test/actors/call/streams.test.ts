@@ -98,7 +98,7 @@ describe('a stream', () => {
     expect([...world.live]).toEqual([keyOf('1')]);
   });
 
-  it('follows what becomes of the seats in the channel', () => {
+  it('follows the voice states of the channel', () => {
     const world = watched();
     world.told();
     world.place('2', { deafened: true });
@@ -132,7 +132,7 @@ describe('a stream', () => {
     expect(world.told()).toEqual(['3 DELETE stream_ended']);
   });
 
-  it('is its owner’s to pause, by the session that shows it', () => {
+  it('is paused by its owner only, from the session that streams', () => {
     const world = watched();
     world.told();
     const pause: StreamRequest = { type: 'setPaused', streamKey: keyOf('1'), paused: true };
@@ -144,7 +144,7 @@ describe('a stream', () => {
     expect(world.told()).toEqual(['1 UPDATE', '2 UPDATE']);
   });
 
-  it('is one for each owner and channel; asked for again it is told again', () => {
+  it('exists once for each owner and channel; a repeated request announces it again', () => {
     const world = watched();
     world.told();
     world.ask('1', CREATE);
@@ -156,7 +156,7 @@ describe('a stream', () => {
     expect(world.streams.size).toBe(1);
   });
 
-  it('has room for so many viewers', () => {
+  it('admits a bounded number of viewers', () => {
     const world = watched();
     for (let viewers = 1; viewers < LIMITS.stream_viewers_max; viewers += 1) {
       world.place(`${100 + viewers}`);
@@ -179,7 +179,7 @@ describe('a stream', () => {
   });
 });
 
-it('whatever happens, who is in a stream is in its channel, and only who shows one is shown to', () => {
+it('keeps every viewer of a stream in its channel, and viewers only for owners who stream, over any events', () => {
   const USERS = ['1', '2', '3'];
   const user = fc.constantFrom(...USERS);
   const channel = fc.constantFrom(HALL, OTHER);

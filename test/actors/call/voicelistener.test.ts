@@ -5,7 +5,7 @@ import { inOwnTurn } from '../../../actors/call/voicelistener.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 
-it('is told later, in order, whatever fails', () => {
+it('notifies the listener later and in order, whatever fails', () => {
   const clock = new VirtualClock();
   const told: string[] = [];
   const faults: unknown[] = [];

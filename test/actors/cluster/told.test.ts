@@ -19,7 +19,7 @@ describe('what is told', () => {
     );
   });
 
-  test('waits for an owner in its order, before what is told later', () => {
+  test('waits for an owner and keeps its place before later notifications', () => {
     const { router, give, told } = routerOf();
     router.tellOwner('told', 'k', [1], () => undefined);
     router.tellOwner('told', 'k', [2], () => undefined);
@@ -30,7 +30,7 @@ describe('what is told', () => {
     expect(router.metrics.held).toBe(0);
   });
 
-  test('before is not overtaken by what is told when an owner is there of which nobody was told', () => {
+  test('is not overtaken by a later one when a new owner was not announced yet', () => {
     const { router, own, told } = routerOf();
     router.tellOwner('told', 'k', [1], () => undefined);
     own('k', 'b');
@@ -38,7 +38,7 @@ describe('what is told', () => {
     expect(told.map(({ frame }) => frame.kind === 'tell' && frame.args[0])).toEqual([1, 2]);
   });
 
-  test('is given up when nobody comes to own its key, or too much waits', async () => {
+  test('is dropped when its key gets no owner in time, or too many wait', async () => {
     const { router, clock, faults } = routerOf(2);
     for (const n of [1, 2, 3]) router.tellOwner('told', 'k', [n], () => undefined);
     expect(router.metrics).toMatchObject({ held: 2, lost: 1 });
@@ -74,7 +74,7 @@ describe('a request between shards', () => {
     expect(() => router.serve('once', () => 0)).toThrow(RangeError);
   });
 
-  test('is answered by who may not decide when it only reads, as long as the database knows of no later owner', async () => {
+  test('is answered by a suspended owner when it only reads and the database knows of no later owner', async () => {
     const { scene, router, give, suspend } = routerOf();
     router.serve('reading', () => 'known');
     router.serve('other', () => 'known');
@@ -147,7 +147,7 @@ describe('a notification from another shard', () => {
   const following: SessionFrame = { kind: 'following', handle: 1, ownerId: '1', epoch: 1, n: 1 };
   const tell = (n: number, key = ''): LinkFrame => ({ kind: 'tell', method: 'told', key, args: [n] });
 
-  test('reaches sessions and methods in the order in which it was told', () => {
+  test('reaches sessions and methods in the order in which it was sent', () => {
     const { router } = routerOf();
     const heard: unknown[] = [];
     router.sessions({

@@ -31,7 +31,7 @@ async function forbid(): Promise<void> {
 const heardBy = ({ received }: FollowingSession): string[] => received.map(({ t }) => t);
 
 describe('a blocked message', () => {
-  it('is answered, and told, when what follows from it is durable', async () => {
+  it('is answered and dispatched when its consequences are durable', async () => {
     await forbid();
     const owner = new FollowingSession('s1', OWNER_ID);
     await guild.enter([owner]);

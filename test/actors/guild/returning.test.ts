@@ -23,7 +23,7 @@ async function entered(...sessions: FollowingSession[]) {
 }
 
 describe('a session that comes back', () => {
-  it('hears from the next owner who has come online, though no record holds it', async () => {
+  it('receives the presences of users who came online from the next owner, though no record holds them', async () => {
     await entered(ann, bob);
     const away = new FollowingSession('b1', BOB);
     away.heard.push(['f', bob.cursor ?? 0]);

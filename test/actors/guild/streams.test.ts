@@ -47,7 +47,7 @@ async function entered(...sessions: FollowingSession[]) {
 const kinds = (session: FollowingSession) => session.heard.map(([kind]) => kind).join('');
 
 describe('a session that follows a guild', () => {
-  it('has the guild first, then is told where its stream is, then hears what comes', async () => {
+  it('receives the guild, then its stream position, then later dispatches', async () => {
     await said(SQUARE, 'before');
     await entered(ann);
     await said(SQUARE, 'one');
@@ -99,7 +99,7 @@ describe('a session that follows a guild', () => {
     expect([kinds(again), again.messages]).toEqual(['fdfd', ['under way', 'later']]);
   });
 
-  it('is not given what others said where it may not look, nor what it has heard', async () => {
+  it('does not receive dispatches of hidden channels, nor a dispatch twice', async () => {
     await entered(bob);
     await said(CELLAR, 'secret');
     const again = new FollowingSession('b1', BOB);
@@ -141,7 +141,7 @@ describe('a session that follows a guild', () => {
 });
 
 describe('the next owner', () => {
-  it('after a crash tells what the last one had made durable, and nothing else', async () => {
+  it('sends after a crash exactly the dispatches that the last owner had made durable', async () => {
     await entered(ann, bob);
     await said(SQUARE, 'one');
     const cut = guild.say(SQUARE, 'durable, told to nobody');
@@ -157,7 +157,7 @@ describe('the next owner', () => {
       expect(session.messages).toEqual(['one', 'durable, told to nobody', 'two']);
   });
 
-  it('is told by the last one how far its sessions have the stream', async () => {
+  it('receives the stream positions of sessions from the last owner', async () => {
     await entered(ann);
     await said(SQUARE, 'one');
     const before = guild.owner;
@@ -169,7 +169,7 @@ describe('the next owner', () => {
     expect(before.lost).toEqual([]);
   });
 
-  it('knows what has been cut off of what there is to know', async () => {
+  it('knows how much of the stream was evicted', async () => {
     guild.close();
     arrange({}, 2);
     await entered(bob);
@@ -179,7 +179,7 @@ describe('the next owner', () => {
     expect(await entered(ann, bob)).toEqual(['tooOld', 'member']);
   });
 
-  it('refuses nothing of a session that was still arriving: it is asked for again', async () => {
+  it('requests a session that was still arriving again instead of refusing it', async () => {
     await entered(bob);
     const pending = guild.say(SQUARE, 'under way');
     await settleAll();
@@ -206,7 +206,7 @@ describe('the next owner', () => {
     expect(again.heard.filter(([kind, n]) => kind !== 'c' && n <= told)).toEqual([]);
   });
 
-  it('writes nothing with what an earlier owner of the same shard has read', async () => {
+  it('refuses a commit that an earlier owner of the same shard prepared', async () => {
     await entered(ann);
     guild.rows.epoch += 1;
     const late = guild.say(SQUARE, 'late');
@@ -235,7 +235,7 @@ describe('a guild that is handed over', () => {
     return created?.d as { presences: unknown[]; voice_states: { user_id: string }[] };
   };
 
-  it('keeps who is online and who is in voice, and the calls hear of it', async () => {
+  it('keeps presences and voice states, and notifies the calls', async () => {
     await entered(ann, bob);
     await present(ANN);
     await inVoice(BOB, 'b1');
@@ -249,7 +249,7 @@ describe('a guild that is handed over', () => {
     expect(ann.received.filter(({ t }) => t === 'PRESENCE_UPDATE')).toHaveLength(1);
   });
 
-  it('lets whoever does not come back leave voice', async () => {
+  it('removes voice states of users who do not return', async () => {
     await entered(ann, bob);
     await inVoice(ANN, 'a1');
     await inVoice(BOB, 'b1');
@@ -265,7 +265,7 @@ describe('a guild that is handed over', () => {
     expect([last?.t, last?.d]).toMatchObject(['VOICE_STATE_UPDATE', { user_id: BOB, channel_id: null }]);
   });
 
-  it('keeps voice over a crash, once it has been written down', async () => {
+  it('keeps voice states over a crash once they are stored', async () => {
     await entered(bob);
     await inVoice(BOB, 'b1');
     guild.clock.advance(200);
@@ -286,7 +286,7 @@ describe('a guild that is handed over', () => {
     expect((await look()).voice_states).toEqual([]);
   });
 
-  it('leaves nobody in voice who is no member any more', async () => {
+  it('removes voice states of users who are no members any more', async () => {
     await entered(bob);
     await inVoice(BOB, 'b1');
     guild.clock.advance(200);
@@ -302,7 +302,7 @@ describe('a guild that is handed over', () => {
 describe('a command that is sent again', () => {
   const count = () => guild.rows.messages.size;
 
-  it('is done once, and answered alike', async () => {
+  it('runs once, and returns the same reply', async () => {
     const first = guild.say(SQUARE, 'hello', 'k1');
     await settleAll();
     const second = guild.say(SQUARE, 'hello', 'k1');
@@ -313,7 +313,7 @@ describe('a command that is sent again', () => {
     expect([b, c, count()]).toEqual([a, a, 1]);
   });
 
-  it('to the next owner too, whatever it was answered, or if it was at all', async () => {
+  it('runs once at the next owner too, whether the first reply arrived or not', async () => {
     await entered(bob);
     const known = await said(SQUARE, 'hello', 'k1');
     const unheard = guild.say(SQUARE, 'unheard', 'k2');
@@ -399,7 +399,7 @@ describe('any interleaving of commands, sessions and owners', () => {
   });
   const steps = fc.array(step, { minLength: 5, maxLength: 60, size: 'max' });
 
-  it('each session hears each durable dispatch that it may see once, in order', async () => {
+  it('delivers to each session every durable dispatch that it may see once and in order', async () => {
     guild.close();
     await fc.assert(
       fc.asyncProperty(steps, fc.boolean(), async (all, narrow) => {

@@ -138,7 +138,7 @@ describe('resident aggregates', () => {
     expect(log.filter((line) => line.startsWith('load'))).toHaveLength(2);
   });
 
-  it('leave what they hand over while they end to their successor', () => {
+  it('pass state that they hand over while ending to their successor', () => {
     const { registry, log, work } = house();
     registry.work('a', work('one'));
     const shell = registry.peek('a');
@@ -299,7 +299,7 @@ describe('residents that change hands', () => {
     expect(registry.size).toBe(0);
   });
 
-  it('send on who waits for one that is still being read', async () => {
+  it('forward work that waits for an aggregate that is still loading', async () => {
     const { registry, log, work, pass } = moving();
     registry.work('a', work('first'));
     const handed = registry.handOver(() => true, 200);

@@ -31,7 +31,7 @@ describe('a stream', () => {
     expect([first.last, second.last]).toEqual([EPOCH + 3, 2 * EPOCH + 1]);
   });
 
-  it('numbers are given once, also when it begins anew under the same epoch', () => {
+  it('assigns each number once, also when it starts again under the same epoch', () => {
     const numbers = { high: 0 };
     const first = streamOf({ numbers });
     for (const name of 'abc') first.add(told(name), 0);
@@ -63,13 +63,13 @@ describe('a stream', () => {
     expect([names(stream, EPOCH), names(stream, EPOCH + 1)]).toEqual(['tooOld', 'bc']);
   });
 
-  it('forgets the oldest of what is heavy', () => {
+  it('evicts the oldest dispatches beyond its bytes', () => {
     const stream = streamOf({ bytesMax: 5_000 });
     for (const name of 'abc') stream.add({ ...told(name), d: { name, text: 'x'.repeat(2_000) } }, 0);
     expect([names(stream, EPOCH), names(stream, EPOCH + 1)]).toEqual(['tooOld', 'bc']);
   });
 
-  it('goes on with what earlier owners have told', () => {
+  it('continues after the dispatches of earlier owners', () => {
     const stream = streamOf({}, 3);
     const restored = [EPOCH + 5, EPOCH + 7, 2 * EPOCH + 1].map((n) => ({ ...told('r'), n, atMs: 0 }));
     stream.restore(restored, EPOCH + 4);
@@ -132,7 +132,7 @@ describe('command keys', () => {
     expect(heard).toEqual([yes(1), yes(1)]);
   });
 
-  it('take one up anew that was not done', () => {
+  it('run a command again that was not done', () => {
     const { keys, heard, join } = arrange();
     keys.begin('a', 0);
     join('a');

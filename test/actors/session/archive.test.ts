@@ -171,7 +171,7 @@ function three() {
 }
 
 describe('a session that is resumed at another shard', () => {
-  it('moves there with what its client missed, and leaves without a word', async () => {
+  it('moves there with the dispatches that its client missed, and ends here without a notification', async () => {
     const { net, a, b } = three();
     const { session, sink } = await a.open();
     session.following('1', 70);
@@ -204,7 +204,7 @@ describe('a session that is resumed at another shard', () => {
     expect(workerOf(session.id)).toBe(0);
   });
 
-  it('is given to exactly one, when two shards ask for it at once', async () => {
+  it('goes to exactly one of two shards that request it at once', async () => {
     const { net, a, b, c } = three();
     const { session } = await a.open();
     const asked = [b.resume(session.id, 4), c.resume(session.id, 4)];
@@ -216,7 +216,7 @@ describe('a session that is resumed at another shard', () => {
     expect(kinds.filter((kind) => kind === 'open').length).toBeGreaterThanOrEqual(1);
   });
 
-  it('is given to one of two connections of one shard at a time', async () => {
+  it('goes to one of two connections of a shard at a time', async () => {
     const { net, a, b } = three();
     const { session } = await a.open();
     const asked = [b.resume(session.id, 4), b.resume(session.id, 4)];
@@ -227,7 +227,7 @@ describe('a session that is resumed at another shard', () => {
     expect(b.house.backend.named('reopen')).toHaveLength(1);
   });
 
-  it('is not lost with the answer that brought it', async () => {
+  it('survives the loss of the reply that carried it', async () => {
     const { net, a, b } = three();
     const { session } = await a.open();
     net.losing.add('shard-0');
@@ -259,7 +259,7 @@ describe('a session that is resumed at another shard', () => {
     expect([a.house.sessions.size, b.house.sessions.size]).toEqual([1, 0]);
   });
 
-  it('is waited for while its home is silent, and then taken from what the home has left', async () => {
+  it('waits while its shard does not answer, and then resumes from the journal of that shard', async () => {
     const { net, a, b } = three();
     const { session } = await a.open();
     const { identity, manner } = session.record;
@@ -275,7 +275,7 @@ describe('a session that is resumed at another shard', () => {
     expect(contents(sink)).toEqual(['RESUMED']);
   });
 
-  it('is given up when its home stays silent for too long', async () => {
+  it('is refused when its shard does not answer for too long', async () => {
     const { net, a, b } = three();
     const { session } = await a.open();
     net.silent.add('shard-0');
@@ -329,7 +329,7 @@ describe('a session that is resumed at another shard', () => {
     expect((await outcome).kind).toBe('open');
   });
 
-  it('is waited for while its home is ending, and then taken from what the home has left', async () => {
+  it('waits while its shard is shutting down, and then resumes from the journal of that shard', async () => {
     const { net, a, b, c } = three();
     const { session } = await a.open();
     const record = { ...session.record, missed: [], cursors: [] };
@@ -363,7 +363,7 @@ describe('a session that is resumed at another shard', () => {
     ]);
   });
 
-  it('is nobody else’s, and no answer tells that it is there', async () => {
+  it('is refused to other users with the reply for an unknown session', async () => {
     const { net, a, b } = three();
     const { session } = await a.open();
     const { outcome } = b.resume(session.id, 4, 'other');
@@ -405,7 +405,7 @@ describe('a session that is resumed at another shard', () => {
 });
 
 describe('a shard that was held for dead', () => {
-  it('lets go of sessions that others have taken meanwhile, and these hear as before', async () => {
+  it('drops sessions that other shards took over, which go on receiving dispatches there', async () => {
     const { net, a, b } = three();
     const [moved, stayed] = [await a.open(), await a.open()];
     a.become('serving');
@@ -457,7 +457,7 @@ describe('a shard that was held for dead', () => {
     expect([old.over, taken.over]).toEqual(over);
   });
 
-  it('lets go of what its own journal says was taken', async () => {
+  it('drops sessions that its own journal lists as taken', async () => {
     const { net, a } = three();
     const { session } = await a.open();
     a.become('serving');

@@ -125,7 +125,7 @@ describe('lobbies', () => {
     expect(sink.sent.slice(1, 3).map(({ d }) => d)).toEqual(lobbies);
   });
 
-  it('do not come to who did not ask for them', async () => {
+  it('are not sent to clients that did not request them', async () => {
     const all = arranged();
     all.backend.lobbies = lobbies;
     const { sink, session } = await open(all, { token: 'game', intents: 0 });
@@ -219,7 +219,7 @@ describe('RESUME', () => {
 });
 
 describe('what is taken back', () => {
-  it('ends the sessions of that application alone, which are told', async () => {
+  it('ends and notifies the sessions of that application only', async () => {
     const all = arranged();
     const game = await open(all, { token: 'game' });
     const rest = [await open(all, { token: 'other game' }), await open(all, { token: 'human' })];

@@ -220,7 +220,7 @@ describe('a session whose process was killed', () => {
     expect((await server.resume(session.id, seq, token)).outcome.kind).toBe(kind);
   });
 
-  it('was over before is not there any more', async () => {
+  it('cannot be resumed when it ended before the crash', async () => {
     const server = new Server();
     const { session, sink } = await server.open();
     session.detach(sink, false);
@@ -229,7 +229,7 @@ describe('a session whose process was killed', () => {
     expect((await server.resume(session.id, 4)).outcome.kind).toBe('invalid');
   });
 
-  it('cannot be resumed when what it missed is too old, nor when nobody has heard of it for long', async () => {
+  it('cannot be resumed when the missed dispatches or its last sign of life are too old', async () => {
     const server = new Server();
     const { session } = await server.open();
     server.tick();
@@ -238,7 +238,7 @@ describe('a session whose process was killed', () => {
     expect((await server.resume(session.id, 1)).outcome.kind).toBe('invalid');
   });
 
-  it('is kept, unheard, when it cannot be opened again at once, and opened by the next RESUME', async () => {
+  it('is kept when it cannot be opened at once, and opened by the next RESUME', async () => {
     const server = new Server();
     const { session } = await server.open();
     server.tick();
@@ -269,7 +269,7 @@ describe('a session whose process was killed', () => {
     expect((await server.resume(session.id, 4)).outcome.kind).toBe('open');
   });
 
-  it('is over when what it missed elsewhere cannot be had', async () => {
+  it('ends when dispatches that it missed at other shards are not available', async () => {
     const server = new Server();
     const { session } = await server.open();
     server.tick();
@@ -279,7 +279,7 @@ describe('a session whose process was killed', () => {
     expect(server.house.sessions.size).toBe(0);
   });
 
-  it('hears what comes while it is opened again behind what it had missed', async () => {
+  it('receives new dispatches after the missed ones while it is opened again', async () => {
     const server = new Server();
     const { session } = await server.open();
     session.detach(new FakeSink(), true);
@@ -386,7 +386,7 @@ describe('a session whose process is killed again', () => {
   });
 });
 
-it('a journal that was read while its process passed for dead is read again for who has seen more', async () => {
+it('is resumed from a journal that is read again when its client has seen more than the first reading held', async () => {
   const server = new Server();
   const { session: first } = await server.open();
   const { session, sink } = await server.open('bot');
@@ -441,7 +441,7 @@ describe('the journal', () => {
       expect((await server.resume(session.id, seqs[at] as number)).outcome.kind).toBe('open');
   });
 
-  it('lets go of what is too old to be sent again, and stays fresh while nothing happens', async () => {
+  it('evicts dispatches that are too old to be replayed, and stays valid without traffic', async () => {
     const server = new Server();
     const { session } = await server.open();
     server.say('old', session);

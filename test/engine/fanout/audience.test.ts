@@ -112,7 +112,7 @@ describe('an application that acts for a user', () => {
   const SOCIAL = [...expandScopes(['sdk.social_layer'])];
   const ALL = Object.keys(INTENTS) as IntentName[];
 
-  it('hears nothing of guilds, whatever it was granted and asks for', () => {
+  it('receives no dispatch of guilds, whatever its scopes and intents', () => {
     const guild = house();
     const session = acting(SOCIAL, ALL);
     guild.subscribers.set('app', session);
@@ -148,7 +148,7 @@ describe('an application that acts for a user', () => {
 });
 
 describe('permissions', () => {
-  it('keep a hidden channel from who may not see it', () => {
+  it('exclude members who may not see the channel', () => {
     expect(reached(house(), said({ author: user('13') }, inRoom('31')))).toEqual(['b']);
     expect(reached(house(), said({ author: user('13') }, inRoom('99')))).toEqual([]);
   });
@@ -162,7 +162,7 @@ describe('permissions', () => {
     expect(reached(guild, { t: 'CHANNEL_DELETE', d: gone, to: inRoom('31') })).toEqual(['b']);
   });
 
-  it('keep people from what the row wants a bit for', () => {
+  it("exclude users without the permission of the dispatch's row", () => {
     const guild = house();
     const ban: Dispatch = { t: 'GUILD_BAN_ADD', d: { user: user('40') }, to: everyone };
     expect(reached(guild, ban)).toEqual([]);

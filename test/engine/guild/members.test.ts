@@ -63,7 +63,7 @@ const change = (guild: Guild, userId: string, fields: object, by = caller('10'))
   run<Member>(guild, 'updateMember', { userId, ...fields }, by);
 
 describe('who is a member', () => {
-  it('is told apart from who is not, and from who does not exist', () => {
+  it('is distinguished from users who are no members and from unknown users', () => {
     const guild = arrange();
     guild.members.set(uid('77'), null);
     guild.users.set(uid('77'), user('77'));

@@ -104,7 +104,7 @@ describe('joining', () => {
     expect(join(guild, '12', null).types).toEqual([]);
   });
 
-  it('asked for again is told again, to the user alone', () => {
+  it('repeats the voice server to the user only when it is requested again', () => {
     const guild = arrange();
     join(guild, '12', '52');
     const { types, dispatches } = join(guild, '12', '52');
@@ -261,7 +261,7 @@ describe('a stream', () => {
     ruled(guild, 'showStreaming', { userId: '12', sessionId: 's12', channelId: '52', live, ...more }, by);
   const shown = (guild: Guild) => guild.voiceStates.get(uid('12'))?.self_stream;
 
-  it('is shown on who shows it, there and with that session, until it stops', () => {
+  it('marks the streaming member in that channel and session until the stream stops', () => {
     const guild = arrange();
     join(guild, '12', '52');
     expect(show(guild, true, {}, '11').code).toBe(50013);
@@ -327,7 +327,7 @@ describe('looking up', () => {
     expect(look(guild, '12', '12').code).toBeUndefined();
   });
 
-  it('does not tell of channels that are hidden, nor of who is nowhere', () => {
+  it('does not reveal hidden channels, nor users who are not in voice', () => {
     const guild = arrange();
     join(guild, '10', '51');
     expect(look(guild, '10', '12').code).toBe(10065);

@@ -138,7 +138,7 @@ function numbered(index: JournalIndex, segments: readonly Buffer[], own: number)
 const endless = ticks.map((all) => all.map((steps) => steps.filter(({ kind }) => kind !== 'end')));
 
 describe('a journal', () => {
-  it('tells of each session what it was sent, with which number, and nothing of those that ended', () => {
+  it('lists for each open session its dispatches with their numbers, and no ended session', () => {
     fc.assert(
       fc.property(ticks, (happening) => {
         const { segments, live } = write(happening);
@@ -184,7 +184,7 @@ describe('a journal', () => {
     );
   });
 
-  it('with any bit turned over tells nothing wrong of anyone, and everything of whom it does not concern', () => {
+  it('with any flipped bit returns no wrong dispatch, and everything of unaffected sessions', () => {
     fc.assert(
       fc.property(endless, fc.nat(), fc.nat({ max: 7 }), (happening, chance, bit) => {
         const { segments, live } = write(happening);
@@ -202,7 +202,7 @@ describe('a journal', () => {
     );
   });
 
-  it('tells all or nothing of a session when its last batch is damaged, unless that looks unfinished', () => {
+  it('returns all or nothing of a session when its last batch is damaged, unless the batch looks unfinished', () => {
     const SIZES = [2, 3];
     fc.assert(
       fc.property(endless, fc.nat(), fc.nat({ max: 31 }), (happening, chance, bit) => {
@@ -238,7 +238,7 @@ describe('a journal', () => {
     expect(numbered(index, segments, 2)?.jsons.map(({ json }) => json)).toEqual(live.get(2)?.jsons);
   });
 
-  it('without one of its batches tells nothing of anyone until a segment names them again', () => {
+  it('without one of its batches returns nothing of a session until a segment names the session again', () => {
     const message: Step = { kind: 'dispatch', handles: [1], text: 'x', n: 0 };
     const { segments } = write([
       [{ kind: 'open', handle: 1 }],

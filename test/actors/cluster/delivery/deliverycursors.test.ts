@@ -33,7 +33,7 @@ function arrange() {
 }
 
 describe('what a session has heard', () => {
-  it('it does not hear again, in whatever order old things come with new ones, here or at its next home', () => {
+  it('is not delivered again, in any order of old and new notifications, here or at the next shard of the session', () => {
     const told = fc.tuple(fc.constantFrom('1', '2', '3'), fc.integer({ min: 1, max: 20 }));
     fc.assert(
       fc.property(fc.array(told), fc.array(told), (before, after) => {
@@ -59,7 +59,7 @@ describe('what a session has heard', () => {
     );
   });
 
-  it('is forgotten when the database has forgotten it', () => {
+  it('is evicted when the database no longer holds the notification', () => {
     const { clock, heard, cursors, session, tell } = arrange();
     const { session: one, got } = session();
     heard.begin(one, null);
@@ -71,7 +71,7 @@ describe('what a session has heard', () => {
     expect(got.length).toBe(2);
   });
 
-  it('concerns no stream of a guild, and no session that is at home elsewhere', () => {
+  it('excludes streams of guilds, and sessions of other shards', () => {
     const { heard, session, tell } = arrange();
     const [here, elsewhere] = [session(), session()];
     heard.begin(here.session, null);

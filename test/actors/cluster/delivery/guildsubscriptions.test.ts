@@ -37,7 +37,7 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual(['1:11', '1:12', '1:13', '2:1']);
   });
 
-  it('is had again from where another stood for the session, as a home had asked late that let it go', async () => {
+  it('continues at the position that the replaced session had received, not at that of other sessions', async () => {
     const house = followedGuild();
     const { entered, handle } = await live(house);
     const other = house.enter('other');
@@ -54,7 +54,7 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual(['1:11', '1:12']);
   });
 
-  it('is not shown anew to who has it, however often it is told of having joined', async () => {
+  it('is not sent GUILD_CREATE again to a session that has it when the user joins again', async () => {
     const house = followedGuild();
     const { entered, handle } = await live(house);
     house.home.frames('a', [house.frame(numberOf(1, 11), handle)]);
@@ -66,7 +66,7 @@ describe('a followed guild', () => {
     expect(await joined).toBe('member');
   });
 
-  it('is not heard twice from a shard that has lost it and has it again', async () => {
+  it('drops dispatches that its owner repeats after it lost and regained the guild', async () => {
     const house = followedGuild();
     const { entered, handle } = await live(house);
     await house.own('a', 2);
@@ -83,7 +83,7 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual(['1:11', '2:1']);
   });
 
-  it('is asked for from behind what each has, when a question is lost midway', async () => {
+  it('is requested after the last position of each session when a request is lost midway', async () => {
     const house = followedGuild();
     const one = await live(house, 'one');
     const two = house.enter('two');
@@ -110,7 +110,7 @@ describe('a followed guild', () => {
     expect([house.heard(one.entered), house.heard(two)]).toEqual([['1:11', '1:12', '2:1'], ['1:11']]);
   });
 
-  it('is shown anew to who has been away for too long, but not to who is being resumed', async () => {
+  it('is sent whole to a session that was away for too long, but not to a session that is resuming', async () => {
     const house = followedGuild();
     const { entered } = await live(house);
     await house.own('b', 2);
@@ -176,7 +176,7 @@ describe('a followed guild', () => {
   it.each([
     ['at once when the session has ended', null],
     ['when a session that moves should have arrived', 15_000],
-  ] as const)('is left at its own shard %s', async (_how, keptMs) => {
+  ] as const)('unsubscribes a session at its own shard %s', async (_how, keptMs) => {
     const house = followedGuild();
     await house.own('self');
     const entered = house.enter('one');
@@ -216,7 +216,7 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual(['1:11']);
   });
 
-  it('is heard from its owner while that is lost from sight, as the same owner takes it for received', async () => {
+  it('accepts dispatches of its owner while the directory shows no owner, so that none is lost when it returns', async () => {
     const house = followedGuild();
     const { entered, handle } = await live(house);
     await house.own('a', 2);
@@ -232,7 +232,7 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual(['2:1', '2:2']);
   });
 
-  it('is heard from the next owner alone once there is one', async () => {
+  it('accepts dispatches of the next owner only, once there is one', async () => {
     const house = followedGuild();
     const { entered, handle } = await live(house);
     await house.own(null);
@@ -244,7 +244,7 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual(['1:11']);
   });
 
-  it('is continued after GUILD_CREATE when its owner is lost before it says what the session has', async () => {
+  it("continues after GUILD_CREATE when its owner is lost before it sends the session's position", async () => {
     const house = followedGuild();
     await house.own('a');
     const entered = house.enter('one');
@@ -333,7 +333,7 @@ describe('a followed guild', () => {
     expect(house.followed.stream(GUILD)).toBeUndefined();
   });
 
-  it('sends GUILD_DELETE to who left while an earlier actor of this shard still ended', async () => {
+  it('sends GUILD_DELETE to a session whose user left while an earlier actor of this shard was ending', async () => {
     const house = followedGuild();
     await house.own('self');
     const entered = house.enter('one');

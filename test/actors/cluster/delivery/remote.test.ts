@@ -80,7 +80,7 @@ describe('sessions of other shards', () => {
     expect(news()).toEqual([{ to: 'a', t: 'SECOND', n: 6, handles: [2] }]);
   });
 
-  it('are encoded for once, however many homes there are', () => {
+  it('share one encoding, however many shards hold them', () => {
     const { clock, told, session } = arrange('a', 'b');
     const each = body('ONE');
     session('a', 1).deliver(each);
@@ -91,7 +91,7 @@ describe('sessions of other shards', () => {
     expect(Buffer.from(a ?? []).toString()).toBe('{"t":"ONE"}');
   });
 
-  it('are the same objects for as long as their home talks of them so', () => {
+  it('keep one object each during one peer epoch of their shard', () => {
     const { session, named, remote } = arrange('a');
     const one = session('a', 1);
     expect(session('a', 1)).toBe(one);
@@ -101,7 +101,7 @@ describe('sessions of other shards', () => {
     expect(remote.size).toBe(1);
   });
 
-  it('hear nothing under an earlier talk, and end after the time that a resume may take', () => {
+  it('receive nothing under an earlier peer epoch, and end when the time for a resume is over', () => {
     const { clock, session, news, ended } = arrange('a');
     const before = session('a', 1);
     before.deliver(body('LOST'));
@@ -115,7 +115,7 @@ describe('sessions of other shards', () => {
     expect([before.over, now.over]).toEqual([true, false]);
   });
 
-  it('are kept for as long when their home is lost', async () => {
+  it('are kept as long when their shard is lost', async () => {
     const { clock, session, news, ended, lose } = arrange('a', 'b');
     const [one, other] = [session('a', 1), session('b', 1)];
     const room = one.writable();
@@ -134,7 +134,7 @@ describe('sessions of other shards', () => {
     expect(() => session('phantom', 1)).toThrow('not known here');
   });
 
-  it('end when their home says so, at once or, when another home may have them, later', () => {
+  it('end when their shard reports it: at once, or later when another shard may have them', () => {
     const { clock, session, ended, remote } = arrange('a');
     const [one, two] = [session('a', 1), session('a', 2)];
     remote.ended('a', 1, 1, false);
@@ -156,7 +156,7 @@ describe('sessions of other shards', () => {
     expect(session('a', 3).over).toBe(false);
   });
 
-  it('have room when their home says so of that very question', async () => {
+  it('are writable again only when their shard answers the latest request', async () => {
     const { session, remote } = arrange('a');
     let free = false;
     const room = session('a', 1)

@@ -88,14 +88,14 @@ describe('a session that ends while its user cannot be reached', () => {
 });
 
 describe('a session whose user changes hands', () => {
-  it('is opened anew when it was open', async () => {
+  it('is opened again at the next owner when it was open', async () => {
     const { line, entered, opened, move } = arrange();
     expect(await line.reopen(entered, null)).toEqual(REOPENED);
     await move();
     expect(opened).toEqual(['s1']);
   });
 
-  it('waits for whoever opens it, and knows its guilds, when it was not', async () => {
+  it('waits for the owner that opens it, and keeps its guilds, when it was not open', async () => {
     const { line, entered, state, opened, move } = arrange();
     state.failures = 1;
     await expect(line.reopen(entered, null)).rejects.toThrow('away');

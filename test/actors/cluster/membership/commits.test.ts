@@ -76,7 +76,7 @@ describe('the writer of a shard', () => {
     expect(held.map((each) => each.fence)).toEqual([fence(3), fence(3)]);
   });
 
-  it('does not try what this shard may not write, nor what was read under another epoch', async () => {
+  it('does not write without ownership, nor what was read under another epoch', async () => {
     const { commit, fences, held, told } = arrange();
     commit('1', 'no right');
     fences.set('2', fence(3));
@@ -120,7 +120,7 @@ describe('the writer of a shard', () => {
     ]);
   });
 
-  it('goes on when who hears of a refused commit throws', async () => {
+  it('continues when a listener of refused commits throws', async () => {
     const { fenced, fences, commit, told, held, bugs } = arrange();
     const bug = new Error('planted');
     const done = () => {
@@ -134,7 +134,7 @@ describe('the writer of a shard', () => {
     expect([bugs, told, held.length]).toEqual([[bug], ['second NotServed'], 1]);
   });
 
-  it('tells whoever waits, then the ownership, that the database has refused an epoch', async () => {
+  it('rejects the waiting commits, then notifies the ownership, when the database refuses an epoch', async () => {
     const { commit, fences, told, settle, stale, ownership } = arrange();
     fences.set('1', fence(3));
     const order: string[] = [];
@@ -221,7 +221,7 @@ describe('what passes from owner to owner', () => {
     expect([wheel.size, foundation.metrics]).toEqual([0, []]);
   });
 
-  it('is written together in one turn; when one is refused, each by itself', async () => {
+  it('is written in one transaction per turn; when one is refused, each separately', async () => {
     const written: string[][] = [];
     const { tenure: aggregateOwnership } = tenureOver({
       keepSnapshots: async (snapshots: readonly Snapshot[]) => {

@@ -139,7 +139,7 @@ describe('a shard', () => {
     expect(a.ownership.lagMs).toBe(0);
   });
 
-  it('gives to who comes, when its work is done and not before', async () => {
+  it('hands partitions over to a joining shard after its own work is done', async () => {
     const { started, shard, serving, pass, authority } = cluster();
     const [a] = await started('a');
     let finish = (): void => undefined;
@@ -168,7 +168,7 @@ describe('a shard', () => {
     expect(b.ownership.lagMs).toBe(0);
   });
 
-  it('takes over from who is gone', async () => {
+  it('takes over the partitions of a shard that left', async () => {
     const { started, authority, pass, serving } = cluster();
     const [a, b] = await started('a', 'b');
     const theirs = b?.served() as number[];
@@ -208,7 +208,7 @@ describe('a shard', () => {
     expect(a.changes.at(-1)).toEqual({ moved: [], gone: [], came: [] });
   });
 
-  it('does what is to be done before it is a member again, each time but the first', async () => {
+  it('runs the recovery step before each return to the cluster, but not before the first start', async () => {
     const { started, authority, pass } = cluster();
     const [a] = await started('a', 'b');
     expect(a.log.filter((line) => line.startsWith('returning'))).toEqual([]);
@@ -220,7 +220,7 @@ describe('a shard', () => {
     }
   });
 
-  it('lets all go when its membership is over, and enters again', async () => {
+  it('releases every partition when its membership ends, and joins again', async () => {
     const { started, authority, pass, epochs, clock } = cluster();
     const [a] = await started('a');
     authority.end('a#1', 'The lease is over.');
@@ -233,7 +233,7 @@ describe('a shard', () => {
     expect(clock.monotonic()).toBeLessThan(2_000);
   });
 
-  it('claims anew what the database has refused, under a new epoch', async () => {
+  it('claims a partition that the database refused again under a new epoch', async () => {
     const { started, pass, epochs } = cluster();
     const [a] = await started('a');
     epochs.now.set(5, 7);
@@ -274,7 +274,7 @@ describe('a shard', () => {
     expect(a.served()).toHaveLength(PARTITIONS);
   });
 
-  it('publishes again what the directory has not heard', async () => {
+  it('publishes ownership again that the directory did not receive', async () => {
     let fails = 2;
     const { shard, pass, authority } = cluster();
     const a = shard('a', 1, (directory) => ({
@@ -325,7 +325,7 @@ describe('a shard', () => {
     expect([a.ownership.state, authority.members.has('a#1')]).toEqual(['left', false]);
   });
 
-  it('is emptied also when there is nobody to take anything', async () => {
+  it('drains also when no other shard can take over', async () => {
     const { started, pass, authority } = cluster();
     const [a, b] = await started('a', 'b');
     const drained = Promise.all([a.ownership.drain(), b?.ownership.drain()]);
@@ -334,7 +334,7 @@ describe('a shard', () => {
     expect(authority.owners.every((owner) => owner === null)).toBe(true);
   });
 
-  it('serves without a share when those who have it do not give it', async () => {
+  it('serves without partitions when their owners do not hand them over', async () => {
     const { started, shard, pass } = cluster();
     const [a] = await started('a');
     a.handing.until = new Promise(() => undefined);
@@ -357,7 +357,7 @@ describe('a shard', () => {
     expect(a.ownership.state).toBe('left');
   });
 
-  it('says when it is closed before it serves', async () => {
+  it('rejects the start when it is closed before it serves', async () => {
     const { shard, epochs, pass } = cluster();
     epochs.down = true;
     const a = shard('a');

@@ -94,7 +94,7 @@ describe('a call', () => {
     expect(await outcome(router.askOwner('once', 'k', [], async () => 'ours'))).toBe('ours');
   });
 
-  test('moves on when what it met here was a change of hands', async () => {
+  test('goes to the next owner when this shard lost the key meanwhile', async () => {
     for (const fault of [
       new NotServed('handed over'),
       Object.assign(new Error('old'), { name: 'StaleEpoch' }),
@@ -113,7 +113,7 @@ describe('a call', () => {
     }
   });
 
-  test('is done again under its key when its aggregate has changed hands in the midst of it', async () => {
+  test('runs again under its key when its aggregate moved while it ran', async () => {
     const { router, give } = routerOf();
     give('k', 'a');
     const keys: (string | null)[] = [];
@@ -139,7 +139,7 @@ describe('a call', () => {
       new NotServed('x', 1, { cause: new LinkFault('timeout', 'y') }),
     ],
     ['a link of its own', new LinkFault('unreachable', 'z')],
-  ])('fails with what it met here when that is %s', async (_, fault) => {
+  ])('fails with the fault of this shard when it is %s', async (_, fault) => {
     const { router, give } = routerOf();
     give('k', 'a');
     let runs = 0;
@@ -211,7 +211,7 @@ describe('a call', () => {
     expect(await router.askOwner('keyed', 'k', [], async (key) => key, { repeatable: true })).toBeNull();
   });
 
-  test('says that a part of it may be done when its fate was not known at the end', async () => {
+  test('reports that it may be done in part when its outcome is unknown at the end', async () => {
     const { router, give, scene, clock } = routerOf();
     give('k', 'b');
     const fates: LinkFaultKind[] = ['lost', 'unreachable'];

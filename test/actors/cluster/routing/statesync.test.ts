@@ -79,7 +79,7 @@ describe('what the owner of an id is told', () => {
     expect([taken.size, post.size]).toEqual([3, 0]);
   });
 
-  it('is told again until it is taken, and then the latest of it alone', async () => {
+  it('is sent again until it is acknowledged, each time in its latest state only', async () => {
     const { post, owners, taken, asked, way, pass } = arrange();
     owners.set('2', 'other');
     way.lost = true;
@@ -95,7 +95,7 @@ describe('what the owner of an id is told', () => {
     expect([asked.flat().every(([, items]) => items[0]?.[1] === 2), post.size]).toEqual([true, 0]);
   });
 
-  it('is let go of when it is no more this shard’s to tell', async () => {
+  it('is dropped when another shard became responsible for it', async () => {
     const { post, owners, due, taken, way, pass } = arrange();
     owners.set('2', 'other');
     way.lost = true;
@@ -108,7 +108,7 @@ describe('what the owner of an id is told', () => {
     expect([[...taken], post.size]).toEqual([[['2 y', 2]], 0]);
   });
 
-  it('is known to whoever owns it in the end', async () => {
+  it('reaches the final owner, over any changes of ownership', async () => {
     const id = fc.constantFrom('1', '2', '3');
     const step = fc.oneof(
       fc.record({ kind: fc.constant('put' as const), id, about: fc.constantFrom('x', 'y') }),

@@ -57,7 +57,7 @@ describe('banning', () => {
     expect(deleted()).toBe(10_000);
   });
 
-  it('deletes nothing of who could not be banned', async () => {
+  it('deletes no messages of users who could not be banned', async () => {
     const { invoke, authoredSince } = arrange(3);
     const body = { delete_message_seconds: 60 };
     expect(codeOf(await invoke('ban_user_from_guild', { params: { user_id: '2' }, as: '10', body }))).toBe(
