@@ -241,7 +241,8 @@ class GroupCommit implements Writer {
   async #commitGroup(group: readonly QueuedCommit[]): Promise<void> {
     const live = group.filter((entry) => entry.fault === null);
     try {
-      this.#options.onFilesGone(await write(this.#driver, live, this.#options.marks));
+      const gone = await write(this.#driver, live, this.#options.marks);
+      if (gone.length > 0) this.#options.onFilesGone(gone);
     } catch (error) {
       if (isStale(error) && (await this.#failStale(live))) return this.#commitGroup(group);
       if (live.length > 1 && refusedByDatabase(error)) return this.#commitOneByOne(group);
@@ -265,7 +266,8 @@ class GroupCommit implements Writer {
     for (const [index, entry] of group.entries()) {
       if (entry.fault === null)
         try {
-          this.#options.onFilesGone(await write(this.#driver, [entry], this.#options.marks));
+          const gone = await write(this.#driver, [entry], this.#options.marks);
+          if (gone.length > 0) this.#options.onFilesGone(gone);
         } catch (error) {
           const later = group.slice(index + 1);
           // Its partition may have been taken over since the group was refused.

@@ -173,7 +173,7 @@ describe('group commit', () => {
         }
         if (partitions.some((partition, at) => current[partition] !== epochs[at]))
           throw Object.assign(new Error('stale'), { severity: 'ERROR', code: 'GH001' });
-        return undefined as never;
+        return [] as never;
       },
     });
     const faults: (Error | null)[] = [];

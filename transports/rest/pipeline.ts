@@ -185,7 +185,10 @@ async function perform(
   const { parts } = read;
   const answer = await handled(operation, parts, call, within);
   let result = answerOf(operation, answer, headers);
-  if (signUrl && entry.holdsMessages) result = { ...result, body: signAttachments(result.body, signUrl) };
+  if (signUrl && entry.holdsMessages) {
+    const body = signAttachments(result.body, signUrl);
+    if (body !== result.body) result = { ...result, body };
+  }
   // The embedding program may change what it gets.
   if (after.length > 0 || call.address === null) result = { ...result, body: unshared(result.body) };
   for (const hook of after) {

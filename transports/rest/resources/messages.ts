@@ -42,14 +42,12 @@ type ChannelCall = Pick<
   'params' | 'caller' | 'authority' | 'publicUrl' | 'files'
 >;
 
-/** The message that a forward refers to, if the caller may read it; null for a message that is not a forward. */
+/** The message that a forward refers to, if the caller may read it. */
 async function forwarded(
   { caller, authority }: ChannelCall,
-  draft: MessageDraft,
+  asked: NonNullable<MessageDraft['message_reference']>,
   services: Services,
-): Promise<Reply<ForwardSource | null>> {
-  const asked = draft.message_reference;
-  if (asked?.type !== 1) return { ok: true, value: null };
+): Promise<Reply<ForwardSource>> {
   if (!asked.channel_id) return { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
   const source = await viewing(
     {
@@ -69,6 +67,9 @@ async function forwarded(
   return { ok: true, value: { message, guildId: guildId as ForwardSource['guildId'], isAgeRestricted } };
 }
 
+const FORWARD = 1;
+const NO_FORWARD: Reply<null> = { ok: true, value: null };
+
 const NO_FILES: Reply<Paired> = { ok: true, value: { files: [], rest: [] } };
 
 /** The uploads of a request with their notes. Most messages have neither. */
@@ -82,6 +83,12 @@ const skusOf = (
   { premium }: Services,
 ): Promise<readonly string[]> | readonly string[] =>
   components?.length ? premium.forButtons(by.applicationId, components) : [];
+
+/** A draft that refers to stickers, emojis or SKUs by id. Most messages refer to none. */
+const isNaming = ({ sticker_ids, poll, components }: MessageDraft): boolean =>
+  Boolean(sticker_ids?.length || poll || components?.length);
+
+const NONE_NAMED = { stickers: [], emojis: [], skuIds: [] };
 
 /** What a draft names by its id: only what it names is looked up. */
 async function namedOf(
@@ -188,9 +195,10 @@ export const messages = resource({
       if (pairs.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
       const unlet = await linkRefusal(call, services);
       if (unlet) return { ok: false, refusal: unlet };
-      const forward = await forwarded(call, draft, services);
+      const { message_reference: reference } = draft;
+      const forward = reference?.type === FORWARD ? await forwarded(call, reference, services) : NO_FORWARD;
       if (!forward.ok) return forward;
-      const named = await namedOf(draft, call.authority, services);
+      const named = isNaming(draft) ? await namedOf(draft, call.authority, services) : NONE_NAMED;
       const channelId = call.params.channel_id;
       const reply = await withFiles(
         call,
