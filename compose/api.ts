@@ -5,6 +5,7 @@ import type { Clock } from '../actors/runtime/clock.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Config } from '../config/config.ts';
 import { nearest } from '../config/nearest.ts';
+import { SYSTEM } from '../engine/kernel/authority.ts';
 import { INVALID_CALLS, type InvalidCalls, watchInvalidCalls } from '../engine/ratelimit/invalid.ts';
 import { createLimiter } from '../engine/ratelimit/limiter.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
@@ -17,9 +18,11 @@ import { createMessageViews } from '../services/channels/messageviews.ts';
 import { createUploads } from '../services/channels/uploads.ts';
 import { type Authenticate, createAuthorizedJoin } from '../services/guilds/authorizedjoin.ts';
 import { createBans } from '../services/guilds/bans.ts';
+import { createDeletion } from '../services/guilds/deletion.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
 import { createInvites } from '../services/guilds/invites.ts';
 import { createPrune } from '../services/guilds/prune.ts';
+import { createScreening } from '../services/guilds/screening.ts';
 import { createTagChoice } from '../services/guilds/tagchoice.ts';
 import type { Identity } from '../services/identity/identity.ts';
 import { installedBy } from '../services/oauth/install.ts';
@@ -122,6 +125,8 @@ const ofGuilds = (ports: ServicePorts): Pick<Services, 'guilds' | 'invites' | 'p
       call: (guildId, type, input, authority) => guilds.call(guildId, type, input, authority),
       create: ports.founding.createOwn,
       addAuthorized: createAuthorizedJoin({ ...ports, users: storage.users }),
+      delete: createDeletion({ guilds, store: storage.guilds }),
+      updateScreening: createScreening({ guilds, store: storage.guilds }),
     },
     invites: createInvites(ports),
     prune: createPrune({ guilds, store: storage.guilds, nowMs }),
@@ -191,5 +196,6 @@ export function createServices(ports: ServicePorts): Services {
     nowMs: ports.nowMs,
     rulesMs: ports.rulesMs,
     gateway: ports.gateway,
+    system: SYSTEM,
   };
 }

@@ -8,6 +8,7 @@ import { cycleRules } from './tidy/cycles.ts';
 import { deadRules } from './tidy/deadexports.ts';
 import { importRules, roomOf } from './tidy/imports.ts';
 import { moduleStateRules } from './tidy/modulestate.ts';
+import { restResourceRules } from './tidy/restresources.ts';
 import { sourceRules } from './tidy/sources.ts';
 import { titleRules } from './tidy/titles.ts';
 
@@ -42,6 +43,7 @@ deadRules(sources);
 castRules(own);
 classRules(own);
 composeRules(own);
+restResourceRules(own);
 titleRules(tests);
 sourceRules(sources);
 

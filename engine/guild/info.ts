@@ -73,9 +73,13 @@ type InfoCommands = {
   /** The preview for people who are not members; 10004 for a guild without the feature DISCOVERABLE. */
   previewDiscoverableGuild: { input: object; value: APIGuildPreview };
   updateGuild: { input: { readonly draft: GuildDraft }; value: APIGuild };
-  /** For the operator; the caller has read all members before. */
+  /** Permission check before all members are read from the store. */
+  authorizeDeletion: { input: object; value: null };
+  /** The caller has read all members. */
   deleteGuild: { input: { readonly memberIds: readonly UserId[] }; value: null };
 };
+
+const mayDelete = (guild: Guild, by: By): boolean => by.system || by.userId === guild.info.owner_id;
 
 /** Null for a field that cannot be null restores its default. */
 const DEFAULTS = {
@@ -294,9 +298,13 @@ export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
           : refused(refusal('UNKNOWN_GUILD')),
     },
     updateGuild: { decide: updateGuild },
+    authorizeDeletion: {
+      decide: (guild, _input, by) =>
+        mayDelete(guild, by) ? accepted(null) : refused(refusal('MISSING_PERMISSIONS')),
+    },
     deleteGuild: {
       decide: (guild, { memberIds }, by) =>
-        by.system || by.userId === guild.info.owner_id
+        mayDelete(guild, by)
           ? accepted(null, [...voiceEnds(guild), { type: 'guildDeleted', memberIds }])
           : refused(refusal('MISSING_PERMISSIONS')),
     },

@@ -2,12 +2,14 @@ import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Member } from '../../engine/guild/guild.ts';
 import type { InviteObject } from '../../engine/guild/invites.objects.ts';
 import { type NewInvite, reusableInvite } from '../../engine/guild/invites.ts';
+import type { Vanity } from '../../engine/guild/vanity.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { splitInvites } from '../../protocol/invites.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { vanityCode } from '../../protocol/vanity.ts';
 import type { GuildStore } from '../../storage/guild/port.ts';
 import type { DirectoryStore } from '../../storage/ports.ts';
 import type { UserStore } from '../../storage/user/port.ts';
@@ -39,12 +41,16 @@ export interface Invites {
     wanted: NewInvite & { readonly unique: boolean },
     authority: Authority,
   ): Promise<Reply<InviteObject>>;
+  /** Sets the guild's own code, or removes it. Refuses text that is no code, and the code of another guild. */
+  setVanity(guildId: GuildId, text: string | null, authority: Authority): Promise<Reply<Vanity>>;
   /** Makes the user a member of the code's guild. `added`: the user was not a member before. */
   accept(
     code: string,
     userId: UserId,
   ): Promise<Reply<{ readonly invite: InviteObject; readonly member: Member; readonly added: boolean }>>;
 }
+
+const taken: Reply<never> = { ok: false, refusal: refusal('INVITE_CODE_INVALID_OR_TAKEN') };
 
 export function createInvites({ guilds, storage, randomBytes, nowMs }: InvitePorts): Invites {
   const newCode = (): string => inviteCode(randomBytes);
@@ -63,6 +69,16 @@ export function createInvites({ guilds, storage, randomBytes, nowMs }: InvitePor
         inviteCount: live.length,
       };
       return guilds.call(guildId, 'createInvite', input, { ...authority, channelId });
+    },
+    async setVanity(guildId, text, authority) {
+      const code = text === null ? null : vanityCode(text);
+      if (text !== null && code === null) return taken;
+      // A caller who may not set a code does not learn which codes are taken.
+      const may = await guilds.call(guildId, 'getVanity', {}, authority);
+      if (!may.ok) return may;
+      const holder = code === null ? null : await storage.directory.inviteGuild(code);
+      if (holder !== null && holder !== guildId) return taken;
+      return guilds.call(guildId, 'setVanity', { code }, authority);
     },
     async accept(code, userId) {
       const guildId = await guildOf(code);

@@ -3,9 +3,10 @@ import type { Admin } from '../../embedding.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { ApiError } from '../../protocol/apierror.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { GuildId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
+import { createDeletion } from '../guilds/deletion.ts';
 import type { Provisional } from '../players/ports.ts';
 
 interface ShowingPorts {
@@ -20,7 +21,6 @@ interface ShowingPorts {
 
 /** Most applications of a guild that are shown. */
 const BOTS_MAX = 100;
-const MEMBERS_PER_READ = 1000;
 
 /** Shows single records to the operator, and deletes guilds. */
 export function showingOf({
@@ -36,6 +36,8 @@ export function showingOf({
     if (found) return found;
     throw new ApiError({ ...refusal('UNKNOWN_GUILD'), message: `There is no guild ${guildId}.` });
   };
+
+  const remove = createDeletion({ guilds, store: storage.guilds });
 
   return {
     async showApplication(applicationId) {
@@ -66,13 +68,7 @@ export function showingOf({
 
     async deleteGuild(guildId) {
       await load(guildId);
-      const memberIds: UserId[] = [];
-      for (let after: UserId | null = null; ; after = memberIds.at(-1) ?? null) {
-        const page = await storage.guilds.membersAfter(guildId, after, MEMBERS_PER_READ);
-        memberIds.push(...page.map(({ user }) => user.id));
-        if (page.length < MEMBERS_PER_READ) break;
-      }
-      granted(await guilds.call(guildId, 'deleteGuild', { memberIds }, SYSTEM));
+      granted(await remove(guildId, SYSTEM));
     },
   };
 }

@@ -2,7 +2,7 @@ import { messageReads } from '../../actors/channel/messagereads.ts';
 import { newGuild } from '../../engine/guild/founding.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
-import type { Authority } from '../../engine/kernel/authority.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
@@ -68,6 +68,7 @@ export function backed(
     premium: { forButtons: async () => [], premiumTypeOf: async () => 0 },
     nextId,
     nowMs: () => NOW_MS,
+    system: SYSTEM,
     ...more,
   };
   const { pipeline } = pipelineOf(operations, { services, limited: false });

@@ -1,12 +1,14 @@
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
-import type { Authority } from '../../engine/kernel/authority.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { type Authenticate, createAuthorizedJoin } from '../../services/guilds/authorizedjoin.ts';
 import { createBans } from '../../services/guilds/bans.ts';
+import { createDeletion } from '../../services/guilds/deletion.ts';
 import { createInvites } from '../../services/guilds/invites.ts';
 import { createPrune } from '../../services/guilds/prune.ts';
+import { createScreening } from '../../services/guilds/screening.ts';
 import type { Storage } from '../../storage/ports.ts';
 import { createCatalog } from '../../transports/rest/catalog.ts';
 import type { AnyOperation, Upload } from '../../transports/rest/operation.ts';
@@ -78,8 +80,11 @@ export function restGuild(
   } as unknown as GuildPorts;
   const services = {
     nowMs: ports.nowMs,
+    system: SYSTEM,
     guilds: {
       ...guilds,
+      delete: createDeletion({ ...ports, store: ports.storage.guilds }),
+      updateScreening: createScreening({ ...ports, store: ports.storage.guilds }),
       addAuthorized: createAuthorizedJoin({ ...ports, users: ports.storage.users }),
     },
     ...servicesOfGuilds(ports),

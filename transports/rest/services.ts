@@ -17,9 +17,11 @@ import type { PresentMessages } from '../../services/channels/messageviews.ts';
 import type { Uploads } from '../../services/channels/uploads.ts';
 import type { AddAuthorized } from '../../services/guilds/authorizedjoin.ts';
 import type { Bans } from '../../services/guilds/bans.ts';
+import type { DeleteGuild } from '../../services/guilds/deletion.ts';
 import type { Integrations } from '../../services/guilds/integrations.ts';
 import type { Invites } from '../../services/guilds/invites.ts';
 import type { Prune } from '../../services/guilds/prune.ts';
+import type { UpdateScreening } from '../../services/guilds/screening.ts';
 import type { TagChoice } from '../../services/guilds/tagchoice.ts';
 import type { Interactions } from '../../services/interactions/ports.ts';
 import type { Lobbies } from '../../services/lobbies/ports.ts';
@@ -76,6 +78,8 @@ export interface Services {
     /** Creates a guild owned by the user. Refused with 30001 when the user is in, or owns, as many guilds as allowed. */
     create(ownerId: UserId, id: GuildId, name: string, chosen: FoundingChoice): Promise<Reply<APIGuild>>;
     readonly addAuthorized: AddAuthorized;
+    readonly delete: DeleteGuild;
+    readonly updateScreening: UpdateScreening;
   };
   readonly invites: Invites;
   readonly prune: Prune;
@@ -163,6 +167,8 @@ export interface Services {
   readonly nowMs: () => number;
   /** Unix milliseconds by which dated rules apply; see `protocol/dates.ts`. */
   readonly rulesMs: () => number;
+  /** The server itself, for calls where a path or a code is the permission and the caller may be unauthenticated. */
+  readonly system: Authority;
   /** URL of the gateway (`ws://…`), and the content of `GET /gateway/bot` for a caller. */
   readonly gateway: {
     readonly url: string;

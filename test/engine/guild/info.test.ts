@@ -180,6 +180,12 @@ describe('what is shown', () => {
   it('lets only the owner or the operator end a guild', () => {
     const end = (by: typeof owner) => run(arrange(), 'deleteGuild', { memberIds: [OWNER_ID] }, by);
     expect(end(steward).code).toBe(50013);
+    const may = (by: typeof owner) => run(arrange(), 'authorizeDeletion', {}, by).code;
+    expect([may(steward), may(owner), may(caller('0', { system: true }))]).toEqual([
+      50013,
+      undefined,
+      undefined,
+    ]);
     expect(end(caller('0', { system: true })).types).toEqual(['guildDeleted']);
     expect(end(owner).dispatches).toEqual([
       { t: 'GUILD_DELETE', d: { id: GUILD_ID }, to: { kind: 'guild' } },

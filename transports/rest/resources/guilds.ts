@@ -2,7 +2,7 @@ import type { GuildDraft } from '../../../engine/guild/info.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import { isInForce } from '../../../protocol/dates.ts';
-import type { GuildId, UserId } from '../../../protocol/ids.ts';
+import type { GuildId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { keysOf } from '../../../protocol/present.ts';
@@ -26,7 +26,6 @@ import {
   type Static,
   Str,
 } from '../schema.ts';
-import { SERVER } from '../server.ts';
 import type { Services } from '../services.ts';
 
 /**
@@ -154,11 +153,11 @@ export const guilds = resource({
     auth: 'any',
     bucket: READ,
     status: 200,
-    handle: async ({ params, authority }, { guilds }) => {
+    handle: async ({ params, authority }, { guilds, system }) => {
       const own = await guilds.call(params.guild_id, 'previewGuild', {}, authority);
       const isStranger = !own.ok && own.refusal.code === refusal('UNKNOWN_GUILD').code;
       if (!isStranger) return answer(own);
-      return answer(await guilds.call(params.guild_id, 'previewDiscoverableGuild', {}, SERVER));
+      return answer(await guilds.call(params.guild_id, 'previewDiscoverableGuild', {}, system));
     },
   }),
   update_guild: op({
@@ -190,7 +189,6 @@ const CreateGuild = Obj({
 });
 
 /** Members whose ids are read at a time before a guild is deleted. */
-const MEMBERS_PER_READ = 1_000;
 
 /** Operations on guilds that user clients use and the platform's OpenAPI does not list. */
 export const guildsUnlisted = resource({
@@ -235,19 +233,6 @@ export const guildsUnlisted = resource({
     auth: 'user',
     bucket: WRITE,
     status: 204,
-    handle: async ({ params, authority }, { guilds, read }) => {
-      const guildId = params.guild_id;
-      const may = await guilds.call(guildId, 'getGuild', { withCounts: false }, authority);
-      if (!may.ok) return may;
-      if (may.value.owner_id !== authority.by.userId)
-        return { ok: false, refusal: refusal('MISSING_PERMISSIONS') };
-      const memberIds: UserId[] = [];
-      for (let after: UserId | null = null; ; after = memberIds.at(-1) ?? null) {
-        const page = await read.guilds.membersAfter(guildId, after, MEMBERS_PER_READ);
-        memberIds.push(...page.map(({ user }) => user.id));
-        if (page.length < MEMBERS_PER_READ) break;
-      }
-      return guilds.call(guildId, 'deleteGuild', { memberIds }, authority);
-    },
+    handle: ({ params, authority }, { guilds }) => guilds.delete(params.guild_id, authority),
   }),
 });

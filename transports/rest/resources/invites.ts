@@ -8,7 +8,6 @@ import { publicApplicationBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { op, resource } from '../operation.ts';
 import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
-import { SERVER } from '../server.ts';
 import type { Services } from '../services.ts';
 import { targetUsersOf } from '../targetusers.ts';
 
@@ -119,12 +118,12 @@ export const invites = resource({
     bucket: READS,
     query: Obj({ with_counts: Optional(Bool()), guild_scheduled_event_id: Optional(Snowflake()) }),
     status: 200,
-    handle: async ({ params: { code }, query }, { guilds, invites: { guildOf } }) => {
+    handle: async ({ params: { code }, query }, { guilds, invites: { guildOf }, system }) => {
       const guildId = await guildOf(code);
       if (guildId === null) return unknownInvite();
       const { with_counts: withCounts = false, guild_scheduled_event_id: eventId = null } = query;
       const input = { code, withCounts, eventId };
-      const reply = await guilds.call(guildId, 'resolveInvite', input, SERVER);
+      const reply = await guilds.call(guildId, 'resolveInvite', input, system);
       return reply.ok ? { ok: true, body: reply.value } : reply;
     },
   }),

@@ -1,20 +1,14 @@
-import type { Authority } from '../../../engine/kernel/authority.ts';
-import type { Reply } from '../../../engine/kernel/outcome.ts';
-import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 import { Arr, Bool, Choice, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
-import type { Services } from '../services.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 const WRITES = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 const PAGE_MAX = 100;
-/** Pending members whom one command lets in or removes. */
-const SETTLED_PAGE = 200;
 
 const Status = () => Choice('STARTED', 'SUBMITTED', 'REJECTED', 'APPROVED');
 const Decision = () => Optional(Choice('APPROVED', 'REJECTED'));
@@ -124,12 +118,10 @@ export const screeningUnlisted = resource({
       bulk_action: Decision(),
     }),
     status: 200,
-    handle: async ({ params, body: { bulk_action: action, ...draft }, authority }, services) => {
-      const guildId = params.guild_id;
-      const reply = await services.guilds.call(guildId, 'updateMemberVerification', { draft }, authority);
-      if (!reply.ok || draft.enabled !== false) return answer(reply);
-      const settled = await settle(guildId, action !== 'REJECTED', authority, services);
-      return settled.ok ? answer(reply) : settled;
+    handle: async ({ params, body: { bulk_action: action, ...draft }, authority }, { guilds }) => {
+      return answer(
+        await guilds.updateScreening(params.guild_id, { draft }, action !== 'REJECTED', authority),
+      );
     },
   }),
 
@@ -159,22 +151,3 @@ export const screeningUnlisted = resource({
     },
   }),
 });
-
-/**
- * Lets all pending members in, or removes them, page by page, after screening was switched off. If the server crashes
- * between two pages, repeating the request settles the rest.
- */
-async function settle(
-  guildId: GuildId,
-  approve: boolean,
-  authority: Authority,
-  { guilds, read }: Services,
-): Promise<Reply<null>> {
-  for (let after: UserId | null = null; ; ) {
-    const userIds: UserId[] = await read.guilds.pendingMembers(guildId, after, SETTLED_PAGE);
-    if (userIds.length === 0) return { ok: true, value: null };
-    const reply = await guilds.call(guildId, 'settleJoinRequests', { userIds, approve }, authority);
-    if (!reply.ok) return reply;
-    after = userIds.at(-1) ?? null;
-  }
-}

@@ -6,7 +6,6 @@ import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { op, resource } from '../operation.ts';
 import { ImageData, NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
-import { SERVER } from '../server.ts';
 import type { Services } from '../services.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
@@ -35,7 +34,7 @@ export const templates = resource({
     handle: async ({ params: { code } }, services) => {
       const guildId = await guildOf(code, services);
       if (guildId === null) return unknown();
-      return answer(await services.guilds.call(guildId, 'resolveTemplate', { code }, SERVER));
+      return answer(await services.guilds.call(guildId, 'resolveTemplate', { code }, services.system));
     },
   }),
 
@@ -120,10 +119,10 @@ export const templatesUnlisted = resource({
     bodyBytesMax: BODY_BYTES.image,
     status: 201,
     handle: async ({ params: { code }, body: { name, icon }, caller }, services) => {
-      const { guilds, blobs, nextId } = services;
+      const { guilds, blobs, nextId, system } = services;
       const guildId = await guildOf(code, services);
       if (guildId === null) return unknown();
-      const found = await guilds.call(guildId, 'resolveTemplate', { code }, SERVER);
+      const found = await guilds.call(guildId, 'resolveTemplate', { code }, system);
       if (!found.ok) return found;
       const id = nextId();
       const saved = icon ? await saveImage(blobs, 'icons', id, icon, 'icon') : null;
@@ -133,7 +132,7 @@ export const templatesUnlisted = resource({
         ...(saved && { icon: saved.value }),
       };
       const made = await guilds.create(caller.userId, id, name.trim(), chosen);
-      if (made.ok) await guilds.call(guildId, 'countTemplateUse', { code }, SERVER);
+      if (made.ok) await guilds.call(guildId, 'countTemplateUse', { code }, system);
       return answer(made);
     },
   }),

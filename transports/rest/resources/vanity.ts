@@ -1,7 +1,5 @@
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { refusal } from '../../../protocol/refusal.ts';
-import { vanityCode } from '../../../protocol/vanity.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 import { Nullable, Obj, Optional, Str } from '../schema.ts';
@@ -31,17 +29,7 @@ export const vanityUnlisted = resource({
     bucket: { per: 'guild_id', limit: 5, windowMs: 60_000 },
     body: Obj({ code: Optional(Nullable(Str(0, LIMITS.invite_code_chars_max))) }),
     status: 200,
-    handle: async ({ params, body, authority }, { guilds, read }) => {
-      const guildId = params.guild_id;
-      const code = body.code ? vanityCode(body.code) : null;
-      const taken = { ok: false, refusal: refusal('INVITE_CODE_INVALID_OR_TAKEN') } as const;
-      if (body.code && code === null) return taken;
-      // Who may not set a code learns nothing of others.
-      const may = await guilds.call(guildId, 'getVanity', {}, authority);
-      if (!may.ok) return may;
-      const holder = code === null ? null : await read.directory.inviteGuild(code);
-      if (holder !== null && holder !== guildId) return taken;
-      return answer(await guilds.call(guildId, 'setVanity', { code }, authority));
-    },
+    handle: async ({ params, body, authority }, { invites }) =>
+      answer(await invites.setVanity(params.guild_id, body.code || null, authority)),
   }),
 });

@@ -3,7 +3,6 @@ import { P } from '../../../protocol/permissions.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
 import { Bool, Choice, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
-import { SERVER } from '../server.ts';
 import { WIDGET_STYLES, widgetPicture } from '../widgetpicture.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
@@ -50,8 +49,8 @@ export const widget = resource({
     auth: 'none',
     bucket: PUBLIC,
     status: 200,
-    handle: async ({ params, publicUrl }, { guilds }) => {
-      const reply = await guilds.call(params.guild_id, 'getWidget', {}, SERVER);
+    handle: async ({ params, publicUrl }, { guilds, system }) => {
+      const reply = await guilds.call(params.guild_id, 'getWidget', {}, system);
       if (!reply.ok) return reply;
       const { inviteCode: code, ...shown } = reply.value;
       const members = shown.members.map((member, at) => ({
@@ -73,8 +72,8 @@ export const widget = resource({
     query: Obj({ style: Optional(Choice(...WIDGET_STYLES)) }),
     media: 'image/png',
     status: 200,
-    handle: async ({ params, query }, { guilds }) => {
-      const reply = await guilds.call(params.guild_id, 'getWidget', {}, SERVER);
+    handle: async ({ params, query }, { guilds, system }) => {
+      const reply = await guilds.call(params.guild_id, 'getWidget', {}, system);
       if (!reply.ok) return reply;
       return { ok: true, body: widgetPicture(query.style ?? 'shield', reply.value.presence_count) };
     },
