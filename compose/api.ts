@@ -14,6 +14,7 @@ import { createCommandIndexes } from '../services/applications/commandindex.ts';
 import { createCommandNotices } from '../services/applications/commandnotices.ts';
 import { createApplicationEmojis } from '../services/applications/emojis.ts';
 import { channelCalls } from '../services/channels/channels.ts';
+import { createExpressions } from '../services/channels/expressions.ts';
 import { createMessageViews } from '../services/channels/messageviews.ts';
 import { createUploads } from '../services/channels/uploads.ts';
 import { type Authenticate, createAuthorizedJoin } from '../services/guilds/authorizedjoin.ts';
@@ -154,6 +155,7 @@ export function createServices(ports: ServicePorts): Services {
     ...ofGuilds(ports),
     channels: { call: channelCalls(ports), owner: async (id) => ports.channels.owner(id) },
     presentMessages: createMessageViews({ storage, memoize: memoizedMessage }),
+    expressions: createExpressions({ guilds, store: storage.expressions }),
     groups: createGroups(ports),
     users: usersOf(ports),
     applications: { update: ports.endpoints.update },

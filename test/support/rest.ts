@@ -6,6 +6,7 @@ import { INVALID_CALLS, watchInvalidCalls } from '../../engine/ratelimit/invalid
 import { createLimiter } from '../../engine/ratelimit/limiter.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { teamRights } from '../../services/applications/teams.ts';
+import { createExpressions } from '../../services/channels/expressions.ts';
 import { createMessageViews } from '../../services/channels/messageviews.ts';
 import { type ApiDeps, apiRoutes } from '../../transports/http/api.ts';
 import { type HttpServer, type Installer, startServer } from '../../transports/http/server.ts';
@@ -46,9 +47,11 @@ const QUIET: Pick<Services, 'uploads'> & { readonly teams: Pick<Services['teams'
 export function servicesOf(given: object): Services {
   return new Proxy(given, {
     get(target, key) {
-      const { read } = target as Partial<Services>;
+      const { read, guilds } = target as Partial<Services>;
       if (key === 'presentMessages' && read)
         return createMessageViews({ storage: read, memoize: memoizedMessage });
+      if (key === 'expressions' && read && guilds)
+        return createExpressions({ guilds, store: read.expressions });
       if (key in target || OPTIONAL.has(key)) return Reflect.get(target, key);
       if (key in QUIET) return Reflect.get(QUIET, key);
       throw new TypeError(`The test gave no service "${String(key)}".`);

@@ -13,6 +13,7 @@ import type { AppCommands } from '../../services/applications/appcommands.ts';
 import type { CommandIndexes } from '../../services/applications/commandindex.ts';
 import type { ApplicationEmojis } from '../../services/applications/emojis.ts';
 import type { Teams } from '../../services/applications/teams.ts';
+import type { Expressions } from '../../services/channels/expressions.ts';
 import type { PresentMessages } from '../../services/channels/messageviews.ts';
 import type { Uploads } from '../../services/channels/uploads.ts';
 import type { AddAuthorized } from '../../services/guilds/authorizedjoin.ts';
@@ -108,6 +109,7 @@ export interface Services {
     ): Promise<Reply<null>>;
   };
   readonly presentMessages: PresentMessages;
+  readonly expressions: Expressions;
   readonly groups: Groups;
   readonly users: {
     /** The caller's account; null for one that is gone. */

@@ -15,13 +15,11 @@ import {
   resource,
 } from '../operation.ts';
 import type { Services } from '../services.ts';
-import { emojisNamed } from './messages.emojis.ts';
 import { type Paired, pairFiles } from './messages.files.ts';
 import { linkRefusal } from './messages.linked.ts';
 import { pageOf } from './messages.page.ts';
 import { messagePins } from './messages.pins.ts';
 import { BulkDelete, CreateMessage, EditMessage, MessagesPage } from './messages.schema.ts';
-import { stickersNamed } from './messages.stickers.ts';
 import { keptBy, usingFiles } from './messages.storing.ts';
 import { viewing } from './messages.viewing.ts';
 
@@ -97,8 +95,8 @@ async function namedOf(
   services: Services,
 ) {
   return {
-    stickers: sticker_ids?.length ? await stickersNamed(sticker_ids, authority, services) : [],
-    emojis: poll ? await emojisNamed(poll, authority, services) : [],
+    stickers: sticker_ids?.length ? await services.expressions.stickers(sticker_ids, authority) : [],
+    emojis: poll ? await services.expressions.emojisOf(poll, authority) : [],
     skuIds: await skusOf(components, authority, services),
   };
 }

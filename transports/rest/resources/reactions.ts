@@ -4,7 +4,6 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Bucket, type OperationCall, op, resource } from '../operation.ts';
 import type { Services } from '../services.ts';
-import { customEmoji } from './messages.emojis.ts';
 import { ReactionsPage } from './messages.schema.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
@@ -22,7 +21,7 @@ const CUSTOM = /:(\d{1,20})$/;
 /** The custom emoji of a path; null for none. */
 async function customIn({ params, authority }: EmojiCall, services: Services): Promise<CustomEmoji | null> {
   const emojiId = CUSTOM.exec(params.emoji_name)?.[1];
-  return emojiId === undefined ? null : customEmoji(emojiId, authority, services);
+  return emojiId === undefined ? null : services.expressions.emoji(emojiId, authority);
 }
 
 const removeReaction = ({ params, authority }: EmojiCall, userId: UserId, { channels }: Services) =>

@@ -26,10 +26,8 @@ import {
   Timestamp,
 } from '../schema.ts';
 import type { Services } from '../services.ts';
-import { emojisNamed } from './messages.emojis.ts';
 import { pairFiles } from './messages.files.ts';
 import { CreateMessage } from './messages.schema.ts';
-import { stickersNamed } from './messages.stickers.ts';
 import { usingFiles } from './messages.storing.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
@@ -104,8 +102,8 @@ async function createdPost(
   if (!paired.ok) return paired;
   if (paired.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
   const id: ChannelId = nextId();
-  const stickers = await stickersNamed(written.sticker_ids, authority, services);
-  const emojis = await emojisNamed(written.poll, authority, services);
+  const stickers = await services.expressions.stickers(written.sticker_ids, authority);
+  const emojis = await services.expressions.emojisOf(written.poll, authority);
   const skuIds = await premium.forButtons(authority.by.applicationId, written.components);
   let thread: object = {};
   const reply = await usingFiles<Written>(
