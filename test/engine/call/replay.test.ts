@@ -34,7 +34,7 @@ describe('numbers', () => {
 });
 
 describe('a ring', () => {
-  it('tells what came after a number', () => {
+  it('returns the frames after a number', () => {
     expect(opsSince(filled(4), 2)).toEqual([
       [3, 3],
       [4, 4],
@@ -42,7 +42,7 @@ describe('a ring', () => {
     expect(opsSince(filled(4), 4)).toEqual([]);
   });
 
-  it('tells everything to who saw nothing, while it has everything', () => {
+  it('returns all frames to a client that received none, while none is evicted', () => {
     expect(opsSince(filled(2), -1)).toHaveLength(2);
     expect(opsSince(filled(101), -1)).toBeNull();
   });

@@ -98,7 +98,7 @@ describe('own video', () => {
   const stream = (rid: string, ssrc: number) => ({ rid, ssrc, active: true });
   const member = { ssrc: 1, layers: LAYERS };
 
-  it('is told in the SSRCs that were allotted, whatever a browser calls its own', () => {
+  it('is announced with the allotted SSRCs, whatever SSRCs the browser named', () => {
     const { videoSsrc, streams } = ownVideo(member, { videoSsrc: 777, streams: [stream('100', 777)] });
     expect([videoSsrc, streams]).toMatchObject([10, [{ rid: '100', ssrc: 10, rtx_ssrc: 11, active: true }]]);
   });

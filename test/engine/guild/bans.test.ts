@@ -29,7 +29,7 @@ function arrange(): Guild {
 const ban = (guild: Guild, userId: string, by = caller('10')) => run(guild, 'banUser', { userId }, by);
 
 describe('a ban', () => {
-  it('removes a member, and tells the guild and the log why', () => {
+  it('removes the member, dispatches the ban, and logs the reason', () => {
     const guild = arrange();
     const { types, facts, dispatches } = ban(guild, '12', caller('10', { reason: 'spam' }));
     expect(types).toEqual(['memberRemoved', 'banAdded', 'auditLogged']);
@@ -56,7 +56,7 @@ describe('a ban', () => {
     for (const userId of ['11', '2', '10']) expect(ban(arrange(), userId).code).toBe(50013);
   });
 
-  it('is no error and no second entry when it stands already', () => {
+  it('succeeds without a second log entry when the user is banned already', () => {
     const guild = arrange();
     ban(guild, '12');
     expect(ban(guild, '12').outcome).toMatchObject({ ok: true, facts: [] });
@@ -81,7 +81,7 @@ describe('a bulk ban', () => {
   const bulk = (guild: Guild, userIds: string[]) =>
     run<{ banned: string[]; failed: string[] }>(guild, 'banUsers', { userIds }, caller('10'));
 
-  it('lets each user stand or fall alone', () => {
+  it('decides for each user separately', () => {
     const guild = arrange();
     guild.bans.set(uid('12'), { user: user('12'), reason: null });
     expect(bulk(guild, ['77', '11', '12', '78', '77']).outcome).toMatchObject({
@@ -96,7 +96,7 @@ describe('a bulk ban', () => {
 });
 
 describe('what the banned wrote', () => {
-  it('goes channel by channel, a hundred at a time, all of it and nothing twice', () => {
+  it('is deleted per channel, at most 100 messages at a time, each exactly once', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 50, max: 53 }), { maxLength: 450 }), (channels) => {
         const guild = arrange();

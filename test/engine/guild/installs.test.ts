@@ -56,7 +56,7 @@ describe('a bot that is installed', () => {
     expect(guild.members.get(BOT)?.roles).toEqual([]);
   });
 
-  test('again has the role as it is asked for then', () => {
+  test('gets the newly requested permissions on a second install', () => {
     const { guild, install, own, types } = arrange();
     install('1024');
     const { id } = own()!;
@@ -70,7 +70,7 @@ describe('a bot that is installed', () => {
     expect(types).toEqual(['memberUpdated']);
   });
 
-  test('holds no more than who let it in', () => {
+  test('holds no more permissions than the member who installed it', () => {
     const { guild, install, own } = arrange();
     const bits = P.MANAGE_GUILD | P.KICK_MEMBERS;
     guild.roles.set('60' as RoleId, { ...role('60', bits, 1) });
@@ -80,7 +80,7 @@ describe('a bot that is installed', () => {
     expect(BigInt(own()!.permissions) & P.KICK_MEMBERS).toBe(P.KICK_MEMBERS);
   });
 
-  test('takes its role along when it is sent away, so that another time begins anew', () => {
+  test('loses its role when it is kicked, so that a later install creates a new one', () => {
     const { run, install, own, guild } = arrange();
     install('1024');
     run('kickMember', { userId: BOT });
@@ -107,7 +107,7 @@ describe('a user who joins with a role', () => {
     expect(at.guild.members.get(BOT)?.roles).toHaveLength(2);
   });
 
-  test('is no member when the guild has as many roles as it may have', () => {
+  test('is not added when the guild has the maximum number of roles', () => {
     const at = arrange();
     for (let id = 1_000; at.guild.roles.size < LIMITS.roles_per_guild_max; id += 1)
       at.guild.roles.set(String(id) as RoleId, role(String(id), 0n, 1));
@@ -125,7 +125,7 @@ describe('a user who joins with a role', () => {
 });
 
 describe('a bot is not installed', () => {
-  test('by who may not manage the guild', () => {
+  test('when the caller may not manage the guild', () => {
     expect(arrange().install('0', PLAIN)).toBe(50013);
     expect(arrange().install('0', '12' as UserId)).toBe(10004);
   });

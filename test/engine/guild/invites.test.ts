@@ -69,7 +69,7 @@ describe('an invite for a list of users', () => {
 });
 
 describe('making an invite', () => {
-  it('clears away those whose time is over, and none that still serves', () => {
+  it('deletes expired invites only', () => {
     const guild = arrange();
     create(guild, { code: 'over', maxAgeSec: 1 });
     create(guild, { code: 'serves' });
@@ -87,7 +87,7 @@ describe('making an invite', () => {
     expect(guild.invites.get('serves')).not.toBeNull();
   });
 
-  it('answers the invite, tells those who manage the channel, and writes it down', () => {
+  it('returns the invite, dispatches it to managers of the channel, and logs it', () => {
     const guild = arrange();
     const { outcome, types, facts, dispatches } = create(guild);
     expect(outcome).toMatchObject({
@@ -116,7 +116,7 @@ describe('making an invite', () => {
     expect(create(arrange(), { maxAgeSec: 0 }).outcome).toMatchObject({ value: { expires_at: null } });
   });
 
-  it('gives the same invite again unless another is asked for', () => {
+  it('returns the equal invite again unless a unique one is requested', () => {
     const guild = arrange();
     create(guild);
     const again = (fields: object, by = caller('12')) =>
@@ -162,13 +162,13 @@ describe('accepting an invite', () => {
     expect(guild.invites.get('abcdefgh')?.uses).toBe(1);
   });
 
-  it('changes nothing for who is a member already', () => {
+  it('changes nothing for a user who is a member already', () => {
     const guild = arrange();
     create(guild);
     expect(accept(guild, '12')).toMatchObject({ outcome: { value: { added: false } }, types: [] });
   });
 
-  it('is refused to bots, to the banned, to nobody, and where invites are paused', () => {
+  it('is refused to bots, banned users and unknown users, and while invites are paused', () => {
     const guild = arrange();
     create(guild);
     guild.bans.set(uid('79'), { user: user('79'), reason: null });

@@ -31,7 +31,7 @@ function arrange() {
   return { guild, add, list };
 }
 
-it('by whom manages, sees and writes in it; a text channel that is open and not linked yet', () => {
+it('lists open text channels without a link that the caller manages, sees and may write in', () => {
   const { guild, add, list } = arrange();
   guild.channels.clear();
   add('50');
@@ -48,7 +48,7 @@ it('by whom manages, sees and writes in it; a text channel that is open and not 
   expect(list('11', false)[0]).not.toHaveProperty('is_linkable');
 });
 
-it('tells whether everyone reads and writes there', () => {
+it('reports whether @everyone may read and write in the channel', () => {
   const { guild, add, list } = arrange();
   guild.channels.clear();
   add('50');

@@ -57,7 +57,7 @@ describe('a link', () => {
     expect(make(guild, channelId).code).toBe(code);
   });
 
-  test('makes room where the other lobby knows nothing of it', () => {
+  test('replaces a link that the other lobby no longer has', () => {
     const { guild, channelId } = arrange({ linked_lobby: { ...link, lobby_id: '901' } });
     expect(make(guild, channelId, {}, '901').types).toEqual(['channelUpdated']);
     expect(linkedLobbyOf(guild.channels.get(channelId))?.lobby_id).toBe('900');
@@ -82,7 +82,7 @@ describe('what is said in the lobby', () => {
     ]);
   });
 
-  test('is not shown of who is banned or timed out, nor in a channel that is not linked to it', () => {
+  test('is refused for banned or timed-out authors, and in channels that are not linked', () => {
     const { guild, channelId } = arrange({ linked_lobby: link });
     guild.bans.set('50' as UserId, { user: user('50'), reason: null });
     expect(write(guild, channelId).code).toBe(50001);
@@ -102,7 +102,7 @@ describe('what is said in the lobby', () => {
     expect(ruled(guild, 'writeFromLobby', mine, '2').code).toBe(10003);
   });
 
-  test('is judged by the rules of the guild, also of who is no member', () => {
+  test('follows the rules of the guild, also for authors who are no members', () => {
     const { guild, channelId } = arrange({ linked_lobby: link });
     guild.autoModeration.set({ ...rule('700'), trigger_metadata: { keyword_filter: ['game'] } });
     const { code, types } = write(guild, channelId);

@@ -66,7 +66,7 @@ const fieldsOf = ({ outcome }: { outcome: ReturnType<typeof create>['outcome'] }
   outcome.ok ? 'accepted' : Object.keys(outcome.refusal.errors ?? {});
 
 describe('a new event', () => {
-  it('is told to all members when it is outside of channels, and logged', () => {
+  it('is sent to all members when it is outside of channels, and logged', () => {
     const guild = arrange();
     const { outcome, dispatches } = create(guild, { description: ' ', image: 'a'.repeat(32) }, '10');
     const event = {
@@ -101,7 +101,7 @@ describe('a new event', () => {
     });
   });
 
-  it('is told to those who see its channel', () => {
+  it('is sent to members who see its channel', () => {
     const { dispatches } = create(arrange(), { ...VOICE, location: null });
     expect(dispatches[0]).toMatchObject({
       t: 'GUILD_SCHEDULED_EVENT_CREATE',
@@ -180,7 +180,7 @@ describe('a new event', () => {
 });
 
 describe('a change of an event', () => {
-  it('is told, and logged with what differs', () => {
+  it('is dispatched, and logged with the changed fields', () => {
     const guild = arrange();
     create(guild);
     const { dispatches } = update(guild, { name: ' Feast ', location: 'The hall' });

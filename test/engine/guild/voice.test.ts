@@ -82,7 +82,7 @@ function believed(guild: Guild, dispatches: readonly Dispatch[]): Record<string,
 }
 
 describe('joining', () => {
-  it('takes a seat, mutes oneself and leaves', () => {
+  it('adds a voice state, changes it and removes it', () => {
     const guild = arrange();
     expect(join(guild, '12', '52').outcome).toMatchObject({
       value: {
@@ -133,7 +133,7 @@ describe('joining', () => {
     expect(join(guild, '11', '50').code).toBeUndefined();
   });
 
-  it('lets who has lost the right to enter mute themselves, but not come again by another session', () => {
+  it('allows self-mute after the permission to connect is lost, but no join from another session', () => {
     const guild = arrange();
     join(guild, '12', '52');
     deny(guild, '52', P.CONNECT);
@@ -141,14 +141,14 @@ describe('joining', () => {
     expect(join(guild, '12', '52', { sessionId: 'other' }).code).toBe(50013);
   });
 
-  it('suppresses who may not speak, and everyone in the AFK channel', () => {
+  it('suppresses members without SPEAK, and every member in the AFK channel', () => {
     const guild = arrange();
     deny(guild, '52', P.SPEAK);
     expect(join(guild, '12', '52').outcome).toMatchObject({ value: { suppress: true } });
     expect(join(guild, '2', '54').outcome).toMatchObject({ value: { suppress: true } });
   });
 
-  it('brings the mute and deafen that the member has', () => {
+  it('keeps the mute and deafen of the member', () => {
     const guild = arrange();
     guild.members.set(uid('12'), fullMember('12', [], { mute: true, deaf: true }));
     expect(join(guild, '12', '52').outcome).toMatchObject({ value: { mute: true, deaf: true } });
@@ -166,7 +166,7 @@ describe('video', () => {
     expect(join(guild, '12', '52', on).outcome).toMatchObject({ value: { self_video: false } });
   });
 
-  it('limits who may come, with one more seat for who manages channels', () => {
+  it('limits the members of the channel, with one extra place for managers of channels', () => {
     const guild = arrange();
     join(guild, '10', '52', on);
     join(guild, '12', '52');
@@ -175,7 +175,7 @@ describe('video', () => {
     expect(join(guild, '14', '52').code).toBeUndefined();
   });
 
-  it('is not turned on where more are in the channel already', () => {
+  it('is refused when the channel has more members than video allows', () => {
     const guild = arrange();
     for (const userId of ['10', '12', '13']) join(guild, userId, '52');
     expect(join(guild, '10', '52', on).outcome).toMatchObject({ value: { self_video: false } });
@@ -185,7 +185,7 @@ describe('video', () => {
 });
 
 describe('moderation', () => {
-  it('moves with all that the member switched, into full channels too, and writes it down', () => {
+  it('moves the member with their settings, also into full channels, and logs it', () => {
     const guild = arrange();
     join(guild, '10', '50');
     join(guild, '12', '52', { selfMute: true });
@@ -211,7 +211,7 @@ describe('moderation', () => {
     expect(join(guild, '12', '50').outcome).toMatchObject({ value: { mute: true, deaf: true } });
   });
 
-  it('disconnects, and is refused for who is not in voice', () => {
+  it('disconnects members, and is refused for users who are not in voice', () => {
     const guild = arrange();
     join(guild, '12', '52');
     const { facts, dispatches } = moderate(guild, '12', { channelId: null });
@@ -224,7 +224,7 @@ describe('moderation', () => {
 });
 
 describe('the end of voice', () => {
-  it('comes with the channel, the membership and the guild, and is told', () => {
+  it('follows the end of the channel, the membership or the guild, and is dispatched', () => {
     const ways: [string, object, string][] = [
       ['deleteChannel', { channelId: '52' }, '2'],
       ['leaveGuild', {}, '12'],
@@ -242,7 +242,7 @@ describe('the end of voice', () => {
     }
   });
 
-  it('comes by the call for the session and channel that were lost, not for those that have taken over', () => {
+  it('follows a lost call for its session and channel only, not for a session that took over', () => {
     const guild = arrange();
     join(guild, '12', '52');
     const drop = (sessionId: string, by = SYSTEM, channelId = '52') =>
@@ -275,7 +275,7 @@ describe('a stream', () => {
     expect(shown(guild)).toBe(false);
   });
 
-  it('is shown no longer elsewhere, nor by who has left', () => {
+  it('ends when its owner moves or leaves', () => {
     for (const [channelId, live] of [
       ['50', false],
       [null, undefined],
@@ -294,7 +294,7 @@ describe('the AFK channel', () => {
   const idle = (guild: Guild, channelId: string, by = SYSTEM) =>
     ruled(guild, 'moveToAfk', { userId: '12', channelId }, by);
 
-  it('receives who is still where it was silent', () => {
+  it('receives members who stayed in the channel where they were silent', () => {
     const guild = arrange();
     join(guild, '12', '52', { selfVideo: true });
     expect(idle(guild, '50').types).toEqual([]);
@@ -304,7 +304,7 @@ describe('the AFK channel', () => {
     expect(idle(guild, '54').types).toEqual([]);
   });
 
-  it('receives nobody when the guild has no AFK channel', () => {
+  it('receives no member when the guild has no AFK channel', () => {
     const guild = arrange();
     guild.info = { ...guild.info, afk_channel_id: null };
     join(guild, '12', '52');
@@ -315,7 +315,7 @@ describe('the AFK channel', () => {
 describe('looking up', () => {
   const look = (guild: Guild, userId: string, by: string) => ruled(guild, 'getVoiceState', { userId }, by);
 
-  it('shows a state with its member as it is now to who may connect there', () => {
+  it('shows a state with its current member to callers who may connect to the channel', () => {
     const guild = arrange();
     join(guild, '12', '52');
     guild.members.set(uid('12'), fullMember('12', [], { nick: 'new' }));
@@ -363,7 +363,7 @@ describe('what is heard', () => {
     expect(believed(guild, moved.dispatches)).toEqual({ s10: '51', s12: '51' });
   });
 
-  it('by who comes later is each state in channels they see, without what the guild says already', () => {
+  it('contains for later members each state in visible channels, without fields of the guild', () => {
     const guild = arrange();
     join(guild, '10', '51');
     join(guild, '13', '52');

@@ -45,7 +45,7 @@ const named = (ran: { dispatches: readonly { t: string; d: object; to: object }[
   ran.dispatches.filter((dispatch) => dispatch.t === t);
 
 describe('the start of a voice channel', () => {
-  it('is when the first joins, in seconds, and ends when the last leaves', () => {
+  it('is the second in which the first member joins, and is removed when the last one leaves', () => {
     const guild = arrange();
     expect(named(voice(guild, '11', '50', NOW_MS + 999), 'VOICE_CHANNEL_START_TIME_UPDATE')).toEqual([
       {
@@ -63,7 +63,7 @@ describe('the start of a voice channel', () => {
     expect(guild.liveVoice.size).toBe(0);
   });
 
-  it('follows who moves: one channel ends, the other starts', () => {
+  it('follows a member who moves: one channel ends, the other starts', () => {
     const guild = arrange();
     voice(guild, '11', '50');
     expect(named(voice(guild, '11', '51'), 'VOICE_CHANNEL_START_TIME_UPDATE').map(({ d }) => d)).toEqual([
@@ -72,14 +72,14 @@ describe('the start of a voice channel', () => {
     ]);
   });
 
-  it('is after the voice state that caused it', () => {
+  it('is dispatched after the voice state that caused it', () => {
     const ran = voice(arrange(), '11', '50');
     expect(ran.types).toEqual(['voiceStateChanged', 'voiceStartChanged']);
   });
 });
 
 describe('the status of a voice channel', () => {
-  it('is set by those in it, told to those who see it, and written down', () => {
+  it('is set by members in the channel, sent to members who see it, and logged', () => {
     const guild = arrange();
     voice(guild, '11', '50');
     const ran = status(guild, '11', 'raiding');
@@ -98,7 +98,7 @@ describe('the status of a voice channel', () => {
     expect(status(guild, '11', 'raiding').types).toEqual([]);
   });
 
-  it.each([null, ''])('is taken away by %j, which is written down as a deletion', (text) => {
+  it.each([null, ''])('is removed by %j, which is logged as a deletion', (text) => {
     const guild = arrange();
     voice(guild, '11', '50');
     status(guild, '11', 'raiding');
@@ -125,7 +125,7 @@ describe('the status of a voice channel', () => {
     expect(status(guild, '2', 'x', '99').code).toBe(10003);
   });
 
-  it('goes when the last one leaves, without an entry in the log', () => {
+  it('is removed without a log entry when the last member leaves', () => {
     const guild = arrange();
     voice(guild, '11', '50');
     status(guild, '11', 'raiding');
@@ -135,15 +135,18 @@ describe('the status of a voice channel', () => {
     expect(guild.liveVoice.size).toBe(0);
   });
 
-  it.each([true, false])('goes with its channel, told before the end (somebody in it: %s)', (inside) => {
-    const guild = arrange();
-    if (inside) voice(guild, '11', '50');
-    status(guild, '2', 'raiding');
-    const { types } = ruled(guild, 'deleteChannel', { channelId: '50' }, '2');
-    expect(types.filter((type) => type === 'voiceStatusChanged')).toHaveLength(1);
-    expect(types.indexOf('voiceStatusChanged')).toBeLessThan(types.indexOf('channelDeleted'));
-    expect(guild.liveVoice.size).toBe(0);
-  });
+  it.each([true, false])(
+    "is removed with its channel, before the channel's own dispatch (occupied: %s)",
+    (inside) => {
+      const guild = arrange();
+      if (inside) voice(guild, '11', '50');
+      status(guild, '2', 'raiding');
+      const { types } = ruled(guild, 'deleteChannel', { channelId: '50' }, '2');
+      expect(types.filter((type) => type === 'voiceStatusChanged')).toHaveLength(1);
+      expect(types.indexOf('voiceStatusChanged')).toBeLessThan(types.indexOf('channelDeleted'));
+      expect(guild.liveVoice.size).toBe(0);
+    },
+  );
 });
 
 describe('live voice channels', () => {
@@ -164,7 +167,7 @@ describe('live voice channels', () => {
     );
   });
 
-  it('are told of on request: the visible ones, with the fields that were asked for', () => {
+  it('are listed on request: visible channels with the requested fields', () => {
     const guild = arrange();
     voice(guild, '11', '50');
     status(guild, '11', 'raiding');
@@ -186,7 +189,7 @@ describe('sounds', () => {
   const play = (guild: Guild, userId = '11', more: object = {}) =>
     ruled(guild, 'playSound', { channelId: '50', soundId: '2', sourceGuildId: null, ...more }, userId);
 
-  it('are heard of by those who see the channel, and nothing of them is kept', () => {
+  it('are dispatched to members who see the channel, and are not stored', () => {
     const guild = arrange();
     voice(guild, '11', '50');
     expect(play(guild).dispatches).toEqual([

@@ -22,7 +22,7 @@ const ids = (value: unknown): string[] =>
 const full = Array.from({ length: 1_000 }, (_, index) => member(String(10_000 + index)));
 
 describe('joining', () => {
-  test('enters the caller, writes over what is named, and leaves the rest', () => {
+  test('adds the caller, overwrites the given fields, and keeps the others', () => {
     const state = lobbyWith([member('11')], { metadata: { map: 'dunes' }, idle_timeout_seconds: 60 });
     const joined = run(
       state,
@@ -55,7 +55,7 @@ describe('joining', () => {
     expect(state.lobby).toMatchObject({ metadata: { map: 'canyon' }, idle_timeout_seconds: 30, flags: 1 });
   });
 
-  test('twice the same changes nothing, and tells nobody', () => {
+  test('changes and dispatches nothing the second time', () => {
     const state = lobbyWith([], { metadata: { a: '1' } }, []);
     const input = { person: person('11'), lobby: { metadata: { a: '1' } }, member: { metadata: { b: '2' } } };
     expect(run(state, 'joinLobby', input, as('11')).types).toEqual(['lobbyMemberAdded']);
@@ -64,7 +64,7 @@ describe('joining', () => {
     expect(ids(again.value)).toEqual(['11']);
   });
 
-  test('is refused when the lobby is full, or the user is in too many, but not to who is in it', () => {
+  test('is refused when the lobby is full or the user is in too many lobbies, but not to a member', () => {
     const state = lobbyWith(full);
     const empty = { lobby: {}, member: {} };
     expect(run(state, 'joinLobby', { person: person('11'), ...empty }, as('11')).message).toContain('1000');
@@ -189,7 +189,7 @@ describe('the server of the application', () => {
     expect(state.lobby).toMatchObject({ metadata: null, override_event_webhooks_url: null });
   });
 
-  test('takes members out, who hear why; and nobody twice', () => {
+  test('removes members once, and dispatches the reason to them', () => {
     const state = lobbyWith([member('11'), member('12')], {}, [
       session('11'),
       session('12'),
@@ -222,7 +222,7 @@ describe('a client', () => {
     expect(run(state, 'getLobby', {}, as('12')).code).toBe(50001);
   });
 
-  test('leaves what it came into by secret, and not what it was put into', () => {
+  test('leaves lobbies that it joined by secret, but not lobbies to which a server added it', () => {
     const mine = lobbyWith([member('11')]);
     expect(run(mine, 'leaveLobby', {}, as('11')).types).toEqual(['lobbyMemberRemoved']);
     expect(run(mine, 'leaveLobby', {}, as('11')).types).toEqual([]);

@@ -71,7 +71,7 @@ describe('a message', () => {
     expect(send(state, { metadata: { k: 'v'.repeat(1_000) } }).code).toBe(50035);
   });
 
-  test('is told to the URL of the application, or of the lobby, when it wants that', () => {
+  test('is sent to the webhook URL of the application or of the lobby, if one is set', () => {
     const state = lobbyWith([member('11')]);
     expect(send(state, {}, as('11'), wanting('LOBBY_MESSAGE_CREATE')).facts[1]).toMatchObject({
       type: 'webhookEventQueued',
@@ -122,7 +122,7 @@ describe('a link', () => {
     expect(state.lobby.linked).toBeNull();
   });
 
-  test('tells the lobby what is said in the channel, and of no other channel', () => {
+  test('dispatches messages of its channel to the lobby, and of no other channel', () => {
     const state = lobbyWith([member('11')], { linked: link }, [session('11')]);
     const show = (news: object, channelId = '500') =>
       run(
@@ -239,7 +239,7 @@ describe('being connected', () => {
   const attach = (state: ReturnType<typeof lobbyWith>, sessionId: string, announce = false) =>
     run(state, 'attachSessions', { userId, sessions: [session('11', sessionId)], announce }, SYSTEM);
 
-  test('is told to the others with the first session, and with the last', () => {
+  test('is dispatched to the other members on the first session and after the last one', () => {
     const state = lobbyWith([member('11'), member('12')], {}, [session('12')]);
     const first = attach(state, 'a');
     expect(first.value).toMatchObject({

@@ -76,7 +76,7 @@ const leave = (by: string, more: object = {}, nowMs = NOW_MS) => join(by, { join
 const names = ({ dispatches }: { dispatches: readonly Dispatch[] }) => dispatches.map(({ t }) => t);
 
 describe('a call', () => {
-  it('begins with the first to join: a message, the call, who is in it and who is rung', () => {
+  it('begins with the first participant: a message, the call, its voice states and the rung users', () => {
     const { dispatches, outcome } = join(A);
     const messageId = state.call?.messageId;
     const voice = {
@@ -128,7 +128,7 @@ describe('a call', () => {
     expect(names(join(B))).toEqual(['VOICE_STATE_UPDATE']);
   });
 
-  it('ends with the last to leave, and its message says who was there and until when', () => {
+  it('ends with the last participant, and its message lists the participants and the end', () => {
     join(A);
     join(B);
     const { messageId } = state.call ?? {};
@@ -159,7 +159,7 @@ describe('a call', () => {
     );
   });
 
-  it('is for its two people: not for strangers, nor for bots, who are neither rung nor told', () => {
+  it('admits its two users only; strangers and bots are neither rung nor notified', () => {
     expect(join(STRANGER).code).toBe(10003);
     expect(run('ringCall', { userIds: null }, STRANGER).code).toBe(10003);
     expect(run('stopRinging', { userIds: null }, STRANGER).code).toBe(10003);
@@ -170,7 +170,7 @@ describe('a call', () => {
     expect(dispatches[2]).toMatchObject({ to: { userIds: [A] } });
   });
 
-  it('is changed by what changes, and taken over by another session that joins', () => {
+  it('updates the changed fields, and moves to another session of the user that joins', () => {
     join(A);
     expect(join(A).types).toEqual([]);
     expect(join(A, { selfMute: true }).dispatches).toMatchObject([{ d: { self_mute: true } }]);
@@ -180,7 +180,7 @@ describe('a call', () => {
     expect(state.call?.voiceStates.size).toBe(1);
   });
 
-  it('loses whom the calls have lost, unless another session has taken over', () => {
+  it('removes a user whose connection is lost, unless another session took over', () => {
     join(A);
     const drop = (sessionId: string) =>
       run('dropCaller', { userId: A, sessionId }, '0', { system: true }).types;
@@ -202,7 +202,7 @@ describe('ringing', () => {
     expect(run('ringTimedOut', { ringUntilMs: 0 }, A).code).toBe(10003);
   });
 
-  it('is stopped by who declines, and not begun again by joining and muting of others', () => {
+  it('stops for a user who declines, and does not start again when others join or mute', () => {
     join(A);
     expect(run('stopRinging', { userIds: null }, B).dispatches).toMatchObject([
       { t: 'CALL_UPDATE', d: { ringing: [] } },
@@ -228,7 +228,7 @@ describe('a stream', () => {
   const show = (live: boolean, more: object = {}, system: { system?: true } = { system: true }) =>
     run('showStreaming', { userId: A, sessionId: `s${A}`, live, ...more }, A, system);
 
-  it('is shown on who shows it, with that session, until it stops or they leave', () => {
+  it("marks its owner's voice state and session until it stops or the owner leaves", () => {
     expect(show(true).types).toEqual([]);
     join(A);
     expect(show(true, {}, {}).code).toBe(10003);
@@ -265,7 +265,7 @@ describe('a seat', () => {
   });
 });
 
-it('whatever happens: a call has someone in it, rings none of them, and clients see exactly what is', () => {
+it('keeps a call non-empty, rings no participant, and shows clients the exact state, over any events', () => {
   const who = fc.constantFrom(A, B);
   const step = fc.oneof(
     fc.record({ kind: fc.constantFrom('join', 'leave', 'other', 'ring', 'stop'), by: who }),

@@ -61,7 +61,7 @@ describe('a transition', () => {
 });
 
 describe('one member alone', () => {
-  test('starts anew, and is joined again', () => {
+  test('creates a new group, and is joined again', () => {
     const call = callOf(2);
     const from = call.effects.length;
     call.leave(user(1));
@@ -145,7 +145,7 @@ describe('a member that cannot use a commit', () => {
     expect(call.delivery.epoch).toBe(lost.group.epoch);
   });
 
-  test('is not alone: when most cannot, the group is made anew without its committer', () => {
+  test('causes a new group without the committer when most members cannot use the commit', () => {
     const call = callOf(5);
     const [transitionId] = call.client(user(2)).executed.slice(-1);
     const { epoch } = call.delivery;
@@ -156,7 +156,7 @@ describe('a member that cannot use a commit', () => {
     expectWhole(call);
   });
 
-  test('too often is told to go', () => {
+  test('is disconnected after too many failures', () => {
     const call = callOf(3);
     for (let times = 0; times < 7; times++)
       call.carry(call.delivery.invalidCommitWelcome(user(1), 0xffff, call.nowMs));
@@ -164,7 +164,7 @@ describe('a member that cannot use a commit', () => {
   });
 });
 
-test.each([3, 4, 5, 6])('members that begin anew at any time end up in one group (seed %i)', (seed) => {
+test.each([3, 4, 5, 6])('members that start again at any time converge to one group (seed %i)', (seed) => {
   const call = callOf(3, seed * 2_654_435_761);
   const next = seeded(seed * 40_503);
   for (let change = 0; change < 12; change++) {
@@ -231,7 +231,7 @@ describe('a round', () => {
     expectWhole(call);
   });
 
-  test('is committed by whoever can', () => {
+  test('is committed by any member that can', () => {
     const call = callOf(4);
     for (const index of [0, 1, 3]) call.client(user(index)).isIdle = true;
     call.join(user(9));

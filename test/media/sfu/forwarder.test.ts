@@ -29,7 +29,7 @@ describe('audio', () => {
     },
   );
 
-  test('comes out with the plainest header, whatever it came in with', () => {
+  test('leaves with the minimal header, whatever the received header was', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(GCM), arranged.client(XCHACHA)];
     const header = Buffer.concat([rtp(speaker.ssrc, 7, 960), Buffer.alloc(8), Buffer.of(0xbe, 0xde, 0, 2)]);
@@ -200,7 +200,7 @@ describe('replay', () => {
     expect(speaker.take()).toHaveLength(2);
   });
 
-  test('is refused of what the server sent, though the key is the same', () => {
+  test('is refused for packets that the server itself sent, although the key is the same', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(), arranged.client()];
     arranged.forget();
@@ -235,7 +235,7 @@ describe('addresses', () => {
   const transport = (key: Uint8Array, claimed: { address: string; port: number } | null) =>
     ({ mode: GCM, key, claimed, resume: null }) as const;
 
-  test('are told to who asks for a member, in as many bytes', () => {
+  test("are returned to a client that requests a member's address, in as many bytes", () => {
     const arranged = new Arranged();
     const client = silent(arranged);
     const request = discovery(client.ssrc);
@@ -254,7 +254,7 @@ describe('addresses', () => {
     expect(arranged.drops.rate_limited).toBeGreaterThan(50);
   });
 
-  test('are told to who asked for a member up to a second before it joined, once', () => {
+  test('are returned once to a client that requested them up to a second before the member joined', () => {
     const { forwarder, astray } = new Arranged();
     const asker = { address: '192.0.2.78', port: 78 };
     const join = (ssrc: number, atMs: number) =>
@@ -270,7 +270,7 @@ describe('addresses', () => {
     expect(astray).toHaveLength(1);
   });
 
-  test('are kept of no more than the last 64 who asked too early', () => {
+  test('are kept pending for the last 64 early requests only', () => {
     const { forwarder, astray } = new Arranged();
     const ssrcs = Array.from({ length: 65 }, (_, at) => 5_000 + at);
     for (const ssrc of ssrcs)
@@ -415,7 +415,7 @@ test('a call that is closed, and an order about what is gone, leave nothing behi
   expect([forwarder.nonces(), [...forwarder.members()]]).toEqual([[], []]);
 });
 
-test('figures tell what was lost', () => {
+test('metrics count lost packets', () => {
   const arranged = new Arranged();
   const [speaker] = [arranged.client(), arranged.client('peer')];
   for (const sequence of [1, 2, 3, 5, 6, 7, 8, 9]) {

@@ -42,7 +42,7 @@ describe('banning', () => {
     expect(authoredSince).not.toHaveBeenCalled();
   });
 
-  it('deletes what is young enough, by seconds or by the older clients’ days', async () => {
+  it('deletes messages of the given seconds, or of the days that older clients send', async () => {
     for (const body of [{ delete_message_seconds: 86_400 }, { delete_message_days: 1 }]) {
       const { invoke, authoredSince, deleted } = arrange(2_500);
       await invoke('ban_user_from_guild', { params, body });
@@ -73,7 +73,7 @@ describe('banning', () => {
       expect(codeOf(await invoke('ban_user_from_guild', { params, body }))).toBe(50035);
   });
 
-  it('in bulk takes both bits and answers who was banned', async () => {
+  it('requires both permissions in bulk, and returns the banned users', async () => {
     const { invoke } = arrange();
     const body = { user_ids: ['12', '13', '78'] };
     expect(codeOf(await invoke('bulk_ban_users_from_guild', { as: '10', body }))).toBe(50013);

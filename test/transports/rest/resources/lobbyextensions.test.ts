@@ -89,7 +89,7 @@ describe('settings', () => {
 });
 
 describe('a message to a game', () => {
-  test('is small', async () => {
+  test('is limited in size', async () => {
     const { calls, invoke } = asked();
     const send = async (data: unknown) =>
       (await invoke('send_lobby_game_message', { type: 'm', data })).status;

@@ -32,7 +32,7 @@ function arrange(inactive = 2) {
 const DAY_MS = 86_400_000;
 
 describe('a prune', () => {
-  it('is previewed and done by who may manage the guild and kick', async () => {
+  it('is previewed and done by members who may manage the guild and kick', async () => {
     const { invoke, inactiveMembers, guild } = arrange();
     for (const as of ['11', '12']) {
       expect(codeOf(await invoke('preview_prune_guild', { as }))).toBe(50013);
@@ -46,7 +46,7 @@ describe('a prune', () => {
     expect(guild.memberCount).toBe(4);
   });
 
-  it('keeps the count to itself when asked to', async () => {
+  it('returns no count when none is requested', async () => {
     const { invoke, guild } = arrange();
     const body = { compute_prune_count: false };
     expect(await invoke('prune_guild', { body })).toMatchObject({ body: { pruned: null } });
@@ -83,7 +83,7 @@ describe('a prune', () => {
     expect(logged).toMatchObject([{ options: { delete_member_days: '30', members_removed: '1200' } }]);
   });
 
-  it('is logged as far as it came when its author loses the permission between two pages', async () => {
+  it('logs the members removed so far when its author loses the permission between two pages', async () => {
     const { invoke, facts, guild, inactiveMembers } = arrange(1_200);
     const pages = inactiveMembers.getMockImplementation()!;
     inactiveMembers.mockImplementation(async (id, inactivity, after, limit) => {
