@@ -38,7 +38,11 @@ export const threadCreated = (guild: Guild, { id }: Thread, members: readonly Th
   return [{ t: 'THREAD_CREATE', d, to: inThread(id) }, ...membersUpdated(guild, id, members, [])];
 };
 
-/** Users added to a private thread see it from now on. */
+/**
+ * Each user who was added or joined is sent the thread, public or private: a client may not know it yet.
+ *
+ * @source https://docs.discord.com/developers/topics/threads#gaining-access-to-public-threads
+ */
 export function membersChanged(
   guild: Guild,
   threadId: ChannelId,
@@ -46,10 +50,10 @@ export function membersChanged(
   removed: readonly UserId[],
 ): Dispatch[] {
   const record = guild.threads.get(threadId);
-  const isPrivate = record?.thread.type === CHANNEL.PRIVATE_THREAD;
-  const created = (isPrivate ? added : []).map(
+  if (!record) return [];
+  const created = added.map(
     ({ user_id: id }): Dispatch => ({
-      ...{ t: 'THREAD_CREATE', d: record ? shownThread(record, id) : {} },
+      ...{ t: 'THREAD_CREATE', d: shownThread(record, id) },
       to: { kind: 'users', userIds: [id] },
     }),
   );

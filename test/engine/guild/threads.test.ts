@@ -295,6 +295,7 @@ describe('a thread', () => {
       ['THREAD_MEMBER_UPDATE', 'users'],
       ['THREAD_MEMBER_UPDATE', 'users'],
       ['MESSAGE_CREATE', 'channel'],
+      ['THREAD_CREATE', 'users'],
       ['THREAD_MEMBERS_UPDATE', 'channel'],
     ]);
     expect(world.dispatches[0]?.d).toMatchObject({ thread_metadata: { archived: false } });
