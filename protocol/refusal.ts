@@ -24,6 +24,8 @@ export interface Refusal {
   readonly code: number;
   readonly message: string;
   readonly errors?: ErrorTree;
+  /** What is wrong in an uploaded list, line by line, under the field of the file; beside the tree. */
+  readonly lines?: Readonly<Record<string, readonly string[]>>;
   /** Seconds; only for responses that tell the client when to retry. */
   readonly retryAfterSec?: number;
   /** Set for an error of RFC 6749, whose description is `message`; see `oauth.ts`. */

@@ -11,12 +11,14 @@ export interface Result {
 export const textOf = (name: ErrorName): string => ERRORS[name].message;
 
 /** The wire's error object of a refusal: the platform's, or that of RFC 6749. */
-export function errorBody({ code, message, errors, status, retryAfterSec, oauthError }: Refusal): object {
+export function errorBody(no: Refusal): object {
+  const { code, message, errors, lines, status, retryAfterSec, oauthError } = no;
   if (oauthError !== undefined) return { error: oauthError, error_description: message };
   return {
     message,
     code,
     ...(errors ? { errors } : {}),
+    ...lines,
     ...(retryAfterSec === undefined ? {} : { retry_after: retryAfterSec }),
     ...(status === 429 ? { global: false } : {}),
   };
