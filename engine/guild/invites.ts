@@ -9,6 +9,7 @@ import { isoTimestamp } from '../../protocol/timestamps.ts';
 import { isEmbedded } from '../application/mappings.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { channelPermissions, guildPermissions } from '../permissions/permissions.ts';
 import type { Application } from '../user/facts.ts';
 import { auditEntry } from './auditing.ts';
 import { bitsIn, bitsOf } from './authorize.ts';
@@ -62,10 +63,12 @@ type InviteCommands = {
   authorizeGuildInvites: { input: object; value: null };
   /** Converts stored invites to the wire's shape, each with the fields that the caller may see. */
   presentInvites: { input: { readonly invites: readonly Invite[] }; value: readonly InviteObject[] };
-  /** For anyone who knows the code; the server itself calls it for the user. */
+  /** For anyone who knows the code and may see the invite; the server itself calls it for the reader. */
   resolveInvite: {
     input: {
       readonly code: string;
+      /** Null for a caller who is not signed in. */
+      readonly readerId: UserId | null;
       readonly withCounts: boolean;
       /** A scheduled event to show with the invite; null for none. */
       readonly eventId?: string | null;
@@ -105,10 +108,13 @@ export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
         ),
     },
     resolveInvite: {
-      needs: ({ code }, guild) => ({ invites: [storedCode(guild, code)] }),
-      decide: (guild, { code, withCounts, eventId = null }, _by, env) => {
+      needs: ({ code, readerId }, guild) => ({
+        invites: [storedCode(guild, code)],
+        members: readerId === null ? [] : [readerId],
+      }),
+      decide: (guild, { code, readerId, withCounts, eventId = null }, _by, env) => {
         const invite = liveInvite(guild, storedCode(guild, code), env);
-        if (!invite) return refused(refusal('UNKNOWN_INVITE'));
+        if (!invite || !sees(guild, invite, readerId, env)) return refused(refusal('UNKNOWN_INVITE'));
         const event = eventId === null ? {} : invitedEvent(guild, invite.channel_id, eventId);
         return accepted({
           ...inviteObject(guild, invite, { metadata: false, counts: withCounts }),
@@ -190,6 +196,23 @@ function manages(guild: Guild, invite: Invite, by: By, env: Env): boolean {
   const channel = guild.channels.get(invite.channel_id);
   if (!channel) return false;
   return (bitsIn(guild, by, channel, env.nowMs) & P.MANAGE_CHANNELS) !== 0n;
+}
+
+/**
+ * Whether a reader may see an invite. One with a list of users is seen by these users, its inviter, and members who may
+ * read the list or the invites of the channel.
+ *
+ * @source https://docs.discord.com/developers/resources/invite#get-target-users
+ */
+function sees(guild: Guild, invite: Invite, readerId: UserId | null, { nowMs }: Env): boolean {
+  const { target_user_ids: listed, inviter, channel_id } = invite;
+  if (!listed) return true;
+  if (readerId === null) return false;
+  if (listed.includes(readerId) || inviter?.id === readerId) return true;
+  const channel = guild.channels.get(channel_id);
+  const inChannel = channel ? channelPermissions(guild, readerId, channel, nowMs) & P.MANAGE_CHANNELS : 0n;
+  const inGuild = guildPermissions(guild, readerId, nowMs) & (P.MANAGE_GUILD | P.VIEW_AUDIT_LOG);
+  return (inChannel | inGuild) !== 0n;
 }
 
 function createInvite(guild: Guild, input: CreateInvite, by: By, env: Env): Outcome<InviteObject, GuildFact> {
@@ -297,24 +320,35 @@ function acceptInvite(
   if (invite.target_user_ids?.includes(userId) === false) return refused(refusal('UNKNOWN_INVITE'));
   const shown = inviteObject(guild, invite, { metadata: false, counts: false });
   const already = guild.members.get(userId);
-  if (already) return accepted({ invite: shown, member: already, added: false });
+  if (already) {
+    const member = { ...already, roles: [...new Set([...already.roles, ...rolesOf(guild, invite)])] };
+    if (member.roles.length === already.roles.length)
+      return accepted({ invite: shown, member: already, added: false });
+    const facts: GuildFact[] = [{ type: 'memberUpdated', member }, ...usesOf(invite)];
+    return accepted({ invite: shown, member, added: false }, facts);
+  }
   const user = guild.users.get(userId);
   if (!user) return refused(refusal('UNKNOWN_USER'));
   if (user.bot) return refused(refusal('BOTS_CANNOT_USE_THIS_ENDPOINT'));
   const no = admissionRefusal(guild, userId);
   if (no) return refused(no);
-  // A role that was deleted or became managed since is skipped; that is no reason to refuse.
-  const roles = (invite.role_ids ?? []).filter((id) => guild.roles.get(id)?.managed === false);
-  const member = admitted(guild, { user, roles }, env.nowMs);
-  const uses = invite.uses + 1;
-  const used: GuildFact[] = [{ type: 'inviteUsed', invite: { ...invite, uses } }];
-  if (invite.max_uses > 0 && uses >= invite.max_uses) {
-    used.push({ type: 'inviteDeleted', code, channelId: invite.channel_id });
-  }
+  const member = admitted(guild, { user, roles: rolesOf(guild, invite) }, env.nowMs);
   return accepted({ invite: shown, member, added: true }, [
     ...joinFacts(guild, member, env, invite.temporary),
-    ...used,
+    ...usesOf(invite),
   ]);
+}
+
+/** The roles that the invite gives, without those that were deleted or became managed since. */
+const rolesOf = (guild: Guild, { role_ids: ids = [] }: Invite): RoleId[] =>
+  ids.filter((id) => guild.roles.get(id)?.managed === false);
+
+/** One more use, which may be the last. */
+function usesOf(invite: Invite): GuildFact[] {
+  const { code, channel_id: channelId, max_uses: most } = invite;
+  const uses = invite.uses + 1;
+  const used: GuildFact = { type: 'inviteUsed', invite: { ...invite, uses } };
+  return most > 0 && uses >= most ? [used, { type: 'inviteDeleted', code, channelId }] : [used];
 }
 
 /**

@@ -68,6 +68,20 @@ describe('an invite for a list of users', () => {
   });
 });
 
+describe('an invite with roles', () => {
+  it('gives its roles also to members, and counts a use only where a member had a role missing', () => {
+    const guild = arrange();
+    create(guild, { roleIds: ['102'], maxUses: 2 }, caller('2'));
+    expect(accept(guild, '12')).toMatchObject({
+      types: ['memberUpdated', 'inviteUsed'],
+      outcome: { value: { added: false, member: { roles: ['102'] } } },
+    });
+    expect(accept(guild, '12').types).toEqual([]);
+    expect(accept(guild, '11').types).toEqual(['memberUpdated', 'inviteUsed', 'inviteDeleted']);
+    expect(accept(guild, '10').code).toBe(UNKNOWN_INVITE);
+  });
+});
+
 describe('making an invite', () => {
   it('deletes expired invites only', () => {
     const guild = arrange();
@@ -210,7 +224,8 @@ describe('looking at invites', () => {
     create(guild);
     guild.presences.set(uid('12'), { user: { id: '12' }, guild_id: '1' });
     const resolve = (withCounts: boolean) =>
-      run<InviteObject>(guild, 'resolveInvite', { code: 'abcdefgh', withCounts }, server).outcome;
+      run<InviteObject>(guild, 'resolveInvite', { code: 'abcdefgh', readerId: null, withCounts }, server)
+        .outcome;
     expect(resolve(true)).toMatchObject({
       value: { approximate_member_count: 4, approximate_presence_count: 1, guild_id: '1' },
     });
@@ -218,7 +233,13 @@ describe('looking at invites', () => {
     expect(plain.ok && Object.keys(plain.value)).not.toContain('approximate_member_count');
     expect(plain.ok && Object.keys(plain.value)).not.toContain('uses');
     expect(
-      run(guild, 'resolveInvite', { code: 'abcdefgh', withCounts: false }, server, later(3_600_000)).code,
+      run(
+        guild,
+        'resolveInvite',
+        { code: 'abcdefgh', readerId: null, withCounts: false },
+        server,
+        later(3_600_000),
+      ).code,
     ).toBe(10006);
   });
 

@@ -156,22 +156,25 @@ describe('a private thread', () => {
 it.each([
   ['public', PUBLIC],
   ['private', PRIVATE],
-])('a %s thread is sent, with the own membership, to each user who joins it, is added or mentioned', (_, type) => {
-  const id = thread(OTHER, type);
-  const joined = (command: string, input: object, by: string) =>
-    ruled(guild, command, { ...input, channelId: id }, by)
-      .dispatches.filter(({ t }) => t.startsWith('THREAD_'))
-      .map(({ t, d, to }) => [t, to, (d as { member?: object }).member]);
-  const toldOf = (userId: string) => [
-    ['THREAD_CREATE', { kind: 'users', userIds: [userId] }, expect.objectContaining({ user_id: userId })],
-    ['THREAD_MEMBERS_UPDATE', inRoom(id), undefined],
-  ];
-  expect(joined('joinThread', {}, CAT)).toEqual(toldOf(CAT));
-  expect(joined('joinThread', {}, CAT)).toEqual([]);
-  expect(joined('addThreadMember', { userId: BOB }, ANN)).toEqual(toldOf(BOB));
-  ruled(guild, 'leaveThread', { channelId: id }, BOB);
-  expect(joined('createMessage', creation({ content: `<@${BOB}>` }), ANN)).toEqual(toldOf(BOB));
-});
+])(
+  'a %s thread is sent, with the own membership, to each user who joins it, is added or mentioned',
+  (_, type) => {
+    const id = thread(OTHER, type);
+    const joined = (command: string, input: object, by: string) =>
+      ruled(guild, command, { ...input, channelId: id }, by)
+        .dispatches.filter(({ t }) => t.startsWith('THREAD_'))
+        .map(({ t, d, to }) => [t, to, (d as { member?: object }).member]);
+    const toldOf = (userId: string) => [
+      ['THREAD_CREATE', { kind: 'users', userIds: [userId] }, expect.objectContaining({ user_id: userId })],
+      ['THREAD_MEMBERS_UPDATE', inRoom(id), undefined],
+    ];
+    expect(joined('joinThread', {}, CAT)).toEqual(toldOf(CAT));
+    expect(joined('joinThread', {}, CAT)).toEqual([]);
+    expect(joined('addThreadMember', { userId: BOB }, ANN)).toEqual(toldOf(BOB));
+    ruled(guild, 'leaveThread', { channelId: id }, BOB);
+    expect(joined('createMessage', creation({ content: `<@${BOB}>` }), ANN)).toEqual(toldOf(BOB));
+  },
+);
 
 it('a mention takes nobody into a thread of a channel that the mentioned member does not see', () => {
   const id = thread(HIDDEN);

@@ -36,7 +36,7 @@ test('a code is found in any case, and other invites only as they are written', 
   guild.invites.set('abcdefgi', { ...invite, code: 'abcdefgi' });
   guild.users.set('11' as UserId, user('11'));
   const found = (code: string) =>
-    ruled(guild, 'resolveInvite', { code, withCounts: false }, '0').code ?? 'found';
+    ruled(guild, 'resolveInvite', { code, readerId: null, withCounts: false }, '0').code ?? 'found';
   expect(['HALL', 'Hall', 'aBcDeFgH', 'abcdefgh', 'ABCDEFGI'].map(found)).toEqual([
     ...['found', 'found', 'found'],
     ...[10_006, 10_006],

@@ -118,11 +118,11 @@ export const invites = resource({
     bucket: READS,
     query: Obj({ with_counts: Optional(Bool()), guild_scheduled_event_id: Optional(Snowflake()) }),
     status: 200,
-    handle: async ({ params: { code }, query }, { guilds, invites: { guildOf }, system }) => {
+    handle: async ({ params: { code }, query, caller }, { guilds, invites: { guildOf }, system }) => {
       const guildId = await guildOf(code);
       if (guildId === null) return unknownInvite();
       const { with_counts: withCounts = false, guild_scheduled_event_id: eventId = null } = query;
-      const input = { code, withCounts, eventId };
+      const input = { code, readerId: caller?.userId ?? null, withCounts, eventId };
       const reply = await guilds.call(guildId, 'resolveInvite', input, system);
       return reply.ok ? { ok: true, body: reply.value } : reply;
     },

@@ -104,11 +104,39 @@ describe('an invite', () => {
         status: 400,
         body: { code: 50035, errors: { target_users_file: {} } },
       });
-    expect((await put(given, code, '1000\n5\n77')).body).toMatchObject({
-      errors: { target_users_file: { _errors: [{ message: 'Not ids of users: 5, 77' }] } },
-    });
     const none = await given.invoke('update_invite_target_users', { params: { code }, files: [] });
     expect(codeOf(none)).toBe(50035);
+  });
+
+  it('is refused for wrong ids with the number of each line, ten at most', async () => {
+    const given = arrange();
+    const lines = ['Line 3: invalid user ID - must be a valid Discord snowflake', 'Line 5: no such user'];
+    const files = csv('user_id\n1000\nnobody\n\n5000000000000000');
+    const params = { channel_id: '30' };
+    expect(await given.invoke('create_channel_invite', { params, as: '10', body: {}, files })).toMatchObject({
+      status: 400,
+      body: {
+        code: 50035,
+        errors: { target_users_file: { _errors: lines.map((message) => ({ message })) } },
+        target_users_file: lines,
+      },
+    });
+    const { body } = await put(
+      given,
+      await made(given),
+      'nobody\n'.repeat(5) + many(30).replaceAll('1', 'x'),
+    );
+    expect((body as { target_users_file: string[] }).target_users_file).toHaveLength(10);
+  });
+
+  it('is shown to the users on its list, to its inviter and to those who read the list, and to nobody else', async () => {
+    const given = arrange();
+    const params = { code: await made(given, csv('1000')) };
+    const lookUp = async (as: string | null) => (await given.invoke('invite_resolve', { params, as })).status;
+    for (const as of ['1000', '10', '11', '12', '2']) expect([as, await lookUp(as)]).toEqual([as, 200]);
+    for (const as of ['13', '1001', null]) expect([as, await lookUp(as)]).toEqual([as, 404]);
+    const open = { code: await made(given) };
+    expect((await given.invoke('invite_resolve', { params: open, as: null })).status).toBe(200);
   });
 
   it('with a list is not returned again for a request without one', async () => {
