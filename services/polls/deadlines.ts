@@ -33,6 +33,10 @@ export class PollDeadlines {
   readonly #ports: PollDeadlinePorts;
   #timer: Timer | null = null;
   #over = false;
+  /** The last poll of the batch before; null at the beginning of a round through all overdue polls. */
+  #after: DuePoll | null = null;
+  /** The least delay before the next round, by what this round has met. */
+  #leastMs = STEP_MS;
 
   constructor(ports: PollDeadlinePorts) {
     this.#ports = ports;
@@ -53,21 +57,32 @@ export class PollDeadlines {
   }
 
   async #endDue(): Promise<void> {
-    const { store, clock, routing, onFault } = this.#ports;
     this.#timer = null;
     let delayMs = RETRY_MS;
     try {
-      const due = await store.duePolls(clock.now(), STEP_POLLS);
-      const own = due.filter(({ ownerId }) => routing.owns(ownerId));
-      const ended = await Promise.all(own.map((poll) => this.#end(poll)));
-      const nextMs = await store.nextPollMs();
-      const leastMs = !ended.every(Boolean) ? RETRY_MS : own.length < due.length ? FOREIGN_RETRY_MS : STEP_MS;
-      const waitMs = nextMs === null ? LOOK_MS : Math.min(LOOK_MS, nextMs - clock.now());
-      delayMs = Math.max(waitMs, leastMs);
+      delayMs = await this.#endBatch();
     } catch (error) {
-      if (!this.#over) onFault(error);
+      if (!this.#over) this.#ports.onFault(error);
     }
     this.#later(delayMs);
+  }
+
+  /** Ends the next batch of a round. @returns The delay before the next batch, or before the next round after the last. */
+  async #endBatch(): Promise<number> {
+    const { store, clock, routing } = this.#ports;
+    const due = await store.duePolls(clock.now(), STEP_POLLS, this.#after);
+    const own = due.filter(({ ownerId }) => routing.owns(ownerId));
+    const ended = await Promise.all(own.map((poll) => this.#end(poll)));
+    const leastMs = !ended.every(Boolean) ? RETRY_MS : own.length < due.length ? FOREIGN_RETRY_MS : STEP_MS;
+    this.#leastMs = Math.max(this.#leastMs, leastMs);
+    // Polls that failed or have another owner stay in the store: the next batch is after them.
+    this.#after = due.length < STEP_POLLS ? null : (due.at(-1) ?? null);
+    if (this.#after) return STEP_MS;
+    const restMs = this.#leastMs;
+    this.#leastMs = STEP_MS;
+    const nextMs = await store.nextPollMs();
+    const waitMs = nextMs === null ? LOOK_MS : Math.min(LOOK_MS, nextMs - clock.now());
+    return Math.max(waitMs, restMs);
   }
 
   /** Whether the poll needs no further try. A refusal is final: its channel or guild is gone. */

@@ -100,21 +100,29 @@ export async function voters(
   return found.map(({ data }) => data);
 }
 
-export async function duePolls(sql: Sql, nowMs: number, limit: number): Promise<DuePoll[]> {
+export async function duePolls(
+  sql: Sql,
+  nowMs: number,
+  limit: number,
+  after: DuePoll | null,
+): Promise<DuePoll[]> {
   const found = await sql.query<{
     owner_id: string;
     guild_id: GuildId | null;
     channel_id: ChannelId;
     message_id: MessageId;
+    ends_ms: string;
   }>(
-    'SELECT owner_id, nullif(owner_id, channel_id) AS guild_id, channel_id, message_id FROM poll_deadlines WHERE ends_ms <= $1 ORDER BY ends_ms LIMIT $2',
-    [nowMs, limit],
+    `SELECT owner_id, nullif(owner_id, channel_id) AS guild_id, channel_id, message_id, ends_ms FROM poll_deadlines
+     WHERE ends_ms <= $1 AND ends_ms >= $3 AND (ends_ms, message_id) > ($3::bigint, $4::bigint) ORDER BY ends_ms, message_id LIMIT $2`,
+    [nowMs, limit, after?.endsMs ?? 0, after?.messageId ?? '0'],
   );
-  return found.map(({ owner_id, guild_id, channel_id, message_id }) => ({
+  return found.map(({ owner_id, guild_id, channel_id, message_id, ends_ms }) => ({
     ownerId: owner_id,
     guildId: guild_id,
     channelId: channel_id,
     messageId: message_id,
+    endsMs: Number(ends_ms),
   }));
 }
 

@@ -10,6 +10,8 @@ export interface DuePoll {
   readonly guildId: GuildId | null;
   readonly channelId: ChannelId;
   readonly messageId: MessageId;
+  /** Unix milliseconds. */
+  readonly endsMs: number;
 }
 
 /** Stores messages of guilds (`ownerId` is the guild) and of private channels (`ownerId` is the channel). */
@@ -46,8 +48,8 @@ export interface MessageStore {
     answerId: number,
     page: { after?: UserId; limit: number },
   ): Promise<APIUser[]>;
-  /** Overdue polls of all owners, longest overdue first. */
-  duePolls(nowMs: number, limit: number): Promise<DuePoll[]>;
+  /** Overdue polls of all owners, longest overdue first; `after`: the last one of the page before. */
+  duePolls(nowMs: number, limit: number, after: DuePoll | null): Promise<DuePoll[]>;
   /** When the next poll ends, Unix milliseconds; null without one. */
   nextPollMs(): Promise<number | null>;
   /** There is nothing left to end: the poll has ended otherwise, or is gone. */

@@ -80,7 +80,7 @@ test('a vote is shown when it is durable, and the poll ends at its time with wha
   expect(await pollOf(house, of)).toMatchObject({
     results: { is_finalized: true, answer_counts: [{ id: 1, count: 1 }] },
   });
-  expect(await house.storage.messages.duePolls(START_MS + HOUR_MS * 9, 100)).toEqual([]);
+  expect(await house.storage.messages.duePolls(START_MS + HOUR_MS * 9, 100, null)).toEqual([]);
 });
 
 test('votes of one user in a race leave one vote, and its count says so', async () => {

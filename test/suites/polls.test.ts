@@ -37,7 +37,7 @@ describe.each(databases())('polls on $name', (kind) => {
   const countsOf = async (messageId: MessageId) =>
     (await store().get(GUILD, [{ channelId: CHANNEL, id: messageId }]))[0]?.poll?.results?.answer_counts;
   const dueIds = async (nowMs = END_MS, limit = 1_000) =>
-    (await store().duePolls(nowMs, limit)).map(({ messageId }) => messageId);
+    (await store().duePolls(nowMs, limit, null)).map(({ messageId }) => messageId);
 
   beforeAll(async () => {
     fresh = await openFresh(kind);
@@ -89,8 +89,12 @@ describe.each(databases())('polls on $name', (kind) => {
     expect(await dueIds(END_MS - 1)).toEqual([early.id]);
     expect(await dueIds(END_MS, 1)).toEqual([early.id]);
     expect(await dueIds()).toContain(made.id);
-    const [due] = await store().duePolls(END_MS - 1, 1);
-    expect(due).toEqual({ ownerId: GUILD, guildId: GUILD, channelId: CHANNEL, messageId: early.id });
+    const [due] = await store().duePolls(END_MS - 1, 1, null);
+    const endsMs = END_MS - 1_000;
+    expect(due).toEqual({ ownerId: GUILD, guildId: GUILD, channelId: CHANNEL, messageId: early.id, endsMs });
+    const all = await store().duePolls(END_MS, 1_000, null);
+    for (const [at, poll] of all.entries())
+      expect(await store().duePolls(END_MS, 2, poll)).toEqual(all.slice(at + 1, at + 3));
     await store().forgetPoll(due!);
     const results = { is_finalized: true, answer_counts: [] };
     await write({ type: 'messageUpdated', message: { ...made, poll: { ...openPoll(), results } } });
@@ -104,7 +108,7 @@ describe.each(databases())('polls on $name', (kind) => {
     expect(await dueIds()).toContain(bare.id);
     const direct = message('900', '9001', { poll: openPoll() });
     await commit(fresh.storage.writer, '900', created(direct));
-    const due = (await store().duePolls(END_MS, 1_000)).find(({ messageId }) => messageId === direct.id);
+    const due = (await store().duePolls(END_MS, 1_000, null)).find(({ messageId }) => messageId === direct.id);
     expect(due).toMatchObject({ ownerId: '900', guildId: null, channelId: '900' });
   });
 

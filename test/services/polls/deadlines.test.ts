@@ -33,6 +33,7 @@ function arrange(ends: Readonly<Record<string, number>>) {
       guildId: state.private.has(messageId) ? null : '1',
       channelId: '2',
       messageId,
+      endsMs: rows.get(messageId),
     }) as DuePoll;
   const end = async (messageId: string) => {
     const left = state.fails.get(messageId) ?? 0;
@@ -46,10 +47,15 @@ function arrange(ends: Readonly<Record<string, number>>) {
   };
   const deadlines = new PollDeadlines({
     store: {
-      duePolls: async (nowMs, limit) => {
+      duePolls: async (nowMs, limit, after) => {
         state.reads += 1;
         if (state.isDown) throw new Error('The database is down.');
-        const due = [...rows].filter(([, atMs]) => atMs <= nowMs).slice(0, limit);
+        const isNext = (id: string, atMs: number) =>
+          !after || atMs > after.endsMs || (atMs === after.endsMs && id > after.messageId);
+        const due = [...rows]
+          .sort(([one, oneMs], [two, twoMs]) => oneMs - twoMs || (one < two ? -1 : 1))
+          .filter(([id, atMs]) => atMs <= nowMs && isNext(id, atMs))
+          .slice(0, limit);
         state.atOnce = Math.max(state.atOnce, due.length);
         return due.map(([messageId]) => pollOf(messageId));
       },
@@ -131,6 +137,22 @@ describe('the clock of polls', () => {
     expect(state.ended.map(([name]) => name)).toEqual(['a']);
     wheel.stop();
   });
+
+  test.each(['fails', 'foreign'] as const)(
+    'ends polls behind more than a batch of polls that it cannot end: %s',
+    async (kind) => {
+      const stuck = Array.from({ length: 200 }, (_, n) => `s${n}`);
+      const { state, pass, wheel } = arrange({
+        ...Object.fromEntries(stuck.map((id) => [id, START_MS - HOUR_MS])),
+        last: START_MS,
+      });
+      for (const id of stuck) kind === 'fails' ? state.fails.set(id, 9) : state.foreign.add(id);
+      await pass(4_000, 100);
+      expect([state.ended.map(([name]) => name), state.atOnce]).toEqual([['last'], 64]);
+      expect(state.reads).toBeLessThan(20);
+      wheel.stop();
+    },
+  );
 
   test('takes many polls in bounded batches, and none after it was stopped', async () => {
     const many = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`p${n}`, START_MS]));
