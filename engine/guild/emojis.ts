@@ -39,11 +39,14 @@ type EmojiCommands = {
 
 const AUDITED = ['name', 'roles'] as const;
 
-/** Its roles that still exist. */
-const present = (guild: Guild, emoji: Emoji): Emoji =>
-  emoji.roles.every((id) => guild.roles.has(id))
-    ? emoji
-    : { ...emoji, roles: emoji.roles.filter((id) => guild.roles.has(id)) };
+/**
+ * An emoji with those of its roles that still exist. When none does, it keeps the deleted ones: an empty list would open it
+ * to everyone, here and in libraries, which compare its roles with the member's.
+ */
+function present(guild: Guild, emoji: Emoji): Emoji {
+  const roles = emoji.roles.filter((id) => guild.roles.has(id));
+  return roles.length === 0 || roles.length === emoji.roles.length ? emoji : { ...emoji, roles };
+}
 
 /** The guild's emoji for the gateway. */
 export const emojisOf = (guild: Guild): ShownEmoji[] =>

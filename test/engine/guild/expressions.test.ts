@@ -1,8 +1,9 @@
 /** Goal: a guild has as many expressions as its tier allows, and each is changed only by its creator and by managers. */
 import { describe, expect, it } from 'vitest';
 import { expressionLimits } from '../../../protocol/expressions.ts';
+import type { RoleId, UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { buildGuild, role } from '../../support/guild.ts';
+import { buildGuild, OWNER_ID, role } from '../../support/guild.ts';
 import { fullMember } from '../../support/people.ts';
 import { ruled } from '../../support/ruled.ts';
 
@@ -44,6 +45,28 @@ describe('an expression', () => {
     expect(make(guild, 50).code).toBe(30008);
     for (let n = 50; n < 100; n += 1) expect(make(guild, n, true).outcome.ok).toBe(true);
     expect(make(guild, 100, true).code).toBe(30018);
+  });
+
+  it('for roles stays closed when the last of them is deleted, until a manager opens it', () => {
+    const guild = arrange();
+    guild.info = { ...guild.info, premium_tier: 0, features: [] };
+    for (const id of ['200', '201']) guild.roles.set(id as RoleId, role(id, 0n, 0));
+    guild.members.set('13' as UserId, fullMember('13', ['200']));
+    const roles = ['200', '201'];
+    ruled(guild, 'createEmoji', { emojiId: '701', name: 'mine', roles, animated: false }, '10');
+    const rolesShown = () => {
+      const { outcome } = ruled(guild, 'getEmoji', { emojiId: '701' }, '12');
+      return outcome.ok && (outcome.value as { roles: string[] }).roles;
+    };
+    const usedBy = () =>
+      ['12', '13'].filter((as) => ruled(guild, 'useEmoji', { emojiId: '701' }, as).outcome.ok);
+    expect([rolesShown(), usedBy()]).toEqual([roles, ['13']]);
+    ruled(guild, 'deleteRole', { roleId: '201' }, OWNER_ID);
+    expect([rolesShown(), usedBy()]).toEqual([['200'], ['13']]);
+    ruled(guild, 'deleteRole', { roleId: '200' }, OWNER_ID);
+    expect([rolesShown(), usedBy()]).toEqual([roles, []]);
+    ruled(guild, 'updateEmoji', { emojiId: '701', roles: [] }, '11');
+    expect([rolesShown(), usedBy()]).toEqual([[], ['12', '13']]);
   });
 
   it('is changed by its creator and by managers, and shows its creator to them only', () => {
