@@ -91,6 +91,46 @@ function keptUnits(text: string): readonly number[] {
   return kept;
 }
 
+/** Runs of characters that can be inline markup: emphasis, code, strikethrough and spoilers. */
+const MARKUP = /\*+|_+|`+|~{2,}|\|{2,}/g;
+
+/**
+ * Folds a text as a client shows it, without inline markup; null if it has none. Markup is in pairs, and one underscore
+ * between letters is none. O(length).
+ *
+ * @source https://docs.discord.com/developers/reference#message-formatting
+ */
+export function foldUnmarked(text: string): Folded | null {
+  const runs = [...text.matchAll(MARKUP)].filter(
+    ({ 0: run, index }) => run !== '_' || !letterBefore(text, index) || !letterAt(text, index + 1),
+  );
+  const counts = new Map<string, number>();
+  for (const { 0: run } of runs) counts.set(run.charAt(0), (counts.get(run.charAt(0)) ?? 0) + 1);
+  const markup = runs.filter(({ 0: run }) => (counts.get(run.charAt(0)) ?? 0) > 1);
+  if (markup.length === 0) return null;
+  let shown = '';
+  // The place of each shown unit in the text.
+  const places: number[] = [];
+  let from = 0;
+  const show = (to: number): void => {
+    shown += text.slice(from, to);
+    for (let at = from; at < to; at += 1) places.push(at);
+  };
+  for (const { 0: run, index } of markup) {
+    show(index);
+    from = index + run.length;
+  }
+  show(text.length);
+  const folded = fold(shown);
+  return {
+    text: folded.text,
+    original(span) {
+      const { start, end } = folded.original(span);
+      return { start: places[start] ?? text.length, end: (places[end - 1] ?? -1) + 1 };
+    },
+  };
+}
+
 const WORD = /[\p{L}\p{N}\p{M}]/u;
 const UNDERSCORE = 95;
 

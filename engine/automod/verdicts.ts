@@ -1,5 +1,5 @@
 import { LIMITS } from '../../protocol/limits.ts';
-import { type Folded, fold, type Span } from './fold.ts';
+import { type Folded, fold, foldUnmarked, type Span } from './fold.ts';
 import { Matcher } from './matcher.ts';
 import { presetWords } from './presets.ts';
 import { compilePattern, type Pattern } from './regex.ts';
@@ -22,20 +22,17 @@ export interface Hit {
 /** Allowed parts of one text. A match inside an allowed part triggers nothing. */
 class Allowed {
   readonly #spans: readonly Span[];
-  readonly #text: string;
-  readonly #original: Folded['original'];
+  readonly #length: number;
   #reach: Int32Array | null = null;
 
-  /** @param original From the folded text, which the parts are of, to this one. */
-  constructor(spans: readonly Span[], text: string, original: Folded['original'] = (span) => span) {
+  constructor(spans: readonly Span[], { length }: string) {
     this.#spans = spans;
-    this.#text = text;
-    this.#original = original;
+    this.#length = length;
   }
 
   covers({ start, end }: Span): boolean {
     if (this.#spans.length === 0) return false;
-    this.#reach ??= reachOf(this.#spans.map(this.#original), this.#text.length);
+    this.#reach ??= reachOf(this.#spans, this.#length);
     return (this.#reach[start] ?? 0) >= end;
   }
 }
@@ -57,6 +54,12 @@ interface Worded extends Span {
 interface Finds {
   readonly allowed: Span[];
   readonly forbidden: Span[];
+}
+
+/** A text in one form that readers see it in, and what each rule found there. */
+interface Reading {
+  readonly folded: Folded;
+  readonly finds: readonly Finds[];
 }
 
 /** Two lists of the matcher for each rule. */
@@ -98,36 +101,42 @@ export class WordRules {
     return this.#matcher.steps;
   }
 
-  /** Instructions of all patterns together. */
-  get patternSize(): number {
-    return this.#patterns.flat().reduce((sum, { size }) => sum + size, 0);
+  /** Instructions of all patterns of those rules that `asked` keeps. */
+  patternSize(asked: (rule: Rule) => boolean): number {
+    const patterns = this.#rules.flatMap((rule, at) => (asked(rule) ? (this.#patterns[at] ?? []) : []));
+    return patterns.reduce((sum, { size }) => sum + size, 0);
   }
 
   /**
-   * The rules that a text triggers, in order; `asked` leaves out those that do not apply to its author or place.
+   * The rules that a text triggers, in order; `asked` leaves out those that do not apply to its author or place. Keywords are
+   * looked for in the text as it is written and as a client shows it, without markup.
    *
    * @param work Takes up what patterns work beyond their first search of the text.
    */
   read(text: string, asked: (rule: Rule) => boolean, work: Work = { units: 0 }): Hit[] {
     const applies = this.#rules.map(asked);
     if (!applies.includes(true)) return [];
-    const folded = fold(text);
-    const finds = this.#findsIn(folded.text, applies);
+    const forms = [fold(text), foldUnmarked(text)].filter((folded) => folded !== null);
+    const readings = forms.map((folded) => ({ folded, finds: this.#findsIn(folded.text, applies) }));
     const mostUnits = work.units + LIMITS.automod_regex_work_max;
     return this.#rules.flatMap((rule, at): Hit[] => {
-      const found = finds[at];
-      if (!found || !applies[at]) return [];
-      const allowed = new Allowed(found.allowed, folded.text);
-      const word = found.forbidden.find((span) => !allowed.covers(span));
-      const first = word
-        ? { ...folded.original(word), keyword: this.#keywordAt(at, folded.text, word) }
-        : this.#matchOf(at, text, new Allowed(found.allowed, text, folded.original), {
-            work,
-            mostUnits,
-          });
+      if (!applies[at]) return [];
+      const allows = readings.flatMap(({ folded, finds }) => (finds[at]?.allowed ?? []).map(folded.original));
+      const allowed = new Allowed(allows, text);
+      const first =
+        this.#wordOf(at, readings, allowed) ?? this.#matchOf(at, text, allowed, { work, mostUnits });
       if (!first) return [];
       return [{ rule, keyword: first.keyword, matched: text.slice(first.start, first.end) }];
     });
+  }
+
+  /** The first forbidden word of a rule that is in no allowed part. */
+  #wordOf(at: number, readings: readonly Reading[], allowed: Allowed): Worded | null {
+    for (const { folded, finds } of readings) {
+      const word = finds[at]?.forbidden.find((span) => !allowed.covers(folded.original(span)));
+      if (word) return { ...folded.original(word), keyword: this.#keywordAt(at, folded.text, word) };
+    }
+    return null;
   }
 
   /**

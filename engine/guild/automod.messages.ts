@@ -109,14 +109,14 @@ function judgedText(
 ): Judged | null {
   const { autoModeration } = guild;
   if (!autoModeration.readsMessages || isExempt(guild, user)) return null;
-  const units = autoModeration.messageWords.patternSize * text.length;
+  const member = guild.members.get(user.id) ?? null;
+  const asked = (rule: Rule): boolean => applies(rule, guild, member, channel);
+  const units = autoModeration.messageWords.patternSize(asked) * text.length;
   const waitMs = units === 0 ? 0 : autoModeration.work.waitMs(env.nowMs);
   if (waitMs > 0) {
     const no = { ...refusal('SERVER_WRITE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 };
     return { facts: [], no, isBlocked: false };
   }
-  const member = guild.members.get(user.id) ?? null;
-  const asked = (rule: Rule): boolean => applies(rule, guild, member, channel);
   const work = { units };
   const hits = [...autoModeration.messageWords.read(text, asked, work), ...more(asked)];
   const worked =

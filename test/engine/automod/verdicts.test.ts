@@ -63,9 +63,31 @@ describe('rules with words', () => {
     const work = { units: 0 };
     expect(rules.read('ba'.repeat(10), () => true, work)).toEqual([]);
     expect(work.units).toBeGreaterThan(0);
-    const most = work.units + LIMITS.automod_regex_work_max + rules.patternSize * 4_000;
+    const most = work.units + LIMITS.automod_regex_work_max + rules.patternSize(() => true) * 4_000;
     expect(rules.read('ba'.repeat(2_000), () => true, work)).toHaveLength(1);
     expect(work.units).toBeLessThan(most);
+  });
+
+  it.each([
+    ['foo **bar** baz', 'foo **bar** baz'],
+    ['a *foo* __bar__ ~~baz~~!', 'foo* __bar__ ~~baz'],
+    ['_foo_ ||bar|| `baz`', 'foo_ ||bar|| `baz'],
+    ['**FO**O ***b**a*r   ba__z__', 'FO**O ***b**a*r   ba__z'],
+    ['foo bar **baz', null],
+    ['foo **b** bar *baz*', null],
+    ['foo_bar_baz', null],
+  ])('find a phrase with markup inside it: %s', (text, matched) => {
+    const rules = new WordRules([rule('1', { trigger_metadata: { keyword_filter: ['foo bar baz'] } })]);
+    expect(rules.read(text, () => true).map((hit) => hit.matched)).toEqual(matched === null ? [] : [matched]);
+  });
+
+  it('allow a phrase with markup inside it, for keywords and patterns', () => {
+    const allow_list = ['bad bunny'];
+    for (const words of [{ keyword_filter: ['bad'] }, { regex_patterns: ['b[a]d'] }]) {
+      const rules = new WordRules([rule('1', { trigger_metadata: { ...words, allow_list } })]);
+      expect(rules.read('**bad** bunny and bad *bun*ny', () => true)).toEqual([]);
+      expect(rules.read('**bad** bunny and bad *bun*', () => true)).toHaveLength(1);
+    }
   });
 
   it('report the keyword as it is configured', () => {
