@@ -1,4 +1,4 @@
-import { sniffImage } from '../rest/picture.ts';
+import { readAvif, sniffImage } from '../rest/picture.ts';
 
 const FORMATS = {
   png: 'image/png',
@@ -36,7 +36,11 @@ export interface Pictures {
 /** @source https://docs.discord.com/developers/reference#image-formatting */
 const SIZES: ReadonlySet<number> = new Set([16, 32, 64, 128, 256, 512, 1024, 2048, 4096]);
 const TYPES: ReadonlySet<string> = new Set(Object.values(FORMATS));
-const isConverted = (type: string): type is ImageType => TYPES.has(type);
+const isServed = (type: string): type is ImageType => TYPES.has(type);
+/** Stored, and served in other formats only. */
+const AVIF = 'image/avif';
+/** Formats of images that can move. */
+const MOVING: ReadonlySet<string> = new Set(['image/gif', 'image/webp']);
 const isExtension = (text: string): text is Extension => Object.hasOwn(FORMATS, text);
 
 /**
@@ -47,16 +51,18 @@ const isExtension = (text: string): text is Extension => Object.hasOwn(FORMATS, 
  */
 export function readWanted(path: string, query: string, stored: string): Wanted | null {
   const ending = path.slice(path.lastIndexOf('.') + 1);
-  if (!isExtension(ending) || !isConverted(stored)) return null;
+  if (!isExtension(ending) || (!isServed(stored) && stored !== AVIF)) return null;
   const params = new URLSearchParams(query);
   const asked = Number(params.get('size') ?? '');
   const size = SIZES.has(asked) ? asked : null;
-  // What never moved is not made a GIF.
-  const type = ending === 'gif' && stored !== 'image/gif' ? stored : FORMATS[ending];
-  if (size === null && type === stored) return null;
-  const isAnimated =
-    stored === 'image/gif' &&
-    (type === 'image/gif' || (type === 'image/webp' && params.get('animated') === 'true'));
+  // Other formats do not convert well to GIF, and what never moved is not made one.
+  const type =
+    ending !== 'gif' || stored === 'image/gif' ? FORMATS[ending] : isServed(stored) ? stored : null;
+  if (type === null) return null;
+  const asksToMove = ending === 'gif' || (type === 'image/webp' && params.get('animated') === 'true');
+  const isAnimated = MOVING.has(stored) && MOVING.has(type) && asksToMove;
+  // A WebP may move, and is wanted still.
+  if (size === null && type === stored && (isAnimated || !MOVING.has(type))) return null;
   const isLossless = params.get('quality') === 'lossless' || params.get('lossless') === 'true';
   return { type, size, isAnimated, isLossless: isLossless && type === 'image/webp' };
 }
@@ -86,6 +92,7 @@ interface Drawing {
   jpeg(): Drawing;
   gif(): Drawing;
   webp(options: { readonly lossless: boolean }): Drawing;
+  metadata(): Promise<{ readonly pages?: number }>;
   toBuffer(): Promise<Uint8Array>;
 }
 type Library = (bytes: Uint8Array, options: object) => Drawing;
@@ -159,10 +166,12 @@ async function draw(
   { pixelsMax, timeoutSec }: Bounds,
 ): Promise<Picture | null> {
   // The library reads many more formats than are stored here.
-  if (sniffImage(bytes) === null) return null;
+  const stored = sniffImage(bytes);
+  if (stored === null && readAvif(bytes) === null) return null;
   const source = sharp(bytes, {
     ...{ animated: isAnimated, failOn: 'error', limitInputPixels: pixelsMax, sequentialRead: true },
   }).timeout({ seconds: timeoutSec });
+  if (size === null && stored === type && !(await moves(source))) return null;
   const upright = isAnimated ? source : source.rotate();
   const sized =
     size === null ? upright : upright.resize(size, size, { fit: 'inside', withoutEnlargement: true });
@@ -177,6 +186,13 @@ async function draw(
     () => null,
   );
 }
+
+/** Whether an image has more than one frame; one that never moved is its own still. */
+const moves = (source: Drawing): Promise<boolean> =>
+  source.metadata().then(
+    ({ pages = 1 }) => pages > 1,
+    () => false,
+  );
 
 /** Pictures by name, the least recently used first. */
 class PictureCache {

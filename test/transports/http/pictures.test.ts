@@ -21,24 +21,23 @@ const moving = () => {
   const frames = Array.from({ length: 3 }, (_, at) => ({
     create: { width: 90, height: 60, channels: 4 as const, background: { r: at * 90, g: 0, b: 0, alpha: 1 } },
   }));
-  return sharp(frames as never, { join: { animated: true } } as never)
-    .gif({ delay: [50, 50, 50] })
-    .toBuffer();
+  return sharp(frames as never, { join: { animated: true } } as never);
 };
+const delay = [50, 50, 50];
 
 const blobs = openMemoryBlobs();
-const [STILL, GIF, BROKEN, BOMB] = ['1', '2', '3', '4'].map((digit) => digit.repeat(32)) as [
-  string,
-  string,
-  string,
-  string,
-];
+const [STILL, GIF, BROKEN, BOMB, WEBP, MOVING_WEBP] = ['1', '2', '3', '4', '5', '6'].map((digit) =>
+  digit.repeat(32),
+) as [string, string, string, string, string, string];
 let server: HttpServer;
 beforeAll(async () => {
   const put = async (id: string, hash: string, bytes: Uint8Array, type: string) =>
     blobs.put(imageKey('avatars', id, hash), bytes, type);
   await put('5', STILL, await plain(300, 200).png().toBuffer(), 'image/png');
-  await put('5', `a_${GIF}`, await moving(), 'image/gif');
+  await put('5', `a_${GIF}`, await moving().gif({ delay }).toBuffer(), 'image/gif');
+  await put('5', WEBP, await plain(30, 20).webp().toBuffer(), 'image/webp');
+  await put('5', `a_${MOVING_WEBP}`, await moving().webp({ delay }).toBuffer(), 'image/webp');
+  await blobs.put(imageKey('emojis', '', '8'), await plain(96, 64).avif().toBuffer(), 'image/avif');
   await put('5', BROKEN, Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]), 'image/png');
   const pixels = new Uint8Array((20_000 / 8) * 20_000);
   await put(
@@ -87,10 +86,25 @@ describe('an image', () => {
     [`/avatars/5/a_${GIF}.png`, ['image/png', 90, 60, 1]],
     [`/avatars/5/a_${GIF}.webp?size=64`, ['image/webp', 64, 43, 1]],
     [`/avatars/5/a_${GIF}.webp?size=64&animated=true`, ['image/webp', 64, 43, 3]],
+    [`/avatars/5/${WEBP}.gif`, ['image/webp', 30, 20, 1]],
+    [`/avatars/5/a_${MOVING_WEBP}.webp`, ['image/webp', 90, 60, 1]],
+    [`/avatars/5/a_${MOVING_WEBP}.webp?animated=true`, ['image/webp', 90, 60, 3]],
+    [`/avatars/5/a_${MOVING_WEBP}.webp?animated=true&size=64`, ['image/webp', 64, 43, 3]],
+    [`/avatars/5/a_${MOVING_WEBP}.gif?size=64`, ['image/webp', 64, 43, 3]],
+    [`/avatars/5/a_${MOVING_WEBP}.png`, ['image/png', 90, 60, 1]],
+    ['/emojis/8.webp', ['image/webp', 96, 64, 1]],
+    ['/emojis/8.webp?size=48&animated=true', ['image/webp', 96, 64, 1]],
+    ['/emojis/8.png?size=32', ['image/png', 32, 21, 1]],
     ['/stickers/7.png?size=160', ['image/png', 320, 320, 1]],
     ['/stickers/7.webp?size=128', ['image/webp', 128, 128, 1]],
   ])('is %s in its size and format', async (path, expected) => {
     expect(await shape(path)).toEqual(expected);
+  });
+
+  test('that never moved is its own still, and an AVIF is served as stored under its own name', async () => {
+    const still = await plain(30, 20).webp().toBuffer();
+    expect((await got(`/avatars/5/${WEBP}.webp`)).bytes.equals(still)).toBe(true);
+    expect((await got('/emojis/8.avif?size=32')).type).toBe('image/avif');
   });
 
   test('has a tag for each of its variants, and is not sent to a client that has it', async () => {
