@@ -1,5 +1,5 @@
 // Goal: an unmodified discord.py bot, which sends ids as JSON integers, replies, writes to a person, deletes in bulk,
-// asks for members and joins a voice channel.
+// asks for members, renames itself, joins a thread and joins a voice channel.
 import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -46,6 +46,8 @@ describe.skipIf(lacking !== null)(lacking ?? 'a discord.py bot', () => {
         roles: [true],
         overwrite: [true],
         parent: 'Below',
+        nick: 'Wick',
+        joined: true,
         voice: { channel: guild.voice_channel_id, user: bot.id, muted: true },
       });
     },

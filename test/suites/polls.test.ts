@@ -108,7 +108,9 @@ describe.each(databases())('polls on $name', (kind) => {
     expect(await dueIds()).toContain(bare.id);
     const direct = message('900', '9001', { poll: openPoll() });
     await commit(fresh.storage.writer, '900', created(direct));
-    const due = (await store().duePolls(END_MS, 1_000, null)).find(({ messageId }) => messageId === direct.id);
+    const due = (await store().duePolls(END_MS, 1_000, null)).find(
+      ({ messageId }) => messageId === direct.id,
+    );
     expect(due).toMatchObject({ ownerId: '900', guildId: null, channelId: '900' });
   });
 

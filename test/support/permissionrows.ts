@@ -328,6 +328,9 @@ const order: readonly Row[] = [
   row('update_my_guild_member', 'CHANGE_NICKNAME|MANAGE_NICKNAMES', (scene) =>
     guild(scene, {}, { nick: name() }),
   ),
+  row('update_my_guild_nick', 'CHANGE_NICKNAME|MANAGE_NICKNAMES', (scene) =>
+    guild(scene, {}, { nick: name() }),
+  ),
   row('add_guild_member_role', 'MANAGE_ROLES', async (scene) =>
     guild(scene, { user_id: await scene.newMember(), role_id: scene.role }),
   ),
@@ -471,7 +474,7 @@ export const OPEN_TO_MEMBERS: readonly string[] = [
   ...['list_guild_soundboard_sounds', 'get_guild_soundboard_sound'],
   // Without the history they are empty.
   ...['list_messages', 'list_pins', 'deprecated_list_pins', 'guild_search'],
-  ...['join_thread', 'leave_thread', 'get_thread_member', 'list_thread_members'],
+  ...['join_thread', 'post_join_thread', 'leave_thread', 'get_thread_member', 'list_thread_members'],
   ...['delete_my_message_reaction', 'poll_expire'],
   ...['list_guild_scheduled_events', 'get_guild_scheduled_event', 'list_guild_scheduled_event_users'],
   ...['list_guild_scheduled_event_exception_users', 'count_guild_scheduled_event_users'],

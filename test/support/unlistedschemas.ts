@@ -198,6 +198,8 @@ const ANSWERS: Readonly<Record<UnlistedId, Readonly<Record<number, Schema | null
   leave_team: done,
   set_my_primary_guild: { 200: ref('UserPIIResponse') },
   set_guild_mfa_level: { 200: object({ level: is(0, 1) }) },
+  update_my_guild_nick: { 200: object({ nick: nullable(text) }) },
+  post_join_thread: done,
   accept_invite: { 200: extended('GuildInviteResponse', { new_member: flag }) },
   subscribe_guild_scheduled_event: { 200: ref('ScheduledEventUserResponse') },
   unsubscribe_guild_scheduled_event: done,

@@ -271,6 +271,7 @@ export interface Replies {
   readonly get_guild_member: Member;
   readonly update_guild_member: Member;
   readonly update_my_guild_member: Member;
+  readonly update_my_guild_nick: { readonly nick: string | null };
   readonly list_guild_members: Member[];
   readonly search_guild_members: Member[];
   readonly list_guild_bans: wire.RESTGetAPIGuildBansResult;

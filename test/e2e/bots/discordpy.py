@@ -60,6 +60,15 @@ async def act():
     seen['overwrite'] = [str(target.id) == str(role.id) for target in sub.overwrites]
     seen['parent'] = sub.category.name
 
+    await guild.me.edit(nick='Wick')
+    seen['nick'] = (await guild.fetch_member(client.user.id)).nick
+
+    thread = await channel.create_thread(name='Talk', type=discord.ChannelType.public_thread)
+    await thread.leave()
+    joined = asyncio.ensure_future(client.wait_for('thread_join', timeout=20))
+    await thread.join()
+    seen['joined'] = str((await joined).id) == str(thread.id)
+
     moved = asyncio.ensure_future(client.wait_for('voice_state_update', timeout=20))
     await guild.change_voice_state(channel=guild.get_channel(voice_id), self_mute=True)
     who, _before, after = await moved

@@ -158,6 +158,7 @@ const threads: Part = async ({ client, guildId, textId, guestId }, did) => {
   const options = { name: 'Ropes', type: 11, autoArchiveDuration: 60 } as const;
   await did('Client.createThread', () => client.createThread(textId, options));
   await did('Client.createThreadWithoutMessage', () => client.createThreadWithoutMessage(textId, options));
+  await did('Client.editNickname', () => client.editNickname(guildId, 'Kettle'));
   await did('Client.joinThread', () => client.joinThread(thread.id, guestId));
   await did('Client.getThreadMember', () => client.getThreadMember(thread.id, guestId));
   await did('Client.getThreadMembers', () => client.getThreadMembers(thread.id));

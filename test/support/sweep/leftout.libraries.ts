@@ -62,7 +62,6 @@ export const ERIS_LEFT_OUT: Readonly<Record<string, string>> = {
   'Client.editGuildMFALevel': OWNER,
   'Client.editGuildOnboarding': 'sends PATCH, where the public file has PUT',
   'Client.editGuildVoiceState': IN_VOICE,
-  'Client.editNickname': UNLISTED,
   'Client.getCommandPermissions': 'a command without overwrites has none',
   'Client.getDiscoveryCategories': UNLISTED,
   'Client.getEmojiGuild': UNLISTED,

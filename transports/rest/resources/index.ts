@@ -25,7 +25,7 @@ import { inviteTargets } from './invitetargets.ts';
 import { joinRequests, screeningUnlisted } from './joinrequests.ts';
 import { lobbies, lobbiesBeyond } from './lobbies.ts';
 import { beyondLobbies } from './lobbyextensions.ts';
-import { members } from './members.ts';
+import { members, membersUnlisted } from './members.ts';
 import { messages } from './messages.ts';
 import { oauth2, oauth2Unlisted } from './oauth2.ts';
 import { onboarding, onboardingUnlisted } from './onboarding.ts';
@@ -46,7 +46,7 @@ import { stickers } from './stickers.ts';
 import { tagsUnlisted } from './tags.ts';
 import { teamsUnlisted } from './teams.ts';
 import { templates, templatesUnlisted } from './templates.ts';
-import { threads } from './threads.ts';
+import { threads, threadsUnlisted } from './threads.ts';
 import { users } from './users.ts';
 import { userSettings } from './usersettings.ts';
 import { vanity, vanityUnlisted } from './vanity.ts';
@@ -114,6 +114,8 @@ export const unlisted = {
   ...guildsUnlisted,
   ...templatesUnlisted,
   ...invitesUnlisted,
+  ...membersUnlisted,
+  ...threadsUnlisted,
   ...screeningUnlisted,
   ...vanityUnlisted,
   ...tagsUnlisted,

@@ -209,3 +209,25 @@ function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], un
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 }
+
+/** Operations on members that the platform's OpenAPI does not list. */
+export const membersUnlisted = resource({
+  // discord.py and eris name themselves by it.
+  update_my_guild_nick: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/members/@me/nick',
+    auth: 'any',
+    bucket: WRITES,
+    body: Obj({ nick: Nick() }),
+    status: 200,
+    handle: async ({ params, body, authority }, { guilds }) => {
+      const reply = await guilds.call(
+        params.guild_id,
+        'updateMyMember',
+        given({ nick: body.nick }),
+        authority,
+      );
+      return reply.ok ? { ok: true, body: { nick: reply.value.nick } } : reply;
+    },
+  }),
+});

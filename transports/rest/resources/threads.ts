@@ -350,3 +350,18 @@ export const threads = resource({
       answer(await guilds.call(params.guild_id, 'listActiveThreads', {}, authority)),
   }),
 });
+
+/** Operations on threads that the platform's OpenAPI does not list. */
+export const threadsUnlisted = resource({
+  // discord.py joins threads by it.
+  post_join_thread: op({
+    method: 'POST',
+    path: '/channels/:channel_id/thread-members/@me',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL,
+    bucket: MEMBERS,
+    status: 204,
+    handle: ({ params, authority }, { channels }) =>
+      channels.call(params.channel_id, 'joinThread', {}, authority),
+  }),
+});

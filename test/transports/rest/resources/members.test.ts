@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Guild } from '../../../../engine/guild/guild.ts';
 import type { UserId } from '../../../../protocol/ids.ts';
 import { P } from '../../../../protocol/permissions.ts';
-import { members } from '../../../../transports/rest/resources/members.ts';
+import { members, membersUnlisted } from '../../../../transports/rest/resources/members.ts';
 import { buildGuild, role, user } from '../../../support/guild.ts';
 import { dataUri, pngPixel } from '../../../support/media.ts';
 import { fullMember } from '../../../support/people.ts';
@@ -22,7 +22,7 @@ function arrange(fakes: Fakes = {}) {
   guild.info = { ...guild.info, max_members: 100, system_channel_id: null, system_channel_flags: 0 };
   guild.members.set(uid('77'), null);
   guild.users.set(uid('77'), user('77'));
-  return { guild, ...restGuild(guild, members, fakes) };
+  return { guild, ...restGuild(guild, { ...members, ...membersUnlisted }, fakes) };
 }
 
 describe('lists of members', () => {
@@ -80,6 +80,14 @@ describe('one member', () => {
     expect(codeOf(await patch({ communication_disabled_until: 'soon' }))).toBe(50035);
     expect(codeOf(await patch({ mute: true }))).toBe(40032);
     expect(guild.members.get(uid('12'))?.nick).toBeNull();
+  });
+
+  it('renames itself with the older request too, which answers the name alone', async () => {
+    const { invoke } = arrange();
+    for (const nick of ['Me', null])
+      expect(await invoke('update_my_guild_nick', { as: '12', body: { nick } })).toMatchObject({
+        ...{ status: 200, body: { nick } },
+      });
   });
 
   it('stores the images of the own member, and refuses what is no image', async () => {
