@@ -55,7 +55,7 @@ function wrongLines(wrong: readonly (readonly [cell: string, line: number])[]): 
   const lines = wrong.map(([cell, line]) =>
     isUserId(cell)
       ? `Line ${line}: no such user`
-      : `Line ${line}: invalid user ID - must be a valid Discord snowflake`,
+      : `Line ${line}: invalid user ID - must be a valid snowflake`,
   );
   const _errors = lines.map((message) => ({ code: 'USER_IDS_INVALID', message }));
   return {

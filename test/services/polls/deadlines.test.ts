@@ -9,6 +9,15 @@ import type { DuePoll } from '../../../storage/message/port.ts';
 const START_MS = 1_750_000_000_000;
 const HOUR_MS = 3_600_000;
 
+function pageOf(rows: ReadonlyMap<string, number>, nowMs: number, limit: number, after: DuePoll | null) {
+  const isNext = (id: string, atMs: number) =>
+    !after || atMs > after.endsMs || (atMs === after.endsMs && id > after.messageId);
+  return [...rows]
+    .sort(([one, oneMs], [two, twoMs]) => oneMs - twoMs || (one < two ? -1 : 1))
+    .filter(([id, atMs]) => atMs <= nowMs && isNext(id, atMs))
+    .slice(0, limit);
+}
+
 /** Deadlines by message; `fails` polls fail as often as it says. */
 function arrange(ends: Readonly<Record<string, number>>) {
   const clock = new VirtualClock(START_MS);
@@ -50,12 +59,7 @@ function arrange(ends: Readonly<Record<string, number>>) {
       duePolls: async (nowMs, limit, after) => {
         state.reads += 1;
         if (state.isDown) throw new Error('The database is down.');
-        const isNext = (id: string, atMs: number) =>
-          !after || atMs > after.endsMs || (atMs === after.endsMs && id > after.messageId);
-        const due = [...rows]
-          .sort(([one, oneMs], [two, twoMs]) => oneMs - twoMs || (one < two ? -1 : 1))
-          .filter(([id, atMs]) => atMs <= nowMs && isNext(id, atMs))
-          .slice(0, limit);
+        const due = pageOf(rows, nowMs, limit, after);
         state.atOnce = Math.max(state.atOnce, due.length);
         return due.map(([messageId]) => pollOf(messageId));
       },

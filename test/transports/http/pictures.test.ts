@@ -101,7 +101,7 @@ describe('an image', () => {
     expect(await shape(path)).toEqual(expected);
   });
 
-  test('that never moved is its own still, and an AVIF is served as stored under its own name', async () => {
+  test('is served as stored where it never moved, and as AVIF under the name of one', async () => {
     const still = await plain(30, 20).webp().toBuffer();
     expect((await got(`/avatars/5/${WEBP}.webp`)).bytes.equals(still)).toBe(true);
     expect((await got('/emojis/8.avif?size=32')).type).toBe('image/avif');

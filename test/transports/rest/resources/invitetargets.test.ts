@@ -110,7 +110,7 @@ describe('an invite', () => {
 
   it('is refused for wrong ids with the number of each line, ten at most', async () => {
     const given = arrange();
-    const lines = ['Line 3: invalid user ID - must be a valid Discord snowflake', 'Line 5: no such user'];
+    const lines = ['Line 3: invalid user ID - must be a valid snowflake', 'Line 5: no such user'];
     const files = csv('user_id\n1000\nnobody\n\n5000000000000000');
     const params = { channel_id: '30' };
     expect(await given.invoke('create_channel_invite', { params, as: '10', body: {}, files })).toMatchObject({
