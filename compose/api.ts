@@ -35,6 +35,8 @@ import { createWebhookTokens } from '../services/webhooks/tokens.ts';
 import { anyTokenMessages, createWebhooks } from '../services/webhooks/webhooks.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
+import { wholeBlob } from '../transports/http/cdn.ts';
+import type { Pictures } from '../transports/http/pictures.ts';
 import { createCatalog } from '../transports/rest/catalog.ts';
 import { embeddedCalls } from '../transports/rest/embedded.ts';
 import { saveImageBytes } from '../transports/rest/image.ts';
@@ -98,6 +100,7 @@ interface ServicePorts
   readonly config: Pick<Config, 'webhook_avatar_urls' | 'upload_bytes_max' | 'request_bytes_max'>;
   readonly storage: Storage;
   readonly blobs: Blobs;
+  readonly pictures: Pictures;
   readonly guilds: Guilds;
   readonly users: Users;
   readonly channels: ChannelDirectory;
@@ -193,6 +196,8 @@ export function createServices(ports: ServicePorts): Services {
     tokenMessages: anyTokenMessages([webhookMessages, ports.interactions.tokenMessages]),
     read: storage,
     blobs: ports.blobs,
+    overlay: (png, key, square) =>
+      ports.pictures.overlay(png, key, square, () => wholeBlob(ports.blobs, key)),
     isExplicit: ports.isExplicit,
     nextId: ports.nextId,
     nowMs: ports.nowMs,

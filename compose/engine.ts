@@ -10,6 +10,7 @@ import { createOperator } from '../services/operator/operator.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createMetrics } from '../transports/admin/metrics.ts';
 import { addressWatch } from '../transports/http/addresswatch.ts';
+import { createPictures } from '../transports/http/pictures.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
 import type { Services } from '../transports/rest/services.ts';
 import { dispatchSigner } from '../transports/rest/signing.ts';
@@ -73,7 +74,10 @@ function engineOver(
   const watch = config.rate_limits ? addressWatch(invalid, () => clock.monotonic()) : null;
   const voice = config.voice ? createVoice({ ...foundation, ...actors, watch }) : null;
   const publicUrl = () => network.urls().origin;
-  const common = { ...actors, storage, blobs, signer, secret, nextId, randomBytes, nowMs: () => clock.now() };
+  const common = {
+    ...{ ...actors, storage, blobs, signer, secret, nextId, randomBytes, nowMs: () => clock.now() },
+    pictures: createPictures(),
+  };
   const services = createServices({
     ...{ ...common, config, rulesMs: () => rulesMsOf(config, clock.now()) },
     ...actors.features,

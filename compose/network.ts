@@ -21,7 +21,7 @@ import { type ApiSettings, apiRoutes, callersBy } from '../transports/http/api.t
 import { bodyMemoryBounds } from '../transports/http/bodymemory.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
 import { documentRoutes } from '../transports/http/documents.ts';
-import { createPictures } from '../transports/http/pictures.ts';
+import type { Pictures } from '../transports/http/pictures.ts';
 import { type HttpServer, type Installer, startServer } from '../transports/http/server.ts';
 import type { UrlSigner } from '../transports/http/signature.ts';
 import { docsRoutes, webRoutes } from '../transports/http/web.ts';
@@ -46,6 +46,7 @@ interface NetworkPorts extends Foundation {
   readonly features: Pick<Features, 'accounts' | 'oauth' | 'premium' | 'store' | 'catalog'>;
   readonly storage: Pick<Storage, 'applications'>;
   readonly blobs: Blobs;
+  readonly pictures: Pictures;
   readonly signer: UrlSigner;
   readonly watch: AddressWatch | null;
   readonly authenticate: (token: string) => Promise<Principal | null>;
@@ -185,7 +186,7 @@ const installersOf = (
       '/asyncapi.json': () => asyncApi(VERSION, origin().replace(/^http/, 'ws')),
     }),
     cdnRoutes({
-      ...{ blobs: ports.blobs, signer: ports.signer, pictures: createPictures() },
+      ...{ blobs: ports.blobs, signer: ports.signer, pictures: ports.pictures },
       signaturesRequired: config.attachment_signatures_required,
       clock,
       logger,

@@ -24,6 +24,7 @@ export interface WidgetSettings {
 export interface Widget {
   readonly id: string;
   readonly name: string;
+  readonly icon: string | null;
   /** Code of an invite to the widget's channel. */
   readonly inviteCode: string | null;
   readonly channels: readonly { readonly id: ChannelId; readonly name: string; readonly position: number }[];
@@ -150,6 +151,7 @@ function getWidget(guild: Guild, _input: object, _by: By, env: Env): Outcome<Wid
   return accepted({
     id: guild.id,
     name: info.name,
+    icon: info.icon ?? null,
     inviteCode: isClosed ? null : (liveInvite(guild)?.code ?? null),
     channels,
     members: membersShown(guild, new Set(channels.map(({ id }) => id))),

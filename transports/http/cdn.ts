@@ -131,7 +131,7 @@ async function servePicture(
   return true;
 }
 
-async function wholeBlob(blobs: Blobs, key: string): Promise<Uint8Array | null> {
+export async function wholeBlob(blobs: Blobs, key: string): Promise<Uint8Array | null> {
   const chunks = await blobs.read(key);
   if (chunks === null) return null;
   const parts: Uint8Array[] = [];

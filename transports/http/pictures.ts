@@ -1,3 +1,4 @@
+import type { Square } from '../rest/image.ts';
 import { readAvif, sniffImage } from '../rest/picture.ts';
 
 const FORMATS = {
@@ -31,6 +32,13 @@ export interface Pictures {
    * image or too large to decode, or too many images wait. `read` gives the stored bytes, and is called only when they are needed.
    */
   render(key: string, wanted: Wanted, read: () => Promise<Uint8Array | null>): Promise<Picture | null>;
+  /** A PNG with an image on a square of it; null where the image cannot be drawn. `read` is as for `render`. */
+  overlay(
+    png: Uint8Array,
+    key: string,
+    square: Square,
+    read: () => Promise<Uint8Array | null>,
+  ): Promise<Uint8Array | null>;
 }
 
 /** @source https://docs.discord.com/developers/reference#image-formatting */
@@ -67,6 +75,9 @@ export function readWanted(path: string, query: string, stored: string): Wanted 
   return { type, size, isAnimated, isLossless: isLossless && type === 'image/webp' };
 }
 
+/** An image that is drawn onto another. */
+const ICON = { type: 'image/png', isAnimated: false, isLossless: false } as const;
+
 /** Bounds of the work: together they bound memory, at about 300 MB while it is at its busiest. */
 const BOUNDS = {
   /** Pixels of an image, or of all frames together. */
@@ -85,8 +96,9 @@ interface Drawing {
   resize(
     width: number,
     height: number,
-    options: { readonly fit: 'inside'; readonly withoutEnlargement: true },
+    options: { readonly fit: 'inside'; readonly withoutEnlargement: true } | { readonly fit: 'cover' },
   ): Drawing;
+  composite(images: readonly { input: Uint8Array; left: number; top: number }[]): Drawing;
   flatten(options: { readonly background: string }): Drawing;
   png(): Drawing;
   jpeg(): Drawing;
@@ -144,7 +156,18 @@ export function createPictures(
     return picture;
   }
 
-  return {
+  const pictures: Pictures = {
+    async overlay(png, key, { left, top, side }, read) {
+      const icon = await pictures.render(key, { ...ICON, size: side }, read);
+      const sharp = await library;
+      if (!icon || !sharp || waiting.length >= bounds.waitingMax) return null;
+      const made = await inTurn(async () => {
+        const input = await sharp(icon.bytes, {}).resize(side, side, { fit: 'cover' }).png().toBuffer();
+        const bytes = await sharp(png, {}).composite([{ input, left, top }]).png().toBuffer();
+        return { bytes, type: ICON.type };
+      });
+      return made?.bytes ?? null;
+    },
     async render(key, wanted, read) {
       const { type, size, isAnimated, isLossless } = wanted;
       const name = `${key} ${type} ${size} ${isAnimated} ${isLossless}`;
@@ -156,6 +179,7 @@ export function createPictures(
       return work;
     },
   };
+  return pictures;
 }
 
 /** Draws one image. The bytes are untrusted; null for what is no sound image within the bounds. */

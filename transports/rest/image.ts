@@ -27,6 +27,13 @@ export function imageKey(kind: ImageKind, ownerId: string, hash: string): string
   return ownerId === '' ? `${kind}/${hash}` : `${kind}/${ownerId}/${hash}`;
 }
 
+/** Part of a picture, in pixels. */
+export interface Square {
+  readonly left: number;
+  readonly top: number;
+  readonly side: number;
+}
+
 /**
  * Blob key of an attachment. It contains only a digest of the file name: keys hold no text of a client, and a URL with
  * another name finds nothing.

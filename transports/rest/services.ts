@@ -46,6 +46,7 @@ import type { ScheduledEventStore } from '../../storage/scheduledevent/port.ts';
 import type { ThreadStore } from '../../storage/thread/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { WebhookStore } from '../../storage/webhook/port.ts';
+import type { Square } from './image.ts';
 
 type Input<K extends keyof GuildCommands> = GuildCommands[K]['input'];
 type Value<K extends keyof GuildCommands> = GuildCommands[K]['value'];
@@ -163,6 +164,8 @@ export interface Services {
     readonly search: Pick<SearchStore, 'find' | 'isIndexed'>;
   };
   readonly blobs: Blobs;
+  /** Draws a stored image onto a square of a PNG; null where images cannot be drawn. */
+  readonly overlay: (png: Uint8Array, key: string, square: Square) => Promise<Uint8Array | null>;
   /** Whether an uploaded image is explicit; undefined when nobody decides. */
   readonly isExplicit: ((image: UploadedImage) => boolean | Promise<boolean>) | undefined;
   readonly nextId: () => FreshId;

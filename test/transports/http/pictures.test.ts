@@ -143,6 +143,35 @@ describe('rendering', () => {
     expect(read).toHaveBeenCalledTimes(2);
   });
 
+  test('draws an image onto a square of a picture, and nothing where it is no image', async () => {
+    const base = await plain(40, 20).png().toBuffer();
+    const icon = await sharp({ create: { width: 6, height: 9, channels: 3, background: '#00ff00' } })
+      .png()
+      .toBuffer();
+    const square = { left: 10, top: 5, side: 8 };
+    const pictures = createPictures();
+    const drawn = await pictures.overlay(base, 'icon', square, async () => icon);
+    const { data, info } = await sharp(drawn!).removeAlpha().raw().toBuffer({ resolveWithObject: true });
+    const at = (x: number, y: number) => [...data.subarray((y * 40 + x) * 3, (y * 40 + x) * 3 + 3)];
+    expect([info.width, info.height]).toEqual([40, 20]);
+    for (const [x, y] of [
+      [10, 5],
+      [17, 12],
+    ] as const)
+      expect(at(x, y)).toEqual([0, 255, 0]);
+    for (const [x, y] of [
+      [9, 5],
+      [18, 12],
+      [10, 13],
+    ] as const)
+      expect(at(x, y)[1]).toBeLessThan(99);
+    for (const bytes of [null, Buffer.from('no image')])
+      expect(await pictures.overlay(base, `none ${bytes}`, square, async () => bytes)).toBeNull();
+    expect(
+      await createPictures({}, async () => null).overlay(base, 'a', square, async () => icon),
+    ).toBeNull();
+  });
+
   test('runs two at once, lets a number wait, and turns others away', async () => {
     let running = 0;
     let most = 0;

@@ -1,9 +1,10 @@
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { answer } from '../answer.ts';
+import { imageKey } from '../image.ts';
 import { op, resource } from '../operation.ts';
 import { Bool, Choice, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
-import { WIDGET_STYLES, widgetPicture } from '../widgetpicture.ts';
+import { iconSquare, WIDGET_STYLES, widgetPicture } from '../widgetpicture.ts';
 
 // The platform publishes no limits for these routes; the values are this server's own.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
@@ -52,7 +53,7 @@ export const widget = resource({
     handle: async ({ params, publicUrl }, { guilds, system }) => {
       const reply = await guilds.call(params.guild_id, 'getWidget', {}, system);
       if (!reply.ok) return reply;
-      const { inviteCode: code, ...shown } = reply.value;
+      const { inviteCode: code, icon: _, ...shown } = reply.value;
       const members = shown.members.map((member, at) => ({
         ...member,
         avatar_url: `${publicUrl}/embed/avatars/${at % AVATARS}.png`,
@@ -72,10 +73,15 @@ export const widget = resource({
     query: Obj({ style: Optional(Choice(...WIDGET_STYLES)) }),
     media: 'image/png',
     status: 200,
-    handle: async ({ params, query }, { guilds, system }) => {
+    handle: async ({ params, query }, { guilds, overlay, system }) => {
       const reply = await guilds.call(params.guild_id, 'getWidget', {}, system);
       if (!reply.ok) return reply;
-      return { ok: true, body: widgetPicture(query.style ?? 'shield', reply.value.presence_count) };
+      const { id, name, icon, presence_count: online } = reply.value;
+      const style = query.style ?? 'shield';
+      const drawn = widgetPicture(style, { name, online });
+      const square = icon === null ? null : iconSquare(style);
+      if (icon === null || square === null) return { ok: true, body: drawn };
+      return { ok: true, body: (await overlay(drawn, imageKey('icons', id, icon), square)) ?? drawn };
     },
   }),
 });

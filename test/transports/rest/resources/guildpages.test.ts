@@ -10,23 +10,27 @@ import { widget } from '../../../../transports/rest/resources/widget.ts';
 import { WIDGET_STYLES, widgetPicture } from '../../../../transports/rest/widgetpicture.ts';
 import { buildGuild, channel } from '../../../support/guild.ts';
 import { fullMember } from '../../../support/people.ts';
-import { codeOf, restGuild } from '../../../support/restguild.ts';
+import { codeOf, type Fakes, restGuild } from '../../../support/restguild.ts';
 
 /** 2 is the owner, 12 a member like any; 30 to 39 are channels. */
-function arrange() {
+function arrange(fakes: Fakes = {}) {
   const channels = Array.from({ length: 10 }, (_, at) => channel(String(30 + at)));
   const guild = buildGuild({ everyone: P.VIEW_CHANNEL, members: [fullMember('12')], channels });
-  guild.info = { ...guild.info, features: [], widget_enabled: false, widget_channel_id: null };
+  guild.info = { ...guild.info, name: 'Hall', features: [], widget_enabled: false, widget_channel_id: null };
   return {
     guild,
-    ...restGuild(guild, {
-      ...welcomeScreen,
-      ...widget,
-      ...incidents,
-      ...templates,
-      ...onboarding,
-      ...onboardingUnlisted,
-    }),
+    ...restGuild(
+      guild,
+      {
+        ...welcomeScreen,
+        ...widget,
+        ...incidents,
+        ...templates,
+        ...onboarding,
+        ...onboardingUnlisted,
+      },
+      fakes,
+    ),
   };
 }
 const welcome = (at: number, description = 'd', more: object = {}) => ({
@@ -100,15 +104,47 @@ describe('a widget', () => {
     );
   });
 
-  it('has a picture in every style, in which every number fits', () => {
+  const drawn = (style: (typeof WIDGET_STYLES)[number], name: string, online: number) => {
+    const png = Buffer.from(widgetPicture(style, { name, online }));
+    expect(png.subarray(1, 4).toString()).toBe('PNG');
+    const [width, height] = [png.readUInt32BE(16), png.readUInt32BE(20)];
+    const at = png.indexOf('IDAT');
+    const rows = inflateSync(png.subarray(at + 4, at + 4 + png.readUInt32BE(at - 4)));
+    expect(rows.length).toBe(height * (1 + width));
+    return { rows, width, height };
+  };
+
+  it('shows the name of the guild in each style but the smallest, and the count in all', () => {
+    for (const style of WIDGET_STYLES) {
+      const differs = (name: string, online: number) =>
+        !drawn(style, 'Hall', 7).rows.equals(drawn(style, name, online).rows);
+      expect([style, differs('Halt', 7), differs('Hall', 8)]).toEqual([style, style !== 'shield', true]);
+    }
+  });
+
+  it('has the icon of the guild in its picture, and its initials where icons cannot be drawn', async () => {
+    const calls: unknown[] = [];
+    const overlay = async (_: Uint8Array, ...rest: unknown[]) => (calls.push(rest) > 1 ? null : Buffer.of(7));
+    const { guild, invoke } = arrange({ overlay });
+    guild.info = { ...guild.info, icon: 'cafe', widget_enabled: true };
+    const picture = async (style: string) =>
+      (await invoke('get_guild_widget_png', { as: null, query: { style } })).body as Uint8Array;
+    expect([...(await picture('banner4'))]).toEqual([7]);
+    expect(Buffer.from((await picture('banner1')).subarray(1, 4)).toString()).toBe('PNG');
+    await picture('shield');
+    expect(calls).toEqual([40, 10].map((top) => ['icons/1/cafe', { left: 10, top, side: 56 }]));
+    expect((await invoke('get_guild_widget', { as: null })).body).not.toHaveProperty('icon');
+  });
+
+  it('has a picture in every style, in which every name and number fits', () => {
     for (const style of WIDGET_STYLES)
-      for (const online of [0, 42, 1_234_567_890]) {
-        const png = Buffer.from(widgetPicture(style, online));
-        expect(png.subarray(1, 4).toString()).toBe('PNG');
-        const [width, height] = [png.readUInt32BE(16), png.readUInt32BE(20)];
-        const at = png.indexOf('IDAT');
-        const rows = inflateSync(png.subarray(at + 4, at + 4 + png.readUInt32BE(at - 4)));
-        expect(rows.length).toBe(height * (1 + width));
+      for (const [name, online] of [
+        ['', 0],
+        ['Zoë & 友', 42],
+        ['W'.repeat(100), 1_234_567_890],
+        ['a b c d e f g', 1],
+      ] as const) {
+        const { rows, width, height } = drawn(style, name, online);
         // The last columns are ground: nothing is cut off.
         const edges = Array.from({ length: height }, (_, y) => rows[(y + 1) * (width + 1) - 1]);
         expect(new Set(edges)).toEqual(new Set([0]));
