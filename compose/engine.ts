@@ -74,10 +74,8 @@ function engineOver(
   const watch = config.rate_limits ? addressWatch(invalid, () => clock.monotonic()) : null;
   const voice = config.voice ? createVoice({ ...foundation, ...actors, watch }) : null;
   const publicUrl = () => network.urls().origin;
-  const common = {
-    ...{ ...actors, storage, blobs, signer, secret, nextId, randomBytes, nowMs: () => clock.now() },
-    pictures: createPictures(),
-  };
+  const stored = { storage, blobs, signer, secret, pictures: createPictures() };
+  const common = { ...actors, ...stored, nextId, randomBytes, nowMs: () => clock.now() };
   const services = createServices({
     ...{ ...common, config, rulesMs: () => rulesMsOf(config, clock.now()) },
     ...actors.features,
@@ -91,9 +89,7 @@ function engineOver(
   });
   const metrics = createMetrics({
     residents: actors.registries,
-    storage,
-    faults: foundation.faults,
-    metrics: foundation.metrics,
+    ...{ storage, faults: foundation.faults, metrics: foundation.metrics },
     gateway: () => network.gatewayStats(),
     voice,
   });

@@ -7,7 +7,7 @@ export const WIDGET_STYLES = ['shield', 'banner1', 'banner2', 'banner3', 'banner
 type WidgetStyle = (typeof WIDGET_STYLES)[number];
 
 /** What a picture says. */
-export interface WidgetShown {
+interface WidgetShown {
   readonly name: string;
   readonly online: number;
 }
