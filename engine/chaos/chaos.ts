@@ -88,11 +88,19 @@ export class Chaos {
     return [...this.#rules.values()].map(({ id, rule, strikes }) => ({ id, rule, strikes }));
   }
 
-  /** Failures of a REST call, in the order of the rules. */
+  /** What happens to a REST call: all delays, and the first failure. A failure behind it does not strike. */
   rest({ name, userId }: ChaosMoment): readonly RestRule[] {
-    return this.#struck(
-      (rule): rule is RestRule => rule.on === 'rest' && fits(rule.operation, name) && fits(rule.user, userId),
-    );
+    const found: RestRule[] = [];
+    let isRefused = false;
+    for (const active of this.#rules.values()) {
+      const { rule } = active;
+      if (rule.on !== 'rest' || !fits(rule.operation, name) || !fits(rule.user, userId)) continue;
+      const isFailure = rule.do !== 'latency';
+      if ((isFailure && isRefused) || !this.#strikes(active)) continue;
+      isRefused ||= isFailure;
+      found.push(rule);
+    }
+    return found;
   }
 
   /** The first failure of a gateway dispatch. */
@@ -144,15 +152,6 @@ export class Chaos {
     const isAsked = (rule: ChaosRule): rule is ChaosRule =>
       rule.on === 'udp' && (rule.direction === undefined || rule.direction === direction);
     return this.#first(isAsked) !== null;
-  }
-
-  #struck<Rule extends ChaosRule>(isAsked: (rule: ChaosRule) => rule is Rule): readonly Rule[] {
-    const found: Rule[] = [];
-    for (const active of this.#rules.values()) {
-      const { rule } = active;
-      if (isAsked(rule) && this.#strikes(active)) found.push(rule);
-    }
-    return found;
   }
 
   #first<Rule extends ChaosRule>(isAsked: (rule: ChaosRule) => rule is Rule): Rule | null {

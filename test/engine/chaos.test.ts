@@ -27,6 +27,21 @@ describe('a rule', () => {
     expect([struck, chaos.list()[0]!.strikes]).toEqual([[1, 1, 0, 0, 0], 2]);
   });
 
+  test('does not strike a call that an earlier rule has refused, but delays it', () => {
+    const once = { times: 1 } as const;
+    const { chaos } = made([
+      { ...LIMIT, ...once },
+      { on: 'rest', do: 'error', status: 502, ...once },
+      { on: 'rest', do: 'latency', ms: 5, ...once },
+    ]);
+    const calls = Array.from({ length: 3 }, () => chaos.rest({ name: 'x', userId: null }));
+    expect(calls.map((struck) => struck.map((rule) => rule.do))).toEqual([
+      ['rate_limit', 'latency'],
+      ['error'],
+      [],
+    ]);
+  });
+
   test('strikes only between its times', () => {
     const { chaos, clock } = made([{ ...LIMIT, from: 1, until: 2 }]);
     const at = (ms: number) => {
