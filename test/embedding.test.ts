@@ -263,6 +263,19 @@ describe('hooks', () => {
     expect(await here.say('plain')).not.toHaveProperty('seen');
   });
 
+  it('change nothing when they only look', async () => {
+    const seen: unknown[] = [];
+    const removed = [
+      engine.before('create_message', ({ body }) => void seen.push(body.content)),
+      engine.after('create_message', async (_call, { status }) => {
+        seen.push(status);
+      }),
+    ];
+    expect(await here.say('looked at')).toMatchObject({ content: 'looked at' });
+    for (const remove of removed) remove();
+    expect(seen).toEqual(['looked at', 200]);
+  });
+
   it('refuse, and what they rewrite is checked like any request', async () => {
     const refuse = { status: 403, code: 20_000, message: 'Not today.' };
     const remove = engine.before('create_message', ({ body }) =>

@@ -61,6 +61,8 @@ const first: Message | undefined = listed[0];
 const nothing: undefined = await engine.api.deleteMessage({ as: '2', params: { channel_id: '1', message_id: '2' } });
 await engine.api.login({ body: { login: 'a', password: 'b' } }, { as: null });
 const lobby = await engine.api.createOpenLobby({ as: '2', body: { game: 'arena', max_members: 4 } });
+engine.before('create_guild', ({ body }) => { console.log(body.name); });
+engine.after('create_message', async (_call, { status }) => { console.log(status); });
 engine.before('delete_guild', () => ({ refuse: { status: 403, code: 50013, message: 'It stays.' } }));
 engine.on('LOBBY_MEMBER_ADD', ({ member, lobby_id }) => console.log(member.user.username, lobby_id));
 const host: DispatchPayloads['GUILDHALL_LOBBY_HOST'] | null = null;

@@ -93,7 +93,8 @@ export interface HookRefusal {
   readonly refuse: { readonly status: number; readonly code: number; readonly message: string };
 }
 
-type Maybe<T> = T | undefined | Promise<T | undefined>;
+// biome-ignore lint/suspicious/noConfusingVoidType: a hook that only looks returns nothing, and so does an async one.
+type Maybe<T> = T | undefined | void | Promise<T | undefined | void>;
 
 /** Called before an operation's handler; may change the call, or refuse it. */
 export type BeforeHook<Id extends OperationId> = (call: HookCall<Id>) => Maybe<HookChange<Id> | HookRefusal>;
