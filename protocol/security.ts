@@ -39,9 +39,9 @@ export const SECURITY_EVENTS = {
       'The owner of an application, or a member of its team, added a SKU, renamed it, or changed whether it is for sale.',
   },
   admin_change: {
-    fields: ['token_name', 'what', 'id', 'status'],
+    fields: ['token_name', 'what', 'id', 'user_id', 'status'],
     about:
-      'A change was asked for through the admin API: the name of the token, the route, the id in it and the status.',
+      'A change was asked for through the admin API: the name of the token, the route, the id in it, the user that it names or acts as, and the status.',
   },
   admin_refused: {
     fields: ['reason', 'network'],

@@ -88,6 +88,7 @@ describe('the log of an engine', () => {
       [OPERATOR.name, 'POST /users/:id/password', 400],
     ]);
     expect(changes[2].id).toMatch(/^\d+$/);
+    expect(changes[1].user_id).toBe(changes[2].id);
     expect(named('admin_refused')).toMatchObject([{ level: 30, reason: 'token', network: '127.0.0.1' }]);
     expect(named('sign_in_locked')).toMatchObject([{ level: 30, user_id: changes[2].id, everywhere: false }]);
     expect(named('token_rotated')).toMatchObject([{ user_id: changes[2].id }]);

@@ -102,6 +102,11 @@ describe('the console on the admin port', () => {
       ...{ operation: 'get_channel', as, params: { channel_id: '1' } },
     });
     expect(refused).toMatchObject({ ok: false, status: 404, reply: { code: 10003 } });
+    const { lines } = (await (await get('/trail')).json()) as { lines: readonly { text: string }[] };
+    const noted = lines.map(({ text }) => JSON.parse(text) as object);
+    expect(noted).toContainEqual(
+      expect.objectContaining({ what: 'POST /operations get_channel', user_id: as }),
+    );
   });
 
   test('is shown by top in the terminal', () => {

@@ -125,7 +125,7 @@ async function commanded(
   if (verb === 'start') start(id);
   else drain(id, body.stop === true);
   const what = `POST /cluster/shards/:id/${verb}`;
-  security?.('admin_change', { token_name: request.tokenName, what, id, status: 202 });
+  security?.('admin_change', { token_name: request.tokenName, what, id, user_id: null, status: 202 });
   return { status: 202, body: { id, pid } };
 }
 

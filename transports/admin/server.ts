@@ -77,13 +77,14 @@ type Noted = AdminServerOptions & { readonly security: SecurityTrail };
 
 async function answer(request: AdminRequest, options: Noted, watching: Watched): Promise<AdminAnswer> {
   const { method, path, query, tokenName } = request;
-  const note = (what: string, id: string | null, status: number): void =>
-    options.security('admin_change', { token_name: tokenName, what, id, status });
+  const note: Note = (what, { id = null, userId = null }, status) =>
+    options.security('admin_change', { token_name: tokenName, what, id, user_id: userId, status });
   const drained = await drainRoute(request, { ...options, ...notedDrain(request, options, note) });
   if (drained !== null) return drained;
   if (method === 'POST' && path === '/operations') {
-    const called = await callOperation(await jsonOf(request), watching);
-    note(called.what ?? path, null, called.status);
+    const asked = await jsonOf(request);
+    const called = await callOperation(asked, watching);
+    note(called.what ?? path, { userId: idIn(asked, 'as') }, called.status);
     return called;
   }
   const seen = method === 'GET' ? await watched(path, query, watching) : null;
@@ -98,7 +99,7 @@ async function answer(request: AdminRequest, options: Noted, watching: Watched):
   const handle = () => route.handle(options.engine, { id, query, body });
   if (method !== 'POST') return handle();
   const what = `POST ${route.path}`;
-  const named = id === '' ? null : id;
+  const named = { id: id === '' ? null : id, userId: idIn(body, 'user_id') };
   try {
     const answered = await handle();
     note(what, named, answered.status);
@@ -109,15 +110,28 @@ async function answer(request: AdminRequest, options: Noted, watching: Watched):
   }
 }
 
+/** Writes a change to the trail: the id in its path, and the user that it names or acts as. */
+type Note = (
+  what: string,
+  about: { readonly id?: string | null; readonly userId?: string | null },
+  status: number,
+) => void;
+
+/** The id under a key of a body that nobody has checked yet; null for anything else, which the trail must not hold. */
+function idIn(body: unknown, key: 'as' | 'user_id'): string | null {
+  const given = typeof body === 'object' && body !== null ? String(Reflect.get(body, key)) : '';
+  return /^[0-9]{1,20}$/.test(given) ? given : null;
+}
+
 /** Lets the drained shard itself record the event, whichever shard got the request. */
 function notedDrain(
   { path }: AdminRequest,
   { drain }: AdminServerOptions,
-  note: (what: string, id: string | null, status: number) => void,
+  note: Note,
 ): Pick<AdminServerOptions, 'drain'> {
   if (!drain) return {};
   const noted = () => {
-    note('POST /cluster/shards/:id/drain', shardPath(path)?.id ?? null, 202);
+    note('POST /cluster/shards/:id/drain', { id: shardPath(path)?.id ?? null }, 202);
     drain();
   };
   return { drain: noted };

@@ -228,7 +228,7 @@ const atTime = ({ time }: Json): string =>
 const OWN = new Set(['id', 'time', 'level', 'msg', 'pid', 'hostname', 'name', 'event']);
 const others = (row: Json): string =>
   Object.entries(row)
-    .filter(([key]) => !OWN.has(key))
+    .filter(([key, given]) => !OWN.has(key) && given !== null && given !== '')
     .map(([key, given]) => `${key}=${text(given)}`)
     .join(' ');
 

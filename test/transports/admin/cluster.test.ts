@@ -138,7 +138,9 @@ describe('a shard', () => {
       token_name: 'admin_token',
       what: 'POST /cluster/shards/:id/drain',
     };
-    expect(events).toEqual([`meant ${JSON.stringify({ ...change, id: 'shard-1', status: 202 })}`]);
+    expect(events).toEqual([
+      `meant ${JSON.stringify({ ...change, id: 'shard-1', user_id: null, status: 202 })}`,
+    ]);
     expect(await ask(asked.url, 'POST', '/cluster/shards/shard-2/drain', {})).toMatchObject({
       status: 503,
       body: { error: { code: 'unreachable' } },
@@ -235,7 +237,8 @@ describe('the admin port of a supervisor', () => {
       ['drain', 'shard-0', true],
       ['start', 'shard-0'],
     ]);
-    const drain = { event: 'admin_change', what: 'POST /cluster/shards/:id/drain', status: 202 };
+    const what = 'POST /cluster/shards/:id/drain';
+    const drain = { event: 'admin_change', what, user_id: null, status: 202 };
     expect(security).toEqual([
       { ...drain, token_name: 'anna', id: 'shard-1' },
       { ...drain, token_name: 'admin_token', id: 'shard-0' },

@@ -146,7 +146,7 @@ describe('the admin API', () => {
       given.join(','),
     ])
       expect((await as(token)).status).toBe(401);
-    const what = { what: 'POST /tokens/revoke', id: null, status: 204 };
+    const what = { what: 'POST /tokens/revoke', id: null, user_id: '3', status: 204 };
     expect(events.slice(0, 3)).toEqual(
       ['admin_token', 'ci', 'anna'].map((name) => ['admin_change', { token_name: name, ...what }]),
     );
@@ -166,11 +166,13 @@ describe('the admin API', () => {
     await ask('GET', '/users');
     await ask('POST', '/guilds', { name: 'Hall', owner_id: '3' });
     await ask('POST', '/users/3/password', { secret: 'x' });
+    await ask('POST', '/tokens/rotate', { user_id: 'not an id' });
     await ask('GET', '/users', undefined, { host: 'evil.example' });
     const by = { token_name: 'admin_token' };
     expect(events.map(([, fields]) => fields)).toEqual([
-      { ...by, what: 'POST /guilds', id: null, status: 404 },
-      { ...by, what: 'POST /users/:id/password', id: '3', status: 400 },
+      { ...by, what: 'POST /guilds', id: null, user_id: null, status: 404 },
+      { ...by, what: 'POST /users/:id/password', id: '3', user_id: null, status: 400 },
+      { ...by, what: 'POST /tokens/rotate', id: null, user_id: null, status: 400 },
     ]);
   });
 
