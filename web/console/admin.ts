@@ -65,7 +65,7 @@ async function ask(path: string, init: RequestInit): Promise<Json> {
 /** Takes the one-time code out of the address, and exchanges it; else the token that this tab keeps; else null. */
 export async function signInFromAddress(): Promise<string | null> {
   const code = CODE.exec(location.hash)?.[1];
-  if (location.hash !== '') history.replaceState(null, '', location.pathname);
+  if (location.hash.startsWith('#code')) history.replaceState(null, '', location.pathname);
   if (code === undefined) return sessionStorage.getItem(KEPT);
   const { token } = await ask('/console/code', {
     method: 'POST',

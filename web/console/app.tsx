@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { messageOf } from '../../protocol/thrown.ts';
+import { hashOf, pageIn } from './address.ts';
 import { Admin, keep, list, signInFromAddress, text } from './admin.ts';
 import { ChaosPage } from './chaos.tsx';
 import { Deliveries, Matchmaking, Sessions } from './live.tsx';
@@ -97,8 +98,19 @@ function ShardChoice({ admin, choose }: Pick<PagesProps, 'admin' | 'choose'>) {
   );
 }
 
+/** The page that the address names, so that a reload and the Back key lead to where one was. */
+function useShownPage(): PageName {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const changed = (): void => setHash(location.hash);
+    addEventListener('hashchange', changed);
+    return () => removeEventListener('hashchange', changed);
+  }, []);
+  return pageIn(hash, NAMES) ?? 'Overview';
+}
+
 function Pages({ admin, signOut, choose }: PagesProps) {
-  const [name, setName] = useState<PageName>('Overview');
+  const name = useShownPage();
   const Page = PAGES[name];
   return (
     <div class="console">
@@ -117,7 +129,7 @@ function Pages({ admin, signOut, choose }: PagesProps) {
                 type="button"
                 class="entry"
                 aria-current={one === name ? 'page' : undefined}
-                onClick={() => setName(one)}
+                onClick={() => location.assign(hashOf(one))}
               >
                 {one}
               </button>
