@@ -60,7 +60,7 @@ function printed(args, cwd, text) {
 }
 
 const messages = () => page.getByRole('list', { name: 'Messages' });
-const line = () => page.getByRole('combobox', { name: 'Message', exact: true });
+const line = () => page.getByRole('textbox', { name: 'Message', exact: true });
 
 async function walk(browser) {
   const cli = join(ROOT, 'dist/cli.js');

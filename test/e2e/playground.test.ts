@@ -41,7 +41,7 @@ afterAll(async () => {
 
 const messages = () => page.getByRole('list', { name: 'Messages' });
 const send = async (text: string) => {
-  await page.getByRole('combobox', { name: 'Message', exact: true }).fill(text);
+  await page.getByRole('textbox', { name: 'Message', exact: true }).fill(text);
   await page.getByRole('button', { name: 'Send' }).click();
 };
 
@@ -158,7 +158,7 @@ describe.runIf(CHROMIUM !== null)('the playground', () => {
 
   test('greets with a bot that answers /hello with a button, a form and a select', async () => {
     await messages().getByText('Welcome to the Guildhall').waitFor();
-    await page.getByRole('combobox', { name: 'Message', exact: true }).fill('/he');
+    await page.getByRole('textbox', { name: 'Message', exact: true }).fill('/he');
     await page.getByRole('list', { name: 'Completions' }).getByText('/hello').waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
@@ -175,7 +175,7 @@ describe.runIf(CHROMIUM !== null)('the playground', () => {
 
   test('makes a poll, votes and writes in private by keyboard alone, without animation where motion is reduced', async () => {
     await page.emulateMedia({ reducedMotion: 'reduce' });
-    const tabTo = async (name: string | RegExp, role: 'button' | 'combobox') => {
+    const tabTo = async (name: string | RegExp, role: 'button' | 'textbox') => {
       const wanted = page.getByRole(role, { name, exact: typeof name === 'string' }).first();
       await wanted.waitFor();
       for (let step = 0; step < TABS_MAX; step += 1) {
@@ -201,10 +201,13 @@ describe.runIf(CHROMIUM !== null)('the playground', () => {
     await tabTo('Write to Rowan', 'button');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: '@ Rowan' }).waitFor();
-    await tabTo('Message', 'combobox');
+    await tabTo('Message', 'textbox');
     await page.keyboard.type('Between us.');
+    await page.keyboard.press('Shift+Enter');
+    await page.keyboard.type('Two lines.');
     await page.keyboard.press('Enter');
     await messages().getByText('Between us.').waitFor();
+    expect(await messages().getByText('Between us.').last().innerText()).toBe('Between us.\nTwo lines.');
     await page.addScriptTag({ path: AXE });
     expect(await page.evaluate(audit)).toEqual([]);
     const list = page.getByRole('navigation', { name: 'Channels' });

@@ -1,6 +1,6 @@
 /** Goal: a select of the guild's own objects offers those that it takes, named as in text. */
 import { describe, expect, it } from 'vitest';
-import { entitiesOf } from '../../web/chat/entities.ts';
+import { entitiesOf, shownName } from '../../web/chat/entities.ts';
 import { EMPTY, heardOf } from '../../web/directory.ts';
 
 const directory = heardOf(EMPTY, 'GUILD_CREATE', {
@@ -22,6 +22,14 @@ const directory = heardOf(EMPTY, 'GUILD_CREATE', {
 const known = { guild: directory.guilds.get('9')!, people: directory.people };
 const labels = (select: Parameters<typeof entitiesOf>[0]) =>
   entitiesOf(select, known)?.map(({ label }) => label);
+
+describe('an author', () => {
+  it('is called by the nickname of the guild, else by the own name', () => {
+    const called = (id: string, global_name: string | null) =>
+      shownName({ id, username: 'ann', global_name }, known);
+    expect([called('2', 'Ann'), called('8', 'Ann'), called('8', null)]).toEqual(['Annie', 'Ann', 'ann']);
+  });
+});
 
 describe('a select of a guild', () => {
   it('offers users, roles, both, or channels of the types it takes', () => {

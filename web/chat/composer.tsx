@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { OptionFile } from '../../sdk/interactions/invocation.ts';
 import type { Chat, ChatState } from './chat.ts';
 import { type Completion, completionsOf, quoted, typingIn } from './completion.ts';
-import { type Known, optionEntities } from './entities.ts';
+import { type Known, optionEntities, shownName } from './entities.ts';
 
 interface ComposerProps {
   readonly chat: Chat;
@@ -13,6 +13,8 @@ interface ComposerProps {
 
 /** How long a line rests before the application is asked how it goes on. Requests to an application are limited. */
 const REST_MS = 250;
+/** Lines that are shown before the text scrolls. */
+const ROWS_MAX = 8;
 
 /** What is typed, and how it can go on. */
 function useLine(chat: Chat, state: ChatState, known: Known) {
@@ -46,8 +48,13 @@ function useLine(chat: Chat, state: ChatState, known: Known) {
     resting.current = setTimeout(() => void suggest(next), REST_MS);
   };
   const completions = [...suggested, ...completionsOf(text, state.commands, optionEntities(known))];
-  /** Arrows choose a completion, Tab takes it, Escape drops what was begun. */
-  const keyed = (event: KeyboardEvent): void => {
+  /** Enter sends, and with Shift begins a line; arrows choose a completion, Tab takes it, Escape drops what was begun. */
+  const keyed = (event: KeyboardEvent & { readonly currentTarget: HTMLTextAreaElement }): void => {
+    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      event.currentTarget.form?.requestSubmit();
+      return;
+    }
     if (event.key === 'Escape') {
       setSuggested([]);
       chat.reply(null);
@@ -69,7 +76,7 @@ function useLine(chat: Chat, state: ChatState, known: Known) {
 export function Composer({ chat, state, known, makePoll }: ComposerProps) {
   const { text, typed, keyed, completions, at, giveBack } = useLine(chat, state, known);
   const [files, setFiles] = useState<readonly File[]>([]);
-  const box = useRef<HTMLInputElement>(null);
+  const box = useRef<HTMLTextAreaElement>(null);
   const take = (one: Completion): void => {
     typed(one.text);
     box.current?.focus();
@@ -86,7 +93,7 @@ export function Composer({ chat, state, known, makePoll }: ComposerProps) {
   return (
     <form class="composer" onSubmit={(event) => void send(event)}>
       <Completions completions={completions} at={at} take={take} />
-      <ReplyLine chat={chat} state={state} />
+      <ReplyLine chat={chat} state={state} known={known} />
       <FileLine files={files} drop={() => setFiles([])} />
       <div class="line">
         <Attach add={setFiles} />
@@ -94,15 +101,13 @@ export function Composer({ chat, state, known, makePoll }: ComposerProps) {
           Poll
         </button>
         <Stickers chat={chat} stickers={known.stickers ?? []} />
-        <input
+        <textarea
           ref={box}
-          type="text"
           class="composer-text"
+          rows={Math.min(ROWS_MAX, text.split('\n').length)}
           aria-label="Message"
-          aria-expanded={completions.length > 0}
-          aria-controls="completions"
+          aria-controls={completions.length > 0 ? 'completions' : undefined}
           aria-activedescendant={completions.length > 0 ? `completion-${at}` : undefined}
-          role="combobox"
           aria-autocomplete="list"
           placeholder="Type a message, or / for commands"
           autocomplete="off"
@@ -168,11 +173,11 @@ function Completions({ completions, at, take }: CompletionsProps) {
   );
 }
 
-function ReplyLine({ chat, state: { replyTo } }: { readonly chat: Chat; readonly state: ChatState }) {
+function ReplyLine({ chat, state: { replyTo }, known }: Omit<ComposerProps, 'makePoll'>) {
   if (replyTo === null) return null;
   return (
     <p class="small dim">
-      In answer to {replyTo.author.global_name ?? replyTo.author.username}{' '}
+      In answer to {shownName(replyTo.author, known)}{' '}
       <button type="button" class="quiet" onClick={() => chat.reply(null)}>
         Cancel
       </button>

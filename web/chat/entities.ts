@@ -1,5 +1,5 @@
 import type { Directory, Guild } from '../directory.ts';
-import type { EmojiRef } from './shapes.ts';
+import type { Author, EmojiRef } from './shapes.ts';
 
 /** What the page knows of a guild, to choose from. */
 export interface Known {
@@ -9,6 +9,10 @@ export interface Known {
   readonly emojis?: readonly EmojiRef[];
   readonly stickers?: readonly { readonly id: string; readonly name: string }[];
 }
+
+/** How an author is called here: by the guild's nickname where there is one. */
+export const shownName = ({ id, global_name, username }: Author, { people }: Pick<Known, 'people'>): string =>
+  people.get(id)?.name ?? (global_name || username);
 
 /** A select of users, roles, both, or channels, in a message or a form. */
 interface EntitySelect {

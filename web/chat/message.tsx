@@ -5,10 +5,10 @@ import { AttachmentList } from './attachments.tsx';
 import type { Chat } from './chat.ts';
 import { Components } from './components.tsx';
 import { EmbedCard } from './embed.tsx';
-import type { Known } from './entities.ts';
+import { type Known, shownName } from './entities.ts';
 import { EmojiSign, Formatted, Line, type Names } from './formatted.tsx';
 import { PollCard } from './poll.tsx';
-import { type Author, type ChatMessage, type EmojiRef, emojiPath, type Reaction } from './shapes.ts';
+import { type ChatMessage, type EmojiRef, emojiPath, type Reaction } from './shapes.ts';
 
 const EPHEMERAL = 1 << 6;
 /** Commands that are used on a user, and on a message. */
@@ -39,8 +39,6 @@ interface MessageProps {
   readonly open: (channelId: string) => void;
 }
 
-const nameOf = ({ global_name, username }: Author): string => global_name || username;
-
 function isContinued(
   { author, timestamp, referenced_message: answered, type = 0 }: ChatMessage,
   above?: ChatMessage,
@@ -51,12 +49,13 @@ function isContinued(
 }
 
 export function Message(props: MessageProps) {
-  const { message, above, chat, names } = props;
+  const { message, above, chat, known, names } = props;
   const { author, flags = 0, type = 0, referenced_message: answered } = message;
   const [isEditing, setEditing] = useState(false);
   const isEphemeral = (flags & EPHEMERAL) !== 0;
   const continued = isContinued(message, above);
-  if (!WRITTEN.has(type) && !isEphemeral) return <Notice message={message} />;
+  if (!WRITTEN.has(type) && !isEphemeral) return <Notice message={message} known={known} />;
+  const name = shownName(author, known);
   return (
     <li
       class={continued ? 'message continued' : 'message'}
@@ -67,16 +66,14 @@ export function Message(props: MessageProps) {
         <p class="answered dim small">
           <span aria-hidden="true">↱ </span>
           <span class="sr">In answer to </span>
-          {nameOf(answered.author)}: <Line text={answered.content.slice(0, 90)} names={names} />
+          {shownName(answered.author, known)}: <Line text={answered.content.slice(0, 90)} names={names} />
         </p>
       )}
-      {!continued && (
-        <Face userId={author.id} name={nameOf(author)} avatar={author.avatar ?? null} ringPx={0} />
-      )}
+      {!continued && <Face userId={author.id} name={name} avatar={author.avatar ?? null} ringPx={0} />}
       <div class="body">
         {!continued && (
           <p class="by">
-            <span class="name">{nameOf(author)}</span>
+            <span class="name">{name}</span>
             {author.bot === true && <span class="tag">app</span>}
             <Stamp iso={message.timestamp} />
           </p>
@@ -93,11 +90,12 @@ export function Message(props: MessageProps) {
   );
 }
 
-function Notice({ message: { type = 0, author, timestamp, content } }: Pick<MessageProps, 'message'>) {
+function Notice({ message, known }: Pick<MessageProps, 'message' | 'known'>) {
+  const { type = 0, author, timestamp, content } = message;
   return (
     <li class="message notice-line dim small">
       <span>
-        {nameOf(author)} {NOTICES[type] ?? content}
+        {shownName(author, known)} {NOTICES[type] ?? content}
       </span>
       <Stamp iso={timestamp} />
     </li>
@@ -214,7 +212,7 @@ function Actions({ message, chat, known, selfId, edit }: MessageProps & { readon
       {!message.thread && message.type !== 21 && (
         <Act
           name="Start a thread"
-          sign="⑂"
+          sign="↳"
           press={act(() => chat.actions.startThread(message, threadName(message)))}
         />
       )}

@@ -118,7 +118,7 @@ const Entry = ({ channel, isShown, press, isThread = false }: EntryProps) => (
     aria-current={isShown ? 'page' : undefined}
     onClick={press}
   >
-    <span aria-hidden="true">{isThread ? '⑂' : signOf(channel)}</span> {channel.name}
+    <span aria-hidden="true">{isThread ? '↳' : signOf(channel)}</span> {channel.name}
   </button>
 );
 
