@@ -17,6 +17,8 @@ import { RestoreFault, type TableSink } from './tables.ts';
  */
 const MANIFEST = 'manifest.json';
 const FORMAT = 1;
+/** Far more than any row has: a small file of one endless line must not fill the memory. */
+const LINE_CHARACTERS_MAX = 64 * 1024 * 1024;
 const TABLE_NAME = /^[a-z][a-z0-9_]{0,62}$/;
 
 const Count = Type.Integer({ minimum: 0 });
@@ -52,13 +54,23 @@ export async function* tableLines(folder: string, table: string): AsyncGenerator
   const read = pipeline(createReadStream(path), unzipped);
   read.catch(() => undefined);
   try {
-    let rest = '';
+    // The parts of a line whose end is still to come: they are joined once.
+    let begun: string[] = [];
+    let characters = 0;
     for await (const chunk of unzipped) {
-      const lines = (rest + String(chunk)).split('\n');
-      rest = lines.pop() ?? '';
-      yield* lines;
+      const text = String(chunk);
+      const end = text.lastIndexOf('\n');
+      if (end !== -1) {
+        yield* (begun.join('') + text.slice(0, end)).split('\n');
+        begun = [];
+        characters = 0;
+      }
+      begun.push(text.slice(end + 1));
+      characters += text.length - end - 1;
+      if (characters > LINE_CHARACTERS_MAX)
+        throw new Error(`a line has more than ${LINE_CHARACTERS_MAX} characters`);
     }
-    if (rest !== '') throw new Error('the last line is incomplete');
+    if (characters > 0) throw new Error('the last line is incomplete');
     await read;
   } catch (error) {
     throw new RestoreFault(`${path} cannot be read: ${messageOf(error)}.`, { cause: error });
