@@ -63,7 +63,7 @@ async function runBackup(world: World, given: string, flags: BackupFlags): Promi
   const folder = resolve(world.cwd, given);
   const copy = await copyOf(world, config, flags);
   const options = { files: flags.files, copy, version: world.version };
-  const manifest = await explained(backup(folder, config, options));
+  const manifest = await explained(backup(folder, config, options), 'Name a folder that does not exist yet.');
   say(world, flags.json === true, { folder, ...manifest }, [
     `Backup in ${folder}: ${summaryOf(manifest)}.`,
     'It contains password hashes and keys: keep it as secret as the database.',
@@ -98,7 +98,7 @@ async function runRestore(world: World, given: string, flags: RestoreFlags): Pro
   const { restore, checkBackup } = await loadMaintenance();
   const folder = resolve(world.cwd, given);
   if (flags.check) {
-    const manifest = await explained(checkBackup(folder));
+    const manifest = await explained(checkBackup(folder), NAME_A_BACKUP);
     say(world, flags.json === true, { folder, checked: true, ...manifest }, [
       `The backup in ${folder} can be restored: ${summaryOf(manifest)}.`,
       'Next: keep a copy on another machine.',
@@ -108,7 +108,7 @@ async function runRestore(world: World, given: string, flags: RestoreFlags): Pro
   const config = await settingsOf(world, flags);
   await refuseJournals(config);
   const place = config.database_url === null ? config.data_dir : 'the PostgreSQL database';
-  const manifest = await explained(restore(folder, config, { files: flags.files }));
+  const manifest = await explained(restore(folder, config, { files: flags.files }), NAME_A_BACKUP);
   say(world, flags.json === true, { folder, restored_to: place, ...manifest }, [
     `Restored to ${place}: ${summaryOf(manifest)}. Every row was read back and compared.`,
     'Clients identify again. With shards: delete their journals and etcd keys, as docs/backup.md says.',
@@ -128,15 +128,13 @@ async function refuseJournals({ journal_dir: given, data_dir: directory }: Store
 }
 
 /** Gives a backup's own errors their advice. */
-const explained = (running: Promise<Manifest>): Promise<Manifest> =>
+const explained = (running: Promise<Manifest>, advice: string): Promise<Manifest> =>
   running.catch((error: Error) => {
     if (error.name !== 'RestoreFault') throw error;
-    throw new CommandError(
-      error.message,
-      'Name a folder that a finished `guildhall backup` made, and for a restore an empty data directory or database.',
-      { cause: error },
-    );
+    throw new CommandError(error.message, advice, { cause: error });
   });
+const NAME_A_BACKUP =
+  'Name a folder that a finished `guildhall backup` made, and for a restore an empty data directory or database.';
 
 function summaryOf({ tables, blobs, schema }: Manifest): string {
   const rows = Object.values(tables).reduce((sum, table) => sum + table.rows, 0);

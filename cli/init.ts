@@ -62,7 +62,7 @@ async function writeProject(
   target: string,
   values: Readonly<Record<string, string>>,
 ): Promise<readonly string[]> {
-  await refuseFilled(target);
+  await refuseFilled(kind, target);
   const source = join(packageRoot(), 'templates', kind);
   const entries = await readdir(source, { recursive: true, withFileTypes: true });
   const files = entries
@@ -79,7 +79,7 @@ async function writeProject(
   return files.map((file) => file.replaceAll(sep, '/'));
 }
 
-async function refuseFilled(target: string): Promise<void> {
+async function refuseFilled(kind: Kind, target: string): Promise<void> {
   const there = await readdir(target).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return [];
     throw new CommandError(
@@ -91,7 +91,7 @@ async function refuseFilled(target: string): Promise<void> {
   if (filled.length === 0) return;
   throw new CommandError(
     `${target} is not empty: it has ${filled.slice(0, 3).join(', ')}${filled.length > 3 ? ' and more' : ''}.`,
-    'Name a folder that does not exist yet: guildhall init game my-game',
+    `Name a folder that does not exist yet: guildhall init ${kind} ${DEFAULT_FOLDER[kind]}`,
   );
 }
 

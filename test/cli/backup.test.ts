@@ -70,7 +70,7 @@ describe('backup and restore', () => {
   }, 240_000);
 
   test.each([
-    [['backup', 'saved', '--data', 'other'], 'exists already'],
+    [['backup', 'saved', '--data', 'other'], 'Name a folder that does not exist yet.'],
     [['backup', 'x', '--data', 'nowhere'], 'There is no database in'],
     [['restore', 'nowhere', '--data', 'fresh'], 'is no backup'],
     [['restore', 'saved', '--data', 'other'], 'The database is not empty'],

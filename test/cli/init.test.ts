@@ -35,6 +35,7 @@ test('init refuses a folder with files in it and changes none', async () => {
   await writeFile(join(target, 'bot.js'), 'mine');
   const { exitCode, err } = await run(['init', 'bot', target]);
   expect([exitCode, err.join('\n')]).toEqual([1, expect.stringContaining('is not empty')]);
+  expect(err.join('\n')).toContain('guildhall init bot my-bot');
   expect(await readFile(join(target, 'bot.js'), 'utf8')).toBe('mine');
 });
 
