@@ -83,7 +83,14 @@ type Call = (operationId: string, given: ApiParams, by: ApiOptions) => Promise<u
 function typedApi(operationIds: readonly string[], call: Call, nearest: Nearest): Api {
   const functions = Object.create(null);
   for (const operationId of operationIds) {
-    const run = async (given: ApiParams & ApiOptions, by: ApiOptions = given) => call(operationId, given, by);
+    const run = async (given: Partial<ApiParams & ApiOptions> = {}, by: Partial<ApiOptions> = given) => {
+      const { as, ...more } = by;
+      if (as === undefined)
+        throw new TypeError(
+          `${operationId} needs "as": the id of a user or bot to act as, or null for nobody.`,
+        );
+      return call(operationId, given, { ...more, as });
+    };
     // Not enumerable, so that a program that lists the operations finds each one once.
     Object.defineProperty(functions, camelCase(operationId), { value: run, configurable: true });
     Object.defineProperty(functions, operationId, { value: run, configurable: true, enumerable: true });

@@ -64,6 +64,14 @@ test.each([
   expect(() => Reflect.get(api, name)).toThrow(said);
 });
 
+test('a call that names no caller says that it needs one', async () => {
+  const { api, looked } = embedded();
+  const untyped = api as unknown as Record<string, (...given: object[]) => Promise<unknown>>;
+  for (const given of [[], [{}], [{ query: {} }, { reason: 'none' }]])
+    await expect(untyped.getMyUser?.(...given)).rejects.toThrow('get_my_user needs "as"');
+  expect(looked).toEqual([]);
+});
+
 test('an object of operations can be awaited and printed', async () => {
   const { api } = embedded();
   expect(await api).toBe(api);
