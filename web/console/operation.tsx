@@ -1,7 +1,8 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { messageOf } from '../../protocol/thrown.ts';
 import { isJson, type Json } from '../../sdk/voice/wire.ts';
 import { type Admin, list, text } from './admin.ts';
+import { type BodyField, bodyFields, bodyOutline } from './bodyfields.ts';
 import { Complaint, useLoaded } from './parts.tsx';
 
 interface Operation {
@@ -12,6 +13,7 @@ interface Operation {
   readonly params: readonly string[];
   readonly query: readonly string[];
   readonly hasBody: boolean;
+  readonly fields: readonly BodyField[];
 }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
@@ -35,6 +37,7 @@ function operationsIn(document: Json | null): readonly Operation[] {
             params: [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? ''),
             query: named('query'),
             hasBody: declared.requestBody !== undefined,
+            fields: bodyFields(document ?? {}, declared.requestBody),
           },
         ];
       }),
@@ -47,7 +50,7 @@ export function Explorer({ admin }: { readonly admin: Admin }) {
   const { body, complaint } = useLoaded(() => admin.get('/openapi.json'), 'openapi');
   const [words, setWords] = useState('');
   const [chosen, setChosen] = useState<string | null>(null);
-  const all = operationsIn(body);
+  const all = useMemo(() => operationsIn(body), [body]);
   const wanted = words.trim().toLowerCase();
   const shown = all.filter(({ id, path }) => `${id} ${path}`.toLowerCase().includes(wanted));
   const operation = all.find(({ id }) => id === chosen);
@@ -92,7 +95,7 @@ export function Explorer({ admin }: { readonly admin: Admin }) {
 function Caller({ admin, operation }: { readonly admin: Admin; readonly operation: Operation }) {
   const [answer, setAnswer] = useState<Json | null>(null);
   const [complaint, setComplaint] = useState<string | null>(null);
-  const { id, method, path, summary, params, query, hasBody } = operation;
+  const { id, method, path, summary, params, query, hasBody, fields } = operation;
   const submit = async (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }): Promise<void> => {
     event.preventDefault();
     const data = new FormData(event.currentTarget);
@@ -136,7 +139,15 @@ function Caller({ admin, operation }: { readonly admin: Admin; readonly operatio
       {hasBody && (
         <>
           <label for="explorer-body">Body (JSON)</label>
-          <textarea id="explorer-body" name="body" class="program" rows={5} spellcheck={false} />
+          <textarea
+            id="explorer-body"
+            name="body"
+            class="program"
+            rows={5}
+            spellcheck={false}
+            placeholder={bodyOutline(fields)}
+          />
+          <Fields of={fields} />
         </>
       )}
       <Complaint text={complaint} />
@@ -157,6 +168,25 @@ function Caller({ admin, operation }: { readonly admin: Admin; readonly operatio
     </form>
   );
 }
+
+/** What the body may hold, as the server checks it. */
+const Fields = ({ of: fields }: { readonly of: readonly BodyField[] }) =>
+  fields.length === 0 ? null : (
+    <details>
+      <summary>Fields of the body ({fields.length})</summary>
+      <dl class="fields">
+        {fields.map(({ name, what, isRequired }) => (
+          <div key={name}>
+            <dt>
+              <code>{name}</code>
+              {isRequired && ' (required)'}
+            </dt>
+            <dd class="dim">{what}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
 
 const Field = ({
   name,
