@@ -71,21 +71,34 @@ export function docsRoutes(folder: string): Installer {
     app.any(`${DOCS_PATH}*`, (res, req) => {
       const exchange = new Exchange(res, req, state);
       if (pages.size === 0) pages = readWebFiles(folder, safe);
-      if (pages.size > 0) serveUnder(DOCS_PATH, exchange, pages, safe);
-      else exchange.send(404, { ...safe, 'Content-Type': 'text/plain;charset=utf-8' }, NOT_BUILT);
+      const path = exchange.path.slice(DOCS_PATH.length);
+      if (pages.size === 0) exchange.send(404, { ...safe, ...PLAIN }, NOT_BUILT);
+      else if (pages.has(`${path}.html`))
+        exchange.send(308, { ...safe, Location: `${DOCS_PATH}${path}.html` }, '');
+      else if (!pages.has(pageOf(path)) && !pages.has(`${path}/index.html`) && isBrowser(exchange))
+        exchange.send(404, { ...safe, ...PLAIN }, NO_PAGE);
+      else serveUnder(DOCS_PATH, exchange, pages, safe);
     });
   };
 }
 
+const PLAIN = { 'Content-Type': 'text/plain;charset=utf-8' };
+const NO_PAGE = `There is no such page. The documentation begins at ${DOCS_PATH}\n`;
+
 const NOT_BUILT =
   'The documentation is not built here. Run `npm run docs` in the folder of the repository, then load this page again.\n';
 
+/** Whether a browser asks for a page. */
+function isBrowser({ headers, method }: Exchange): boolean {
+  return /\btext\/html\b/.test(headers.get('accept') ?? '') && (method === 'GET' || method === 'HEAD');
+}
+
+/** The file of a path: of a folder, its index. */
+const pageOf = (path: string): string => path.replace(/(^|\/)$/, '$1index.html');
+
 /** Browsers get the page; other clients the answer of a path that does not exist. */
 function serveHome(exchange: Exchange, { headers, body }: WebFile): void {
-  const { method } = exchange;
-  const isBrowser = /\btext\/html\b/.test(exchange.headers.get('accept') ?? '');
-  if (isBrowser && (method === 'GET' || method === 'HEAD'))
-    exchange.send(200, { ...headers, Vary: 'Accept' }, body);
+  if (isBrowser(exchange)) exchange.send(200, { ...headers, Vary: 'Accept' }, body);
   else exchange.answer(resultOf(refusal('NOT_FOUND')));
 }
 
@@ -97,7 +110,7 @@ function serveUnder(
 ): void {
   const { method } = exchange;
   const path = exchange.path.slice(base.length);
-  const page = pages.get(path.replace(/(^|\/)$/, '$1index.html'));
+  const page = pages.get(pageOf(path));
   if (pages.has(`${path}/index.html`)) exchange.send(308, { ...safe, Location: `${base}${path}/` }, '');
   else if (page === undefined) exchange.answer(resultOf(refusal('NOT_FOUND')));
   else if (method === 'GET' || method === 'HEAD') exchange.send(200, page.headers, page.body);

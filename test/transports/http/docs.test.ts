@@ -50,6 +50,15 @@ describe('/docs', () => {
     },
   );
 
+  test('leads from a path without its extension to the page, and tells a browser of a page that does not exist', async () => {
+    const bare = await fetch(`${base}/docs/start/bot`, { redirect: 'manual' });
+    expect([bare.status, bare.headers.get('location')]).toEqual([308, '/docs/start/bot.html']);
+    const none = await fetch(`${base}/docs/none`, { headers: { accept: 'text/html' } });
+    expect(none.status).toBe(404);
+    expect(none.headers.get('content-type')).toBe('text/plain;charset=utf-8');
+    expect(await none.text()).toContain('begins at /docs/');
+  });
+
   test('answers no other method than GET and HEAD', async () => {
     expect((await fetch(`${base}/docs/`, { method: 'POST' })).status).toBe(405);
     expect((await fetch(`${base}/docs/`, { method: 'HEAD' })).status).toBe(200);
