@@ -22,24 +22,21 @@ function evaluated(literal: string): { readonly entries: unknown; readonly reads
 }
 
 describe('an object literal that is rewritten', () => {
-  const { literal } = fc.letrec<{ literal: string; member: string }>((tie) => ({
+  /** Each once in a literal: V8 loses the first place of a repeated name in a literal that begins with a spread. */
+  const NAMES = ['x', 'y', 'z', 'w'];
+  const { literal } = fc.letrec<{ literal: string; member: (name: string) => string }>((tie) => ({
     member: fc.oneof(
       { maxDepth: 3 },
-      fc.constantFrom(
-        '...a',
-        '...b',
-        '...null',
-        '...undefined',
-        "...'no'",
-        'x: 1',
-        "y: noting('y', 2)",
-        "['x']: 3",
-      ),
-      tie('literal').map((inner) => `...${inner}`),
-      tie('literal').map((inner) => `z: ${inner}`),
-      tie('literal').map((inner) => `...(noting('t', ${inner}))`),
+      fc.constantFrom('...a', '...b', '...null', '...undefined', "...'no'").map((spread) => () => spread),
+      fc.constant((name: string) => `${name}: noting('${name}', 1)`),
+      fc.constant((name: string) => `['${name}']: 2`),
+      tie('literal').map((inner) => () => `...${inner}`),
+      tie('literal').map((inner) => (name: string) => `${name}: ${inner}`),
+      tie('literal').map((inner) => () => `...(noting('t', ${inner}))`),
     ),
-    literal: fc.array(tie('member'), { maxLength: 4 }).map((members) => `({ ${members.join(', ')} })`),
+    literal: fc
+      .array(tie('member'), { maxLength: NAMES.length })
+      .map((members) => `({ ${members.map((member, at) => member(NAMES[at] ?? '')).join(', ')} })`),
   }));
 
   test('has the same fields in the same order and evaluates the same expressions in the same order', () => {
