@@ -94,6 +94,24 @@ function keptUnits(text: string): readonly number[] {
 /** Runs of characters that can be inline markup: emphasis, code, strikethrough and spoilers. */
 const MARKUP = /\*+|_+|`+|~{2,}|\|{2,}/g;
 
+/** A link with a text of its own, which a client shows instead of the address. */
+const MASKED_LINK = /\[([^[\]\n]{1,4000})\]\(<?https?:[^\s()]{1,2000}(?: +"[^"\n]{0,1000}")?\)/gi;
+
+/** What a client does not show, in order, as places in a text. */
+interface Hidden {
+  readonly index: number;
+  readonly length: number;
+}
+
+/** The brackets of a link before its text, and all that follows the text. */
+function linkParts({ 0: whole, 1: label = '', index }: RegExpExecArray): readonly Hidden[] {
+  const shownTo = label.length + 1;
+  return [
+    { index, length: 1 },
+    { index: index + shownTo, length: whole.length - shownTo },
+  ];
+}
+
 /**
  * Folds a text as a client shows it, without inline markup; null if it has none. Markup is in pairs, and one underscore
  * between letters is none. O(length).
@@ -106,8 +124,13 @@ export function foldUnmarked(text: string): Folded | null {
   );
   const counts = new Map<string, number>();
   for (const { 0: run } of runs) counts.set(run.charAt(0), (counts.get(run.charAt(0)) ?? 0) + 1);
-  const markup = runs.filter(({ 0: run }) => (counts.get(run.charAt(0)) ?? 0) > 1);
-  if (markup.length === 0) return null;
+  const hidden = [
+    ...runs
+      .filter(({ 0: run }) => (counts.get(run.charAt(0)) ?? 0) > 1)
+      .map(({ 0: run, index }) => ({ index, length: run.length })),
+    ...[...text.matchAll(MASKED_LINK)].flatMap(linkParts),
+  ].sort((a, b) => a.index - b.index);
+  if (hidden.length === 0) return null;
   let shown = '';
   // The place of each shown unit in the text.
   const places: number[] = [];
@@ -116,9 +139,11 @@ export function foldUnmarked(text: string): Folded | null {
     shown += text.slice(from, to);
     for (let at = from; at < to; at += 1) places.push(at);
   };
-  for (const { 0: run, index } of markup) {
+  for (const { index, length } of hidden) {
+    // Markup within the address of a link is hidden with it.
+    if (index < from) continue;
     show(index);
-    from = index + run.length;
+    from = index + length;
   }
   show(text.length);
   const folded = fold(shown);

@@ -73,6 +73,12 @@ describe('rules with words', () => {
     ['a *foo* __bar__ ~~baz~~!', 'foo* __bar__ ~~baz'],
     ['_foo_ ||bar|| `baz`', 'foo_ ||bar|| `baz'],
     ['**FO**O ***b**a*r   ba__z__', 'FO**O ***b**a*r   ba__z'],
+    ['foo [bar](https://example.org/a_b_c) baz', 'foo [bar](https://example.org/a_b_c) baz'],
+    [
+      '[foo **b**ar](<http://example.org> "title") b[a](HTTP://example.org)z',
+      'foo **b**ar](<http://example.org> "title") b[a](HTTP://example.org)z',
+    ],
+    ['foo [bar](example.org) baz', null],
     ['foo bar **baz', null],
     ['foo **b** bar *baz*', null],
     ['foo_bar_baz', null],
