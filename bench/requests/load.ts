@@ -6,6 +6,8 @@ export interface LoadOrder {
   readonly request: string;
   readonly connections: number;
   readonly durationMs: number;
+  /** Milliseconds from one request of a connection to its next; 0 for as soon as it is answered. */
+  readonly everyMs: number;
 }
 
 export interface LoadNews {
@@ -19,9 +21,19 @@ export interface LoadNews {
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LENGTH = /content-length: (\d+)/i;
 
-/** A connection that sends its next request when the previous one is answered. It reads only status and length. */
-function saturate({ port, request }: LoadOrder, seen: (status: number) => boolean): Promise<void> {
+/**
+ * A connection that sends its next request when the previous one is answered, or at its time if that is later. It reads only
+ * status and length.
+ */
+function saturate({ port, request, everyMs }: LoadOrder, seen: (status: number) => boolean): Promise<void> {
   return new Promise((resolve, reject) => {
+    let nextMs = performance.now();
+    const next = (): void => {
+      nextMs = Math.max(nextMs + everyMs, performance.now());
+      const waitMs = nextMs - performance.now();
+      if (waitMs > 0) setTimeout(() => socket.write(request), waitMs);
+      else socket.write(request);
+    };
     const socket: Socket = connect(port, '127.0.0.1');
     let buffered: Buffer = Buffer.alloc(0);
     socket.setNoDelay(true);
@@ -35,7 +47,7 @@ function saturate({ port, request }: LoadOrder, seen: (status: number) => boolea
       const size = end + HEAD_END.length + Number(LENGTH.exec(head)?.[1] ?? 0);
       if (buffered.length < size) return;
       buffered = buffered.subarray(size);
-      if (seen(Number(head.slice(9, 12)))) socket.write(request);
+      if (seen(Number(head.slice(9, 12)))) next();
       else socket.end(resolve);
     });
   });

@@ -1,79 +1,33 @@
 // What a request costs the server in CPU, beside a bare uWebSockets handler in the same run (G18).
 // `npm run bench:requests`; BENCH_DATABASE_URL names an empty PostgreSQL database, else the embedded database is used.
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import { LIMITS } from '../../protocol/limits.ts';
-import { OP } from '../../protocol/opcodes.ts';
 import { LOAD_CPU, SERVER_CPU, Worker } from '../fanout/arena.ts';
 import { type Finding, runParts } from '../fanout/parts.ts';
 import { ratiosOf, show, spreadOf, verdictOf } from '../fanout/spread.ts';
-import { type SpawnedServer, spawnServer } from '../gateway/spawn.ts';
-import { usageOf } from '../wire/process.ts';
+import type { SpawnedServer } from '../gateway/spawn.ts';
+import {
+  CONNECTIONS,
+  CONTENT,
+  type Contender,
+  costOf,
+  DATABASE,
+  KINDS,
+  type Kind,
+  openSession,
+  requestOf,
+  scriptOf,
+  startServer,
+  TARGETS,
+  WARM_MS,
+} from './contender.ts';
+import { measureDelivered } from './delivered.ts';
+import type { HostOrder } from './host.ts';
 import type { LoadNews, LoadOrder } from './load.ts';
 
 const ROUNDS = 5;
-const CONNECTIONS = 16;
-const DURATION_MS = 2_000;
-const WARM_MS = 500;
 const STORED_MESSAGES = 120;
-
-/** Bounds of the ratio to the reference, with PostgreSQL outside the process. */
-const TARGETS = {
-  'POST message': 6,
-  'GET messages?limit=50': 12,
-  'GET channel': 4,
-  'GET users/@me': 4.5,
-} as const;
-type Kind = keyof typeof TARGETS;
-const KINDS: readonly Kind[] = ['POST message', 'GET messages?limit=50', 'GET channel', 'GET users/@me'];
-
-const scriptOf = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
-
-const CONTENT = 'The ferry leaves at a quarter past, and the last one waits for the train from the north.';
-
-function requestOf(
-  kind: Kind,
-  { channelId, tokens }: Pick<SpawnedServer, 'channelId' | 'tokens'>,
-  authorization = `Bot ${tokens[0]}`,
-): string {
-  const body = kind === 'POST message' ? JSON.stringify({ content: CONTENT }) : '';
-  const paths: Readonly<Record<Kind, string>> = {
-    'POST message': `/channels/${channelId}/messages`,
-    'GET messages?limit=50': `/channels/${channelId}/messages?limit=50`,
-    'GET channel': `/channels/${channelId}`,
-    'GET users/@me': '/users/@me',
-  };
-  const head = [
-    `${kind.split(' ', 1)[0]} /api/v10${paths[kind]} HTTP/1.1`,
-    'Host: 127.0.0.1',
-    `Authorization: ${authorization}`,
-    ...(body ? ['Content-Type: application/json', `Content-Length: ${body.length}`] : []),
-  ];
-  return `${head.join('\r\n')}\r\n\r\n${body}`;
-}
-
-interface Contender {
-  readonly pid: number;
-  readonly port: number;
-  /** That send at once. */
-  readonly connections?: number;
-}
-
-/** CPU-microseconds of the contender's process per request. */
-async function costOf(
-  load: Worker<LoadOrder, LoadNews>,
-  { pid, port, connections = CONNECTIONS }: Contender,
-  request: string,
-  durationMs = DURATION_MS,
-): Promise<number> {
-  const before = usageOf(pid)?.cpuMicros ?? Number.NaN;
-  const loaded = load.next('loaded');
-  load.order({ port, request, connections, durationMs });
-  const { requests, failed } = await loaded;
-  if (failed > 0) throw new Error(`${failed} of ${requests} requests failed: ${request.split('\r\n', 1)[0]}`);
-  return ((usageOf(pid)?.cpuMicros ?? Number.NaN) - before) / requests;
-}
 
 async function fill({ api, channelId, tokens }: SpawnedServer): Promise<void> {
   for (let at = 0; at < STORED_MESSAGES; at += 1) {
@@ -86,33 +40,9 @@ async function fill({ api, channelId, tokens }: SpawnedServer): Promise<void> {
   }
 }
 
-const databaseUrl = process.env.BENCH_DATABASE_URL;
-const DATABASE = databaseUrl === undefined ? 'the embedded database' : 'PostgreSQL';
-
-/** A server on its processor, without rate limits. */
-function startServer(): Promise<SpawnedServer> {
-  const pinned = ['-c', SERVER_CPU, process.execPath];
-  const flags = ['--max-semi-space-size=64', fileURLToPath(new URL('../../cli.js', import.meta.url))];
-  const dev = [
-    'dev',
-    '--json',
-    '--port',
-    '0',
-    '--admin-port',
-    '0',
-    '--no-rate-limits',
-    '--set',
-    'voice=false',
-    '--set',
-    'identifies_per_sec=1000',
-  ];
-  const database = databaseUrl === undefined ? [] : ['--set', `database_url=${databaseUrl}`];
-  return spawnServer('taskset', [...pinned, ...flags, ...dev, ...database]);
-}
-
 async function measure(rounds: number): Promise<Finding> {
   const server = await startServer();
-  const reference = new Worker<never, { readonly kind: 'opened'; readonly port: number }>(
+  const reference = new Worker<HostOrder, { readonly kind: 'opened'; readonly port: number }>(
     scriptOf('host'),
     [],
     SERVER_CPU,
@@ -171,31 +101,6 @@ async function isBlocked({ api, channelId, people }: SpawnedServer): Promise<boo
     body: JSON.stringify({ content: 'wort0x1' }),
   });
   return answer.status === 400;
-}
-
-const HEARTBEAT_MS = 20_000;
-/** Guilds and their messages. */
-const INTENTS = 1 | (1 << 9);
-
-/** Opens a session that reads nothing of what it is sent. Resolves with READY. */
-async function openSession({ gateway, tokens }: SpawnedServer): Promise<WebSocket> {
-  const socket = new WebSocket(`${gateway}/?v=10&encoding=json`);
-  const say = (op: number, d: unknown): void => socket.send(JSON.stringify({ op, d }));
-  const properties = { os: 'linux', browser: 'bench', device: 'bench' };
-  await new Promise<void>((resolve, reject) => {
-    socket.once('error', reject);
-    socket.once('close', (code) => reject(new Error(`The session was closed with ${code}.`)));
-    socket.once('open', () => say(OP.IDENTIFY, { token: tokens[0], intents: INTENTS, properties }));
-    const heard = (bytes: Buffer): void => {
-      if (!bytes.includes('"t":"READY"')) return;
-      socket.off('message', heard);
-      resolve();
-    };
-    socket.on('message', heard);
-  });
-  const timer = setInterval(() => say(OP.HEARTBEAT, null), HEARTBEAT_MS);
-  socket.once('close', () => clearInterval(timer));
-  return socket;
 }
 
 /** The rules are off in two of the states: what lies between these is the error of the measurement. */
@@ -267,6 +172,7 @@ const [SESSIONS, SESSIONS_G1] = [200, 1_000];
 await runParts(
   {
     g18: measure,
+    g19: measureDelivered,
     // One connection, so that each message is flushed to its sessions by itself, as in G1.
     g1rules: (rounds: number) => measureRules(rounds, SESSIONS_G1, 1),
     g18rules: (rounds: number) => measureRules(rounds, 0),
