@@ -66,7 +66,9 @@ export async function measureDelivered(rounds: number): Promise<Finding> {
     const frame = first === undefined ? null : frameOf(first, 'MESSAGE_CREATE');
     await costOf(load, { ...ours, connections: 1 }, request, 1);
     reference.order({ kind: 'publish', frame: (await frame) ?? '' });
-    const costs = new Map(NAMES.map((name) => [name, { ours: [] as number[], reference: [] as number[] }]));
+    const costs = new Map<Way, Record<'ours' | 'reference', number[]>>(
+      NAMES.map((name) => [name, { ours: [], reference: [] }]),
+    );
     // The first round warms both up and does not count.
     for (let round = 0; round <= rounds; round += 1)
       for (const [name, cost] of costs)

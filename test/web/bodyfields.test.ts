@@ -41,7 +41,7 @@ describe('the fields of a body', () => {
     expect(JSON.parse(bodyOutline(fields))).toEqual({ name: '<string>' });
   });
 
-  test('are none for an operation without a JSON body', () => {
+  test('do not exist for an operation without a JSON body', () => {
     for (const body of [undefined, {}, { content: { 'multipart/form-data': {} } }])
       expect(bodyFields({}, body)).toEqual([]);
   });

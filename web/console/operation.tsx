@@ -136,20 +136,7 @@ function Caller({ admin, operation }: { readonly admin: Admin; readonly operatio
       {query.map((name) => (
         <Field key={name} name={`query-${name}`} label={`${name} (query)`} />
       ))}
-      {hasBody && (
-        <>
-          <label for="explorer-body">Body (JSON)</label>
-          <textarea
-            id="explorer-body"
-            name="body"
-            class="program"
-            rows={5}
-            spellcheck={false}
-            placeholder={bodyOutline(fields)}
-          />
-          <Fields of={fields} />
-        </>
-      )}
+      {hasBody && <Body fields={fields} />}
       <Complaint text={complaint} />
       <div class="buttons">
         <button type="submit" class="primary">
@@ -168,6 +155,21 @@ function Caller({ admin, operation }: { readonly admin: Admin; readonly operatio
     </form>
   );
 }
+
+const Body = ({ fields }: { readonly fields: readonly BodyField[] }) => (
+  <>
+    <label for="explorer-body">Body (JSON)</label>
+    <textarea
+      id="explorer-body"
+      name="body"
+      class="program"
+      rows={5}
+      spellcheck={false}
+      placeholder={bodyOutline(fields)}
+    />
+    <Fields of={fields} />
+  </>
+);
 
 /** What the body may hold, as the server checks it. */
 const Fields = ({ of: fields }: { readonly of: readonly BodyField[] }) =>
