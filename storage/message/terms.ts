@@ -42,12 +42,13 @@ function hostsIn(content: string): string[] {
 const MEDIA: Readonly<Record<string, HasKind>> = { image: 'image', video: 'video', audio: 'sound' };
 const EMBEDDED: Readonly<Record<string, HasKind>> = { image: 'image', gifv: 'image', video: 'video' };
 
-function kindsOf(message: StoredMessage): HasKind[] {
-  const { attachments = [], embeds = [], content = '', sticker_items: stickers = [], poll } = message;
+/** @param hosts Of the links in its text. */
+function kindsOf(message: StoredMessage, hosts: readonly string[]): HasKind[] {
+  const { attachments = [], embeds = [], sticker_items: stickers = [], poll } = message;
   const media = attachments.flatMap(({ content_type: type }) => MEDIA[type?.split('/')[0] ?? ''] ?? []);
   const embedded = embeds.flatMap(({ type }) => EMBEDDED[type ?? ''] ?? []);
   return [
-    ...(hostsIn(content).length > 0 ? (['link'] as const) : []),
+    ...(hosts.length > 0 ? (['link'] as const) : []),
     ...(embeds.length > 0 ? (['embed'] as const) : []),
     ...(attachments.length > 0 ? (['file'] as const) : []),
     ...[...media, ...embedded],
@@ -73,32 +74,25 @@ export function termsOf(ownerId: string, message: StoredMessage): string[] {
   const { content = '', embeds = [], attachments = [] } = message;
   const names = attachments.map(({ filename }) => filename);
   const replied = message.message_reference?.message_id;
-  const of = (kind: TermKind, values: readonly string[]): string[] =>
-    values.filter((value) => value !== '').map((value) => termOf(kind, value));
-  return [
-    ...new Set([
-      ...of('owner', [ownerId]),
-      ...of('author', [author.id]),
-      ...of('authorType', [authorType(message)]),
-      ...of(
-        'mention',
-        mentions.map(({ id }) => id),
-      ),
-      ...of('role', roles),
-      ...of('everyone', everyone ? ['yes'] : []),
-      ...of('reply', replied === undefined ? [] : [replied]),
-      ...of('has', kindsOf(message)),
-      ...of('host', hostsIn(content)),
-      ...of(
-        'provider',
-        embeds.flatMap(({ provider }) => provider?.name ?? []),
-      ),
-      ...of(
-        'embedType',
-        embeds.flatMap(({ type }) => type ?? []),
-      ),
-      ...of('extension', names.flatMap(extensionOf)),
-      ...of('filename', names),
-    ]),
-  ];
+  const terms = new Set<string>();
+  const add = (kind: TermKind, values: readonly string[]): void => {
+    for (const value of values) if (value !== '') terms.add(termOf(kind, value));
+  };
+  const hosts = hostsIn(content);
+  add('owner', [ownerId]);
+  add('author', [author.id]);
+  add('authorType', [authorType(message)]);
+  for (const { id } of mentions) add('mention', [id]);
+  add('role', roles);
+  if (everyone) add('everyone', ['yes']);
+  if (replied !== undefined) add('reply', [replied]);
+  add('has', kindsOf(message, hosts));
+  add('host', hosts);
+  for (const { provider, type } of embeds) {
+    add('provider', [provider?.name ?? '']);
+    add('embedType', [type ?? '']);
+  }
+  add('extension', names.flatMap(extensionOf));
+  add('filename', names);
+  return [...terms];
 }

@@ -16,7 +16,8 @@ export function signAttachments(body: unknown, sign: (url: string) => string, de
   // A shared message has no attachments.
   if (!isRecord(body) || isShared(body)) return body;
   let copy: Record<string, unknown> | null = null;
-  for (const [key, value] of Object.entries(body)) {
+  for (const key of Object.keys(body)) {
+    const value = body[key];
     if (typeof value !== 'object' || value === null) continue;
     const signItem = SIGNED.get(key);
     const next =
